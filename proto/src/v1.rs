@@ -459,6 +459,17 @@ pub struct ContentRef {
     pub bytes: u64,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct InputsRef {
+    #[prost(string, tag = "1")]
+    pub run: ::prost::alloc::string::String,
+    /// The task that begins with them.
+    #[prost(uint32, tag = "2")]
+    pub task: u32,
+    /// BLAKE3 of each, in the order in which they are to come.
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub digests: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ContentChunk {
     /// Only in the first chunk.
     #[prost(message, optional, tag = "1")]
@@ -736,6 +747,10 @@ pub struct TaskStarted {
     /// from workers that don't say.
     #[prost(message, optional, tag = "4")]
     pub seats: ::core::option::Option<Seats>,
+    /// What of `real_took_us` passed until the inputs of a program of the user's own were in its directory: the VM owes
+    /// it no CPU time for that.
+    #[prost(uint64, tag = "5")]
+    pub real_inputs_us: u64,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct TaskPromoted {
@@ -1695,6 +1710,24 @@ pub mod content_store_client {
             req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.ContentStore", "Get"));
             self.inner.server_streaming(req, path, codec).await
         }
+        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few messages.
+        /// No chunk says of which content it is; who asks knows how long each is.
+        pub async fn get_inputs(
+            &mut self,
+            request: impl tonic::IntoRequest<super::InputsRef>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::ContentChunk>>,
+            tonic::Status,
+        > {
+            self.inner.ready().await.map_err(|e| {
+                tonic::Status::unknown(format!("Service was not ready: {}", e.into()))
+            })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/dormouse.v1.ContentStore/GetInputs");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("dormouse.v1.ContentStore", "GetInputs"));
+            self.inner.server_streaming(req, path, codec).await
+        }
     }
 }
 /// Generated server implementations.
@@ -1730,6 +1763,17 @@ pub mod content_store_server {
             &self,
             request: tonic::Request<super::ContentRef>,
         ) -> std::result::Result<tonic::Response<Self::GetStream>, tonic::Status>;
+        /// Server streaming response type for the GetInputs method.
+        type GetInputsStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::ContentChunk, tonic::Status>,
+            > + std::marker::Send
+            + 'static;
+        /// Fetch inputs of a task of this worker, one after the other in one stream: many small files in few messages.
+        /// No chunk says of which content it is; who asks knows how long each is.
+        async fn get_inputs(
+            &self,
+            request: tonic::Request<super::InputsRef>,
+        ) -> std::result::Result<tonic::Response<Self::GetInputsStream>, tonic::Status>;
     }
     /// The contents of files of programs of the user's own, by their digests.
     #[derive(Debug)]
@@ -1906,6 +1950,47 @@ pub mod content_store_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = GetSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/dormouse.v1.ContentStore/GetInputs" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetInputsSvc<T: ContentStore>(pub Arc<T>);
+                    impl<T: ContentStore> tonic::server::ServerStreamingService<super::InputsRef> for GetInputsSvc<T> {
+                        type Response = super::ContentChunk;
+                        type ResponseStream = T::GetInputsStream;
+                        type Future =
+                            BoxFuture<tonic::Response<Self::ResponseStream>, tonic::Status>;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::InputsRef>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as ContentStore>::get_inputs(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetInputsSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

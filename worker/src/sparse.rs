@@ -63,6 +63,12 @@ impl SparseFile {
     }
 }
 
+/// The bytes that the blocks at the beginning have in all which are zeros, or are not.
+fn leading(bytes: &[u8], are_zeros: bool) -> usize {
+    let is_zero = |block: &[u8]| ZEROS.get(..block.len()) == Some(block);
+    bytes.chunks(BLOCK).take_while(|block| is_zero(block) == are_zeros).map(<[u8]>::len).sum()
+}
+
 /// A part of a file.
 enum Piece<'a> {
     Data(&'a [u8]),
@@ -77,7 +83,8 @@ fn read_pieces(
     most: u64,
     mut see: impl FnMut(Piece<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let mut buffer = vec![0; CHUNK];
+    // Of thousands of small files each would have a large one.
+    let mut buffer = vec![0; CHUNK.min(usize::try_from(most).unwrap_or(CHUNK)).max(1)];
     let mut at = from.stream_position()?;
     let end = at.saturating_add(most);
     while at < end {
@@ -95,7 +102,7 @@ fn read_pieces(
         let hole = seek(from, at, libc::SEEK_HOLE)?.unwrap_or(end).min(end);
         from.seek(io::SeekFrom::Start(at))?;
         while at < hole {
-            let wanted = usize::try_from(hole - at).unwrap_or(CHUNK).min(CHUNK);
+            let wanted = usize::try_from(hole - at).unwrap_or(CHUNK).min(buffer.len());
             match from.read(buffer.get_mut(..wanted).unwrap_or_default()) {
                 // It has become shorter meanwhile.
                 Ok(0) => return Ok(()),
@@ -134,11 +141,16 @@ fn seek(file: &File, from: u64, what: libc::c_int) -> io::Result<Option<u64>> {
 
 /// Writes bytes at a place of a file that has a hole there, but for blocks of zeros.
 fn write_blocks(file: &File, mut at: u64, bytes: &[u8]) -> io::Result<()> {
-    for block in bytes.chunks(BLOCK) {
-        if ZEROS.get(..block.len()) != Some(block) {
-            file.write_all_at(block, at)?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let (zeros, after) = rest.split_at(leading(rest, true));
+        let (data, after) = after.split_at(leading(after, false));
+        at += zeros.len() as u64;
+        if !data.is_empty() {
+            file.write_all_at(data, at)?;
         }
-        at += block.len() as u64;
+        at += data.len() as u64;
+        rest = after;
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Settings of checkpoints: when tasks take them, where, and at what cost.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dormouse_cloud::Lifetimes;
-use dormouse_units::{Bytes, Ppm, Price, Span, TypeName};
+use dormouse_units::{Bytes, Ppm, Price, Span, TaskId, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -126,6 +127,13 @@ pub struct CheckpointConfig {
     /// scheduler moves begins anew.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never: bool,
+    /// Tasks whose programs save their work at a notice, by themselves, where others of the bag are kept as `scheme`
+    /// says: of these no checkpoint is taken at any other time.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub savers: BTreeSet<TaskId>,
+    /// Tasks of whose work nothing can be kept, where others of the bag are kept.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsaved: BTreeSet<TaskId>,
 }
 
 impl CheckpointConfig {
@@ -138,13 +146,31 @@ impl CheckpointConfig {
         at_hibernation: false,
         at_notice: false,
         never: false,
+        savers: BTreeSet::new(),
+        unsaved: BTreeSet::new(),
     };
 
-    /// Whether the work of the bag is saved at a notice alone, by its programs, which compute on until they have had
-    /// the time to save it.
+    /// Whether a task's program saves its work at a notice by itself, computing on until it has had the time to.
     #[must_use]
-    pub const fn is_saved_by_programs(&self) -> bool {
-        self.at_notice && matches!(self.scheme, Scheme::None {})
+    pub fn is_saved_by_program(&self, task: TaskId) -> bool {
+        // Without a scheme nothing else of the bag is kept, unless the bag says who saves.
+        let is_one = match self.savers.is_empty() {
+            true => matches!(self.scheme, Scheme::None {}),
+            false => self.savers.contains(&task),
+        };
+        self.at_notice && is_one && !self.keeps_nothing_of(task)
+    }
+
+    /// Whether nothing of a task's work can be kept, whoever asks for it.
+    #[must_use]
+    pub fn keeps_nothing_of(&self, task: TaskId) -> bool {
+        self.never || self.unsaved.contains(&task)
+    }
+
+    /// Whether a task is checkpointed as the scheme says, and where its VM hibernates if that is wanted.
+    #[must_use]
+    pub fn has_scheme_for(&self, task: TaskId) -> bool {
+        !self.savers.contains(&task) && !self.unsaved.contains(&task)
     }
 
     /// How long a task with this memory stands still for a checkpoint.
@@ -246,9 +272,7 @@ mod tests {
             fixed: Span::from_micros(12_995_000),
             per_megabyte: Span::from_micros(40_000),
             on: CheckpointOn::Spot,
-            at_hibernation: false,
-            at_notice: false,
-            never: false,
+            ..CheckpointConfig::NONE
         }
     }
 

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
     /// How long the attempt should have taken from the command to its end at the speed of its VM,
-    /// holds included and the time its VM was frozen left out. If it did not finish: how long it
-    /// took.
+    /// holds included and the time its VM was frozen left out, as well as the time until the inputs
+    /// of its program had come. If it did not finish: how long it took.
     pub real_promised_us: u64,
     /// How long the attempt took, counted likewise.
     pub real_took_us: u64,

@@ -59,6 +59,10 @@ pub enum Report {
         done: Ppm,
         /// Time from the command to the task's own first instruction, real microseconds.
         real_took_us: u64,
+        /// What of that passed until the inputs of a program of the user's own were in its directory, real
+        /// microseconds: the VM owes it no time for that.
+        #[serde(default, skip_serializing_if = "crate::event::is_zero")]
+        real_inputs_us: u64,
     },
     /// The task has done its work.
     TaskFinished {

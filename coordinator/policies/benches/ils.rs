@@ -22,9 +22,7 @@ fn main() -> Result<(), ReportError> {
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: dormouse_model::CheckpointOn::All,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     };
     let config = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let solve = |seed| plan(&config, &catalogue, &bag, &budget, seed);

@@ -60,9 +60,7 @@ fn setup(tasks: usize) -> Setup {
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
-            at_hibernation: false,
-            at_notice: false,
-            never: false,
+            ..CheckpointConfig::NONE
         },
         noise: None,
         jobs: None,

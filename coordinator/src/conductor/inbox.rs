@@ -157,8 +157,14 @@ mod tests {
 
     fn started(vm: u32, task: u32) -> Arrived {
         let (task, attempt, done) = (TaskId::new(task), Attempt::new(1), dormouse_units::Ppm::ZERO);
-        let report =
-            Report::TaskStarted { vm: VmId::new(vm), task, attempt, done, real_took_us: 1 };
+        let report = Report::TaskStarted {
+            vm: VmId::new(vm),
+            task,
+            attempt,
+            done,
+            real_took_us: 1,
+            real_inputs_us: 0,
+        };
         Arrived { report, ..finished(vm, 0) }
     }
 

@@ -13,10 +13,12 @@
 
 mod digests;
 mod inputs;
+mod inputs_reader;
 mod outputs;
 mod pool;
 
 pub(crate) use digests::{digest_of, digests};
+pub(crate) use inputs_reader::InputsReader;
 pub(crate) use outputs::LayOut;
 pub use pool::Contents;
 pub(crate) use pool::{Incoming, Refused, Which};

@@ -42,7 +42,7 @@ fn numbers(report: &R) -> Vec<u64> {
         R::Ready(it) => it.real_repetition_us.clone(),
         R::VmFrozen(it) | R::VmThawed(it) => vec![it.real_took_us],
         R::FaultFelt(it) => vec![it.real_took_us],
-        R::TaskStarted(it) => vec![it.real_took_us],
+        R::TaskStarted(it) => vec![it.real_took_us, it.real_inputs_us],
         R::TaskPromoted(it) => vec![it.real_took_us],
         R::TaskIdle(it) => vec![it.real_for_us],
         R::TaskMoved(it) => {

@@ -267,7 +267,10 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             let (vm, task, attempt) = of_task(it.task)?;
             let done = part(it.done_ppm)?;
             began = it.seats.map(|seats| seats_of(vm, &seats));
-            Report::TaskStarted { vm, task, attempt, done, real_took_us: it.real_took_us }
+            let (real_took_us, real_inputs_us) = (it.real_took_us, it.real_inputs_us);
+            // What is no part of the whole is none.
+            let real_inputs_us = real_inputs_us.min(real_took_us);
+            Report::TaskStarted { vm, task, attempt, done, real_took_us, real_inputs_us }
         }
         Wire::TaskPromoted(it) => {
             let (vm, task, attempt) = of_task(it.task)?;

@@ -8,7 +8,7 @@ use dormouse_proto::{Deadline, v1};
 use dormouse_units::{Attempt, HostId, TaskId};
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::contents::{Contents, Refused, digest_of, digests};
+use crate::contents::{Contents, InputsReader, Refused, digest_of, digests};
 use crate::protocol::given::Given;
 use crate::server::api::{Api, takes_packed};
 use crate::server::desk::{Inbound, chunk, refused};
@@ -17,6 +17,7 @@ use crate::storage::transfers::{Parcel, STALL};
 #[tonic::async_trait]
 impl v1::content_store_server::ContentStore for Api {
     type GetStream = Given<v1::ContentChunk>;
+    type GetInputsStream = Given<v1::ContentChunk>;
 
     async fn lacks(
         &self,
@@ -76,15 +77,37 @@ impl v1::content_store_server::ContentStore for Api {
         let limits = (STALL, Deadline::begin());
         Ok(Response::new(self.desk.transfers.give(parcel, file, (turn, packed), limits)))
     }
+
+    async fn get_inputs(
+        &self,
+        request: Request<v1::InputsRef>,
+    ) -> Result<Response<Self::GetInputsStream>, Status> {
+        let (host, packed) = (self.host_of(&request)?, takes_packed(&request));
+        let of = request.into_inner();
+        self.check_run(&of.run)?;
+        let (asked, task) = (digests(&of.digests)?, TaskId::new(of.task));
+        let inputs = self.desk.assignments.inputs(host, task, &asked).map_err(refused)?;
+        let turn = self.desk.transfers.turn(host).await?;
+        let reader = InputsReader::new(Arc::clone(self.desk.store.contents()), inputs);
+        let (parcel, limits) = (GivenInputs { task: of.task }, (STALL, Deadline::begin()));
+        Ok(Response::new(self.desk.transfers.give(parcel, reader, (turn, packed), limits)))
+    }
 }
 
 impl Api {
     fn check_content(&self, of: &v1::ContentRef) -> Result<Hash, Status> {
-        if of.run != self.desk.run {
-            let why = format!("this is run {}, not {}", self.desk.run, of.run);
-            return Err(Status::failed_precondition(why));
-        }
+        self.check_run(&of.run)?;
         digest_of(&of.digest)
+    }
+
+    fn check_run(&self, run: &str) -> Result<(), Status> {
+        match run == self.desk.run {
+            true => Ok(()),
+            false => {
+                let why = format!("this is run {}, not {run}", self.desk.run);
+                Err(Status::failed_precondition(why))
+            }
+        }
     }
 
     /// Stores a content that a host sends, of which the first chunk has come.
@@ -170,5 +193,27 @@ impl Parcel for GivenContent {
             }
         });
         Err(Status::data_loss(format!("the content {digest} is damaged here")))
+    }
+}
+
+/// Inputs that are given one after the other; no chunk says which they are.
+#[derive(Debug)]
+struct GivenInputs {
+    task: u32,
+}
+
+impl Parcel for GivenInputs {
+    type Chunk = v1::ContentChunk;
+
+    fn name(&self) -> String {
+        format!("inputs of task {}", self.task)
+    }
+
+    fn chunk(&mut self, data: Vec<u8>) -> v1::ContentChunk {
+        v1::ContentChunk { data: data.into(), ..v1::ContentChunk::default() }
+    }
+
+    fn end(self) -> Result<(), Status> {
+        Ok(())
     }
 }

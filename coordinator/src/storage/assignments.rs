@@ -4,12 +4,13 @@
 //! host and the attempt that run its task, and given only to a host that was told to begin with it.
 //! Which host a caller is, its certificate says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use blake3::Hash;
 use dormouse_model::StartTask;
 use dormouse_tasks::limits::largest_checkpoint;
-use dormouse_tasks::own::OwnProgram;
+use dormouse_tasks::own::{FileRef, OwnProgram};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
 /// The attempts that hosts were told to run and that have not ended.
@@ -150,15 +151,44 @@ impl Assignments {
         task: TaskId,
         digest: &str,
     ) -> Result<bool, String> {
-        match self.table().get(&task) {
-            Some(at) if at.host == host => {}
-            other => {
-                let who = who(other);
-                return Err(format!("{host} may not have contents of {task}: {who}"));
-            }
-        }
+        self.may_have(host, task)?;
         let program = self.programs.get(&task);
         Ok(program.is_some_and(|it| it.inputs.iter().any(|input| input.digest == digest)))
+    }
+
+    /// The digests and lengths in bytes of these inputs of a task that this host runs.
+    ///
+    /// # Errors
+    ///
+    /// In words: another host runs the task, or nobody does; or one of them is no input of it.
+    pub(crate) fn inputs(
+        &self,
+        host: HostId,
+        task: TaskId,
+        asked: &[Hash],
+    ) -> Result<Vec<(Hash, u64)>, String> {
+        self.may_have(host, task)?;
+        let inputs = self.programs.get(&task).map_or(&[][..], |program| &program.inputs);
+        let length = |input: &FileRef| Some((Hash::from_hex(&input.digest).ok()?, input.bytes));
+        let known: HashMap<_, _> = inputs.iter().filter_map(length).collect();
+        let found = asked.iter().map(|digest| {
+            let bytes = known.get(digest).copied();
+            bytes.map(|bytes| (*digest, bytes)).ok_or_else(|| {
+                format!("{host} may not have the content {digest}: it is no input of {task}")
+            })
+        });
+        found.collect()
+    }
+
+    /// Whether this host may have contents of a task.
+    fn may_have(&self, host: HostId, task: TaskId) -> Result<(), String> {
+        match self.table().get(&task) {
+            Some(at) if at.host == host => Ok(()),
+            other => {
+                let who = who(other);
+                Err(format!("{host} may not have contents of {task}: {who}"))
+            }
+        }
     }
 
     /// Whether this host may have this checkpoint of a task: the one that it begins with, or, if that is damaged, an

@@ -6,8 +6,7 @@
 //! once is bounded; and a transfer that stands still, or gets on too slowly, is given up.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -98,11 +97,11 @@ impl Transfers {
         unpacked.map_err(|bad| Status::invalid_argument(bad.to_string()))
     }
 
-    /// Gives a file of the store to a host whose turn it is, and which takes packed chunks or does not.
+    /// Gives what there is to read of the store to a host whose turn it is, and which takes packed chunks or does not.
     pub(crate) fn give<P: Parcel>(
         &self,
         parcel: P,
-        file: File,
+        file: impl Read + Send + 'static,
         (turn, takes_packed): (OwnedSemaphorePermit, bool),
         limits: (Duration, Deadline),
     ) -> Given<P::Chunk> {
@@ -163,9 +162,9 @@ impl Parcel for GivenCheckpoint {
 /// The chunks of a checkpoint.
 pub type Download = Given<v1::CheckpointChunk>;
 
-async fn give<P: Parcel>(
+async fn give<P: Parcel, R: Read + Send + 'static>(
     mut parcel: P,
-    (mut file, mut packing): (File, Option<Packing>),
+    (mut file, mut packing): (R, Option<Packing>),
     pool: &Pool,
     chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
@@ -179,7 +178,7 @@ async fn give<P: Parcel>(
     loop {
         let read = move || {
             let mut data = Vec::with_capacity(CHUNK);
-            io::Read::read_to_end(&mut io::Read::take(&mut file, CHUNK as u64), &mut data)?;
+            (&mut file).take(CHUNK as u64).read_to_end(&mut data)?;
             Ok((data, file))
         };
         let (data, back) = pool.run(read).await?;
@@ -248,12 +247,14 @@ pub(crate) fn store_status(error: &io::Error) -> Status {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Status::resource_exhausted("the disk of the checkpoint store is full")
         }
+        io::ErrorKind::InvalidData => Status::data_loss(error.to_string()),
         _ => Status::internal(format!("the checkpoint store: {error}")),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::{Seek as _, Write as _};
 
     use tokio_stream::StreamExt as _;

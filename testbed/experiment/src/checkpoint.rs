@@ -84,8 +84,16 @@ pub(crate) fn check(
     }
     let scheme = scheme(section, node, amid, found)?;
     let on = on.unwrap_or_default();
-    let config =
-        CheckpointConfig { scheme, fixed, per_megabyte, on, at_hibernation, at_notice, never };
+    let config = CheckpointConfig {
+        scheme,
+        fixed,
+        per_megabyte,
+        on,
+        at_hibernation,
+        at_notice,
+        never,
+        ..CheckpointConfig::NONE
+    };
     plannable(&config, node, amid, found)?;
     Some(config)
 }

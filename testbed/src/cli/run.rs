@@ -106,7 +106,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     args.what.inputs.apply()?;
     let asked =
         RunRequest { args: &args.what, live: &args.live, page, verb: "coordinator", own: None };
-    let loaded = paced_elsewhere(opened(&asked)?, args.what.say);
+    let loaded = paced_elsewhere(opened(&asked)?, args.what.say)?;
     loaded.scheduler()?;
     let sources = loaded.sources;
     let header = Header::new(Mode::Live, command(&asked), loaded.experiment);

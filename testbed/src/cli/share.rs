@@ -13,36 +13,37 @@ use crate::{live, said};
 /// The experiment at the share that was said for it, or else at the largest that this host holds and the
 /// speed-up that was asked for needs; and at the speed-up of that share.
 pub(super) fn paced_here(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
+    let each = available_millicores() / loaded.experiment.live.workers.max(1);
+    paced_on(loaded, (each, ""), say)
+}
+
+/// The same on workers that come from elsewhere: of what they hold nothing is known yet, and each is taken to be on a
+/// host of its own that is like this one.
+pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
+    let hosts = " of a host like this one (--set live.share says another)";
+    paced_on(loaded, (available_millicores(), hosts), say)
+}
+
+/// The experiment at the share that was said for it, or else at the largest that workers with so many thousandths of a
+/// core each hold and its speed-up needs.
+fn paced_on(loaded: Loaded, (millicores, hosts): (u32, &str), say: Say) -> Result<Loaded, Failure> {
     let Some(pace) = loaded.pace else { return Ok(loaded) };
     let live = &loaded.experiment.live;
     let wanted = live.speedup.share_of_core(pace);
-    let share = match live.share {
-        Some(said) => said,
-        None => fits(&loaded)?.map_or(wanted, |fits| fits.min(wanted)),
+    let (share, hosts) = match live.share {
+        Some(said) => (said, ""),
+        None => (fits(&loaded, millicores)?.map_or(wanted, |fits| fits.min(wanted)), hosts),
     };
-    Ok(at(loaded, (pace, share), say))
-}
-
-/// The same on workers that come from elsewhere: of what they hold nothing is known yet, so that it is at the share
-/// that was said, or at the one that the speed-up needs.
-pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Loaded {
-    let live = &loaded.experiment.live;
-    match loaded.pace {
-        Some(pace) => {
-            let share = live.share.unwrap_or_else(|| live.speedup.share_of_core(pace));
-            at(loaded, (pace, share), say)
-        }
-        None => loaded,
-    }
+    Ok(at(loaded, (pace, share), hosts, say))
 }
 
 /// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
-fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), say: Say) -> Loaded {
+fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), hosts: &str, say: Say) -> Loaded {
     let Some(speedup) = pace.at_share(share) else { return loaded };
     let live = &mut loaded.experiment.live;
     if !say.quiet && speedup != live.speedup {
         said::note(&format!(
-            "a vCPU has {} of a core, so that the run goes at a speed-up of {speedup}, not {}: a second of a core \
+            "a vCPU has {} of a core{hosts}, so that the run goes at a speed-up of {speedup}, not {}: a second of a core \
              counts for {pace} s of your programs",
             share.as_f64(),
             live.speedup
@@ -52,14 +53,13 @@ fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), say: Say) -> Loaded {
     loaded
 }
 
-/// The largest share at which this host holds what the experiment wants at once; `None`: it holds it at none, which
-/// admission says better.
-fn fits(loaded: &Loaded) -> Result<Option<Ppm>, Failure> {
+/// The largest share at which workers with so many thousandths of a core each hold what the experiment wants at once;
+/// `None`: they hold it at none, which admission says better.
+fn fits(loaded: &Loaded, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;
     let live = &experiment.live;
     let workers = live.workers.max(1);
-    let millicores = available_millicores() / workers;
     let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let request = Request {
         hosts: &vec![room; workers as usize],
@@ -76,7 +76,34 @@ fn fits(loaded: &Loaded) -> Result<Option<Ppm>, Failure> {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_experiment::{Override, Source, open};
+
     use super::*;
+
+    const EXPERIMENT: &str = r#"name = "mine"
+[cloud]
+catalogue = "ec2-2020"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "on-demand", count = 4 }]
+[checkpoint]
+policy = "none"
+[live]
+speedup = 30
+workers = 2
+[workload]
+deadline = "2h"
+measured = "measured.json"
+[[workload.task]]
+count = 8
+command = ["true"]
+runtime = "measured"
+memory = "64 MB"
+"#;
+
+    const MEASURED: &str = r#"{ "dormouse": "0.1.0", "share": 333333, "pace": 30.0, "measures": [{
+      "task": "task", "kind": ["true"], "program": "", "exit-status": 0, "wall-us": 30000000, "cpu-us": 10000000,
+      "waited-us": 0, "memory": 1000000, "directory": 0 }] }"#;
 
     /// A second of a core counts for 30 s: at a fifth of a core a program of 10 s of a core takes 50 s of real time,
     /// which at a speed-up of 6 are 300 s, as at a whole core and a speed-up of 30.
@@ -92,6 +119,47 @@ mod tests {
             assert!((real_s * speedup.as_f64() / 300.0 - 1.0).abs() < 1e-6, "{share:?}");
         }
         assert_eq!(pace.at_share(Ppm::ZERO), None);
+    }
+
+    /// Eight vCPUs on workers of a core each: a program that was measured asks for a part of one, by `dormouse run --live`
+    /// and `dormouse coordinator` alike, and not for the whole core that the speed-up needs.
+    #[test]
+    fn a_coordinator_asks_its_workers_for_the_share_that_hosts_like_its_own_have() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("room");
+            path
+        };
+        write("measured.json", MEASURED);
+        let file = write("mine.toml", EXPERIMENT);
+        let open = |set: &[&str]| {
+            let overrides = set.iter().map(|text| Override::set(text).expect("a key")).collect();
+            let experiment = file.to_str();
+            open(&Source { experiment, overrides, ..Source::default() }).expect("it is right")
+        };
+        let quiet = Say { json: false, quiet: true };
+        let at = |set: &[&str], millicores: u32| {
+            let paced = paced_on(open(set), (millicores, ""), quiet).expect("it can be rehearsed");
+            let live = paced.experiment.live;
+            (live.share.map(Ppm::as_f64), live.speedup.as_f64())
+        };
+        let (share, speedup) = at(&[], 1_000);
+        let share = share.expect("it is measured");
+        assert!((0.1..0.25).contains(&share), "{share} of a core for each of four vCPUs");
+        assert!((speedup / share / 30.0 - 1.0).abs() < 1e-3, "{speedup} at {share}");
+        let loaded = open(&[&format!("live.share={share}"), &format!("live.speedup={speedup}")]);
+        assert!(
+            fits(&loaded, 1_000)
+                .expect("it can be rehearsed")
+                .is_some_and(|fits| fits.as_f64() >= share)
+        );
+        assert_eq!(at(&[], 64_000), (Some(1.0), 30.0));
+        assert_eq!(at(&["live.share=0.5"], 1_000), (Some(0.5), 15.0));
+        let elsewhere = paced_elsewhere(open(&[]), quiet).expect("it can be rehearsed");
+        let here = at(&[], available_millicores());
+        let live = elsewhere.experiment.live;
+        assert_eq!((live.share.map(Ppm::as_f64), live.speedup.as_f64()), here);
     }
 
     #[test]

@@ -83,7 +83,8 @@ fn long_run() -> Vec<Step> {
             let (event, effects) = (Event::Tick, vec![sent]);
             steps.push(Step { at, event, effects, ..Step::blank() });
             let (done, real_took_us) = (Ppm::ZERO, 9_000);
-            let started = Report::TaskStarted { vm, task, attempt, done, real_took_us };
+            let started =
+                Report::TaskStarted { vm, task, attempt, done, real_took_us, real_inputs_us: 0 };
             steps.push(report(next(), host, started));
             steps.push(report(
                 next(),

@@ -65,14 +65,14 @@ fn ten_seconds_of_a_core_are_five_minutes_at_a_pace_of_thirty() {
     }
 }
 
-/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time. At a
-/// quarter of a core it is 2.1 %: of each period the kernel gives a group somewhat less than its quota.
+/// Live, at two shares: each second of a core that the program had counted for 30 s, within 2 %, as in virtual time. What it
+/// waited for its quota is not taken for a wait of its own, of which it does none.
 #[test]
 fn a_second_of_a_core_counts_for_as_much_at_every_share() {
     let Some(_turn) = live_turn() else { return };
-    let program = "#!/bin/sh\nn=0\nwhile [ $n -lt 10000000 ]; do n=$((n+1)); done\n";
+    let program = "#!/bin/sh\nn=0\nwhile [ $n -lt 6000000 ]; do n=$((n+1)); done\n";
     let folder = folder(program);
-    for (share, speedup) in [(0.45, 13.5), (0.5, 15.0)] {
+    for (share, speedup) in [(0.2, 6.0), (0.5, 15.0)] {
         let (set, out) = (format!("live.share={share}"), format!("live-{share}"));
         let made = run(folder.path(), &["--live", "--set", &set], &out);
         assert_eq!(
@@ -82,6 +82,7 @@ fn a_second_of_a_core_counts_for_as_much_at_every_share() {
         let log = events(&folder.path().join(&out));
         let of = |report: &str| log.iter().find(|event| event["report"] == report).unwrap().clone();
         let (began, ended) = (of("task-started"), of("task-finished"));
+        let waited_s = of("ledger")["own"]["real_waited_us"].as_f64().unwrap_or_default() / 1e6;
         let cpu_s = ended["real_cpu_us"].as_f64().unwrap() / 1e6;
         let took_s = (ended["at"].as_f64().unwrap() - began["at"].as_f64().unwrap()) / 1e6;
         let counted = took_s / cpu_s;
@@ -89,5 +90,55 @@ fn a_second_of_a_core_counts_for_as_much_at_every_share() {
             (counted / 30.0 - 1.0).abs() < 0.02,
             "{counted} at a share of {share}: {took_s} s of {cpu_s} s"
         );
+        // To be started and waited for it needs a moment.
+        assert!(
+            waited_s < 0.01 * cpu_s / share + 0.1,
+            "{waited_s} s were waited at a share of {share}"
+        );
     }
+}
+
+/// Three tasks of a host with two vCPUs that begin with 3,000 files: what passes until they have them is said, and it is
+/// neither owed to them nor work of theirs. The third finds what came for the others.
+#[test]
+fn the_time_until_inputs_have_come_is_no_work() {
+    let Some(_turn) = live_turn() else { return };
+    let program = "#!/bin/sh\nn=0\nwhile [ $n -lt 600000 ]; do n=$((n+1)); done\n";
+    let folder = folder(program);
+    for n in 0..3_000 {
+        let lib = folder.path().join(format!("lib/part{}", n / 100));
+        fs::create_dir_all(&lib).unwrap();
+        fs::write(lib.join(format!("{n}.py")), format!("n = {n}\n").repeat(400)).unwrap();
+    }
+    let tasks = "count = 3\ninputs = [\"lib\"]\ncommand = [\"./count\"]";
+    let text = CLOUD.replace("command = [\"./count\"]", tasks);
+    fs::write(folder.path().join("mine.toml"), text).unwrap();
+    let made = run(folder.path(), &["--live", "--set", "live.share=0.4"], "inputs");
+    let out = folder.path().join("inputs");
+    let log = events(&out);
+    let number = |event: &Value, key: &str| event[key].as_f64().unwrap() / 1e6;
+    let of =
+        |report: &str| log.iter().filter(|event| event["report"] == report).collect::<Vec<_>>();
+    let (began, ledgers) = (of("task-started"), of("ledger"));
+    assert_eq!((began.len(), ledgers.len()), (3, 3));
+    let mut inputs_s: Vec<_> = began.iter().map(|it| number(it, "real_inputs_us")).collect();
+    for (began, inputs_s) in began.iter().zip(&inputs_s) {
+        assert!((0.01..=number(began, "real_took_us")).contains(inputs_s), "{began}");
+    }
+    // What was promised to a task is the time of its work.
+    for ledger in &ledgers {
+        let (took_s, promised_s) =
+            (number(ledger, "real_took_us"), number(ledger, "real_promised_us"));
+        let worked_s = number(ledger, "real_worked_us");
+        let missing = (promised_s - worked_s / 0.4) / took_s;
+        assert!(
+            missing.abs() < 0.25,
+            "{promised_s} s were promised for {worked_s} s of a core: {ledger}"
+        );
+    }
+    inputs_s.sort_by(f64::total_cmp);
+    let said = made["longest_until_inputs_came_s"].as_f64().unwrap();
+    assert!((said / made["speedup"].as_f64().unwrap() / inputs_s[2] - 1.0).abs() < 1e-3, "{said}");
+    let told = dormouse_says(&["explain", out.to_str().unwrap(), "task1"]);
+    assert!(inputs_s[0] < 0.1 || told.contains("once its inputs had come: "), "{told}");
 }

@@ -89,4 +89,29 @@ fn programs_go_on_with_what_they_saved_by_themselves() {
     assert_eq!(none, "");
     assert_eq!(began_with(&log, 2), [0, 0]);
     nothing_is_left_but(&before);
+
+    // In virtual time the same bag is saved as it was here: each task in its own way.
+    let again = folder.path().join("virtual");
+    let _ = dormouse_says(&["run", file.to_str().unwrap(), "--out", again.to_str().unwrap()]);
+    let twin = events(&again);
+    let [0, kept] = began_with(&twin, 0)[..] else { panic!("{:?}", began_with(&twin, 0)) };
+    // What others do on this host keeps a program back, and nothing has it ahead.
+    assert!(later < kept + 60_000, "{kept} in virtual time, {later} here");
+    assert_eq!(began_with(&twin, 2), [0, 0]);
+    let by_the_clock = |log: &[Value], task: u64| {
+        let taken = log.iter().filter(|event| {
+            let is_taken = event["report"] == "checkpoint-taken" && event["task"] == task;
+            is_taken || (event["report"] == "checkpoint-failed" && event["task"] == task)
+        });
+        taken.filter(|event| event["at"].as_u64().unwrap() < 80_000_000).count()
+    };
+    for log in [&log, &twin] {
+        assert_eq!([0, 2].map(|task| by_the_clock(log, task)), [0, 0]);
+    }
+    // What it computed from the notice at 80 s on, until it had had 45 s to save, is in nothing that it saved.
+    let stopped = twin.iter().find(|event| event["report"] == "task-stopped" && event["task"] == 0);
+    assert_eq!(
+        stopped.map(|it| (&it["at"], &it["kept"][1])),
+        Some((&125_000_000.into(), &kept.into()))
+    );
 }

@@ -63,6 +63,8 @@ pub(crate) struct Birth {
     pub(crate) born_ns: u64,
     /// The time at which its first own instruction was seen.
     pub(crate) at: Instant,
+    /// The time at which the inputs of a program of the user's own were in its directory, where it waited for them.
+    pub(crate) inputs_at: Option<Instant>,
     /// How it ended, where that was so soon that it need not be watched.
     pub(crate) ended: Option<Ended>,
 }
@@ -82,14 +84,16 @@ pub(crate) async fn launch(
     order: StartTask,
 ) -> Result<Birth, LaunchError> {
     let restores = order.from.is_some() && host.keeps(&order) && !is_silent(&order);
-    own::bring_inputs(&host, &pass, &order).await?;
+    if !restores {
+        own::bring_inputs(&host, &pass, &order).await?;
+    }
     if let Some(from) = order.from.filter(|_| restores) {
         bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
     }
     let from_scratch = if order.own.is_some() { Way::Own } else { Way::FromScratch };
     let mut way = match restores {
         true if own::is_saved_by_criu(&order) => Way::Restored,
-        true => Way::Own,
+        true => Way::OwnSaved,
         false if is_silent(&order) => Way::Silent,
         false => from_scratch,
     };
@@ -98,7 +102,7 @@ pub(crate) async fn launch(
         pass.thawed().await.map_err(|e| explain(&e))?;
         let permit = match way {
             Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
-            Way::FromScratch | Way::Silent | Way::Own => None,
+            Way::FromScratch | Way::Silent | Way::Own | Way::OwnSaved => None,
         };
         // It may have been frozen while this waited, and CRIU is others' then.
         let Some(inside) = pass.birth() else { continue };
@@ -107,6 +111,7 @@ pub(crate) async fn launch(
             Ok(Born::Alive(birth)) => return Ok(birth),
             Ok(Born::NoImage) => {
                 tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
+                own::bring_inputs(&begun.host, &pass, &begun.order).await?;
                 way = from_scratch;
                 continue;
             }
@@ -127,8 +132,10 @@ enum Way {
     Restored,
     FromScratch,
     Silent,
-    /// A program of the user's own, from its directory.
+    /// A program of the user's own, with its inputs.
     Own,
+    /// A program of the user's own, with what a former attempt saved in its directory.
+    OwnSaved,
 }
 
 /// The outcome of bringing a task to life.
@@ -169,7 +176,12 @@ impl Begun {
             Way::Silent => without_words(&host, &place, &order).map(Born::Alive),
             Way::Own => {
                 make_room(&host, &name, &order)?;
-                own::from_directory(&host, &place, &allowed, &name, &order).map(Born::Alive)
+                own::with_inputs(&host, &place, &allowed, &name, &order).map(Born::Alive)
+            }
+            Way::OwnSaved => {
+                make_room(&host, &name, &order)?;
+                let born = own::with_saved(&host, &place, &allowed, &name, &order)?;
+                Ok(born.map_or(Born::NoImage, Born::Alive))
             }
         };
         bring_to_life(pass, inside, permit, work).await
@@ -386,8 +398,8 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
-    let process = Arc::new(process);
-    Ok(Birth { process, page: None, done_ppm, came_with, base_ns, born_ns, at, ended })
+    let (process, page, inputs_at) = (Arc::new(process), None, None);
+    Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, inputs_at, ended })
 }
 
 /// Claims the task's directory, for one that begins from scratch.
@@ -439,7 +451,19 @@ pub(crate) fn settled(
         Ok(Seen { page, born: born_ns, came_with }) => {
             let page = Some(page);
             let process = Arc::new(process);
-            Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, ended: None })
+            let (ended, inputs_at) = (None, None);
+            let birth = Birth {
+                process,
+                page,
+                done_ppm,
+                came_with,
+                base_ns,
+                born_ns,
+                at,
+                inputs_at,
+                ended,
+            };
+            Ok(birth)
         }
         Err(why) => {
             put_down(&process, pass);

@@ -82,6 +82,9 @@ pub(crate) enum FetchError {
     /// It is away, or went meanwhile.
     #[error("the coordinator cannot be reached: {0}")]
     Unanswered(String),
+    /// The coordinator is older than the call.
+    #[error("the coordinator does not know the call")]
+    Unknown,
     /// It was given up.
     #[error("it is given up")]
     Stuck(#[from] Stuck),
@@ -413,6 +416,7 @@ fn told(status: Status) -> FetchError {
     let text = format!("{}: {}", status.code(), status.message());
     match status.code() {
         Code::NotFound | Code::DataLoss => FetchError::Absent(text),
+        Code::Unimplemented => FetchError::Unknown,
         _ if is_unanswered(&status) => FetchError::Unanswered(text),
         _ => FetchError::Transport(text),
     }

@@ -75,17 +75,20 @@ pub(crate) fn make_copy(
     let root = Handle::open(&folder.join(WORK)).map_err(Error::file("open", WORK))?;
     put_inputs(&root, inputs, contents, Grant::read_only())?;
     let left = Handle::open(left).map_err(Error::file("open", left))?;
+    let mut folders = FolderCursor::new(&root, Grant::read_only());
     for path in paths {
-        let copied = copy(&root, &left, path, Grant::read_only());
+        let copied = copy(&mut folders, &left, path);
         copied.map_err(Error::file("copy", path))?;
     }
     Ok(())
 }
 
 fn put_inputs(root: &Handle, inputs: &[Input], contents: &Held, grant: Grant) -> Result<()> {
+    let mut folders = FolderCursor::new(root, grant);
     for input in inputs {
         let mut content = contents.open(&input.digest).map_err(Error::file("read", &input.path))?;
-        let put = put(root, input, &mut content, grant).map_err(Error::file("write", &input.path));
+        let put = put(&mut folders, input, &mut content);
+        let put = put.map_err(Error::file("write", &input.path));
         if !put? {
             contents.forget(&input.digest);
             let digest = input.digest.to_hex().to_string();
@@ -97,37 +100,63 @@ fn put_inputs(root: &Handle, inputs: &[Input], contents: &Held, grant: Grant) ->
 }
 
 /// Copies an input to its place. Whether the content was what its digest says.
-fn put(root: &Handle, input: &Input, content: &mut File, grant: Grant) -> io::Result<bool> {
-    let file = create(root, &input.path, grant.owner)?;
-    let (length, digest) = write(file, content, (input.bytes, input.executable), grant)?;
+fn put(folders: &mut FolderCursor<'_>, input: &Input, content: &mut File) -> io::Result<bool> {
+    let file = folders.create(&input.path)?;
+    let (length, digest) = write(file, content, (input.bytes, input.executable), folders.grant)?;
     Ok(digest == input.digest && length == input.bytes)
 }
 
 /// Copies a regular file from one directory to another.
-fn copy(to: &Handle, from: &Handle, path: &str, grant: Grant) -> io::Result<()> {
+fn copy(folders: &mut FolderCursor<'_>, from: &Handle, path: &str) -> io::Result<()> {
     let place = Path::new(path);
     let parent = from.reach(place.parent().unwrap_or(Path::new("")))?;
     let mut content = parent.read(place.file_name().unwrap_or(OsStr::new("")))?;
     let about = content.metadata()?;
     let is_executable = std::os::unix::fs::MetadataExt::mode(&about) & 0o111 != 0;
-    let file = create(to, path, grant.owner)?;
-    write(file, &mut content, (about.len(), is_executable), grant).map(drop)
+    let file = folders.create(path)?;
+    write(file, &mut content, (about.len(), is_executable), folders.grant).map(drop)
 }
 
-/// Creates a file at a path, with the directories that it is in.
-fn create(root: &Handle, path: &str, owner: Owner) -> io::Result<File> {
-    let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
-    let mut parent = root.reach(Path::new(""))?;
-    for part in parents.split('/').filter(|part| !part.is_empty()) {
-        let part = OsStr::new(part);
-        parent = match parent.enter(part) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                directory(&parent, part, owner, OPEN)?
-            }
-            entered => entered?,
-        };
+/// The folders of a directory that is being made. The last one stays open: inputs come folder by folder.
+struct FolderCursor<'a> {
+    root: &'a Handle,
+    grant: Grant,
+    last: Option<(String, Handle)>,
+}
+
+impl<'a> FolderCursor<'a> {
+    fn new(root: &'a Handle, grant: Grant) -> Self {
+        Self { root, grant, last: None }
     }
-    parent.create(OsStr::new(name))
+
+    /// Creates a file at this relative path, with the folders that it is in.
+    fn create(&mut self, path: &str) -> io::Result<File> {
+        let (parents, name) = path.rsplit_once('/').unwrap_or(("", path));
+        self.at(parents)?.create(OsStr::new(name))
+    }
+
+    /// The folder at this relative path, which is made if need be.
+    fn at(&mut self, path: &str) -> io::Result<&Handle> {
+        let folder = match self.last.take() {
+            Some((last, folder)) if last == path => folder,
+            _ => self.reach(path)?,
+        };
+        Ok(&self.last.insert((path.to_owned(), folder)).1)
+    }
+
+    fn reach(&self, path: &str) -> io::Result<Handle> {
+        let mut folder = self.root.reach(Path::new(""))?;
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            let part = OsStr::new(part);
+            folder = match folder.enter(part) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    directory(&folder, part, self.grant.owner, OPEN)?
+                }
+                entered => entered?,
+            };
+        }
+        Ok(folder)
+    }
 }
 
 /// Writes a content of about so many bytes to an empty file; its length and digest.

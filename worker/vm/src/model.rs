@@ -20,6 +20,9 @@ mod checkpoint;
 mod rates;
 mod seats;
 
+/// Longer than any run, and short enough to be added to.
+const FOREVER: Span = Span::from_micros(u64::MAX / 4);
+
 /// Slots to look at again, each once.
 #[derive(Clone, Debug, Default)]
 struct Touched {
@@ -258,6 +261,12 @@ impl Model {
         self.pass(now);
         self.untell_end(task, attempt);
         self.change(now, task, attempt, |running| running.stand(span, true));
+    }
+
+    /// A task that has its seat waits for what it begins with: it does nothing and uses nothing until it is released.
+    pub fn wait(&mut self, now: Time, task: TaskId, attempt: Attempt) {
+        self.pass(now);
+        self.change(now, task, attempt, |running| running.stand(FOREVER, false));
     }
 
     /// A task that stands still goes on.

@@ -53,9 +53,12 @@ impl Bounds {
 /// The lengths of real time in a report.
 fn real_us(report: &Report) -> Vec<u64> {
     match *report {
-        Report::VmFrozen { real_took_us, .. }
-        | Report::VmThawed { real_took_us, .. }
-        | Report::TaskStarted { real_took_us, .. } => vec![real_took_us],
+        Report::VmFrozen { real_took_us, .. } | Report::VmThawed { real_took_us, .. } => {
+            vec![real_took_us]
+        }
+        Report::TaskStarted { real_took_us, real_inputs_us, .. } => {
+            vec![real_took_us, real_inputs_us]
+        }
         Report::TaskFinished { real_cpu_us, .. }
         | Report::TaskFailed { real_cpu_us, .. }
         | Report::TaskStopped { real_cpu_us, .. } => vec![real_cpu_us],

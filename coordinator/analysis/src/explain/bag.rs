@@ -1,5 +1,7 @@
 //! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
 
+use std::time::Duration;
+
 use dormouse_cloud::Action;
 use dormouse_model::{Decision, Effect, EndReason, Notice, Setup, StartReason, Step, Task, VmEnd};
 use dormouse_units::{Span, TaskId, Time, VmId};
@@ -142,7 +144,7 @@ impl<'a> Explainer<'a> {
                 dormouse_units::Mode::Burst => "",
                 dormouse_units::Mode::Baseline => ", in baseline mode",
             };
-            told.say(at, format!("ran {from}{mode}"));
+            told.say(at, format!("ran {from}{mode}{}", inputs_came(attempt)));
         }
         let asked =
             attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id, vm)));
@@ -464,6 +466,20 @@ fn supplies(told: &mut Explanation, vm: &VmHistory) {
         let shares: Vec<_> = shares.collect();
         let at = together.first().map_or(vm.launched, |(at, ..)| *at);
         told.say(at, format!("left {} by the foreground", shares.join(", ")));
+    }
+}
+
+/// How long the inputs of an attempt's program took to come, where that was worth a word.
+fn inputs_came(attempt: &AttemptHistory) -> String {
+    const WORTH_TELLING_US: u64 = 100_000;
+    match attempt.real_inputs_us {
+        us if us < WORTH_TELLING_US => String::new(),
+        us => {
+            let real_s = Duration::from_micros(us).as_secs_f64();
+            format!(
+                ", once its inputs had come: {real_s:.1} s of real time, which are no work of it"
+            )
+        }
     }
 }
 

@@ -1,7 +1,9 @@
 //! The attempts at tasks of a bag and at parallel jobs in a record.
 
+use std::time::Duration;
+
 use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
-use dormouse_units::{Attempt, Mode, Ppm, TaskId, Time, VmId};
+use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
 use thin_vec::{ThinVec, thin_vec};
 
 use super::reasons::reason;
@@ -75,13 +77,10 @@ impl Record {
 
     /// A VM is given notice: what its programs compute from now on is in nothing that they save, if they save at it.
     pub(super) fn notice_on(&mut self, now: Time, vm: VmId) {
-        let Self { tasks, savers, all_save, .. } = self;
-        for (n, task) in tasks.iter_mut().enumerate() {
-            let saves =
-                *all_save || u32::try_from(n).is_ok_and(|n| savers.contains(&TaskId::new(n)));
-            if let Some(attempt) = task.open().filter(|it| saves && it.vm == vm)
-                && attempt.started.is_some()
-            {
+        let Self { tasks, savers, .. } = self;
+        for task in savers.iter() {
+            let Some(task) = tasks.get_mut(task.get() as usize) else { continue };
+            if let Some(attempt) = task.open().filter(|it| it.vm == vm && it.started.is_some()) {
                 attempt.noticed = Some(now);
             }
         }
@@ -137,6 +136,7 @@ impl Record {
                     ended: None,
                     real_cpu_us: 0,
                     real_start_us: 0,
+                    real_inputs_us: 0,
                     ledger: None,
                     noticed: None,
                     own: None,
@@ -256,8 +256,8 @@ impl Record {
                     vm.credits.push((now, balance));
                 }
             }
-            Report::TaskStarted { task, attempt, done, real_took_us, .. } => {
-                self.began(*task, *attempt, (*done, *real_took_us));
+            Report::TaskStarted { task, attempt, done, real_took_us, real_inputs_us, .. } => {
+                self.began((now, *task, *attempt), *done, (*real_took_us, *real_inputs_us));
             }
             Report::TaskFinished { task, verified: true, reported, .. } => {
                 self.end_attempt(now, *task, AttemptEnd::Finished);
@@ -314,20 +314,29 @@ impl Record {
         }
     }
 
-    fn began(&mut self, id: TaskId, number: Attempt, (done, real_took_us): (Ppm, u64)) {
+    fn began(
+        &mut self,
+        (now, id, number): (Time, TaskId, Attempt),
+        done: Ppm,
+        (real_took_us, real_inputs_us): (u64, u64),
+    ) {
         let is_of_bag = self.is_of_bag(id);
         let vm = self.task(id).and_then(|task| task.attempt(number)).map(|attempt| attempt.vm);
         let Some(vm) = vm else { return };
         // One sent to a VM that froze meanwhile began with its resume.
         let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
         let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
+        let inputs = Duration::from_micros(real_inputs_us);
+        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.emulated(inputs));
         let (mut is_first, mut is_restored) = (false, false);
         self.on_attempt(id, number, |attempt| {
             (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());
             let from = resumed.map_or(attempt.sent, |at| at.max(attempt.sent));
+            // No later than it was heard of, whatever its worker says.
+            let from = from.max((from + waited).min(now));
             attempt.started.get_or_insert(from);
             attempt.said_to_have = Some(done);
-            attempt.real_start_us = real_took_us;
+            (attempt.real_start_us, attempt.real_inputs_us) = (real_took_us, real_inputs_us);
         });
         if is_first {
             self.counts.restores += u32::from(is_restored && is_of_bag);

@@ -46,7 +46,7 @@ impl Record {
     /// Processor time that a VM's tasks spend from `at` on, in millionths of a vCPU.
     fn spent_at(&self, vm: &VmHistory, at: Time, burstable: &Burstable) -> u64 {
         let is_busy = |a: &&AttemptHistory| {
-            a.vm == vm.id && a.started.is_some() && a.sent <= at && a.end_or(self.end()) > at
+            a.vm == vm.id && a.started.is_some_and(|s| s <= at) && a.end_or(self.end()) > at
         };
         let mode = |a: &AttemptHistory| {
             let mode = a.modes.iter().rev().find(|(from, _)| *from <= at);

@@ -71,9 +71,7 @@ pub struct Record {
     /// Burstable types in unlimited mode.
     pub(super) unlimited: BTreeMap<TypeName, Burstable>,
     pub(super) billing: Billing,
-    /// Whether the programs of all tasks save their work at a notice.
-    pub(super) all_save: bool,
-    /// The tasks whose programs do.
+    /// The tasks whose programs save their work at a notice, by their numbers.
     pub(super) savers: BTreeSet<TaskId>,
     /// The digest of all decisions; `None`: nobody wants it.
     pub(super) digest: Option<DecisionDigest>,
@@ -133,7 +131,8 @@ impl Record {
         let kinds = setup.catalogue.types.values().filter(|kind| kind.burstable.is_some());
         let burstable = kinds.map(|kind| kind.name.clone()).collect();
         let digest = Some(DecisionDigest::default());
-        let all_save = setup.checkpoint.is_saved_by_programs();
+        let all = (0..).map(TaskId::new).take(tasks.len());
+        let savers = all.filter(|task| setup.checkpoint.is_saved_by_program(*task)).collect();
         Self {
             tasks,
             tenants,
@@ -141,7 +140,7 @@ impl Record {
             burstable,
             unlimited,
             billing,
-            all_save,
+            savers,
             service,
             digest,
             ..Self::default()
@@ -180,12 +179,6 @@ impl Record {
     #[must_use]
     pub fn at(self, speedup: Speedup) -> Self {
         Self { speedup: Some(speedup), ..self }
-    }
-
-    /// The record, as of a live run in which the programs of these tasks save their work at a notice, among others.
-    #[must_use]
-    pub fn with_savers(self, savers: BTreeSet<TaskId>) -> Self {
-        Self { savers, ..self }
     }
 
     /// The changes of the last step, in order.

@@ -45,7 +45,7 @@ pub struct AttemptHistory {
     /// The time at which it was sent to the VM.
     pub sent: Time,
     /// From when it ran: the moment from which its VM owes it time. What passed until its first
-    /// instruction, live, is owed to it too.
+    /// instruction, live, is owed to it too, but for the time until the inputs of its program had come.
     pub started: Option<Time>,
     /// How it ran on a burstable VM, from when.
     pub modes: ThinVec<(Time, Mode)>,
@@ -64,6 +64,8 @@ pub struct AttemptHistory {
     pub real_cpu_us: u64,
     /// From the command to its first instruction, real microseconds; zero in virtual time.
     pub real_start_us: u64,
+    /// What of that passed until the inputs of a program of the user's own were in its directory, real microseconds.
+    pub real_inputs_us: u64,
     /// What it was promised and got, once it is over; of live runs.
     pub ledger: Option<Ledger>,
     /// The time at which its program was given notice, if it saves its work then: what it computed after that is in

@@ -42,7 +42,7 @@ fn sent(task: u32, attempt: u32, vm: VmId, from: Option<(CheckpointSeq, Ppm)>) -
 
 fn started(task: u32, attempt: u32, vm: VmId) -> Report {
     let (task, attempt) = (TaskId::new(task), Attempt::new(attempt));
-    Report::TaskStarted { vm, task, attempt, done: Ppm::ZERO, real_took_us: 0 }
+    Report::TaskStarted { vm, task, attempt, done: Ppm::ZERO, real_took_us: 0, real_inputs_us: 0 }
 }
 
 fn kept(task: u32, vm: VmId) -> Report {

@@ -133,7 +133,10 @@ impl TwoTier {
         self.checkpoint_cost = cost;
         self.running.insert(task, attempt);
         let real_took_us = 0;
-        out.push_back((host, Report::TaskStarted { vm, task, attempt, done, real_took_us }));
+        out.push_back((
+            host,
+            Report::TaskStarted { vm, task, attempt, done, real_took_us, real_inputs_us: 0 },
+        ));
     }
 
     fn stop(&mut self, now: Time, task: TaskId) {

@@ -318,7 +318,14 @@ impl Modelled {
             // which checkpoint it began, and that others can be taken.
             Ok(()) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
             Ok(()) => {
-                let report = Report::TaskStarted { vm, task, attempt, done, real_took_us: 0 };
+                let report = Report::TaskStarted {
+                    vm,
+                    task,
+                    attempt,
+                    done,
+                    real_took_us: 0,
+                    real_inputs_us: 0,
+                };
                 out.push_back((host, report));
             }
             Err(no) => {

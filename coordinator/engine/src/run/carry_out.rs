@@ -360,7 +360,7 @@ impl Run {
         let record = self.on_vm(task, vm)?;
         let (attempt, kept) = (record.attempt, record.kept());
         // What is frozen can't be checkpointed any more: what was kept before is kept.
-        let is_lost = self.setup.checkpoint.never && self.is_of_bag(task);
+        let is_lost = self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task);
         let checkpoint = keep && !frozen && !is_lost;
         self.set_state(task, if checkpoint { TaskState::Stopping(vm) } else { TaskState::Waiting });
         if keep && !checkpoint {

@@ -91,6 +91,9 @@ impl Run {
             None => self.setup.bag.tasks.get(task.get() as usize)?.memory,
         };
         let is_job = record.job.is_some();
+        if !is_job && !self.setup.checkpoint.has_scheme_for(task) {
+            return None;
+        }
         let view = TaskView {
             task,
             attempt: record.attempt,
@@ -202,7 +205,11 @@ impl Run {
             return self.commands.push(Command::FreezeVm { host, vm });
         }
         record.freeze_once_kept(true);
-        self.checkpoint_all_on(vm, None);
+        for task in self.running_on(vm) {
+            if self.setup.checkpoint.has_scheme_for(task) {
+                self.checkpoint_as_its_vm_leaves(task, None);
+            }
+        }
         self.freeze_once_kept(vm);
     }
 
@@ -211,17 +218,33 @@ impl Run {
         self.tasks.get(task).is_some_and(|record| record.job.is_none())
     }
 
-    /// A VM takes a checkpoint of each task that runs there, whose programs have until `saved_by` to save their work, if
-    /// they do that.
-    pub(super) fn checkpoint_all_on(&mut self, vm: VmId, saved_by: Option<Time>) {
-        let Some(record) = self.vms.get(vm) else { return };
-        let runs = |record: &&mut TaskRecord| matches!(record.state, TaskState::Running(_));
-        for task in record.seating().taken().collect::<Vec<_>>() {
-            if let Some(record) = self.tasks.get_mut(task).filter(runs) {
-                record.asked.want();
-                self.take_if_due_saved(task, saved_by);
+    /// A VM is given notice: it takes a checkpoint of each task that runs there and of which anything can be kept.
+    /// Programs that save their work then have until `saved_by` to do so.
+    pub(super) fn checkpoint_at_notice(&mut self, vm: VmId, saved_by: Time) {
+        for task in self.running_on(vm) {
+            let saved_by = Some(saved_by);
+            let saved_by = saved_by.filter(|_| self.setup.checkpoint.is_saved_by_program(task));
+            if !self.setup.checkpoint.keeps_nothing_of(task) {
+                self.checkpoint_as_its_vm_leaves(task, saved_by);
             }
         }
+    }
+
+    fn checkpoint_as_its_vm_leaves(&mut self, task: TaskId, saved_by: Option<Time>) {
+        if let Some(record) = self.tasks.get_mut(task) {
+            record.asked.want();
+            self.take_if_due_saved(task, saved_by);
+        }
+    }
+
+    /// The tasks that run on a VM.
+    fn running_on(&self, vm: VmId) -> Vec<TaskId> {
+        let runs = |task: &TaskId| {
+            let record = self.tasks.get(*task);
+            record.is_some_and(|record| matches!(record.state, TaskState::Running(_)))
+        };
+        let taken = self.vms.get(vm).into_iter().flat_map(|record| record.seating().taken());
+        taken.filter(runs).collect()
     }
 
     /// Tells a VM that is to freeze to do so if it takes no checkpoint that it was told to take.
@@ -266,7 +289,7 @@ impl Run {
                 "{task} is a parallel job, and these have no checkpoints here"
             )));
         }
-        if self.setup.checkpoint.never && self.is_of_bag(task) {
+        if self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task) {
             return Err(Moot(format!("nothing keeps the work of {task}")));
         }
         match self.provider.vm(vm).map(|v| v.state) {

@@ -65,9 +65,8 @@ impl Run {
         let at = now + self.setup.preemption_notice;
         self.timers.set(at, Timer::Kill(vm));
         if self.setup.checkpoint.at_notice {
-            let programs_save = self.setup.checkpoint.is_saved_by_programs();
             let saved_by = now + self.setup.preemption_notice.part(PART_TO_SAVE);
-            self.checkpoint_all_on(vm, programs_save.then_some(saved_by));
+            self.checkpoint_at_notice(vm, saved_by);
         }
         notices.push_back(Notice::VmPreempting { vm, at });
     }

@@ -17,15 +17,7 @@ const MACHINE: u32 = 4;
 fn checkpoint(scheme: Scheme) -> CheckpointConfig {
     let (fixed, per_megabyte) = (Span::from_secs(10), Span::ZERO);
     let on = CheckpointOn::All;
-    CheckpointConfig {
-        scheme,
-        fixed,
-        per_megabyte,
-        on,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
-    }
+    CheckpointConfig { scheme, fixed, per_megabyte, on, ..CheckpointConfig::NONE }
 }
 
 fn every(period: u64, of: Period) -> CheckpointConfig {

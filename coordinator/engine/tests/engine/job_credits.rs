@@ -98,9 +98,7 @@ fn a_checkpoint_takes_credits_for_its_time() {
         fixed: Span::from_secs(50),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::All,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     });
     // 50 s of work, 50 s of checkpoint and 50 s of work use up all. The other job takes four times
     // as long then, but for its checkpoint.

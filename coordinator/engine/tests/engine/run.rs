@@ -98,9 +98,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
             fixed: Span::from_secs(10),
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
-            at_hibernation: false,
-            at_notice: false,
-            never: false,
+            ..CheckpointConfig::NONE
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
@@ -312,7 +310,14 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     up(&mut run, 2);
     run.handle(s(60), Event::Tick);
     let (vm_1, done) = (vm(1), Ppm::ZERO);
-    let began = Report::TaskStarted { vm: vm_1, task: T0, attempt: FIRST, done, real_took_us: 0 };
+    let began = Report::TaskStarted {
+        vm: vm_1,
+        task: T0,
+        attempt: FIRST,
+        done,
+        real_took_us: 0,
+        real_inputs_us: 0,
+    };
     tell(&mut run, 61, began);
     tell(&mut run, 120, taken(1, T0, FIRST, 500_000));
     assert_eq!(run.next_wakeup(), Some(s(130)));
@@ -335,7 +340,14 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     };
     assert_eq!(counted(&run), (1, 1, 0), "it is sent, but has not begun");
     let done = Ppm::new(500_000);
-    let began = Report::TaskStarted { vm: vm(2), task: T0, attempt: SECOND, done, real_took_us: 0 };
+    let began = Report::TaskStarted {
+        vm: vm(2),
+        task: T0,
+        attempt: SECOND,
+        done,
+        real_took_us: 0,
+        real_inputs_us: 0,
+    };
     tell(&mut run, 141, began);
     assert_eq!(counted(&run), (1, 1, 1));
     // Charged from 60 to 133 s only.

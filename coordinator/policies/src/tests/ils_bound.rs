@@ -55,9 +55,7 @@ const NONE: CheckpointConfig = CheckpointConfig {
     fixed: Span::from_micros(13_000_000),
     per_megabyte: Span::ZERO,
     on: dormouse_model::CheckpointOn::All,
-    at_hibernation: false,
-    at_notice: false,
-    never: false,
+    ..CheckpointConfig::NONE
 };
 
 impl Instance {

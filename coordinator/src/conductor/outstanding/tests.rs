@@ -25,7 +25,7 @@ fn start(task: u32, memory: u64) -> Command {
 
 fn started(task: u32) -> Report {
     let (task, attempt, done) = (TaskId::new(task), Attempt::new(1), Ppm::ZERO);
-    Report::TaskStarted { vm: VM, task, attempt, done, real_took_us: 1 }
+    Report::TaskStarted { vm: VM, task, attempt, done, real_took_us: 1, real_inputs_us: 0 }
 }
 
 fn failed(task: u32) -> Report {

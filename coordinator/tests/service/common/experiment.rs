@@ -52,9 +52,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
-            at_hibernation: false,
-            at_notice: false,
-            never: false,
+            ..CheckpointConfig::NONE
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,

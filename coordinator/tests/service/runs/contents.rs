@@ -44,6 +44,14 @@ fn digest(content: &[u8]) -> Vec<u8> {
     blake3::hash(content).as_bytes().to_vec()
 }
 
+async fn read(mut stream: tonic::Streaming<v1::ContentChunk>) -> Result<Vec<u8>, Status> {
+    let mut data = Vec::new();
+    while let Some(chunk) = stream.next().await {
+        data.extend(chunk?.data);
+    }
+    Ok(data)
+}
+
 struct Of<'a> {
     run: &'a str,
     task: u32,
@@ -75,12 +83,13 @@ impl Of<'_> {
     }
 
     async fn get(&self, client: &mut Client, of: v1::ContentRef) -> Result<Vec<u8>, Status> {
-        let mut stream = client.get(of).await?.into_inner();
-        let mut data = Vec::new();
-        while let Some(chunk) = stream.next().await {
-            data.extend(chunk?.data);
-        }
-        Ok(data)
+        read(client.get(of).await?.into_inner()).await
+    }
+
+    async fn get_inputs(&self, client: &mut Client, contents: &[&[u8]]) -> Result<Vec<u8>, Status> {
+        let digests = contents.iter().map(|content| digest(content).into()).collect();
+        let of = v1::InputsRef { run: self.run.to_owned(), task: self.task, digests };
+        read(client.get_inputs(of).await?.into_inner()).await
     }
 }
 
@@ -100,8 +109,14 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
     // Its input is its own to have, and nothing else is before a checkpoint refers to it.
     let input = of.content(INPUT);
     assert_eq!(of.get(&mut client, input.clone()).await.unwrap(), INPUT);
+    assert_eq!(of.get_inputs(&mut client, &[INPUT, INPUT]).await.unwrap(), INPUT.repeat(2));
     assert_eq!(of.put(&mut client, of.content(b"kept"), b"kept").await.unwrap(), 4);
     let no = of.get(&mut client, of.content(b"kept")).await.unwrap_err();
+    assert_eq!(no.code(), Code::PermissionDenied, "{no}");
+    let no = of.get_inputs(&mut client, &[INPUT, b"kept"]).await.unwrap_err();
+    assert_eq!(no.code(), Code::PermissionDenied, "{no}");
+    let other = Of { task: 1, ..of };
+    let no = other.get_inputs(&mut client, &[INPUT]).await.unwrap_err();
     assert_eq!(no.code(), Code::PermissionDenied, "{no}");
     let asked = [INPUT, b"kept", b"never"].map(|content| digest(content).into()).to_vec();
     let lacking = client.lacks(v1::Contents { digests: asked }).await.unwrap().into_inner();
@@ -128,6 +143,11 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
     checkpoints.put_checkpoint(checkpoint(b"kept")).await.unwrap();
     assert_eq!(of.get(&mut client, of.content(b"kept")).await.unwrap(), b"kept");
     // A damaged one is not passed off as whole.
+    let hex = blake3::hash(INPUT).to_hex();
+    std::fs::write(dir.path().join("contents").join(&hex[..2]).join(&hex[2..]), "#!/bin/sH")
+        .unwrap();
+    let no = of.get_inputs(&mut client, &[INPUT]).await.unwrap_err();
+    assert_eq!(no.code(), Code::DataLoss, "{no}");
     let hex = blake3::hash(b"kept").to_hex();
     std::fs::write(dir.path().join("contents").join(&hex[..2]).join(&hex[2..]), "kepT").unwrap();
     let no = of.get(&mut client, of.content(b"kept")).await.unwrap_err();

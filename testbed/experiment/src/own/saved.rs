@@ -1,9 +1,9 @@
 //! The times at which work is kept in a bag whose programs save it by themselves at a notice alone, or never.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use dormouse_model::{CheckpointConfig, Scheme};
-use dormouse_tasks::own::{OwnProgram, Saves};
+use dormouse_tasks::own::Saves;
 
 use super::programs::Collected;
 
@@ -11,20 +11,28 @@ impl Collected {
     /// The checkpoints of a bag of `tasks` tasks with these programs, for which `[checkpoint]` says `written`: that is
     /// kept beside, where it is something else.
     pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
-        let is = |program: &Arc<OwnProgram>, nothing: bool| match program.saves {
-            Saves::None => nothing,
-            Saves::Notice { .. } => !nothing,
-            Saves::Criu | Saves::Own => false,
-        };
-        let at_notice = self.programs.values().filter(|program| is(program, false)).count();
-        let nothing = self.programs.values().filter(|program| is(program, true)).count();
+        let (mut savers, mut unsaved) = (BTreeSet::new(), BTreeSet::new());
+        for (task, program) in &self.programs {
+            match program.saves {
+                Saves::None => unsaved.insert(*task),
+                Saves::Notice { .. } => savers.insert(*task),
+                Saves::Criu | Saves::Own => continue,
+            };
+        }
         let mut saved = written.clone();
-        saved.at_notice |= at_notice > 0 && !written.never;
-        // Other tasks of the bag may be kept by the clock.
-        if at_notice + nothing == tasks && tasks > 0 {
+        saved.at_notice |= !savers.is_empty() && !written.never;
+        let is_all = savers.len() + unsaved.len() == tasks && tasks > 0;
+        if is_all {
             (saved.scheme, saved.at_hibernation) = (Scheme::None {}, false);
-            saved.never |= at_notice == 0;
+            saved.never |= savers.is_empty();
             saved.at_notice &= !saved.never;
+        }
+        if !saved.never {
+            saved.unsaved = unsaved;
+            // Others are kept by the clock.
+            if !is_all {
+                saved.savers = savers;
+            }
         }
         self.tasks.written_checkpoint = (saved != written).then_some(written);
         saved
@@ -34,7 +42,9 @@ impl Collected {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
+    use dormouse_tasks::own::OwnProgram;
     use dormouse_units::{Bytes, Span, TaskId};
 
     use super::*;
@@ -68,10 +78,16 @@ mod tests {
         let notice = Saves::Notice { signal: None, file: None };
         let (alone, is_other) = saved(&[notice.clone(), Saves::None], 2, false);
         assert!(is_other && alone.at_notice && !alone.never && !alone.at_hibernation);
-        assert_eq!((alone.scheme, alone.fixed), (Scheme::None {}, Span::from_secs(7)));
+        assert_eq!((&alone.scheme, alone.fixed), (&Scheme::None {}, Span::from_secs(7)));
+        let [first, second] = [0, 1].map(TaskId::new);
+        assert!(alone.is_saved_by_program(first) && !alone.is_saved_by_program(second));
+        assert!(alone.keeps_nothing_of(second) && !alone.keeps_nothing_of(first));
         // The third task is a kernel.
         let (beside, _) = saved(&[notice.clone(), Saves::Own], 3, false);
         assert!(beside.at_notice && beside.at_hibernation && beside.scheme == Scheme::Hour {});
+        let saves = [0, 1, 2].map(|task| beside.is_saved_by_program(TaskId::new(task)));
+        let has_scheme = [0, 1, 2].map(|task| beside.has_scheme_for(TaskId::new(task)));
+        assert_eq!((saves, has_scheme), ([true, false, false], [false, true, true]));
         let (nothing, _) = saved(&[Saves::None], 1, false);
         assert!(nothing.never && !nothing.at_notice && nothing.scheme == Scheme::None {});
         assert_eq!(saved(&[Saves::Own], 1, false), (written(false), false));

@@ -8,7 +8,6 @@ use dormouse_analysis::{Mode, Record};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
 use dormouse_model::{Calendar, Event, Step};
-use dormouse_tasks::own::Saves;
 use serde::{Deserialize, Serialize};
 
 use super::OutputError;
@@ -137,12 +136,7 @@ impl Header {
         let record = Record::new(&self.experiment.setup);
         match self.mode {
             Mode::Virtual => record,
-            Mode::Live => {
-                let programs = self.experiment.own_programs.iter();
-                let savers = programs.filter(|(_, own)| matches!(own.saves, Saves::Notice { .. }));
-                let savers = savers.map(|(task, _)| *task).collect();
-                record.at(self.experiment.live.speedup).with_savers(savers)
-            }
+            Mode::Live => record.at(self.experiment.live.speedup),
         }
     }
 }

@@ -1,12 +1,15 @@
 //! What a reader of a run of a bag asks first: what the same work would have cost and taken on demand alone, and
 //! what interruptions cost. Both are runs in virtual time under the same seed, made for the report.
 
-use dormouse_analysis::Record;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_analysis::{Record, TaskHistory};
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
-use dormouse_model::CheckpointConfig;
+use dormouse_model::{CheckpointConfig, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
-use dormouse_units::{Money, Span, Time};
+use dormouse_units::{Money, Ppm, Span, Speedup, TaskId, Time};
 use dormouse_view::{Block, Cell, Column, Table, Tone};
 use serde_json::{Value, json};
 
@@ -37,7 +40,7 @@ struct RunTotals {
 impl RunsBeside {
     /// The runs beside this one: none where its work is shared, takes an unknown time, or is for nothing.
     pub(super) fn of(run: &OfBag<'_>) -> Self {
-        let experiment = &run.of.header.experiment;
+        let experiment = &as_it_took(&run.of.header.experiment, run.record);
         let is_bag_alone = experiment.jobs.is_none() && experiment.requests.is_none();
         let tasks = experiment.setup.bag.tasks.len();
         if !is_bag_alone || tasks > MOST_TASKS || experiment.unknown_runtime().is_some() {
@@ -48,7 +51,7 @@ impl RunsBeside {
         let on_demand = on_demand(experiment).filter(|_| is_paid && has_spot);
         let counts = &run.record.counts;
         let was_disturbed = counts.hibernations + counts.preemptions > 0;
-        let undisturbed = undisturbed(run).filter(|_| was_disturbed);
+        let undisturbed = undisturbed(run, experiment).filter(|_| was_disturbed);
         Self {
             on_demand: on_demand.map(|(how, experiment)| (how, outcome(&experiment))),
             undisturbed: undisturbed.and_then(|experiment| outcome(&experiment).ok()),
@@ -209,8 +212,7 @@ fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
 }
 
 /// The run without interruptions; `None`: its scheduler is a program of its own.
-fn undisturbed(run: &OfBag<'_>) -> Option<Experiment> {
-    let experiment = &run.of.header.experiment;
+fn undisturbed(run: &OfBag<'_>, experiment: &Experiment) -> Option<Experiment> {
     if experiment.has_programs() {
         return None;
     }
@@ -218,6 +220,51 @@ fn undisturbed(run: &OfBag<'_>) -> Option<Experiment> {
     let scheduler = other.scheduler.as_mut()?;
     scheduler.plan.clone_from(&run.of.plan);
     Some(other)
+}
+
+/// The experiment with the run times that programs of the user's own turned out to have in a run: what is said of them
+/// holds for no program. All other tasks are held to what the experiment says.
+fn as_it_took(experiment: &Experiment, record: &Record) -> Experiment {
+    let mut as_it_took = experiment.clone();
+    let Some(speedup) = record.speedup else { return as_it_took };
+    let setup = &experiment.setup;
+    let tasks = Arc::make_mut(&mut as_it_took.setup.bag.tasks);
+    for (id, (task, history)) in (0..).map(TaskId::new).zip(tasks.iter_mut().zip(&record.tasks)) {
+        if !experiment.own_programs.contains_key(&id) {
+            continue;
+        }
+        let measured = measured_runtime(setup, record, (id, history), speedup);
+        let Some((said, took)) = measured.filter(|(said, _)| *said > Span::ZERO) else { continue };
+        let ratio = took.as_secs_f64() / said.as_secs_f64();
+        for runtime in task.runtime.values_mut() {
+            let times = runtime.as_micros() as f64 * ratio;
+            *runtime = Span::from_micros((times.round() as u64).max(1));
+        }
+    }
+    as_it_took
+}
+
+/// The run time that was said of a task on the type of its last VM, and the one that it turned out to have there:
+/// what it went on from, and what its last attempt took beside its checkpoints. `None`: it has not ended, or its speed
+/// was not one number.
+fn measured_runtime(
+    setup: &Setup,
+    record: &Record,
+    (id, history): (TaskId, &TaskHistory),
+    speedup: Speedup,
+) -> Option<(Span, Span)> {
+    history.finished?;
+    let (last, ledger) = history.last().and_then(|last| Some((last, last.ledger?)))?;
+    let vm = record.vms.get(&last.vm).filter(|vm| !vm.is_background)?;
+    if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
+        return None;
+    }
+    let said = setup.runtime(id, &vm.kind)?;
+    let from = last.from.map_or(Ppm::ZERO, |(_, done)| done);
+    let memory = setup.bag.tasks.get(id.get() as usize)?.memory;
+    let stood = setup.checkpoint.cost(memory).times(last.checkpoints.len() as u64);
+    let took = speedup.emulated(Duration::from_micros(ledger.real_promised_us));
+    Some((said, said.part(from) + took.saturating_sub(stood)))
 }
 
 /// The experiment with a provider that takes no VM away but for its price.
@@ -229,8 +276,98 @@ fn without_interruptions(experiment: &Experiment) -> Experiment {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
+    use std::fs;
+
+    use dormouse_experiment::{Source, open};
+    use dormouse_model::{Effect, Event, Ledger, Report, StartReason, Step};
+    use dormouse_units::{Attempt, CheckpointSeq, HostId, Price, VmId};
+
     use super::*;
+
+    const EXPERIMENT: &str = r#"name = "mine"
+[cloud]
+catalogue = "ec2-2020"
+boot = "60s"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "c3.large", market = "spot", count = 1 }]
+[checkpoint]
+policy = "none"
+[live]
+speedup = 30
+[workload]
+deadline = "2h"
+[[workload.task]]
+count = 3
+command = ["true"]
+runtime = "10m"
+memory = "64 MB"
+"#;
+
+    fn happened(record: &mut Record, s: u64, event: Event, effects: Vec<Effect>) {
+        record.see(&Step { at: Time::from_secs(s), event, effects, ..Step::blank() });
+    }
+
+    /// Three programs of which ten minutes were said. The first took 10 s of real time, so that it runs for five
+    /// minutes; the second began with half of its work, and took 8 s; the third has not ended.
+    #[test]
+    fn the_runs_beside_a_live_run_have_the_times_that_its_programs_took() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("mine.toml");
+        fs::write(&file, EXPERIMENT).unwrap();
+        let source = Source { experiment: file.to_str(), ..Source::default() };
+        let experiment = open(&source).unwrap().experiment;
+        let (vm, attempt) = (VmId::new(0), Attempt::default());
+        let mut record = Record::new(&experiment.setup).at(experiment.live.speedup);
+        let price = Price::from_nanos_per_hour(1);
+        let (kind, market, bid, host) = ("c3.large".into(), Market::Spot, None, HostId::new(0));
+        let launched = Effect::VmLaunched { vm, kind, market, price, bid, vcpus: 2, host };
+        happened(&mut record, 0, Event::Tick, vec![launched, Effect::VmReady { vm }]);
+        let half = Some((CheckpointSeq::default(), Ppm::new(500_000)));
+        for (task, from, took_s) in [(0, None, Some(10)), (1, half, Some(8)), (2, None, None)] {
+            let task = TaskId::new(task);
+            let reason = StartReason::Planned;
+            let sent = Effect::TaskSent { task, attempt, vm, reason, from, vcpu: None };
+            happened(&mut record, 1, Event::Tick, vec![sent]);
+            let report = |report| Event::Machine { host, number: 0, report };
+            let (real_took_us, real_inputs_us, done) = (0, 0, from.map_or(Ppm::ZERO, |it| it.1));
+            let started =
+                Report::TaskStarted { vm, task, attempt, done, real_took_us, real_inputs_us };
+            happened(&mut record, 1, report(started), Vec::new());
+            let Some(took_s) = took_s else { continue };
+            let real_promised_us = took_s * 1_000_000;
+            let ledger = Box::new(Ledger { real_promised_us, ..Ledger::default() });
+            happened(
+                &mut record,
+                1_000,
+                report(Report::Ledger { vm, task, attempt, ledger, own: None }),
+                Vec::new(),
+            );
+            let finished = Report::TaskFinished {
+                vm,
+                task,
+                attempt,
+                verified: true,
+                reported: true,
+                program_failed: false,
+                result: None,
+                real_cpu_us: 0,
+            };
+            happened(&mut record, 1_000, report(finished), Vec::new());
+        }
+        let took = as_it_took(&experiment, &record);
+        let kind = "c3.large".into();
+        let seconds = |task| took.setup.runtime(TaskId::new(task), &kind).map(Span::as_secs_f64);
+        assert_eq!([0, 1, 2].map(seconds), [Some(300.0), Some(540.0), Some(600.0)]);
+        let beside = outcome(&without_interruptions(&took)).unwrap();
+        // Two vCPUs: the third begins after the first, which ends 300 s after the boot.
+        assert_eq!(beside.makespan, Time::from_secs(60 + 300 + 600));
+        // In virtual time nothing else is known than what was said.
+        let virtually = Record::new(&experiment.setup);
+        assert_eq!(as_it_took(&experiment, &virtually), experiment);
+    }
 
     #[test]
     fn what_does_not_differ_is_neither_more_nor_less() {

@@ -67,7 +67,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "command": header.command,
         "wall_s": of.of.wall_s,
     });
-    let longest = beginnings::longest(of).map(Span::as_secs_f64);
+    let longest = beginnings::longest_emulated(of).map(Span::as_secs_f64);
     summary["longest_until_inputs_came_s"] = json!(longest);
     for (key, said) in beside.summary() {
         summary[key] = said;

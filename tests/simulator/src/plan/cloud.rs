@@ -117,6 +117,6 @@ pub(super) fn checkpoint(draw: &mut Draw) -> CheckpointConfig {
         on: draw.one(&[CheckpointOn::All, CheckpointOn::All, CheckpointOn::Spot]),
         at_hibernation: draw.one_in(4),
         at_notice: draw.one_in(4),
-        never: false,
+        ..CheckpointConfig::NONE
     }
 }

@@ -1,7 +1,7 @@
 //! Starting a program of the user's own: in a directory with its inputs, or with what a former attempt
 //! saved in there.
 
-use std::{fs, io, path::Path};
+use std::{fs, io, path::Path, time::Instant};
 
 use dormouse_proto::v1::{OwnProgram, StartTask, own_program::Saves};
 use dormouse_tasks::{
@@ -37,6 +37,13 @@ pub(crate) fn is_kept_while_it_runs(order: &StartTask) -> bool {
     !matches!(saves, Some(Some(Saves::AtNotice(_) | Saves::ByNothing(_))))
 }
 
+/// Whether an attempt is owed no time until the inputs of its program are in its directory. One that goes on from a
+/// checkpoint needs none of them.
+pub(crate) fn waits_for_inputs(host: &Host, order: &StartTask) -> bool {
+    let has_inputs = order.own.as_ref().is_some_and(|own| !own.inputs.is_empty());
+    has_inputs && !(order.from.is_some() && host.keeps(order))
+}
+
 /// Sees to it that the contents of a program's inputs are here.
 ///
 /// # Errors
@@ -55,36 +62,69 @@ pub(crate) async fn bring_inputs(
     held.map(drop).map_err(|e| format!("its inputs: {}", explain(&e)))
 }
 
-/// Starts a program in its directory, whose place is claimed: with what the checkpoint that its order names holds,
-/// or else with its inputs.
+/// Starts a program in its directory, whose place is claimed, with its inputs.
 ///
 /// # Errors
 /// What went wrong, in words; nothing of it runs then.
-pub(crate) fn from_directory(
+pub(crate) fn with_inputs(
     host: &Host,
     place: &Place,
     pass: &Pass,
     name: &TaskName,
     order: &StartTask,
 ) -> Result<Birth, String> {
-    let Some(own) = &order.own else { return Err("it is no program of the user's own".to_owned()) };
+    let own = bounded(host, name, order)?;
+    fill(host, &host.workspace().task(name), own)?;
+    let inputs_at = waits_for_inputs(host, order).then(Instant::now);
+    let birth = begin(host, place, pass, (name, own), 0)?;
+    Ok(Birth { inputs_at, ..birth })
+}
+
+/// Starts a program in its directory, whose place is claimed, with what the checkpoint that its order names holds;
+/// `None`: there is no such checkpoint.
+///
+/// # Errors
+/// What went wrong, in words; nothing of it runs then.
+pub(crate) fn with_saved(
+    host: &Host,
+    place: &Place,
+    pass: &Pass,
+    name: &TaskName,
+    order: &StartTask,
+) -> Result<Option<Birth>, String> {
+    let own = bounded(host, name, order)?;
+    let Some(checkpoint) = saved(host, name, order) else { return Ok(None) };
     let directory = host.workspace().task(name);
+    checkpoint.restore_files(&directory).map_err(|e| explain(&e))?;
+    for file in [ORDER, PROGRESS, RESULT] {
+        remove(&directory.join(file))?;
+    }
+    // A VM that boots has an empty /tmp.
+    jail::empty_folders(&directory).map_err(|e| explain(&e))?;
+    let done_ppm = checkpoint.manifest().progress.progress_ppm;
+    begin(host, place, pass, (name, own), done_ppm).map(Some)
+}
+
+/// The program of an order, whose directory gets its bounds.
+fn bounded<'a>(
+    host: &Host,
+    name: &TaskName,
+    order: &'a StartTask,
+) -> Result<&'a OwnProgram, String> {
+    let Some(own) = &order.own else { return Err("it is no program of the user's own".to_owned()) };
     host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
-    let done_ppm = match saved(host, name, order) {
-        Some(checkpoint) => {
-            checkpoint.restore_files(&directory).map_err(|e| explain(&e))?;
-            for file in [ORDER, PROGRESS, RESULT] {
-                remove(&directory.join(file))?;
-            }
-            // A VM that boots has an empty /tmp.
-            jail::empty_folders(&directory).map_err(|e| explain(&e))?;
-            checkpoint.manifest().progress.progress_ppm
-        }
-        None => {
-            fill(host, &directory, own)?;
-            0
-        }
-    };
+    Ok(own)
+}
+
+/// Starts a program whose directory has all that it begins with.
+fn begin(
+    host: &Host,
+    place: &Place,
+    pass: &Pass,
+    (name, own): (&TaskName, &OwnProgram),
+    done_ppm: u32,
+) -> Result<Birth, String> {
+    let directory = host.workspace().task(name);
     let Place { groups, cpu, slot, .. } = place;
     let has_root = groups.cell().is_some_and(|cell| cell.has_root());
     write_order(&directory, own, has_root).map_err(|e| explain(&e))?;

@@ -39,9 +39,16 @@ impl OwnMeter {
         }
         let threads = threads.iter().filter_map(|thread| wanted_by(*thread));
         let waited = self.wants.waited(Instant::now(), threads);
-        self.waited += waited;
-        let unwanted = u128::from(share) * waited.as_nanos() / 1_000_000;
-        self.unwanted += u64::try_from(unwanted).unwrap_or(u64::MAX);
+        let span = Duration::from_nanos(waited.unsigned_abs());
+        let unwanted = u128::from(share) * span.as_nanos() / 1_000_000;
+        let unwanted = u64::try_from(unwanted).unwrap_or(u64::MAX);
+        match waited < 0 {
+            false => (self.waited, self.unwanted) = (self.waited + span, self.unwanted + unwanted),
+            true => {
+                self.waited = self.waited.saturating_sub(span);
+                self.unwanted = self.unwanted.saturating_sub(unwanted);
+            }
+        }
     }
 
     /// Nothing is counted until it is seen again: its VM is frozen, or it is being dumped.

@@ -13,6 +13,9 @@ mod wants;
 pub(crate) use check::{check, is_to_be_checked};
 pub(crate) use end::{end_of, failure};
 pub(crate) use keep::{Kept, keep};
-pub(crate) use launch::{bring_inputs, from_directory, is_kept_while_it_runs, is_saved_by_criu};
+pub(crate) use launch::{
+    bring_inputs, is_kept_while_it_runs, is_saved_by_criu, waits_for_inputs, with_inputs,
+    with_saved,
+};
 pub(crate) use meter::OwnMeter;
 pub(crate) use snapshot::take;

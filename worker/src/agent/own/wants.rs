@@ -6,6 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::cgroup::CpuQuota;
+
+/// The period of a quota, where the share is not tiny; most of it is waited for where the share is small.
+const PERIOD: Duration = Duration::from_micros(CpuQuota::DEFAULT_PERIOD_US);
+/// The longest that the kernel lets it be.
+const LONGEST_PERIOD: Duration = Duration::from_secs(1);
+
 /// Follows the threads of a program. Of each the kernel counts how long it has computed and how long it has
 /// waited for a processor, by its quota or for others (`/proc/PID/schedstat`).
 #[derive(Debug, Default)]
@@ -13,6 +20,9 @@ pub(crate) struct Wants {
     /// Both together, of each thread, when it was looked at last.
     threads: BTreeMap<i32, Duration>,
     looked: Option<Instant>,
+    /// Nanoseconds that were taken for waiting and may turn out to be none: the kernel counts what a thread waits for a
+    /// processor only once it has one.
+    unsure: i64,
 }
 
 impl Wants {
@@ -21,25 +31,42 @@ impl Wants {
         self.looked = None;
     }
 
-    /// The time for which no thread wanted to compute since the last look, from what the threads that there are have
-    /// come to by now. Several that want to at different times count as one that wants to for as long as
-    /// the one that wants to most: the rest is taken for waiting.
+    /// The time for which no thread wanted to compute since the last look, in nanoseconds, from what the threads that
+    /// there are have come to by now; negative, where some of what was said before turns out to have been a wait for a
+    /// processor. Several that want to at different times count as one that wants to for as long as the one that wants
+    /// to most: the rest is taken for waiting.
+    ///
+    /// All that is said is off by one such wait at most, which under a quota is most of a period. (Without taking
+    /// anything back each look added a part of one: 2.4 % of the time at a fifth of a core.)
     pub(crate) fn waited(
         &mut self,
         now: Instant,
         threads: impl IntoIterator<Item = (i32, Duration)>,
-    ) -> Duration {
+    ) -> i64 {
         let threads: BTreeMap<_, _> = threads.into_iter().collect();
         let since = |(id, came_to): (&i32, &Duration)| {
             came_to.saturating_sub(self.threads.get(id).copied().unwrap_or_default())
         };
         let wanted = threads.iter().map(since).max().unwrap_or_default();
         self.threads = threads;
-        match self.looked.replace(now) {
-            Some(then) => now.saturating_duration_since(then).saturating_sub(wanted),
-            None => Duration::ZERO,
+        let Some(then) = self.looked.replace(now) else {
+            // What it waited for when it was paused is not known any more: it was its quota at most times.
+            return -std::mem::take(&mut self.unsure).min(nanos(PERIOD));
+        };
+        let passed = nanos(now.saturating_duration_since(then));
+        let missing = passed - nanos(wanted);
+        let counted = missing.max(-self.unsure);
+        self.unsure = (self.unsure + counted).min(nanos(LONGEST_PERIOD));
+        if !wanted.is_zero() {
+            // A wait that a thread is in began after the last time that it ran.
+            self.unsure = self.unsure.min(passed);
         }
+        counted
     }
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// What a thread has come to: how long it has computed or waited for a processor; `None`: it is gone.
@@ -55,19 +82,56 @@ mod tests {
     use super::*;
 
     const MS: Duration = Duration::from_millis(1);
+    const MS_NS: i64 = 1_000_000;
 
     #[test]
     fn what_no_thread_wants_is_waited() {
         let (mut wants, begin) = (Wants::default(), Instant::now());
-        assert_eq!(wants.waited(begin, [(1, 50 * MS)]), Duration::ZERO);
+        assert_eq!(wants.waited(begin, [(1, 50 * MS)]), 0);
         // Of 100 ms thread 1 wants 30, and thread 2, which is new, 60.
         let at = begin + 100 * MS;
-        assert_eq!(wants.waited(at, [(1, 80 * MS), (2, 60 * MS)]), 40 * MS);
+        assert_eq!(wants.waited(at, [(1, 80 * MS), (2, 60 * MS)]), 40 * MS_NS);
         // All of it, and a little more than passed.
-        assert_eq!(wants.waited(at + 10 * MS, [(2, 71 * MS)]), Duration::ZERO);
+        assert_eq!(wants.waited(at + 10 * MS, [(2, 71 * MS)]), -MS_NS);
         wants.pause();
-        assert_eq!(wants.waited(at + 999 * MS, [(2, 71 * MS)]), Duration::ZERO);
-        assert_eq!(wants.waited(at + 1009 * MS, []), 10 * MS);
+        // What it may have waited for just before the pause is taken back, no more than passed then.
+        assert_eq!(wants.waited(at + 999 * MS, [(2, 71 * MS)]), -10 * MS_NS);
+        assert_eq!(wants.waited(at + 1009 * MS, []), 10 * MS_NS);
+    }
+
+    /// What a thread that computes under a quota of so many milliseconds in 20 has come to after `ms`, as the kernel
+    /// counts.
+    fn throttled(quota: u64, ms: u64) -> Duration {
+        let (periods, rest) = (ms / 20, ms % 20);
+        // It computes at the beginning of each period, and has its wait counted when the next one begins.
+        Duration::from_millis(periods * 20 + rest.min(quota))
+    }
+
+    #[test]
+    fn a_program_that_waits_for_its_quota_alone_has_not_waited() {
+        for (quota, step) in [(1, 103), (4, 103), (4, 7), (4, 2), (5, 33), (10, 103), (19, 11)] {
+            let (mut wants, begin) = (Wants::default(), Instant::now());
+            let (mut said, mut worst) = (0, 0);
+            for ms in (0..10_000).step_by(step) {
+                let at = begin + Duration::from_millis(ms);
+                said += wants.waited(at, [(1, throttled(quota, ms))]);
+                worst = worst.max(said);
+            }
+            let wait = nanos(Duration::from_millis(20 - quota));
+            assert!((0..=wait).contains(&said) && worst <= wait, "{said} of {quota} ms in 20");
+        }
+    }
+
+    /// Half a second of each it sleeps, and computes under a quota in the other.
+    #[test]
+    fn a_program_that_sleeps_has_waited_for_as_long() {
+        let (mut wants, begin, mut said) = (Wants::default(), Instant::now(), 0);
+        for ms in (0..=10_000).step_by(100) {
+            let (whole, rest) = (ms / 1_000, ms % 1_000);
+            let came_to = throttled(4, whole * 500 + rest.min(500));
+            said += wants.waited(begin + Duration::from_millis(ms), [(1, came_to)]);
+        }
+        assert!((said - 5_000 * MS_NS).abs() <= 16 * MS_NS, "{said}");
     }
 
     #[test]

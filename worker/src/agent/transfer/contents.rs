@@ -9,7 +9,7 @@ use std::{
 
 use blake3::Hash;
 use bytes::Bytes;
-use dormouse_proto::v1::{ContentChunk, ContentRef, Contents};
+use dormouse_proto::v1::{ContentChunk, ContentRef, Contents, InputsRef};
 use tokio::time::timeout;
 
 use super::parcel::{ChunkReader, ChunkWriter};
@@ -124,27 +124,69 @@ impl Transfers {
     ) -> Result<Arc<Held>, FetchError> {
         let wanted = inputs.iter().map(|input| (input.digest, input.bytes));
         let held = cache.hold(wanted).map_err(|e| FetchError::Transport(explain(&e)))?;
+        let held = Arc::new(held);
         if held.missing().is_empty() {
-            return Ok(Arc::new(held));
+            return Ok(held);
         }
         let _alone = pass.unless_revoked(self.bringing.lock()).await?;
         let sizes: HashMap<_, _> = inputs.iter().map(|it| (it.digest, it.bytes)).collect();
         let mut pauses = Pauses::default();
-        // Another task may have brought them meanwhile.
-        for digest in held.missing() {
-            let bytes = sizes.get(&digest).copied().unwrap_or_default();
-            loop {
-                let incoming = held.receive(digest, bytes);
-                let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
-                match self.get_content(pass, reference(of, &digest, bytes), incoming).await {
-                    Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
-                    Err(error) => return Err(error),
-                    Ok(()) => break,
-                }
+        // Another task may have brought them meanwhile; and what had come of those before a call broke off is here.
+        loop {
+            let missing = held.missing();
+            let wanted: Vec<_> = missing
+                .iter()
+                .take(ASKED)
+                .map(|digest| (*digest, sizes.get(digest).copied().unwrap_or_default()))
+                .collect();
+            if wanted.is_empty() {
+                return Ok(held);
             }
+            let brought = match self.get_inputs(pass, of, &held, wanted.clone()).await {
+                Err(FetchError::Unknown) => self.get_one_by_one(pass, of, &held, wanted).await,
+                brought => brought,
+            };
+            match brought {
+                Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+                brought => brought?,
+            }
+        }
+    }
+
+    /// Fetches inputs, one after the other in one stream, to where they are held.
+    async fn get_inputs(
+        &self,
+        pass: &Pass,
+        (run, task, _): Of<'_>,
+        held: &Arc<Held>,
+        wanted: Vec<(Hash, u64)>,
+    ) -> Result<(), FetchError> {
+        let digests = wanted.iter().map(|(digest, _)| wire(digest)).collect();
+        let reference = InputsRef { run: run.to_owned(), task, digests };
+        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        let mut client = self.contents.clone();
+        let asked = timeout(self.still, client.get_inputs(takes_packed(reference)));
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
+        let stream = response.map_err(told)?.into_inner();
+        let held = Arc::clone(held);
+        self.take(pass, turn, stream, move |reader| receive_inputs(reader, &held, wanted)).await
+    }
+
+    /// Fetches contents with a call each, from a coordinator that knows no other.
+    async fn get_one_by_one(
+        &self,
+        pass: &Pass,
+        of: Of<'_>,
+        held: &Held,
+        wanted: Vec<(Hash, u64)>,
+    ) -> Result<(), FetchError> {
+        for (digest, bytes) in wanted {
+            let incoming = held.receive(digest, bytes);
+            let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
+            self.get_content(pass, reference(of, &digest, bytes), incoming).await?;
             held.came(&digest);
         }
-        Ok(Arc::new(held))
+        Ok(())
     }
 
     /// Fetches a content to where it is received.
@@ -168,6 +210,26 @@ fn receive(reader: &mut ChunkReader, mut incoming: Incoming) -> Result<(), Conte
         incoming.write(&chunk)?;
     }
     incoming.finish()
+}
+
+/// Receives contents of these lengths in bytes that come one after the other, and holds each once it is whole.
+fn receive_inputs(
+    reader: &mut ChunkReader,
+    held: &Held,
+    wanted: Vec<(Hash, u64)>,
+) -> Result<(), ContentError> {
+    for (digest, bytes) in wanted {
+        let (mut incoming, mut left) = (held.receive(digest, bytes)?, bytes);
+        while left > 0
+            && let Some(chunk) = reader.next_of(left)
+        {
+            incoming.write(&chunk)?;
+            left -= chunk.len() as u64;
+        }
+        incoming.finish()?;
+        held.came(&digest);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

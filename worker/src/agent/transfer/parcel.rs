@@ -115,6 +115,15 @@ impl ChunkReader {
     pub(super) fn next(&mut self) -> Option<Bytes> {
         self.chunks.blocking_recv()
     }
+
+    /// What comes next, at least a byte and at most so many; `None` after the last chunk.
+    pub(super) fn next_of(&mut self, most: u64) -> Option<Bytes> {
+        while self.current.is_empty() {
+            self.current = self.chunks.blocking_recv()?;
+        }
+        let most = usize::try_from(most).unwrap_or(usize::MAX).min(self.current.len());
+        Some(self.current.split_to(most))
+    }
 }
 
 impl Read for ChunkReader {

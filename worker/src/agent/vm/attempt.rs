@@ -58,6 +58,8 @@ pub(crate) struct Attempt {
     pub(crate) from_ppm: u32,
     /// The time at which it was decided on, on this host's clock.
     pub(crate) asked: Instant,
+    /// The time that passed until the inputs of its program were in its directory, for which it is owed none.
+    pub(crate) waited_for_inputs: Duration,
     /// The vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
     pub(crate) nature: Nature,

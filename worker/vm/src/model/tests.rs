@@ -195,6 +195,27 @@ fn a_restored_task_uses_credits_from_its_decision_on() {
     }
 }
 
+/// A program whose inputs come for 40 s of its 100: it is owed nothing for them and uses no credits, and its end is
+/// 40 s later. Of the 5 s that its birth took after that it is owed all.
+#[test]
+fn a_task_that_waits_for_what_it_begins_with_is_owed_nothing() {
+    let mut vm = burstable(4);
+    let (task, attempt, at) = (TaskId::new(1), Attempt::new(1), Time::from_secs);
+    let thousandths = |vm: &Model| vm.machine().credits().map(|c| c.as_vcpu_micros() / 60_000);
+    let done = |vm: &Model| vm.progress(task, attempt).map(|progress| progress.done);
+    vm.start(Time::ZERO, work(1, 100, &[])).expect("room");
+    vm.wait(Time::ZERO, task, attempt);
+    assert_eq!(run(&mut vm, at(40)), []);
+    vm.pass(at(45));
+    // .6 credits a minute are earned, and none is used.
+    assert_eq!((done(&vm), thousandths(&vm)), (Some(Span::ZERO), Some(4_450)));
+    vm.release(at(45), task, attempt);
+    vm.head_start(task, attempt, Span::from_secs(5));
+    assert_eq!(done(&vm), Some(Span::from_secs(5)));
+    assert_eq!(thousandths(&vm), Some(4_366));
+    assert_eq!(run(&mut vm, at(200)), [(140, finished(1))]);
+}
+
 #[test]
 fn nothing_moves_while_hibernated() {
     let mut vm = regular();

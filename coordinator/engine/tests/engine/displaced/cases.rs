@@ -265,7 +265,11 @@ fn a_run_is_not_stuck_while_a_vm_is_to_have_its_room_again() {
     let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[110]);
     tick(&mut run, 60);
     let (vm1, attempt, done) = (vm(1), dormouse_units::Attempt::new(1), Ppm::ZERO);
-    tell(&mut run, 61, Report::TaskStarted { vm: vm1, task, attempt, done, real_took_us: 0 });
+    tell(
+        &mut run,
+        61,
+        Report::TaskStarted { vm: vm1, task, attempt, done, real_took_us: 0, real_inputs_us: 0 },
+    );
     tick(&mut run, 100);
     frozen(&mut run, 101, 1);
     tick(&mut run, 110);

@@ -48,9 +48,7 @@ fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid
         fixed: checkpoint,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     };
     let mut setup = setup(&bag, &ec2(0, Ppm::new(200_000)), &checkpoints, &[], 1);
     setup.terms.tariff = TariffName::Hour;

@@ -39,9 +39,7 @@ fn checkpoints(scheme: Scheme) -> CheckpointConfig {
         fixed: Span::from_secs(COST),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::All,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     }
 }
 
@@ -360,6 +358,33 @@ fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
     assert_eq!(stopped, Some((Time::from_secs(590), 440)));
     assert!(kept(&steps).is_empty(), "the stop keeps its work: {:?}", kept(&steps));
     assert_eq!((outcome.finished, outcome.counts.restores, outcome.counts.migrations), (1, 1, 1));
+}
+
+/// Two tasks on one VM, whose notice comes at 500 s: the first, whose program saves its work then, computes on until
+/// 590 s and keeps what was done at the notice; the second is stopped at the notice with all that it has done, and was
+/// checkpointed after 300 s, as the scheme of the bag has it, which the first was not.
+#[test]
+fn in_a_bag_that_is_saved_in_two_ways_each_task_is_saved_in_its_own() {
+    let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
+    let mut setup = setup_of(2, every, &[(500, Action::Preempt)]);
+    (setup.checkpoint.at_notice, setup.checkpoint.savers) = (true, [TaskId::new(0)].into());
+    let (steps, outcome) = run(setup, &config(BagSchedulerName::Fifo, Market::Spot));
+    let kept_of = |of: u32| {
+        let kept = |step: &Step| match step.event {
+            Event::Machine {
+                report:
+                    Report::TaskStopped { task, kept: Some((_, done)), .. }
+                    | Report::CheckpointTaken { task, done, .. },
+                ..
+            } if task.get() == of => Some((step.at.as_micros() / 1_000_000, done.get() / 1_000)),
+            _ => None,
+        };
+        steps.iter().filter_map(kept).take_while(|(at, _)| *at < 700).collect::<Vec<_>>()
+    };
+    assert_eq!(kept_of(0), [(590, 440)]);
+    // It stood still for 10 s at 360 s.
+    assert_eq!(kept_of(1), [(370, 300), (500, 430)]);
+    assert_eq!((outcome.finished, outcome.counts.restores), (2, 2));
 }
 
 /// The scheduler stops the task with its work at the notice: there is no checkpoint of it all the same.

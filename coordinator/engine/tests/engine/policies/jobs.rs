@@ -91,8 +91,6 @@ pub(crate) fn budget() -> CheckpointConfig {
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     }
 }

@@ -78,9 +78,7 @@ fn run(seed: u64) -> (Attempts, u32) {
         fixed: minutes(1),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     };
     let model = InterruptionModel::Lifetime { kind: None, lifetimes: law() };
     let mut setup = setup(&bag, &catalogue, &checkpoint, &[model], seed);

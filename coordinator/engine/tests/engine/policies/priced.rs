@@ -73,9 +73,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         fixed: CHECKPOINT,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     };
     let mut setup = setup(&bag, &catalogue, &checkpoint, &[], 1);
     setup.preemption_notice = Span::ZERO;

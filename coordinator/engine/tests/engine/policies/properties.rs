@@ -177,9 +177,7 @@ fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
         fixed: Span::from_micros(cost_ms * 1_000),
         per_megabyte: Span::ZERO,
         on,
-        at_hibernation: false,
-        at_notice: false,
-        never: false,
+        ..CheckpointConfig::NONE
     })
 }
 

@@ -32,6 +32,7 @@ fn a_checkpoint_that_is_asked_for_is_passed_on_until_it_is_answered() {
         attempt: FIRST,
         done: Ppm::ZERO,
         real_took_us: 1,
+        real_inputs_us: 0,
     };
     let (step, commands) = tell(&mut run, 61, started);
     assert_eq!(commands, [now_of(T0)]);

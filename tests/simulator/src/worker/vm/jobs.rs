@@ -127,7 +127,8 @@ impl<U: Uplink> Owner<U> {
             self.pace.change(at, Change::HasDone(key, done.get()));
         }
         let real_took_us = micros(Instant::now().saturating_duration_since(asked));
-        let started = TaskStarted { task, done_ppm: done.get(), real_took_us, seats };
+        let started =
+            TaskStarted { task, done_ppm: done.get(), real_took_us, seats, real_inputs_us: 0 };
         self.say(report::Report::TaskStarted(started));
         true
     }

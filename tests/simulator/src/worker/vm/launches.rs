@@ -193,6 +193,7 @@ impl<U: Uplink> Owner<U> {
             done_ppm: done.get(),
             real_took_us: micros(Instant::now().saturating_duration_since(asked)),
             seats,
+            real_inputs_us: 0,
         }));
         if is_over {
             return;

@@ -103,9 +103,7 @@ impl Coordinators {
                 fixed: Span::ZERO,
                 per_megabyte: Span::ZERO,
                 on: CheckpointOn::All,
-                at_hibernation: false,
-                at_notice: false,
-                never: false,
+                ..CheckpointConfig::NONE
             },
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,

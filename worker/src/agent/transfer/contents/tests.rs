@@ -20,19 +20,51 @@ use crate::agent::gate::Gate;
 
 /// Contents in memory, how many bytes have come, and how many contents were asked for.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<All>>);
+struct Kept {
+    all: Arc<Mutex<All>>,
+    /// It knows no call but one for each content, and breaks off the first that has several in its second one.
+    is_old: bool,
+    breaks_off: Arc<Mutex<bool>>,
+}
 
 type All = (BTreeMap<Vec<u8>, Vec<u8>>, u64, u64);
 
 impl Kept {
     fn lock(&self) -> MutexGuard<'_, All> {
-        self.0.lock().unwrap()
+        self.all.lock().unwrap()
     }
 }
 
 #[tonic::async_trait]
 impl ContentStore for Kept {
     type GetStream = Pin<Box<dyn Stream<Item = Result<ContentChunk, Status>> + Send>>;
+
+    type GetInputsStream = Self::GetStream;
+
+    async fn get_inputs(
+        &self,
+        asked: Request<v1::InputsRef>,
+    ) -> Result<Response<Self::GetInputsStream>, Status> {
+        if self.is_old {
+            return Err(Status::unimplemented("what is that?"));
+        }
+        let digests = asked.into_inner().digests;
+        self.lock().2 += digests.len() as u64;
+        let mut all = Vec::new();
+        for digest in digests {
+            let kept = self.lock().0.get(&digest[..]).cloned();
+            all.extend(kept.ok_or_else(|| Status::not_found("there is no such content"))?);
+        }
+        let chunk = |data: &[u8]| {
+            Ok(ContentChunk { data: data.to_vec().into(), ..ContentChunk::default() })
+        };
+        let mut chunks: Vec<_> = all.chunks(1_700).map(chunk).collect();
+        if std::mem::take(&mut *self.breaks_off.lock().unwrap()) {
+            chunks.truncate(3);
+            chunks.push(Err(Status::unavailable("it goes away")));
+        }
+        Ok(Response::new(Box::pin(tokio_stream::iter(chunks))))
+    }
 
     async fn lacks(&self, asked: Request<Contents>) -> Result<Response<Contents>, Status> {
         let mut digests = asked.into_inner().digests;
@@ -140,6 +172,37 @@ async fn inputs_come_once_to_a_host_however_many_tasks_begin_with_them_at_once()
         assert!(held.unwrap().missing().is_empty());
     }
     assert_eq!(kept.lock().2, 30);
+}
+
+/// Contents of no byte, and some that chunks end within. A coordinator that goes away is asked again for what has not come.
+#[tokio::test]
+async fn inputs_come_in_one_stream_or_each_by_itself_from_a_coordinator_that_knows_no_other() {
+    for (is_old, breaks_off, asked) in
+        [(false, false, 5..=5), (true, false, 5..=5), (false, true, 6..=9)]
+    {
+        let breaks_off = Arc::new(Mutex::new(breaks_off));
+        let dir = tempfile::tempdir().unwrap();
+        let kept = Kept { is_old, breaks_off, ..Kept::default() };
+        let (transfers, pass) = (transfers(&kept), Gate::new().pass());
+        let cache = Cache::open(&dir.path().join("contents")).unwrap();
+        let input = |(n, bytes): (u8, usize)| {
+            let content = vec![n; bytes];
+            let digest = blake3::hash(&content);
+            kept.lock().0.insert(digest.as_bytes().to_vec(), content);
+            Input { path: n.to_string(), digest, bytes: bytes as u64, executable: false }
+        };
+        let sizes = [(1, 1_000), (2, 0), (3, 5_000), (4, 1), (5, 3_400)];
+        let inputs = sizes.map(input);
+        let held = transfers.fetch_contents(&cache, &pass, OF, &inputs).await.unwrap();
+        assert!(held.missing().is_empty());
+        for (input, (n, bytes)) in inputs.iter().zip(sizes) {
+            let mut content = Vec::new();
+            io::Read::read_to_end(&mut held.open(&input.digest).unwrap(), &mut content).unwrap();
+            assert_eq!(content, vec![n; bytes]);
+        }
+        let times = kept.lock().2;
+        assert!(asked.contains(&times), "{times} contents were asked for");
+    }
 }
 
 #[tokio::test]

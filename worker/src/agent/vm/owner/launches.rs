@@ -1,6 +1,9 @@
 //! Bringing attempts to life, and what comes of it.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use dormouse_proto::v1::{Seats, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{Ppm, Tier};
@@ -107,7 +110,11 @@ impl Owner {
 
     fn task_lives(&mut self, key: Key, birth: Birth) {
         let id = self.id;
+        if let Some(at) = birth.inputs_at {
+            self.inputs_are_here(key, at);
+        }
         let Some(attempt) = self.attempt(key) else { return };
+        let inputs = attempt.waited_for_inputs;
         let born = birth.born_ns.saturating_sub(birth.base_ns);
         let restored = attempt.order.from.is_some();
         let done = Ppm::new(birth.done_ppm);
@@ -132,6 +139,7 @@ impl Owner {
             done_ppm: birth.done_ppm,
             real_took_us: micros(took),
             seats: Some(self.told_seats(key)),
+            real_inputs_us: micros(inputs),
         })));
         if birth.ended.is_some() {
             return;
@@ -144,6 +152,19 @@ impl Owner {
         self.watch(key, &process);
         self.report_credits();
         self.look(key);
+    }
+
+    /// The inputs of an attempt's program have been in its directory since `at`: from then on it is owed time.
+    fn inputs_are_here(&mut self, key: Key, at: Instant) {
+        let now = self.pass();
+        let Some(attempt) = self.attempt(key) else { return };
+        let waited = at.saturating_duration_since(attempt.asked);
+        attempt.waited_for_inputs = waited.saturating_sub(attempt.frozen);
+        // Its birth is owed to it, as to every task, where the VM did not freeze meanwhile.
+        let late = if attempt.frozen.is_zero() { at.elapsed() } else { Duration::ZERO };
+        let late = self.host.speedup.emulated(late);
+        self.model.release(now, key.0, key.1);
+        self.model.head_start(key.0, key.1, late);
     }
 
     /// The seats of an attempt, by its processes, in the words of the wire.

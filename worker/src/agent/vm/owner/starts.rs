@@ -65,6 +65,7 @@ impl Owner {
             order: order.clone(),
             from_ppm: order.from.map_or(0, |kept| kept.done_ppm),
             asked: asked.decided(),
+            waited_for_inputs: Duration::ZERO,
             on: on.clone(),
             nature,
             process: None,
@@ -130,7 +131,10 @@ impl Owner {
             self.model.stop(now, key.0, key.1);
             return Err(why);
         }
-        self.model.head_start(key.0, key.1, now.since(began));
+        match own::waits_for_inputs(&self.host, order) {
+            true => self.model.wait(now, key.0, key.1),
+            false => self.model.head_start(key.0, key.1, now.since(began)),
+        }
         let ledger = Ledger::new(order.real_cpu_us.saturating_mul(1000));
         let promise = Promise {
             began,

@@ -64,7 +64,13 @@ impl Owner {
                     self.pace.change(at, Change::HasDone(key, done));
                 }
                 let seats = Some(self.told_seats(key));
-                let started = TaskStarted { task: whose, done_ppm: from_ppm, real_took_us, seats };
+                let started = TaskStarted {
+                    task: whose,
+                    done_ppm: from_ppm,
+                    real_took_us,
+                    seats,
+                    real_inputs_us: 0,
+                };
                 self.host.report(report(report::Report::TaskStarted(started)));
             }
         }

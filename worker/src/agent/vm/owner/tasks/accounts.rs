@@ -47,6 +47,7 @@ impl Owner {
         let now = Instant::now();
         let frozen = attempt.frozen + self.frozen_for(now);
         let took = now.saturating_duration_since(attempt.asked).saturating_sub(frozen);
+        let took = took.saturating_sub(attempt.waited_for_inputs);
         // What it left is kept after its end, which is none of its time.
         let took = attempt.own.as_ref().and_then(|own| own.took).unwrap_or(took);
         let stood = attempt.standing.map_or_else(Default::default, |at| now - at.min(now));

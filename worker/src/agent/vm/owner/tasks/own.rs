@@ -79,6 +79,7 @@ impl Owner {
         let (began, skipped) =
             attempt.promise().map(|of| (of.began, of.skipped)).unwrap_or_default();
         let took = attempt.asked.elapsed().saturating_sub(attempt.frozen);
+        let took = took.saturating_sub(attempt.waited_for_inputs);
         let promised = self.should_have_taken(key, took);
         // As every task it stands still for what it had too early: its vCPU is its own until then.
         let early = promised.unwrap_or_default().saturating_sub(took);
