@@ -51,15 +51,39 @@ fn workers_of_a_refused_run_end_with_the_reason() {
     }
 }
 
+/// The results of a run say nothing of a coordinator that is yet to start: that one says whether the run is over, whenever
+/// it comes.
 #[test]
-fn workers_of_a_run_that_is_over_end_well() {
+fn workers_of_a_run_that_is_over_end_well_once_its_coordinator_says_so() {
     let folder = tempfile::tempdir().unwrap();
-    let made = run_in(folder.path(), &["run", "j60", "--out", "runs/run", "--quiet"]);
+    let made = ["run", "j60", "--set", "live.workers=1", "--out", "runs/run", "--quiet"];
+    let made = run_in(folder.path(), &made);
     assert!(made.status.success(), "{}", errors(&made));
-    let worker = worker(folder.path(), "1s");
-    assert_eq!(worker.status.code(), Some(0), "{}", errors(&worker));
-    let said = String::from_utf8_lossy(&worker.stdout).into_owned();
-    assert!(said.contains("the run is over; its results are in runs/run"), "{said}");
+    // It stands for a live run: its header says that it is one.
+    let log = folder.path().join("runs/run/events.jsonl");
+    let text = fs::read_to_string(&log).unwrap();
+    fs::write(&log, text.replacen("\"mode\":\"virtual\"", "\"mode\":\"live\"", 1)).unwrap();
+    let alone = worker(folder.path(), "1s");
+    assert_eq!(alone.status.code(), Some(2), "nobody said that it is over: {}", errors(&alone));
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| worker(folder.path(), "60s"));
+        // It waits by now, or else waits for what was said before: both are to end.
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        let over = run_in(folder.path(), &coordinator("j60", &[]));
+        let said = String::from_utf8_lossy(&over.stdout).into_owned();
+        assert_eq!(over.status.code(), Some(0), "{}", errors(&over));
+        assert!(said.contains("the run is over; its results are in runs/run"), "{said}");
+        let worker = waiting.join().unwrap();
+        assert_eq!(worker.status.code(), Some(0), "{}", errors(&worker));
+        let said = String::from_utf8_lossy(&worker.stdout).into_owned();
+        assert!(said.contains("the run is over; its results are in runs/run"), "{said}");
+    });
+    // A worker that comes later waits for a coordinator as long as one takes to start.
+    let late = worker(folder.path(), "1s");
+    assert_eq!(late.status.code(), Some(0), "{}", errors(&late));
+    // Another run took its place: no coordinator has spoken of that.
+    fs::write(folder.path().join("runs/run/summary.json"), "{}").unwrap();
+    assert_eq!(worker(folder.path(), "1s").status.code(), Some(2));
 }
 
 /// Begins a run, and ends its coordinator with a signal while it waits for workers.

@@ -149,7 +149,7 @@ impl fmt::Display for Host {
                 f.write_str(" and as much memory")?;
             }
             endless if is_endless(&endless) => {
-                f.write_str(" and as much memory as is asked for")?
+                f.write_str(" and as much memory as is asked for")?;
             }
             memory => write!(f, " and {memory}")?,
         }
