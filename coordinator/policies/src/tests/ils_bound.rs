@@ -50,13 +50,15 @@ fn instance(seed: u64) -> Instance {
     Instance { bag: Bag { tasks: tasks.collect(), deadline: Span::from_secs(2_700) }, catalogue }
 }
 
-const NONE: CheckpointConfig = CheckpointConfig {
-    scheme: Scheme::Budget(Ppm::ZERO),
-    fixed: Span::from_micros(13_000_000),
-    per_megabyte: Span::ZERO,
-    on: dormouse_model::CheckpointOn::All,
-    ..CheckpointConfig::NONE
-};
+fn checkpoint_config() -> CheckpointConfig {
+    CheckpointConfig {
+        scheme: Scheme::Budget(Ppm::ZERO),
+        fixed: Span::from_micros(13_000_000),
+        per_megabyte: Span::ZERO,
+        on: dormouse_model::CheckpointOn::All,
+        ..CheckpointConfig::NONE
+    }
+}
 
 impl Instance {
     fn plan(&self, max_iteration: u32, max_attempt: u32, swap_rate: f64, seed: u64) -> Plan {
@@ -66,7 +68,7 @@ impl Instance {
             swap_rate,
             ..BagSchedulerConfig::paper(BagSchedulerName::IlsOnDemand)
         };
-        plan(&config, &self.catalogue, &self.bag, &NONE, seed).unwrap().unwrap()
+        plan(&config, &self.catalogue, &self.bag, &checkpoint_config(), seed).unwrap().unwrap()
     }
 
     /// Eq. 8 with α = ½, scaled as the ILS scales it: by the greedy map's cost and by D_spot.
