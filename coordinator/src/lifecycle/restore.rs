@@ -239,7 +239,8 @@ pub(crate) fn restore(
         && !never_had_hosts
         && let Some(why) = log.lost_lines()
     {
-        return Err(refuse(format!("{why}, so that it may have begun; nothing of it was changed")));
+        let why = format!("{why}, so that it may have begun; nothing of it was changed");
+        return Err(log.damaged(why).into());
     }
     if run.over().is_some() {
         // Its workers had their time to clean up with the coordinator that saw its end.

@@ -103,6 +103,8 @@ impl LiveError {
                         | GivenIdentity { .. }
                         | CoordinatorError::Objects(_)
                         | Admission(_)
+                        // What is damaged in a log no second try makes whole.
+                        | CoordinatorError::Log(LogError::Damaged { .. } | LogError::Format { .. })
                 )
             }
             Self::Program(_) | Self::Page(_) => true,

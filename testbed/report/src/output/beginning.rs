@@ -20,7 +20,7 @@ impl RunBeginning {
     /// The beginning of the run whose log is in a folder.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
-        Self::of_log(&folder.join(dormouse_log::FILE)).unwrap_or_else(|why| Self::Unknown(why))
+        Self::of_log(&folder.join(dormouse_log::FILE)).unwrap_or_else(Self::Unknown)
     }
 
     fn of_log(log: &Path) -> Result<Self, String> {
@@ -55,9 +55,11 @@ mod tests {
         for (seq, event) in (0..).zip(events).take(2 + from_begin) {
             let mut step = Step::blank();
             step.begin(seq, Time::ZERO, event);
-            begin.start = if seq == 2 { log.sync().unwrap() as usize } else { begin.start };
+            let mut length = || usize::try_from(log.sync().unwrap()).unwrap();
+            begin.start = if seq == 2 { length() } else { begin.start };
             log.line(&step).unwrap();
-            begin.end = if seq == 2 { log.sync().unwrap() as usize } else { begin.end };
+            let mut length = || usize::try_from(log.sync().unwrap()).unwrap();
+            begin.end = if seq == 2 { length() } else { begin.end };
         }
         log.finish().unwrap();
         begin
