@@ -25,7 +25,6 @@ mod live {
     mod own_saves;
     mod program_live;
     mod scarce_live;
-    mod small_linux;
     mod stopped;
     mod storms;
     mod taken;
