@@ -264,6 +264,9 @@ pub(crate) struct ResumeArgs {
     /// Where to listen for its workers of other hosts [default: on workers of this host]
     #[arg(long, value_name = "ADDRESS", value_parser = listen_at)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Go on even where the log is not as it was sealed: it is sealed as it is, which `dormouse check` finds
+    #[arg(long)]
+    pub(crate) reseal: bool,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     #[command(flatten)]

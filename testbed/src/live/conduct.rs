@@ -102,6 +102,8 @@ impl LiveError {
                         | Secret { .. }
                         | GivenIdentity { .. }
                         | CoordinatorError::Objects(_)
+                        | CoordinatorError::LogWentBack { .. }
+                        | CoordinatorError::Log(LogError::NotAsSealed { .. })
                         | Admission(_)
                 )
             }
