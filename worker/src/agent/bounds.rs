@@ -8,6 +8,11 @@ use dormouse_tasks::cli::check_remote;
 
 /// VMs at the same time.
 pub(crate) const VMS: usize = 512;
+/// Descriptors that a VM takes at most: 64 connections to its metadata endpoint, that itself, handles of its processes, and
+/// files of a checkpoint.
+const DESCRIPTORS_PER_VM: u64 = 80;
+/// Descriptors that a worker takes besides: its connections, files of programs and transfers.
+const OWN_DESCRIPTORS: u64 = 1024;
 /// vCPUs of all VMs together, for each core that the worker offers, a part of one counted as one: with
 /// more of them one had less than the kernel's least quota in its longest period.
 pub(crate) const VCPUS_PER_CORE: u32 = 1024;
@@ -44,6 +49,22 @@ pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     let margin = IMAGE_MARGIN.saturating_mul(u64::try_from(processes).unwrap_or(1));
     let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
     order.memory_bytes.saturating_mul(2).saturating_add(margin).saturating_add(directory)
+}
+
+/// Whether a worker that may have so many descriptors has enough for as many VMs as it takes.
+///
+/// # Errors
+/// In words, for how many it has, and the remedy.
+pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
+    let vms = limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_VM;
+    if vms >= VMS as u64 {
+        return Ok(());
+    }
+    let enough = VMS as u64 * DESCRIPTORS_PER_VM + OWN_DESCRIPTORS;
+    Err(format!(
+        "this worker may open {limit} files, which is enough for {vms} VMs whatever their programs do, and it takes {VMS}: raise \
+         the hard limit to {enough}, by `ulimit -Hn` or LimitNOFILE= of its unit"
+    ))
 }
 
 /// Whether a command is one that a run can need.
@@ -212,6 +233,16 @@ mod tests {
         }
         let many = (0..=VMS).fold(Occupancy::default(), |all, _| all.and(create(1, None)));
         assert!(many.fits(64_000).is_err_and(|why| why.contains("VM 513")));
+    }
+
+    #[test]
+    fn a_worker_knows_for_how_many_vms_it_has_descriptors() {
+        assert_eq!(check_descriptors(65_536), Ok(()));
+        for (limit, vms) in [(0, 0), (1_024, 0), (4_096, 38), (41_983, 511)] {
+            let no = check_descriptors(limit).expect_err("it is too little");
+            assert!(no.contains(&format!("enough for {vms} VMs")) && no.contains("41984"), "{no}");
+        }
+        assert_eq!(check_descriptors(41_984), Ok(()));
     }
 
     #[test]
