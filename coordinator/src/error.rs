@@ -89,6 +89,19 @@ pub enum CoordinatorError {
         /// What of the log does not fit this run, in words for a user.
         why: String,
     },
+    /// A worker has taken more commands than the log of the run that is gone on with has of it.
+    #[error(
+        "the log went back: it has {said} commands to {worker}, which has taken {ack}; nothing was added to it: put back the \
+         newest events.jsonl and seal.json of the run, or end that worker, which lies if these are the newest, and go on"
+    )]
+    LogWentBack {
+        /// The worker, as the log names it.
+        worker: String,
+        /// The number of commands that it has taken.
+        ack: u64,
+        /// The number of commands to it that the log has.
+        said: u64,
+    },
     /// The gRPC server ended by itself.
     #[error("the coordinator's server on {addr} ended: {why}")]
     Server {
@@ -124,7 +137,7 @@ impl CoordinatorError {
     /// Whether the run can be gone on with as it is.
     #[must_use]
     pub const fn can_be_gone_on_with(&self) -> bool {
-        matches!(self, Self::Paused { .. } | Self::Scheduler { .. })
+        matches!(self, Self::Paused { .. } | Self::Scheduler { .. } | Self::LogWentBack { .. })
     }
 }
 

@@ -47,6 +47,22 @@ impl Chain {
         Ok(chain)
     }
 
+    /// The chain over all whole lines of a file.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read.
+    pub fn of_lines(path: &Path) -> io::Result<Self> {
+        let mut chain = Self::default();
+        let mut file = BufReader::new(File::open(path)?);
+        let mut line = Vec::new();
+        while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            chain.add(&line);
+            line.clear();
+        }
+        Ok(chain)
+    }
+
     /// Goes on with the next line, with its line break.
     pub fn add(&mut self, line: &[u8]) {
         let mut hasher = blake3::Hasher::new();

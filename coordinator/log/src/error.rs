@@ -46,6 +46,18 @@ pub enum LogError {
         /// The damage to the line, in words.
         why: String,
     },
+    /// The log is not the one that the seal beside it was made of.
+    #[error(
+        "{}: {why}; nothing was added to it: put back the files as the run left them, or have the log sealed as \
+         it is, which is noted, by `dormouse resume {} --reseal`",
+        .path.display(), .path.parent().unwrap_or(std::path::Path::new(".")).display()
+    )]
+    NotAsSealed {
+        /// The path of the log.
+        path: PathBuf,
+        /// How it differs, in words.
+        why: String,
+    },
     /// The log was written in another version of the format.
     #[error(
         "{}:1: its format is {format}, this program reads {FORMAT}; use the version of Dormouse \
@@ -71,7 +83,10 @@ impl LogError {
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::Format { .. } | Self::UnderWay { .. } => true,
+            Self::Damaged { .. }
+            | Self::Format { .. }
+            | Self::NotAsSealed { .. }
+            | Self::UnderWay { .. } => true,
             Self::Read { source, .. } | Self::Write { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound

@@ -26,7 +26,7 @@ pub use file::{LogFile, OpenLog, open_file};
 pub use hashed::{FileHash, HashedFile};
 pub use input::Input;
 pub use reader::{LogReader, has_header};
-pub use seal::{SEAL, Seal};
+pub use seal::{Resealed, SEAL, Seal, check_seal, reseal};
 pub use writer::{LogWriter, is_under_way};
 
 /// The log's name in a run's folder.

@@ -456,14 +456,58 @@ mod tests {
         assert!(!crate::is_under_way(&path));
         let log = LogWriter::reopen(&path, whole.len() as u64).expect("it is there");
         assert!(crate::is_under_way(&path));
-        for no in [LogWriter::create(&path), LogWriter::reopen(&path, 0)] {
+        for no in [LogWriter::create(&path), LogWriter::reopen(&path, whole.len() as u64)] {
             let no = no.expect_err("it is under way");
             assert!(no.to_string().contains("a run is under way") && no.is_bad_input(), "{no}");
         }
         assert_eq!(std::fs::read(&path).expect("it is there"), whole);
         drop(log);
         assert!(!crate::is_under_way(&path));
-        LogWriter::reopen(&path, 0).expect("nobody writes it any more");
+        LogWriter::reopen(&path, whole.len() as u64).expect("nobody writes it any more");
+    }
+
+    /// Who edits a log and has its run gone on with would have the edit sealed.
+    #[test]
+    fn a_log_that_is_not_as_it_was_sealed_is_not_gone_on_with() {
+        let (dir, path) = log_of("{\"seq\":3}\n");
+        let whole = std::fs::read_to_string(&path).expect("it is there");
+        let seal_path = dir.path().join(crate::SEAL);
+        let seal = std::fs::read_to_string(&seal_path).expect("it is there");
+        let refused = |text: &str, words: &str| {
+            std::fs::write(&path, text).expect("room");
+            let no = LogWriter::reopen(&path, text.len() as u64).expect_err("it is another log");
+            assert!(matches!(no, LogError::NotAsSealed { .. }) && no.is_bad_input(), "{no}");
+            let said = no.to_string();
+            assert!(said.contains(words) && said.contains("--reseal"), "{said}");
+            assert_eq!(std::fs::read_to_string(&path).expect("it is there"), text);
+        };
+        refused(&whole.replace("\"seq\":1", "\"seq\":7"), "are not those that seal.json has");
+        refused(&whole.replace("more", "less"), "are not those that seal.json has");
+        // It went back.
+        let shorter = &whole[..whole.len() - 2 * "{\"seq\":3}\n".len()];
+        refused(shorter, "ends before the 4 lines");
+        std::fs::write(&seal_path, "").expect("room");
+        refused(&whole, "can't be read");
+        std::fs::remove_file(&seal_path).expect("it is there");
+        let chained = whole.replacen("{", "{\"chain\":\"blake3\",", 1);
+        refused(&chained, "seal.json, is missing");
+        // Of a version without seals.
+        std::fs::write(&path, &whole).expect("room");
+        LogWriter::reopen(&path, whole.len() as u64).expect("it never had one");
+        // What a kill left behind the seal is noted.
+        std::fs::write(&seal_path, &seal).expect("room");
+        drop(LogWriter::reopen(&path, whole.len() as u64).expect("as it was sealed"));
+        let resealed = || Seal::read(dir.path()).expect("whole").expect("it is there").resealed;
+        let tail = crate::Resealed { from: 5, through: 5, is_forced: false };
+        assert_eq!(resealed(), [tail.clone()]);
+        // And so is what somebody wants all the same.
+        assert_eq!(crate::reseal(&path).expect("it is as it was"), None);
+        std::fs::write(&path, whole.replace("more", "less") + "{\"to").expect("room");
+        let forced = crate::reseal(&path).expect("room").expect("it is another");
+        assert_eq!(forced, crate::Resealed { from: 1, through: 5, is_forced: true });
+        let mut log = LogWriter::reopen(&path, whole.len() as u64).expect("as it is sealed now");
+        log.line(&step(4)).and_then(|()| log.finish().map(drop)).expect("room");
+        assert_eq!(resealed(), [tail, forced]);
     }
 
     #[test]

@@ -4,14 +4,15 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{
-    self,
+    self, BufRead as _, BufReader,
     ErrorKind::{InvalidInput, Unsupported},
 };
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::chain::Head;
+use crate::LogError;
+use crate::chain::{Chain, Head};
 use crate::file::LogFile;
 
 /// The seal's name in a run's folder.
@@ -25,6 +26,34 @@ pub struct Seal {
     /// The BLAKE3 of each other file, in hexadecimal digits, by its name; none before the run's end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// What else was in the folder at the run's end, such as what its programs said, an entry's name each; `None` before
+    /// that, and of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Vec<String>>,
+    /// Each time that the run was gone on with and its seal did not reach to the end of its log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resealed: Vec<Resealed>,
+}
+
+/// Lines of a log that were sealed only when the run was gone on with.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resealed {
+    /// The first of these lines, from 1, which is the header.
+    pub from: u64,
+    /// The last of these lines.
+    pub through: u64,
+    /// The seal before was another one, or was missing, and somebody wanted the run to go on all the same: the lines
+    /// may have been changed. Otherwise a kill had left them behind the last seal.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_forced: bool,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde's skip_serializing_if hands a reference"
+)]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 impl Seal {
@@ -66,15 +95,93 @@ impl Seal {
     }
 }
 
+/// Compares a log with the seal beside it, which covers its beginning; that seal, `None` where the log is of a
+/// version that made none.
+///
+/// # Errors
+///
+/// [`LogError::NotAsSealed`]: the lines that the seal covers are not those that were sealed, or are not all there, or
+/// the seal is missing or can't be read. [`LogError::Read`].
+pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
+    let unreadable = |source| LogError::Read { path: log.to_owned(), source };
+    let refuse = |why: String| LogError::NotAsSealed { path: log.to_owned(), why };
+    let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let seal = match Seal::read(folder.unwrap_or(Path::new("."))) {
+        Ok(Some(seal)) => seal,
+        Ok(None) if has_chain(log).map_err(unreadable)? => {
+            return Err(refuse(format!("its seal, {SEAL}, is missing")));
+        }
+        Ok(None) => return Ok(None),
+        Err(error) => return Err(refuse(format!("its seal, {SEAL}, can't be read ({error})"))),
+    };
+    let sealed = &seal.log;
+    let now = Chain::of_file(log, sealed.bytes).map_err(unreadable)?.head();
+    if now == *sealed {
+        return Ok(Some(seal));
+    }
+    let lines = sealed.lines;
+    Err(refuse(match now.bytes < sealed.bytes {
+        true => format!("it ends before the {lines} lines that {SEAL} has of it"),
+        false => format!("its first {lines} lines are not those that {SEAL} has of it"),
+    }))
+}
+
+/// Whether the header of a log says that its lines have a chain.
+fn has_chain(log: &Path) -> io::Result<bool> {
+    let mut header = Vec::new();
+    BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;
+    let header = serde_json::from_slice::<serde_json::Value>(&header).unwrap_or_default();
+    Ok(header.get("chain").is_some_and(serde_json::Value::is_string))
+}
+
+/// Seals a log as it is, where it is not as it was sealed, and notes that in the new seal; `None`: it is as it was
+/// sealed, and nothing is done.
+///
+/// # Errors
+///
+/// [`LogError::UnderWay`]: a run writes it. [`LogError::Read`], [`LogError::Write`].
+pub fn reseal(log: &Path) -> Result<Option<Resealed>, LogError> {
+    if crate::is_under_way(log) {
+        return Err(LogError::UnderWay { path: log.to_owned() });
+    }
+    match check_seal(log) {
+        Ok(_) => return Ok(None),
+        Err(LogError::NotAsSealed { .. }) => {}
+        Err(error) => return Err(error),
+    }
+    // Up to its last line break: a torn tail is no line.
+    let whole = Chain::of_lines(log);
+    let head = whole.map_err(|source| LogError::Read { path: log.to_owned(), source })?.head();
+    let path = log.with_file_name(SEAL);
+    let before = Seal::read(path.parent().unwrap_or(Path::new("."))).ok().flatten();
+    let mut resealed = before.map(|seal| seal.resealed).unwrap_or_default();
+    let forced = Resealed { from: 1, through: head.lines, is_forced: true };
+    resealed.push(forced.clone());
+    let text = Seal { log: head, files: BTreeMap::new(), beside: None, resealed }.text();
+    let put = put(&path, &text).and_then(|()| sync(&path));
+    put.map_err(|source| LogError::Write { path, source })?;
+    Ok(Some(forced))
+}
+
 /// The seal of a log that grows: written over in place, so that a kill leaves one or the other.
 #[derive(Debug)]
 pub(crate) struct Sealing {
     path: PathBuf,
+    resealed: Vec<Resealed>,
 }
 
 impl Sealing {
     pub(crate) fn beside(log: &Path) -> Self {
-        Self { path: log.with_file_name(SEAL) }
+        Self { path: log.with_file_name(SEAL), resealed: Vec::new() }
+    }
+
+    /// Goes on from the seal of a log that is reopened up to here, and notes what that did not cover.
+    pub(crate) fn go_on(&mut self, former: Seal, now: &Head) {
+        self.resealed = former.resealed;
+        if former.log.lines < now.lines {
+            let (from, through) = (former.log.lines + 1, now.lines);
+            self.resealed.push(Resealed { from, through, is_forced: false });
+        }
     }
 
     /// Notes that the log in this file is whole up to here, and makes that durable where the file system can.
@@ -85,7 +192,8 @@ impl Sealing {
 
     /// Notes that the log in this file is whole up to here.
     pub(crate) fn note(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
-        let seal = Seal { log: head, files: BTreeMap::new() };
+        let (files, beside) = (BTreeMap::new(), None);
+        let seal = Seal { log: head, files, beside, resealed: self.resealed.clone() };
         log.put_seal(&self.path, &seal.text())
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::LogError;
 use crate::chain::{Chain, Head};
 use crate::file::{LogFile, OpenLog, open_file};
-use crate::seal::Sealing;
+use crate::seal::{Sealing, check_seal};
 
 /// The bytes that wait in memory at most before they are given to the system.
 const BUFFER: usize = 1 << 18;
@@ -74,6 +74,7 @@ impl LogWriter {
     ///
     /// # Errors
     ///
+    /// [`LogError::NotAsSealed`]: what the folder's seal covers is not as it was, or would be cut.
     /// [`LogError::Write`]: the file can't be opened or cut. [`LogError::UnderWay`]: somebody
     /// writes it.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, LogError> {
@@ -87,7 +88,17 @@ impl LogWriter {
     /// The same as of [`Self::reopen`].
     pub fn reopen_on(path: &Path, length: u64, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::open(path, OpenOptions::new().write(true), open)?;
+        // Before anything is added: whatever is sealed next counts as it is.
+        let former = check_seal(path)?;
+        if let Some(seal) = former.as_ref().filter(|seal| seal.log.bytes > length) {
+            let lines = seal.log.lines;
+            let why = format!("not all of the {lines} lines that were sealed can be read");
+            return Err(LogError::NotAsSealed { path: path.to_owned(), why });
+        }
         log.cut(length)?;
+        if let Some(former) = former {
+            log.sealing.go_on(former, &log.chain.head());
+        }
         log.sync()?;
         log.seal()?;
         Ok(log)

@@ -16,6 +16,7 @@ impl ConductorState {
             ConductorMsg::Heard { host, through, heard } => self.heard(host, through, heard),
             ConductorMsg::Attached { host } => self.is_back(host),
             ConductorMsg::Lost { host, why } => self.lose(host, why),
+            ConductorMsg::LogWentBack { host, ack, said } => self.log_went_back(host, ack, said),
             ConductorMsg::Tick => self.tick(),
             ConductorMsg::StillStuck { since } => self.still_stuck(since),
             ConductorMsg::Submit { asked, reply } => self.take(&asked, reply),

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};
-use crate::conductor::roster::Standing;
+use crate::CoordinatorError;
+use crate::conductor::roster::{Standing, host_name};
 use crate::protocol::wire::Heard;
 use crate::status::progress::Awaited;
 use crate::time::outage::{self, Back};
@@ -116,6 +117,14 @@ impl ConductorState {
             other => return Some(other),
         }
         None
+    }
+
+    /// A worker has taken more commands than the log has: it is an earlier copy of the log, or the worker lies. Either way
+    /// nothing more is decided on it.
+    pub(super) fn log_went_back(&self, host: HostId, ack: u64, said: u64) {
+        let name = self.roster.get(host).map(|entry| host_name(&entry.worker, entry.incarnation));
+        let worker = name.unwrap_or_else(|| host.to_string());
+        let _ = self.failed.send(CoordinatorError::LogWentBack { worker, ack, said });
     }
 
     /// A worker is connected.

@@ -6,7 +6,7 @@ use std::path::Path;
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_log::LogReader;
+use dormouse_log::{LogReader, check_seal};
 use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Submission};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
@@ -88,6 +88,8 @@ pub(crate) fn restore(
     (mut run, announces): (Run, bool),
 ) -> Result<Restored, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
+    // What was changed would be taken for what happened.
+    check_seal(path)?;
     let mut log = LogReader::open_sealed(path)?;
     let live = same_run(log.header(), header).map_err(refuse)?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;

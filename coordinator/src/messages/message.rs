@@ -28,6 +28,8 @@ pub(crate) enum ConductorMsg {
     Attached { host: HostId },
     /// A host's session has given it up.
     Lost { host: HostId, why: String },
+    /// A worker that was there before the run was gone on with has taken more commands than the log has of it.
+    LogWentBack { host: HostId, ack: u64, said: u64 },
     /// The alarm rings.
     Tick,
     /// The run was stuck a while ago; is it still, without a break?

@@ -98,6 +98,11 @@ impl Link {
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
     }
 
+    /// Whether it is resumed from the log, and its worker has said nothing since but where it is.
+    pub(crate) const fn is_fresh_from_log(&self) -> bool {
+        self.restored
+    }
+
     pub(crate) const fn heard(&self) -> u64 {
         self.reports.taken()
     }

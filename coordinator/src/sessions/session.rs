@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use dormouse_proto::v1;
+use dormouse_proto::{FalseAck, v1};
 use dormouse_units::HostId;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
@@ -128,9 +128,17 @@ impl SessionState {
         self.pulse.connected();
         self.waiting = false;
         self.permits.clear();
+        let is_fresh = self.link.is_fresh_from_log();
         if let Err(nonsense) = self.link.connected(ack) {
             self.connection = Some(connection);
-            self.give_up(&nonsense.to_string());
+            match nonsense {
+                // Commands leave once they are durable: what a worker has taken is in the log that they were in.
+                Nonsense::Ack(FalseAck { ack, said }) if is_fresh => {
+                    let host = self.host;
+                    let _ = self.conductor.cast(ConductorMsg::LogWentBack { host, ack, said });
+                }
+                nonsense => self.give_up(&nonsense.to_string()),
+            }
             return;
         }
         let welcome = self.greeting.now(connection.protocol);

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use dormouse_analysis::{Evidence, Mode};
 use dormouse_engine::drive::Followers;
-use dormouse_log::{Head, LogReader, Seal};
+use dormouse_log::{Head, LogReader, Resealed, Seal};
 use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
 use dormouse_tasks::answer::{self, Verdict};
 use dormouse_tasks::own::TaskProgram;
@@ -28,6 +28,8 @@ use left_files::left_files;
 
 /// Files that are not made of the log's steps alone.
 const NOT_COMPARED: [&str; 2] = [dormouse_log::SEAL, dormouse_log::FILE];
+/// What commands leave in the folder of a run that is over when they look at it.
+const LATER: [&str; 2] = ["http", "twin.csv"];
 /// How many lines name what differs in a file.
 const LONGEST: usize = 80;
 
@@ -138,6 +140,16 @@ fn sealed(
             found.push("summary.json names another head of the log's chain".to_owned());
         }
     }
+    for lines in seal.resealed.iter().filter(|lines| lines.is_forced) {
+        found.push(format!(
+            "events.jsonl was sealed anew when the run was gone on with, though it was not as it was written: its first \
+             {} lines may have been changed before (--reseal)",
+            lines.through
+        ));
+    }
+    if let Some(beside) = seal.beside.as_ref().filter(|_| ended) {
+        added_files(folder, (&seal, beside), found)?;
+    }
     for (name, hash) in &seal.files {
         let now = Seal::hash(&folder.join(name)).ok();
         match now {
@@ -147,6 +159,34 @@ fn sealed(
         }
     }
     Ok(())
+}
+
+/// Files that were not in the folder when the run came to its end, an entry each.
+fn added_files(
+    folder: &Path,
+    (seal, beside): (&Seal, &[String]),
+    found: &mut Vec<String>,
+) -> Result<(), ReplayError> {
+    let entries = fs::read_dir(folder).map_err(refused_io("look into", folder))?;
+    let mut names: Vec<_> =
+        entries.flatten().map(|it| it.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    let is_own = |name: &String| {
+        seal.files.contains_key(name)
+            || NOT_COMPARED.contains(&name.as_str())
+            || beside.contains(name)
+            || LATER.contains(&name.as_str())
+    };
+    for name in names.iter().filter(|name| !is_own(name)) {
+        found.push(format!("{name} was added since the run's end"));
+    }
+    Ok(())
+}
+
+/// The lines of a log that were sealed only when its run was gone on with.
+#[must_use]
+pub fn resealed(folder: &Path) -> Vec<Resealed> {
+    Seal::read(folder).ok().flatten().map(|seal| seal.resealed).unwrap_or_default()
 }
 
 /// What workers said, against what the coordinator knows.

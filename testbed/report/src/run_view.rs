@@ -22,7 +22,8 @@ mod vms;
 mod whole;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use dormouse_log::Seal;
 use dormouse_view::plot::Gantt;
@@ -127,9 +128,28 @@ impl RunView {
         files.insert("summary.json".to_owned(), Seal::hash_of(summary.as_bytes()));
         let head = self.summary.get("log").cloned();
         if let Some(log) = head.and_then(|head| serde_json::from_value(head).ok()) {
-            staging.write(dormouse_log::SEAL, &Seal { log, files }.text())?;
+            // What the seal of a run that was gone on with says of that stays.
+            let before = Seal::read(staging.path()).ok().flatten();
+            let resealed = before.map(|seal| seal.resealed).unwrap_or_default();
+            let beside = Some(entries_beside(staging.path(), &files)?);
+            staging.write(dormouse_log::SEAL, &Seal { log, files, beside, resealed }.text())?;
         }
         staging.write("summary.json", &summary)?;
         staging.commit()
     }
+}
+
+/// What a folder holds that is neither one of these files nor the log and its seal, in order.
+fn entries_beside(
+    folder: &Path,
+    files: &BTreeMap<String, String>,
+) -> Result<Vec<String>, OutputError> {
+    let entries =
+        fs::read_dir(folder).map_err(|error| OutputError::io("look into", folder, error))?;
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let is_own = |name: &str| [dormouse_log::SEAL, dormouse_log::FILE].contains(&name);
+    let mut beside: Vec<_> =
+        names.filter(|name| !files.contains_key(name) && !is_own(name)).collect();
+    beside.sort();
+    Ok(beside)
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use dormouse_identity::Role;
+use dormouse_identity::{Role, TokenId};
 use dormouse_units::{Bytes, Ppm, Span};
 
 use super::experiment_name::EXPERIMENT;
@@ -265,6 +265,9 @@ pub(crate) struct ResumeArgs {
     /// Where to listen for its workers of other hosts [default: on workers of this host]
     #[arg(long, value_name = "ADDRESS", value_parser = listen_at)]
     pub(crate) listen: Option<SocketAddr>,
+    /// Go on even where the log is not as it was sealed: it is sealed as it is, which `dormouse check` finds
+    #[arg(long)]
+    pub(crate) reseal: bool,
     #[command(flatten)]
     pub(crate) page: PageArgs,
     #[command(flatten)]
@@ -354,11 +357,17 @@ pub(crate) struct TokenArgs {
     /// What its bearer may be: worker (joins), observer (looks on), operator (acts, too)
     #[arg(long, default_value = "observer")]
     pub(crate) role: Role,
-    /// Put a new one in its place: the former one opens nothing more
-    #[arg(long)]
+    /// Put a new one in its place: the former one opens nothing more, and workers that joined with it leave
+    #[arg(long, group = "new")]
     pub(crate) renew: bool,
+    /// Make one with which one worker joins, once; the others stay
+    #[arg(long, group = "new", conflicts_with = "role")]
+    pub(crate) once: bool,
+    /// Refuse the token of this name, and who has joined with it; audit.jsonl in the folder has the names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["new", "role"])]
+    pub(crate) refuse: Option<TokenId>,
     /// How long a new one is good, real time
-    #[arg(long, value_name = "TIME", default_value = "7d", requires = "renew")]
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "new")]
     pub(crate) valid: Span,
 }
 

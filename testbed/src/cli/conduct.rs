@@ -21,7 +21,7 @@ use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
 use dormouse_report::output::{
-    Header, RunBeginning, Staging, has_steps, is_unfinished, read_header,
+    Header, OutputError, RunBeginning, Staging, has_steps, is_unfinished, read_header,
 };
 use dormouse_report::run_view::Results;
 
@@ -166,12 +166,15 @@ fn standing(folder: &Path, are_elsewhere: bool) -> String {
 /// still there are taken back, and tasks of the others restart from their last checkpoints, and
 /// parallel jobs from the beginning.
 pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
-    let ResumeArgs { dir, listen, page, say } = args;
+    let ResumeArgs { dir, listen, reseal, page, say } = args;
     run_folders::check(dir)?;
     let header = read_header(dir)?;
     let experiment = &header.experiment;
     check(dir, &header)?;
     header.check_inputs()?;
+    if *reseal {
+        dormouse_log::reseal(&dir.join(dormouse_log::FILE)).map_err(OutputError::from)?;
+    }
     if header.mode == Mode::Virtual {
         if page.page().is_some() {
             let why = "its page is shown by `dormouse watch`: it is a run in virtual time";

@@ -11,7 +11,7 @@ use super::failure::Failure;
 use super::print::show;
 use super::{run_folders, terminal};
 use crate::said;
-use dormouse_report::binding::{unbound, unsealed};
+use dormouse_report::binding::{resealed, unbound, unsealed};
 use dormouse_report::check::{Checked, check as check_rules};
 use dormouse_report::explain::{ask_for, explain as explain_one};
 use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
@@ -30,6 +30,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
     let found: Vec<_> = violations.iter().map(found).collect();
     let mut all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
     all["unbound"] = json!(unbound);
+    all["resealed"] = json!(resealed(dir));
     let unsealed = unsealed(&log);
     all["unsealed"] = json!(unsealed);
     if let Some(requests) = requests {

@@ -102,6 +102,8 @@ impl LiveError {
                         | Secret { .. }
                         | GivenIdentity { .. }
                         | CoordinatorError::Objects(_)
+                        | CoordinatorError::LogWentBack { .. }
+                        | CoordinatorError::Log(LogError::NotAsSealed { .. })
                         | Admission(_)
                         // What is damaged in a log no second try makes whole.
                         | CoordinatorError::Log(LogError::Damaged { .. } | LogError::Format { .. })

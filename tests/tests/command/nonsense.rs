@@ -265,7 +265,8 @@ fn a_torn_log_is_read_as_far_as_it_goes_whatever_it_is_of() {
         // A kill leaves the seal of some lines before the last.
         let header = log.find('\n').unwrap() as u64 + 1;
         let head = Chain::of_file(&cut, header).unwrap().head();
-        let seal = Seal { log: head, files: BTreeMap::new() };
+        let (beside, resealed) = (None, Vec::new());
+        let seal = Seal { log: head, files: BTreeMap::new(), beside, resealed };
         fs::write(at.join(&torn).join(SEAL), seal.text()).unwrap();
         let left_out = format!("{torn}: the last line of its log is torn");
         for command in [&["replay", &torn][..], &["check", &torn], &["explain", &torn, whom]] {

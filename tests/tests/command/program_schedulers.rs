@@ -157,6 +157,7 @@ fn a_run_that_was_killed_goes_on_to_the_same_end() {
     let killed = events(&out).len();
     assert!(killed < whole_log.lines().count(), "it was killed half-way");
     checks(&out, "the run did not come to its end");
+    an_edited_log_is_not_gone_on_with(folder, &out);
     let resumed = run_in(folder, &["resume", "killed", "--quiet"]);
     assert!(resumed.status.success(), "{}", text(&resumed));
     let log = fs::read_to_string(out.join("events.jsonl")).unwrap();
@@ -164,6 +165,33 @@ fn a_run_that_was_killed_goes_on_to_the_same_end() {
     assert!(steps(&log) == steps(&whole_log), "it went another way");
     let again = run_in(folder, &["resume", "killed"]);
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
+}
+
+/// The attack: edit the log of a run that was killed, and have `resume` seal it. Nothing of it is lost; and who wants it all the
+/// same has that found for ever.
+fn an_edited_log_is_not_gone_on_with(folder: &Path, killed: &Path) {
+    let edited = folder.join("edited");
+    fs::create_dir(&edited).unwrap();
+    for entry in fs::read_dir(killed).unwrap().flatten().filter(|entry| entry.path().is_file()) {
+        fs::copy(entry.path(), edited.join(entry.file_name())).unwrap();
+    }
+    let log = edited.join("events.jsonl");
+    let text_of_it =
+        fs::read_to_string(&log).unwrap().replacen("\"command\":\"", "\"command\":\" ", 1);
+    fs::write(&log, &text_of_it).unwrap();
+    let seal = fs::read_to_string(edited.join("seal.json")).unwrap();
+    let words = ["are not those that seal.json has", "--reseal"];
+    refused(folder, &["resume", "edited"], 2, &words);
+    assert!(fs::read_to_string(&log).unwrap() == text_of_it, "nothing was added");
+    assert_eq!(fs::read_to_string(edited.join("seal.json")).unwrap(), seal);
+    let resumed = run_in(folder, &["resume", "edited", "--reseal", "--quiet"]);
+    assert!(resumed.status.success(), "{}", text(&resumed));
+    let said = run_in(folder, &["check", "edited"]);
+    assert!(
+        said.status.code() == Some(1) && text(&said).contains("sealed anew"),
+        "{}",
+        text(&said)
+    );
 }
 
 fn checks(out: &Path, words: &str) {

@@ -115,6 +115,11 @@ fn every_edit_of_a_bag_in_virtual_time_is_found() {
         let (status, said) = check(folder.path());
         assert!(status == Some(1) && said.contains(&format!("{name} is missing")), "{said}");
     }
+    // A file that nobody left.
+    copied(&folder.path().join("whole"), &folder.path().join("out"));
+    fs::write(folder.path().join("out/vms-2.csv"), "vm\n").unwrap();
+    let (status, said) = check(folder.path());
+    assert!(status == Some(1) && said.contains("vms-2.csv was added"), "{said}");
     // As an older version left it.
     copied(&folder.path().join("whole"), &folder.path().join("out"));
     edit(&folder.path().join("out/events.jsonl"), "\"chain\":\"blake3\",", "");

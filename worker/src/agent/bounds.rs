@@ -12,6 +12,11 @@ use dormouse_units::Bytes;
 
 /// VMs at the same time.
 pub(crate) const VMS: usize = 512;
+/// Descriptors that a VM takes at most: 64 connections to its metadata endpoint, that itself, handles of its processes, and
+/// files of a checkpoint.
+const DESCRIPTORS_PER_VM: u64 = 80;
+/// Descriptors that a worker takes besides: its connections, files of programs and transfers.
+const OWN_DESCRIPTORS: u64 = 1024;
 /// vCPUs of all VMs together, for each core that the worker offers, a part of one counted as one: with
 /// more of them one had less than the kernel's least quota in its longest period.
 pub(crate) const VCPUS_PER_CORE: u32 = 1024;
@@ -42,6 +47,22 @@ pub(crate) fn image_bytes(order: &StartTask) -> u64 {
     let directory = order.own.as_ref().map_or(0, |own| own.directory_bytes);
     let processes = u64::try_from(processes).unwrap_or(u64::MAX);
     largest_checkpoint(Bytes::new(order.memory_bytes), processes, Bytes::new(directory)).get()
+}
+
+/// Whether a worker that may have so many descriptors has enough for as many VMs as it takes.
+///
+/// # Errors
+/// In words, for how many it has, and the remedy.
+pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
+    let vms = limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_PER_VM;
+    if vms >= VMS as u64 {
+        return Ok(());
+    }
+    let enough = VMS as u64 * DESCRIPTORS_PER_VM + OWN_DESCRIPTORS;
+    Err(format!(
+        "this worker may open {limit} files, which is enough for {vms} VMs whatever their programs do, and it takes {VMS}: raise \
+         the hard limit to {enough}, by `ulimit -Hn` or LimitNOFILE= of its unit"
+    ))
 }
 
 /// Whether a command is one that a run can need.
@@ -233,6 +254,16 @@ mod tests {
         };
         assert!(!refused(TAGS, Some(USER_DATA_BYTES)));
         assert!(refused(TAGS + 1, None) && refused(0, Some(USER_DATA_BYTES + 1)));
+    }
+
+    #[test]
+    fn a_worker_knows_for_how_many_vms_it_has_descriptors() {
+        assert_eq!(check_descriptors(65_536), Ok(()));
+        for (limit, vms) in [(0, 0), (1_024, 0), (4_096, 38), (41_983, 511)] {
+            let no = check_descriptors(limit).expect_err("it is too little");
+            assert!(no.contains(&format!("enough for {vms} VMs")) && no.contains("41984"), "{no}");
+        }
+        assert_eq!(check_descriptors(41_984), Ok(()));
     }
 
     #[test]

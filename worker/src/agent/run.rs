@@ -10,6 +10,7 @@ use dormouse_proto::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
     PROTOCOLS, SUPPLY, TIERS, v1::Hello,
 };
+use nix::sys::resource::{Resource, getrlimit};
 use tokio::{
     runtime::{Builder, Runtime},
     signal::unix::{Signal, SignalKind, signal},
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Endpoint;
 
 use super::{
-    AgentError, Config, Prepared, Result,
+    AgentError, Config, Prepared, Result, bounds,
     faults::Network,
     life::End,
     live::{self, Dialled},
@@ -59,6 +60,11 @@ pub enum Ended {
 /// be cleaned up.
 pub fn run(config: &Config, prepared: Prepared) -> Result<Ended> {
     let endpoint = endpoint(&config.coordinator)?;
+    if let Ok((limit, _)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && let Err(why) = bounds::check_descriptors(limit)
+    {
+        tracing::warn!("{why}");
+    }
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(BLOCKING)

@@ -57,6 +57,43 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     assert!(!std::fs::read_to_string(&log).unwrap().contains(secret.trim()));
 }
 
+/// Who puts an earlier copy of the folder in its place has a log that is as it was sealed, and workers who know better.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_went_back_is_not_blamed_on_the_worker_that_shows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(4, 1, dir.path())).await;
+    let address = coordinator.at.address;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    worker.join().await;
+    let vm = created(&worker.commands().await);
+    let files = ["events.jsonl", "seal.json"].map(|name| dir.path().join(name));
+    // Once what it was told is sealed.
+    let [log, seal] = &files;
+    let length = std::fs::metadata(log).unwrap().len();
+    let sealed = || std::fs::read_to_string(seal).unwrap();
+    while !sealed().contains(&format!("\"bytes\": {length},")) {
+        tokio::task::yield_now().await;
+    }
+    let copies = files.each_ref().map(|file| std::fs::read(file).unwrap());
+    worker.report(vm_created(vm)).await;
+    let (vm, task, attempt) = started(&worker.commands().await);
+    worker.report(finished(vm, task, attempt)).await;
+    started(&worker.commands().await);
+    kill(runtime).await;
+    worker.disconnect();
+    for (file, copy) in files.iter().zip(&copies) {
+        std::fs::write(file, copy).unwrap();
+    }
+    let mut again = live(4, 1, dir.path());
+    (again.listen, again.resume) = (address, true);
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    let said = within("a refusal", coordinator.outcome()).await.unwrap_err();
+    let is_it = matches!(&said, CoordinatorError::LogWentBack { ack, said, .. } if ack > said);
+    assert!(is_it && said.to_string().contains("the log went back"), "{said}");
+    assert_eq!(std::fs::read(log).unwrap(), copies[0], "nothing was added");
+}
+
 /// Found by the simulator: a crash can come between an account and the report that it came with, which are two lines;
 /// both are said again, and the account was in the log twice.
 #[tokio::test(flavor = "multi_thread")]
@@ -85,6 +122,8 @@ async fn an_account_that_is_parted_from_its_report_is_heard_once() {
     let cut = text.find(text.lines().find(|line| is_end(line)).unwrap()).unwrap();
     OpenOptions::new().write(true).open(&log).unwrap().set_len(cut as u64).unwrap();
     assert_eq!(accounts(), 1, "the log ends with the account");
+    // The seal that was written after these lines is not there either: a log without a chain may have none.
+    std::fs::remove_file(dir.path().join("seal.json")).unwrap();
     let mut again = live(2, 1, dir.path());
     (again.listen, again.resume) = (address, true);
     let coordinator = Under::start(again).await;
@@ -313,6 +352,8 @@ async fn a_log_that_names_more_than_a_machine_has_is_refused_at_its_line() {
         format!("events.jsonl:{line}: the vCPUs of vm1 are 4294967294, and 10000000 is the most");
     let refused = |said: String| assert!(said.contains(&why), "{said}");
     refused(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
+    // Somebody wants to go on with it as it is.
+    dormouse_log::reseal(&done.log).unwrap();
     let mut again = live(2, 1, dir.path());
     again.resume = true;
     refused(again.conduct().await.unwrap_err().to_string());

@@ -1,7 +1,8 @@
 //! Whether the files that programs of the user's own left are in the run's folder as the log has them.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dormouse_log::Seal;
 use dormouse_model::{AttemptEnds, KeptFile, Step};
@@ -9,17 +10,24 @@ use dormouse_tasks::own::{folder_of, folder_of_failed};
 
 /// The file of an attempt's folder that is there once all else is.
 const LAST: &str = "exit";
+/// The files of an attempt's folder that the coordinator writes there.
+const OF_EVERY: [&str; 2] = [LAST, "not-kept"];
+/// The folder in a run's that has those of all attempts.
+const TASKS: &str = "tasks";
 
 /// Compares what every attempt left with the folder of its run. Of a run that was killed, what was not laid out
 /// to the end is not looked at: it is laid out when the run is gone on with.
 pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut Vec<String>) {
     let mut ends = AttemptEnds::default();
+    let mut known = BTreeSet::new();
     for left in steps.iter().filter_map(|step| ends.see(step)) {
         let name = match left.finished {
             true => folder_of(left.task),
             false => folder_of_failed(left.task, left.attempt),
         };
         let of_attempt = folder.join(&name);
+        known.extend(OF_EVERY.map(|file| of_attempt.join(file)));
+        known.extend(left.end.files.iter().map(|file| of_attempt.join(&file.path)));
         if !ended && !of_attempt.join(LAST).exists() {
             continue;
         }
@@ -31,6 +39,26 @@ pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut
             if let Some(wrong) = difference(&of_attempt, file) {
                 found.push(format!("{name}/{} {wrong}", file.path));
             }
+        }
+    }
+    if ended {
+        let mut added = Vec::new();
+        files_below(&folder.join(TASKS), &mut added);
+        added.retain(|path| !known.contains(path));
+        added.sort();
+        let name = |path: &PathBuf| path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        let added = added.iter().map(name);
+        found.extend(added.map(|name| format!("{name} was added: no task left it")));
+    }
+}
+
+/// Gathers all that is below a folder and is no folder itself.
+fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
+    // Where there is none, no task left anything.
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files_below(&entry.path(), files),
+            _ => files.push(entry.path()),
         }
     }
 }
@@ -129,5 +157,12 @@ mod tests {
         assert_eq!(look(false), of_done);
         let of_failed = "tasks/7/failed-1/stderr is not as its task left it";
         assert_eq!(look(true), [&[of_failed], &of_done[..]].concat());
+
+        // One that nobody left.
+        write("tasks/7/outputs/c", "");
+        write("tasks/8/outputs/a", "");
+        let of_nobody = ["tasks/7/outputs/c", "tasks/8/outputs/a"]
+            .map(|path| format!("{path} was added: no task left it"));
+        assert_eq!(look(true)[3..], of_nobody);
     }
 }
