@@ -6,7 +6,6 @@
 //! once is bounded; and a transfer that stands still, or gets on too slowly, is given up.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -102,7 +101,7 @@ impl Transfers {
     pub(crate) fn give<P: Parcel>(
         &self,
         parcel: P,
-        file: File,
+        file: impl io::Read + Send + 'static,
         (turn, takes_packed): (OwnedSemaphorePermit, bool),
         limits: (Duration, Deadline),
     ) -> Given<P::Chunk> {
@@ -165,7 +164,7 @@ pub type Download = Given<v1::CheckpointChunk>;
 
 async fn give<P: Parcel>(
     mut parcel: P,
-    (mut file, mut packing): (File, Option<Packing>),
+    (mut file, mut packing): (impl io::Read + Send + 'static, Option<Packing>),
     pool: &Pool,
     chunks: mpsc::Sender<P::Chunk>,
     (stall, deadline): (Duration, Deadline),
@@ -254,6 +253,7 @@ pub(crate) fn store_status(error: &io::Error) -> Status {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::{Seek as _, Write as _};
 
     use tokio_stream::StreamExt as _;
