@@ -18,7 +18,7 @@ use tracing::debug_span;
 use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, Criu, Step, Version},
+    criu::{self, AfterDump, Criu, Step, Version, images::ImageRules},
     jail::inside,
     process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
@@ -407,6 +407,14 @@ impl Checkpointer {
             };
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
+            if let Some(cell) = vm.cell() {
+                let rules = ImageRules::of(cell, self.user(name, vm)?);
+                let checked = rules.and_then(|rules| rules.check(&checkpoint.images()));
+                checked.map_err(|source| Error::Criu {
+                    task: name.clone(),
+                    source: Box::new(source),
+                })?;
+            }
             let deadline = deadline + copying(checkpoint.manifest().bytes());
             let place = (vm, vcpu, slot, self.user(name, vm)?);
             match self.restore_verifying(&checkpoint, place, deadline, before_running) {

@@ -24,6 +24,7 @@ use nix::{
 use super::{
     Error, Probe, Result, Version,
     error::{LogTail, told},
+    inspection::Inspection,
     rpc::{
         CriuCgMode, CriuFeatures, CriuNetworkLockMethod, CriuOpts, CriuReq, CriuReqType, CriuResp,
     },
@@ -40,6 +41,8 @@ use crate::{
 const LOG_LEVEL: i32 = 2;
 /// The largest file without a name that is dumped, in bytes: CRIU's own limit is one million.
 const LARGEST_GHOST: u32 = 1 << 30;
+/// CRIU's notification that all is restored and stands still.
+const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 /// What the caller does between two of CRIU's steps: done, or why CRIU must give up.
@@ -311,7 +314,7 @@ impl Criu {
         thread::scope(|scope| {
             let restorer = scope.spawn(|| {
                 let mut group = None;
-                let into = (&entry, vm, user);
+                let into = (&entry, vm, (vcpu, slot), user);
                 let result =
                     self.restore_in(into, images, work, deadline, &mut notified, &mut group);
                 if result.is_err() {
@@ -326,7 +329,7 @@ impl Criu {
 
     fn restore_in(
         &self,
-        (entry, vm, user): (&Entry, &Vm, Option<u32>),
+        (entry, vm, (vcpu, slot), user): (&Entry, &Vm, (u32, Slot), Option<u32>),
         images: &Path,
         work: &Path,
         deadline: Duration,
@@ -345,11 +348,31 @@ impl Criu {
         let inmate = entry.cell.as_ref().map(|cell| Inmate { cell, user });
         let mut session = Session::start(&self.program, call, Some(entry), inmate, log, deadline)?;
         *group = session.group();
+        let inspection = match (inmate, *group) {
+            (Some(Inmate { cell, user }), Some(criu)) => {
+                Some(Inspection::begin(criu.as_raw(), cell, user)?)
+            }
+            _ => None,
+        };
         session.send(&request)?;
         // It stands still with the VM, whose groups it is in.
         let frozen = || vm.is_frozen().unwrap_or(false);
-        let response = converse(&mut session, &frozen, notified);
-        let result = conclude(call, response, || session.log_tail());
+        let (mut looked, mut found) = (inspection.is_none(), None);
+        let response = converse(&mut session, &frozen, |script| {
+            if let (PRE_RESUME, Some(inspection)) = (script, &inspection) {
+                looked = true;
+                let slot = vm.slot_pids(vcpu, slot)?;
+                inspection.look(&slot).inspect_err(|what| found = Some(what.clone()))?;
+            }
+            notified(script)
+        });
+        let mut result = conclude(call, response, || session.log_tail());
+        if let Some(what) = found {
+            result = Err(Error::Foreign { call, what });
+        } else if result.is_ok() && !looked {
+            let what = format!("it did not ask before it let the task run ({PRE_RESUME})");
+            result = Err(Error::Protocol { call, what });
+        }
         session.finish();
         let pid = result?
             .restore
