@@ -11,7 +11,7 @@ use dormouse_units::{Ppm, Speedup, Time};
 
 use crate::admission::Demand;
 use crate::protocol::parallel::Programs;
-use crate::storage::image_key::ImageKey;
+use crate::storage::image_key::ImageSecret;
 use crate::system::world::World;
 
 /// What the conductor must know of a [`LiveRun`](crate::LiveRun).
@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     /// Keeps checkpoints and workers of different runs apart.
     pub(crate) run: String,
     /// By which its workers seal checkpoints.
-    pub(crate) image_key: ImageKey,
+    pub(crate) image_key: ImageSecret,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
     pub(crate) demand: Demand,

@@ -116,8 +116,8 @@ pub struct Welcome {
     /// milliseconds; zero, as from coordinators that don't say: for lost_after_ms.
     #[prost(uint32, tag = "10")]
     pub hold_ms: u32,
-    /// The key by which workers seal checkpoints, 32 bytes: one that nobody sealed who has it is restored
-    /// by nobody.
+    /// The key by which this host seals checkpoints, 32 bytes, its own: what it is given is sealed by it, too, and
+    /// it restores nothing else.
     #[prost(bytes = "bytes", tag = "11")]
     pub image_key: ::prost::bytes::Bytes,
 }

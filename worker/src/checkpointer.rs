@@ -18,7 +18,7 @@ use tracing::debug_span;
 use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, Criu, Step, Version},
+    criu::{self, AfterDump, Criu, Step, Version, images::ImageRules},
     jail::{Occupant, inside},
     process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
@@ -416,6 +416,14 @@ impl Checkpointer {
             };
             let directory = self.tasks.join(name.path());
             checkpoint.restore_files(&directory).map_err(stored)?;
+            if let Some(cell) = vm.cell() {
+                let rules = ImageRules::of(cell, self.user(name, vm)?);
+                let checked = rules.and_then(|rules| rules.check(&checkpoint.images()));
+                checked.map_err(|source| Error::Criu {
+                    task: name.clone(),
+                    source: Box::new(source),
+                })?;
+            }
             let deadline = deadline + copying(checkpoint.manifest().bytes());
             let occupant = Occupant { user: self.user(name, vm)?, directory: directory.clone() };
             let place = (vm, vcpu, slot, &occupant);

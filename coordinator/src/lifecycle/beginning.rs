@@ -23,7 +23,7 @@ use crate::messages::outside::Door;
 use crate::plan::Plan;
 use crate::status::vitals::Vitals;
 use crate::storage::assignments::Assignments;
-use crate::storage::image_key::ImageKey;
+use crate::storage::image_key::ImageSecret;
 use crate::system::world::World;
 use crate::{CoordinatorError, SPANS};
 
@@ -137,7 +137,7 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
     } else {
         (world.create_log(&path)?, Some(live.header))
     };
-    plan.image_key = ImageKey::of_run(&live.out, live.resume, &world.chance)?;
+    plan.image_key = ImageSecret::of_run(&live.out, live.resume, &world.chance)?;
     let observer = std::mem::take(&mut live.observer);
     let (submissions, requests, inputs) = (live.submissions, live.requests, live.inputs);
     let beginning = Beginning { plan, writer, header, restored, submissions, requests, inputs };

@@ -28,7 +28,7 @@ use crate::observers::remote::AddressFile;
 use crate::plan::Plan;
 use crate::status::progress::Progress;
 use crate::status::vitals::Vitals;
-use crate::storage::image_key::ImageKey;
+use crate::storage::image_key::ImageSecret;
 use crate::system::listener::Listener;
 use crate::system::world::World;
 
@@ -166,7 +166,7 @@ impl LiveRun {
         Plan {
             answer_seed: 0,
             run,
-            image_key: ImageKey::default(),
+            image_key: ImageSecret::default(),
             workers: self.workers,
             speedup: self.speedup,
             demand: self.demand.clone(),

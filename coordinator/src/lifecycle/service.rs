@@ -217,6 +217,7 @@ impl Service {
         entries: u32,
     ) -> Result<Arc<Desk>, CoordinatorError> {
         let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
+        let image_key = args.plan.image_key.clone();
         let conductor = conductor::thread::start(args).await?;
         Ok(Arc::new(Desk {
             run,
@@ -225,6 +226,7 @@ impl Service {
             lives: Arc::clone(&self.lives),
             store: Arc::clone(&self.store),
             assignments: Arc::clone(&self.assignments),
+            image_key,
             session_end: SessionEnd::default(),
             transfers: Transfers::new(self.threads.clone()),
             fetches: Fetches::default(),

@@ -24,7 +24,9 @@ use crate::sessions::lives::Lives;
 use crate::sessions::outbound::{Outbound, SessionEnd, goodbye_message};
 use crate::storage::assignments::{Assignments, NotGiven};
 use crate::storage::fetches::Fetches;
+use crate::storage::image_key::ImageSecret;
 use crate::storage::offsite::Failure;
+use crate::storage::sealed::{Arriving, sealed_for};
 use crate::storage::store::Store;
 use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
 use crate::system::world::Chance;
@@ -56,6 +58,8 @@ pub struct Desk {
     pub(crate) transfers: Transfers,
     /// Checkpoints that come back from the store of objects.
     pub(crate) fetches: Fetches,
+    /// What the keys of hosts derive from, by which they seal checkpoints.
+    pub(crate) image_key: ImageSecret,
     pub(crate) session_end: SessionEnd,
     pub(crate) connections: AtomicU64,
     /// Workers that were told to come again.
@@ -250,7 +254,11 @@ impl Desk {
         self.bring(of.task, of.checkpoint).await?;
         let store = Arc::clone(&self.store);
         let turn = self.transfers.turn(host).await?;
-        let open = move || store.open_checkpoint(of.task, of.checkpoint);
+        let secret = self.image_key.clone();
+        let open = move || {
+            let file = store.open_checkpoint(of.task, of.checkpoint)?;
+            sealed_for(file, host, secret.bytes())
+        };
         let file = self.transfers.blocking(open).await?;
         let limits = (STALL, Deadline::begin());
         Ok(self.transfers.give(GivenCheckpoint::new(of), file, (turn, takes_packed), limits))
@@ -282,6 +290,7 @@ impl Desk {
         let mut incoming = self.transfers.blocking(receive).await?;
         let which = (of.checkpoint, of.attempt);
         let mut copy = self.store.offsite().map(|offsite| offsite.begin(of.task, which));
+        let mut arriving = Arriving::begin(of.clone(), host, self.image_key.bytes());
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(sent) = next {
             let data = self.transfers.unpacked(sent).await?;
@@ -293,6 +302,10 @@ impl Desk {
                      memory does not explain"
                 )));
             }
+            let take = move || Ok((arriving.take(data), arriving));
+            let (taken, back) = self.transfers.blocking(take).await?;
+            arriving = back;
+            let data = taken.map_err(|why| no_checkpoint(whose, &why))?;
             if let Some(copy) = &mut copy {
                 copy.write(data.clone()).await.map_err(Failure::of_put)?;
             }
@@ -304,6 +317,7 @@ impl Desk {
             }
             next = chunk(&mut chunks, left.min(STALL)).await?;
         }
+        arriving.end().map_err(|why| no_checkpoint(whose, &why))?;
         // It may have been given up meanwhile: that is nobody's fault.
         self.assignments.may_store(host, whose).map_err(Status::permission_denied)?;
         let store = Arc::clone(&self.store);
@@ -367,6 +381,14 @@ pub(crate) async fn chunk<C>(
 fn too_large(why: String) -> Status {
     tracing::warn!(why, "a checkpoint was refused");
     Status::resource_exhausted(why)
+}
+
+/// What a host sends is not the checkpoint that it says it is.
+fn no_checkpoint((task, attempt): (TaskId, Attempt), why: &str) -> Status {
+    let attempt = attempt.get();
+    let why = format!("what was sent is no checkpoint of attempt {attempt} of {task}: {why}");
+    tracing::warn!(why, "a checkpoint was refused");
+    Status::invalid_argument(why)
 }
 
 /// Why a worker is not given a checkpoint. Where the log has none of that number, the worker asks for an older one.

@@ -1,4 +1,4 @@
-//! The key by which the workers of a run seal its checkpoints.
+//! The secret of a run from which the keys of its hosts derive, by which they seal checkpoints.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -6,21 +6,23 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use dormouse_identity::write_private;
+use dormouse_identity::{ImageKey, write_private};
+use dormouse_units::HostId;
 
 use crate::CoordinatorError;
 use crate::system::world::Chance;
 
-/// Name of the key's file in the output folder; only its owner can read it.
+/// Name of the secret's file in the output folder; only its owner can read it.
 const FILE: &str = "image-key";
 const BYTES: usize = 32;
 
-/// The key by which the workers of a run seal its checkpoints.
+/// The secret of a run from which the keys derive by which its hosts seal checkpoints, and its coordinator. No host is
+/// told it.
 #[derive(Clone, Default)]
-pub(crate) struct ImageKey(Vec<u8>);
+pub(crate) struct ImageSecret(Vec<u8>);
 
-impl ImageKey {
-    /// The key of the run in this folder: a new one, or where the run `goes_on` that by which its
+impl ImageSecret {
+    /// The secret of the run in this folder: a new one, or where the run `goes_on` that of which its
     /// checkpoints are sealed. Of a run that had none what is stored can't be restored any more.
     pub(crate) fn of_run(
         out: &Path,
@@ -38,9 +40,14 @@ impl ImageKey {
         made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
     }
 
-    /// The key as workers are told it.
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.0.clone()
+    /// The bytes of it.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The key that a host of the run is told.
+    pub(crate) fn told_to(&self, host: HostId) -> [u8; 32] {
+        ImageKey::told_to(host.get(), &self.0)
     }
 }
 
@@ -52,14 +59,14 @@ pub(crate) fn forget(out: &Path) -> io::Result<()> {
     }
 }
 
-/// The key is never shown.
-impl fmt::Debug for ImageKey {
+/// The secret is never shown.
+impl fmt::Debug for ImageSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ImageKey")
+        f.write_str("ImageSecret")
     }
 }
 
-/// The key that is kept there, if a whole one is.
+/// The secret that is kept there, if a whole one is.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW).open(path);
     let file = match opened {
@@ -72,7 +79,7 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes).filter(|bytes| bytes.len() == BYTES))
 }
 
-/// A new key, kept there.
+/// A new secret, kept there.
 fn make(path: &Path, chance: &Chance) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; BYTES];
     chance.fill(&mut bytes)?;
@@ -87,12 +94,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_that_goes_on_has_the_same_key_and_another_run_has_not() {
+    fn a_run_that_goes_on_has_the_same_secret_and_another_run_has_not() {
         let dir = tempfile::tempdir().expect("a folder");
         let key = |goes_on| {
-            ImageKey::of_run(dir.path(), goes_on, &Chance::System).expect("a key").bytes()
+            ImageSecret::of_run(dir.path(), goes_on, &Chance::System)
+                .expect("a secret")
+                .bytes()
+                .to_vec()
         };
         let first = key(true);
+        let told = |host| ImageSecret(first.clone()).told_to(HostId::new(host));
+        assert_ne!(told(0), told(1));
         assert_eq!((first.len(), key(true) == first), (BYTES, true));
         let mode = fs::metadata(dir.path().join(FILE)).expect("its file").mode();
         assert_eq!(mode & 0o777, 0o600);

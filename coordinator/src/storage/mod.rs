@@ -6,5 +6,6 @@ pub(crate) mod fetches;
 pub(crate) mod image_key;
 pub(crate) mod offsite;
 pub(crate) mod retention;
+pub(crate) mod sealed;
 pub(crate) mod store;
 pub(crate) mod transfers;

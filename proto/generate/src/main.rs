@@ -21,7 +21,7 @@ struct ProtoPackage {
     comments: bool,
 }
 
-const PACKAGES: [ProtoPackage; 2] = [
+const PACKAGES: [ProtoPackage; 3] = [
     ProtoPackage {
         folder: "proto",
         files: &["dormouse/v1/dormouse.proto", "dormouse/v1/observe.proto"],
@@ -35,6 +35,13 @@ const PACKAGES: [ProtoPackage; 2] = [
         files: &["rpc.proto"],
         generated: "_.rs",
         rust: "worker/src/criu/rpc.rs",
+        comments: false,
+    },
+    ProtoPackage {
+        folder: "worker/src/criu",
+        files: &["images.proto"],
+        generated: "_.rs",
+        rust: "worker/src/criu/images/messages.rs",
         comments: false,
     },
 ];

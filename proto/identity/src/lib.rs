@@ -1,5 +1,5 @@
 //! Who is who in a run: its authority, the certificates that it signs, the tokens by which people
-//! and workers come to it, and TLS 1.3 by all of these. The cryptography is ring's, by way of
+//! and workers come to it, TLS 1.3 by all of these, and the seals of what each host leaves. The cryptography is ring's, by way of
 //! rustls, webpki and rcgen.
 
 mod authority;
@@ -8,6 +8,7 @@ mod error;
 mod life;
 mod private;
 mod role;
+mod seal;
 #[cfg(test)]
 mod tests;
 mod tls;
@@ -21,6 +22,7 @@ pub use error::IdentityError;
 pub use life::WorkerLife;
 pub use private::{make_folder, write_private};
 pub use role::Role;
+pub use seal::{CheckpointHead, ImageKey};
 pub use tls::{Impostor, client_config, is_impostor, server_config};
 pub use token::{Fingerprint, TOKEN_KEY, Token, TokenError, now_s};
 pub use token_id::TokenId;

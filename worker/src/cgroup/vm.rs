@@ -98,7 +98,8 @@ impl Vm {
     }
 
     /// The namespaces of its tasks, where they are jailed.
-    pub(crate) fn cell(&self) -> Option<&Arc<Cell>> {
+    #[must_use]
+    pub fn cell(&self) -> Option<&Arc<Cell>> {
         self.cell.as_ref()
     }
 

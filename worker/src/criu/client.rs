@@ -22,6 +22,7 @@ use nix::{
 
 use super::{
     Error, Probe, Result, Version,
+    inspection::Inspection,
     probe::unless_late,
     request::{LOG_LEVEL, asked_features, options, request},
     rpc::{CriuFeatures, CriuNotify, CriuOpts, CriuReq, CriuReqType, CriuResp},
@@ -34,6 +35,8 @@ use crate::{
     process::{Entry, Inmate, Task, mount_processes},
 };
 
+/// CRIU's notification that all is restored and stands still.
+const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
 
@@ -310,7 +313,7 @@ impl Criu {
         thread::scope(|scope| {
             let restorer = scope.spawn(|| {
                 let mut group = None;
-                let into = (&entry, vm, occupant);
+                let into = (&entry, vm, (vcpu, slot), occupant);
                 let result =
                     self.restore_in(into, images, work, deadline, &mut notified, &mut group);
                 if result.is_err() {
@@ -325,7 +328,7 @@ impl Criu {
 
     fn restore_in(
         &self,
-        (entry, vm, occupant): (&Entry, &Vm, &Occupant),
+        (entry, vm, (vcpu, slot), occupant): (&Entry, &Vm, (u32, Slot), &Occupant),
         images: &Path,
         work: &Path,
         deadline: Duration,
@@ -351,11 +354,31 @@ impl Criu {
         };
         let mut session = Session::start(&self.program, call, Some(entry), inmate, log, deadline)?;
         *group = session.group();
+        let inspection = match (&entry.cell, *group) {
+            (Some(cell), Some(criu)) => {
+                Some(Inspection::begin(criu.as_raw(), cell, occupant.user)?)
+            }
+            _ => None,
+        };
         session.send(&request)?;
         // It stands still with the VM, whose groups it is in.
         let frozen = || vm.is_frozen().unwrap_or(false);
-        let response = converse(&mut session, &frozen, notified);
-        let result = conclude(call, response, || session.log_tail());
+        let (mut looked, mut found) = (inspection.is_none(), None);
+        let response = converse(&mut session, &frozen, |notify| {
+            if let (PRE_RESUME, Some(inspection)) = (notify.script(), &inspection) {
+                looked = true;
+                let slot = vm.slot_pids(vcpu, slot)?;
+                inspection.look(&slot).inspect_err(|what| found = Some(what.clone()))?;
+            }
+            notified(notify)
+        });
+        let mut result = conclude(call, response, || session.log_tail());
+        if let Some(what) = found {
+            result = Err(Error::Foreign { call, what });
+        } else if result.is_ok() && !looked {
+            let what = format!("it did not ask before it let the task run ({PRE_RESUME})");
+            result = Err(Error::Protocol { call, what });
+        }
         session.finish();
         let pid = result?
             .restore

@@ -95,6 +95,22 @@ pub enum Error {
         /// The caller's own error.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
+    /// What was to be restored is no task of the cell: its images hold, or its processes would have had, more than a task has.
+    #[error("what criu {call} was given is no task of this worker's: {what}")]
+    Foreign {
+        /// The request that would have brought it to life.
+        call: &'static str,
+        /// What it holds, in words.
+        what: String,
+    },
+    /// What restored processes are compared with is not known.
+    #[error("criu {call}: the cell of the task, or this process, cannot be looked at")]
+    Inspect {
+        /// The request that was not made.
+        call: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// The control groups did not play along.
     #[error("criu {call}: the control group failed")]
     Cgroup {

@@ -148,6 +148,16 @@ impl Cell {
         self.jail.mounts.is_some()
     }
 
+    /// The mount namespace of tasks, where they have one.
+    pub(super) fn mounts(&self) -> Option<&OwnedFd> {
+        self.jail.mounts.as_ref()
+    }
+
+    /// The list of refused system calls, where there is one.
+    pub(super) fn filter(&self) -> Option<&BpfProgram> {
+        self.jail.filter.as_ref()
+    }
+
     /// Whether tasks have a network of their own.
     pub(crate) fn has_network(&self) -> bool {
         self.network.is_some()

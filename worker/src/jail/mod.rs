@@ -17,6 +17,7 @@
 mod cell;
 mod error;
 mod filter;
+mod lent;
 mod limits;
 mod lo;
 mod parts;

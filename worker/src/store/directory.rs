@@ -12,6 +12,7 @@ use super::{
     Checkpoint, Draft, Error, HeldFull, ImageKey, Manifest, Result,
     draft::{MANIFEST, SEAL},
     full::Full,
+    seal::draw_key,
     sound::Sound,
 };
 use crate::workspace::TaskName;
@@ -56,7 +57,7 @@ impl Store {
     pub fn open(root: impl Into<PathBuf>) -> Result<Self> {
         let root = root.into();
         fs::create_dir_all(&root).map_err(Error::file("create", &root))?;
-        let key = ImageKey::draw().map_err(Error::file("draw a key for", &root))?;
+        let key = draw_key().map_err(Error::file("draw a key for", &root))?;
         Ok(Self { root, full: Full::default(), key, sound: Sound::default() })
     }
 

@@ -9,7 +9,7 @@
 //!     dump.log           CRIU's log
 //! ```
 //!
-//! CRIU sees the files of a checkpoint only once its manifest fits its seal, by the key of the run, and they the
+//! CRIU sees the files of a checkpoint only once its manifest fits its seal, by the key of this host, and they the
 //! digests in the manifest; of the pages that is found out while CRIU reads them, before the task runs.
 //!
 //! A content that has not changed since an earlier checkpoint of the task is the same file as there, by a hard link.
@@ -37,11 +37,11 @@ mod unaided;
 pub use checkpoint::Checkpoint;
 pub(crate) use checksum::follow_pages;
 pub use directory::{Damaged, Latest, Store};
+pub use dormouse_identity::ImageKey;
 pub use draft::Draft;
 pub use error::{Error, Result};
 pub use expected::Expected;
 pub use full::HeldFull;
 pub use manifest::{FileEntry, Manifest, OpenFile, Progress};
-pub use seal::ImageKey;
 pub use transfer::Arrival;
 pub use unaided::DIRECTORY;

@@ -12,13 +12,11 @@ use std::{
 };
 
 use blake3::Hash;
+use dormouse_identity::CheckpointHead;
 
 use super::{Checkpoint, Draft, Error, Expected, FileEntry, Manifest, Result, Store};
 use crate::contents::Incoming;
 
-const MAGIC: &[u8; 8] = b"DORMCKP3";
-/// A manifest has about 200 bytes per file and a task a few dozen files.
-const MANIFEST_LIMIT: u32 = 16 << 20;
 const CHUNK: usize = 256 * 1024;
 /// The length from which on a content goes by itself, in bytes: what asking for it costs is little beside it then.
 const LARGE: u64 = 64 << 10;
@@ -47,13 +45,10 @@ impl Checkpoint {
     /// verified here but where they arrive.
     pub fn export(&self, to: &mut impl Write) -> Result<u64> {
         let (json, seal) = self.sealed();
-        let length = u32::try_from(json.len()).unwrap_or(u32::MAX);
         let sending = |source| Error::Transfer { action: "sending it", source };
-        to.write_all(MAGIC).map_err(sending)?;
-        to.write_all(&length.to_be_bytes()).map_err(sending)?;
-        to.write_all(json).map_err(sending)?;
-        to.write_all(seal).map_err(sending)?;
-        let mut total = (MAGIC.len() + 4 + seal.len()) as u64 + u64::from(length);
+        let head = CheckpointHead { manifest: json.to_vec(), seal: *seal }.to_bytes();
+        to.write_all(&head).map_err(sending)?;
+        let mut total = head.len() as u64;
         for (path, entry) in self.manifest().parts(&self.files(), &self.images()) {
             let mut file = File::open(&path).map_err(Error::file("read", &path))?;
             let sent = io::copy(&mut (&mut file).take(entry.size), to).map_err(sending)?;
@@ -138,24 +133,15 @@ impl Store {
     /// Where the stream breaks off, is no checkpoint, a damaged one or not the one that is expected, or
     /// the disk is full.
     pub fn receive(&self, from: &mut impl Read, expected: &Expected) -> Result<Arrival> {
-        let mut head = [0; 12];
-        receive(from, &mut head)?;
-        let ([magic @ .., _, _, _, _], [.., a, b, c, d]) = (&head, &head);
-        if magic != MAGIC {
-            return Err(Error::Stream { what: "it does not begin like one".to_owned() });
-        }
-        let length = u32::from_be_bytes([*a, *b, *c, *d]);
-        if length > MANIFEST_LIMIT {
-            return Err(Error::Stream { what: format!("its manifest would have {length} bytes") });
-        }
-        let mut json = vec![0; length as usize];
-        receive(from, &mut json)?;
-        let mut seal = [0; 32];
-        receive(from, &mut seal)?;
+        let head = CheckpointHead::read(from).map_err(|source| match source.kind() {
+            io::ErrorKind::InvalidData => Error::Stream { what: source.to_string() },
+            _ => Error::Transfer { action: "receiving it", source },
+        })?;
         let origin = Path::new("in the stream");
-        if !self.key().fits(&json, &seal) {
+        if !head.is_of(self.key()) {
             return Err(Error::Seal { path: origin.to_owned() });
         }
+        let json = head.manifest;
         let manifest = Manifest::parse(&json, origin)?;
         expected.check(&manifest)?;
         let draft = self.begin_as(&manifest.task, manifest.sequence)?;
@@ -305,7 +291,7 @@ mod tests {
             store.import(&mut nonsense.as_slice(), &expected()),
             Err(Error::Stream { .. })
         ));
-        let mut huge = MAGIC.to_vec();
+        let mut huge = CheckpointHead::MAGIC.to_vec();
         huge.extend([0xff; 4]);
         assert!(matches!(
             store.import(&mut huge.as_slice(), &expected()),

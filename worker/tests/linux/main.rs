@@ -16,6 +16,7 @@ mod checkpoints;
 mod deaths;
 mod groups;
 mod harness;
+mod hostile;
 mod jail;
 mod metadata;
 mod mounts;
@@ -59,6 +60,7 @@ const TESTS: &[Test] = &[
     Test("a_captive_gets_nowhere", &[Cgroup, Criu], jail::a_captive_gets_nowhere),
     Test("without_a_jail_it_gets_far", &[Cgroup, Criu], jail::without_a_jail_it_gets_far),
     Test("metadata_are_answered_by_ipv6", &[Cgroup], metadata::answer_by_ipv6),
+    Test("a_hostile_image_never_runs", &[Cgroup, Criu], hostile::a_hostile_image_never_runs),
     Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
     Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
     Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),

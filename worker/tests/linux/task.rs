@@ -34,9 +34,21 @@ pub(crate) fn run(mode: &str, args: &[&str]) -> ExitCode {
             let line = ["parallel"].iter().chain(args).map(OsString::from);
             dormouse_tasks::cli::main(line)
         }
+        ("strike", []) => strike(),
         ("captive", [port, pid, other]) => captive::run([port, pid, other]),
         ("count", [mib, steps]) => count(mib.parse().unwrap(), steps.parse().unwrap()),
         _ => ExitCode::FAILURE,
+    }
+}
+
+/// The file that an attack leaves in its directory, at whatever instruction it comes to life.
+pub(crate) const STRUCK: &str = "struck";
+
+/// Makes a file over and over, without ever having it open.
+fn strike() -> ExitCode {
+    use nix::sys::stat::{Mode, SFlag, mknod};
+    loop {
+        let _ = mknod(STRUCK, SFlag::S_IFREG, Mode::S_IRUSR, 0);
     }
 }
 

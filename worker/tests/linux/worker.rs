@@ -23,6 +23,8 @@ use dormouse_worker::{
 
 use crate::{harness, task::HELD};
 
+/// The key that all workers of the tests are told.
+pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const SOON: Duration = Duration::from_secs(120);
 
 /// Whether this machine is emulated, as `scripts/test-v2` says of its own: all takes ten times as long,
@@ -37,7 +39,7 @@ pub(crate) struct Worker {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
     pub(crate) cleaned: cleanup::CleanedUp,
-    program: PathBuf,
+    pub(crate) program: PathBuf,
     next_vm: u64,
 }
 
@@ -62,7 +64,7 @@ impl Worker {
         let program = env::current_exe().unwrap();
         let workspace = Workspace::enter(directory).unwrap();
         // Checkpoints of one process are finished by another.
-        let key = ImageKey::new(&[9; 32]).unwrap();
+        let key = ImageKey::new(&KEY).unwrap();
         let store = Store::open(workspace.checkpoints()).unwrap().with_key(key);
         let cleaned = cleanup::clean_up(&hierarchy, &workspace, &store, SOON).unwrap();
         let program = workspace.install_program(&program).unwrap();

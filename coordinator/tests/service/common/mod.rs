@@ -8,6 +8,7 @@
     reason = "test support; not every test uses all of it"
 )]
 
+pub mod checkpoint;
 mod experiment;
 mod worker;
 

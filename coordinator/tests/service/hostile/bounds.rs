@@ -52,15 +52,10 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&worker.commands().await);
-    let of = v1::CheckpointRef { run: welcome.run, task, checkpoint: 1, attempt };
-    let chunk = |n| v1::CheckpointChunk {
-        checkpoint: (n == 0).then(|| of.clone()),
-        data: vec![7; 1 << 20].into(),
-        ..v1::CheckpointChunk::default()
-    };
+    let of = v1::CheckpointRef { run: welcome.run.clone(), task, checkpoint: 1, attempt };
     let mut client = worker.client().await;
-    let chunks: Vec<_> = (0..8).map(chunk).collect();
-    client.put_checkpoint(tokio_stream::iter(chunks)).await.unwrap();
+    let chunks = checkpoint::chunks(&welcome, &of, &vec![7; 8 << 20]);
+    client.put_checkpoint(chunks).await.unwrap();
     worker.report(checkpoint_taken(vm, task, attempt, 1)).await;
     worker.report(task_failed(vm, task, attempt)).await;
     // The other task's turn first.
@@ -103,14 +98,15 @@ async fn a_checkpoint_is_no_larger_than_its_task_s_memory_explains() {
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (_, task, attempt) = started(&worker.commands().await);
-    let of = v1::CheckpointRef { run: welcome.run, task, checkpoint: 1, attempt };
+    let of = v1::CheckpointRef { run: welcome.run.clone(), task, checkpoint: 1, attempt };
+    let head = checkpoint::head(&welcome, &of, 2_500 * MIB);
     let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let counts = std::sync::Arc::clone(&sent);
     let chunks = (0..2_500).map(move |n| {
         counts.fetch_add(MIB, std::sync::atomic::Ordering::Relaxed);
         v1::CheckpointChunk {
             checkpoint: (n == 0).then(|| of.clone()),
-            data: vec![7; MIB].into(),
+            data: if n == 0 { head.clone().into() } else { vec![7; MIB].into() },
             ..v1::CheckpointChunk::default()
         }
     });

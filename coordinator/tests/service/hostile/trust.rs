@@ -9,23 +9,16 @@ use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
 use tonic::Code;
 
-fn image() -> Vec<u8> {
+fn memory() -> Vec<u8> {
     (0..700_001_u32).map(|n| u8::try_from(n % 251).unwrap()).collect()
 }
 
-/// A checkpoint as a worker sends it.
+/// A checkpoint as the worker with this welcome sends it.
 fn chunks(
+    welcome: &v1::Welcome,
     of: v1::CheckpointRef,
-) -> impl tonic::IntoStreamingRequest<Message = v1::CheckpointChunk> {
-    let mut chunks: Vec<_> = image()
-        .chunks(100_000)
-        .map(|data| v1::CheckpointChunk {
-            data: data.to_vec().into(),
-            ..v1::CheckpointChunk::default()
-        })
-        .collect();
-    chunks[0].checkpoint = Some(of);
-    tokio_stream::iter(chunks)
+) -> impl tonic::IntoStreamingRequest<Message = v1::CheckpointChunk> + use<> {
+    checkpoint::chunks(welcome, &of, &memory())
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,8 +41,9 @@ async fn who_has_no_token_does_not_join_and_who_has_not_joined_does_nothing() {
     // The token joins, and opens nothing else.
     let of = v1::CheckpointRef { run: "r".to_owned(), task: 0, checkpoint: 1, attempt: 1 };
     let mut client = client(at, None, Some(at.token(Role::Worker))).await;
+    let stranger = v1::Welcome { image_key: vec![0; 32].into(), ..v1::Welcome::default() };
     let all = [
-        client.put_checkpoint(chunks(of.clone())).await.map(drop),
+        client.put_checkpoint(chunks(&stranger, of.clone())).await.map(drop),
         client.get_checkpoint(of).await.map(drop),
         within("an answer", client.session(tokio_stream::pending())).await.map(drop),
     ];
@@ -96,8 +90,9 @@ async fn a_token_is_no_worker_that_has_joined() {
     // A certificate by which nobody has said Hello is no host's: it stores and fetches nothing.
     let of = v1::CheckpointRef { run: "r".to_owned(), task, checkpoint: 1, attempt };
     let mut theirs = bad.client().await;
+    let stranger = v1::Welcome { image_key: vec![0; 32].into(), ..v1::Welcome::default() };
     for no in [
-        theirs.put_checkpoint(chunks(of.clone())).await.map(drop).unwrap_err(),
+        theirs.put_checkpoint(chunks(&stranger, of.clone())).await.map(drop).unwrap_err(),
         theirs.get_checkpoint(of).await.map(drop).unwrap_err(),
     ] {
         assert_eq!(no.code(), Code::PermissionDenied, "{no}");
@@ -217,15 +212,35 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let mut client = worker.client().await;
-    let run = welcome.run;
+    let run = welcome.run.clone();
     let of = |checkpoint| v1::CheckpointRef { run: run.clone(), task, checkpoint, attempt };
+    let chunks = |of| chunks(&welcome, of);
+    let whole = checkpoint::image(&welcome, &of(1), &memory());
     let receipt = client.put_checkpoint(chunks(of(1))).await.unwrap().into_inner();
-    assert_eq!(receipt.bytes, image().len() as u64);
+    assert_eq!(receipt.bytes, whole.len() as u64);
     let zeroth = client.put_checkpoint(chunks(of(0))).await.unwrap_err();
     assert_eq!(zeroth.code(), Code::InvalidArgument);
     let former = v1::CheckpointRef { run: "another".to_owned(), ..of(1) };
     let former = client.put_checkpoint(chunks(former)).await.unwrap_err();
     assert_eq!(former.code(), Code::FailedPrecondition);
+    // Eight bytes, a part, one of another number, and one that is sealed by another host: they count for nothing.
+    let send = |of: v1::CheckpointRef, data: Vec<u8>| {
+        let chunk =
+            v1::CheckpointChunk { checkpoint: Some(of), data: data.into(), ..Default::default() };
+        tokio_stream::iter([chunk])
+    };
+    let other = v1::Welcome { image_key: vec![9; 32].into(), ..welcome.clone() };
+    for (data, why) in [
+        (b"DORMCKP3".to_vec(), "8 bytes"),
+        (whole[..whole.len() - 1].to_vec(), "its manifest lists"),
+        (checkpoint::image(&welcome, &of(7), b"m"), "it is checkpoint 7"),
+        (checkpoint::image(&other, &of(2), b"m"), "not sealed by host0"),
+    ] {
+        let no =
+            client.put_checkpoint(send(of(if why == "its manifest lists" { 1 } else { 2 }), data));
+        let no = no.await.unwrap_err();
+        assert!(no.code() == Code::InvalidArgument && no.message().contains(why), "{no}");
+    }
     // Of the second nothing is ever said. The next attempt begins with the third, which got lost, and makes do with the
     // first: the log does not have the second.
     client.put_checkpoint(chunks(of(2))).await.unwrap();
@@ -244,7 +259,7 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     while let Some(chunk) = within("a chunk", stream.next()).await {
         fetched.extend_from_slice(&chunk.unwrap().data);
     }
-    assert!(fetched == image());
+    assert!(fetched == whole);
     coordinator.cancel.cancel();
     worker.obey().await;
     coordinator.outcome().await.unwrap();
@@ -255,12 +270,16 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(2, 1, dir.path())).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
-    let run = worker.join().await.run;
+    let welcome = worker.join().await;
+    let run = welcome.run.clone();
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     assert_eq!(started(&worker.commands().await), (vm, 0, 1));
     let mut other = FakeWorker::new("x", &coordinator.at);
-    assert_eq!(other.join().await.host, 1);
+    let others = other.join().await;
+    assert_eq!(others.host, 1);
+    assert_ne!(others.image_key, welcome.image_key, "each seals as itself alone");
+    let chunks = |of| chunks(&welcome, of);
     let (mut mine, mut theirs) = (worker.client().await, other.client().await);
     let of = |task, checkpoint, attempt| {
         let run = run.clone();

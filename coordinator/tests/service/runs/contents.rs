@@ -134,8 +134,9 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
     let mut checkpoints = worker.client().await;
     let checkpoint = |content: &[u8]| {
         let run = welcome.run.clone();
-        let checkpoint = Some(v1::CheckpointRef { run, task, checkpoint: 1, attempt });
-        let (data, contents) = (b"images".to_vec().into(), vec![digest(content).into()]);
+        let of = v1::CheckpointRef { run, task, checkpoint: 1, attempt };
+        let data = checkpoint::image(&welcome, &of, b"memory").into();
+        let (checkpoint, contents) = (Some(of), vec![digest(content).into()]);
         tokio_stream::iter([v1::CheckpointChunk { checkpoint, data, contents, unpacked: 0 }])
     };
     let no = checkpoints.put_checkpoint(checkpoint(b"never")).await.unwrap_err();

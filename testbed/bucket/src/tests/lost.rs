@@ -14,19 +14,9 @@ use super::common::*;
 use super::s3::{KEY, SECRET, Server};
 use crate::Bucket;
 
-/// What is in a checkpoint: as much as goes to the bucket in parts.
-fn image(number: u32) -> Vec<u8> {
+/// The memory in a checkpoint: as much as goes to the bucket in parts.
+fn memory(number: u32) -> Vec<u8> {
     (0..2_500_000_u32).flat_map(|n| (n ^ number).to_le_bytes()).collect()
-}
-
-fn chunks(of: &v1::CheckpointRef) -> impl tokio_stream::Stream<Item = v1::CheckpointChunk> + use<> {
-    let (mut first, data) = (Some(of.clone()), image(of.checkpoint));
-    let pieces: Vec<Vec<u8>> = data.chunks(256 << 10).map(<[u8]>::to_vec).collect();
-    tokio_stream::iter(pieces.into_iter().map(move |data| v1::CheckpointChunk {
-        checkpoint: first.take(),
-        data: data.into(),
-        ..v1::CheckpointChunk::default()
-    }))
 }
 
 async fn get(client: &mut Client, of: v1::CheckpointRef) -> Result<Vec<u8>, tonic::Status> {
@@ -71,17 +61,24 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     let (vm, task, attempt) = started(&worker.commands().await);
     let mut client = worker.client().await;
     let of = |checkpoint| v1::CheckpointRef { run: welcome.run.clone(), task, checkpoint, attempt };
+    let chunks = |number| checkpoint::chunks(&welcome, &of(number), &memory(number));
+    let image = |number| checkpoint::image(&welcome, &of(number), &memory(number));
     for number in [1, 2] {
-        let receipt = client.put_checkpoint(chunks(&of(number))).await.unwrap().into_inner();
+        let receipt = client.put_checkpoint(chunks(number)).await.unwrap().into_inner();
         assert_eq!(receipt.bytes, image(number).len() as u64);
         worker.report(checkpoint_taken(vm, task, attempt, number)).await;
     }
     let at = |number| objects.join(format!("{}/checkpoints/0/{number}.1", welcome.run));
-    assert!(std::fs::read(at(2)).unwrap() == image(2), "it is there before the worker hears so");
+    let stored = std::fs::read(at(2)).unwrap();
+    assert!(stored.len() == image(2).len(), "it is there before the worker hears so");
+    assert!(
+        stored.ends_with(&memory(2)) && stored != image(2),
+        "under a seal of the coordinator's own"
+    );
     // The server is away when the third is sent: it is stored nowhere, and the others are as they were.
     let (endpoint, listens) = (server.address.clone(), server.address.replace("http://", ""));
     server.stop().await;
-    let refused = client.put_checkpoint(chunks(&of(3))).await.unwrap_err();
+    let refused = client.put_checkpoint(chunks(3)).await.unwrap_err();
     assert_eq!(refused.code(), Code::Internal, "{refused}");
     let why = format!("the object store: s3://runs/mine at {endpoint} can't be reached");
     assert!(refused.message().starts_with(&why) && !refused.message().contains('\n'), "{refused}");

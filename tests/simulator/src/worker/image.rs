@@ -1,40 +1,83 @@
-//! Checkpoints of simulated processes: a head that says whose work they hold, and a seal.
+//! Checkpoints of simulated processes: a manifest that says whose work they hold, sealed as a worker's are, and a byte for
+//! each file that CRIU would have written.
 
+use dormouse_identity::{CheckpointHead, ImageKey};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
+use serde::{Deserialize, Serialize};
 
 use crate::witness::Image;
 
-const MAGIC: [u8; 4] = *b"dmsi";
-const HEAD: usize = 20;
-const SEAL: usize = 32;
+/// Files that CRIU writes of every task.
+const FILES: [&str; 7] = [
+    "inventory.img",
+    "pstree.img",
+    "files.img",
+    "core-1.img",
+    "mm-1.img",
+    "pagemap-1.img",
+    "pages-1.img",
+];
 
-/// The bytes of an image, sealed by the run's key.
-pub(super) fn encode(image: &Image, key: &[u8; 32]) -> Vec<u8> {
-    let numbers = [image.task.get(), image.attempt.get(), image.number.get(), image.done.get()];
-    let mut bytes = MAGIC.to_vec();
-    for number in numbers {
-        bytes.extend(number.to_le_bytes());
-    }
-    let seal = blake3::keyed_hash(key, &bytes);
-    bytes.extend(seal.as_bytes());
+/// Of a worker's manifest what the coordinator and the simulated worker read.
+#[derive(Serialize, Deserialize)]
+struct Manifest {
+    task: Name,
+    sequence: u32,
+    program: String,
+    progress: Progress,
+    files: [(); 0],
+    images: Vec<File>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Name {
+    run: String,
+    task: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Progress {
+    attempt: u32,
+    progress_ppm: u32,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    name: String,
+    size: u64,
+}
+
+/// The bytes of an image of this run, sealed by the key that its host was told.
+pub(super) fn encode(image: &Image, run: &str, key: &[u8]) -> Vec<u8> {
+    let file = |name: &str| File { name: name.to_owned(), size: 1 };
+    let manifest = Manifest {
+        task: Name { run: run.to_owned(), task: image.task.get().to_string() },
+        sequence: image.number.get(),
+        program: "simulated".to_owned(),
+        progress: Progress { attempt: image.attempt.get(), progress_ppm: image.done.get() },
+        files: [],
+        images: FILES.into_iter().map(file).collect(),
+    };
+    let json = serde_json::to_vec(&manifest).unwrap_or_default();
+    let Some(key) = ImageKey::new(key) else { return Vec::new() };
+    let mut bytes = CheckpointHead::sealed(json, &key).to_bytes();
+    bytes.extend([0; FILES.len()]);
     bytes
 }
 
 /// The image in these bytes; `None` where they are damaged, or nobody sealed them who has the key.
-pub(super) fn decode(bytes: &[u8], key: &[u8; 32]) -> Option<Image> {
-    let (head, seal) = bytes.split_at_checked(HEAD)?;
-    let seal: [u8; SEAL] = seal.try_into().ok()?;
-    let mut numbers = head.strip_prefix(&MAGIC)?.chunks_exact(4).map(|chunk| {
-        let number: [u8; 4] = chunk.try_into().unwrap_or_default();
-        u32::from_le_bytes(number)
-    });
-    let image = Image {
-        task: TaskId::new(numbers.next()?),
-        attempt: Attempt::new(numbers.next()?),
-        number: CheckpointSeq::new(numbers.next()?),
-        done: Ppm::new(numbers.next()?),
-    };
-    (blake3::keyed_hash(key, head) == blake3::Hash::from(seal)).then_some(image)
+pub(super) fn decode(mut bytes: &[u8], key: &[u8]) -> Option<Image> {
+    let head = CheckpointHead::read(&mut bytes).ok()?;
+    if !head.is_of(&ImageKey::new(key)?) || bytes != [0; FILES.len()] {
+        return None;
+    }
+    let manifest: Manifest = serde_json::from_slice(&head.manifest).ok()?;
+    Some(Image {
+        task: TaskId::new(manifest.task.task.parse().ok()?),
+        attempt: Attempt::new(manifest.progress.attempt),
+        number: CheckpointSeq::new(manifest.sequence),
+        done: Ppm::new(manifest.progress.progress_ppm),
+    })
 }
 
 #[cfg(test)]
@@ -49,7 +92,7 @@ mod tests {
             number: CheckpointSeq::new(3),
             done: Ppm::new(123_456),
         };
-        let bytes = encode(&image, &[1; 32]);
+        let bytes = encode(&image, "r", &[1; 32]);
         assert_eq!(decode(&bytes, &[1; 32]), Some(image));
         assert_eq!(decode(&bytes, &[2; 32]), None);
         for at in 0..bytes.len() {

@@ -29,7 +29,7 @@ const OLDER: u32 = 2;
 /// Time for which a transfer may stand still.
 const STILL: Duration = Duration::from_secs(60);
 /// Bytes in one chunk: an image has several.
-const CHUNK: usize = 16;
+const CHUNK: usize = 256;
 
 /// The checkpoints of a worker's tasks.
 #[derive(Debug)]
@@ -124,7 +124,7 @@ impl<U: Uplink> Images<U> {
         let of_task = store.images.entry(task).or_default();
         let number = of_task.keys().next_back().map_or(1, |newest| newest + 1);
         let image = Image { task, attempt, number: CheckpointSeq::new(number), done };
-        let mut bytes = encode(&image, &self.key);
+        let mut bytes = encode(&image, &self.run, &self.key);
         let rot = store.rot;
         if store.chance.happens(rot) {
             // What is sent to the coordinator is read before.
@@ -144,7 +144,7 @@ impl<U: Uplink> Images<U> {
 
     /// Sends a checkpoint to the coordinator, again and again while that is away; the bytes that it has.
     pub(super) async fn put(&self, image: &Image) -> Result<u64, String> {
-        let whole = encode(image, &self.key);
+        let whole = encode(image, &self.run, &self.key);
         let length = whole.len() as u64;
         let sent = self.line.liar.lock().unwrap_or_else(PoisonError::into_inner).stores(whole);
         let reference = CheckpointRef {

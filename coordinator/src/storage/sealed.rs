@@ -1,0 +1,291 @@
+//! Checkpoints as they come from a host and go to one: what they say that they are, and by whose seal.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+
+use bytes::Bytes;
+use dormouse_identity::{CheckpointHead, ImageKey};
+use dormouse_proto::v1;
+use dormouse_units::HostId;
+use serde::Deserialize;
+
+/// Contents of this length and more go by themselves.
+const LARGE: u64 = 64 << 10;
+/// The kind of program of a checkpoint that has a directory and no memory.
+const DIRECTORY: &str = "directory";
+/// What CRIU writes of every task, as the names of its files begin.
+const IMAGES: [&str; 7] =
+    ["inventory.img", "pstree.img", "files.img", "core-", "mm-", "pagemap-", "pages-"];
+
+/// Of a manifest what the coordinator looks at.
+#[derive(Deserialize)]
+struct Manifest {
+    task: Name,
+    sequence: u64,
+    program: String,
+    progress: Progress,
+    files: Vec<Node>,
+    images: Vec<Image>,
+}
+
+#[derive(Deserialize)]
+struct Name {
+    run: String,
+    task: String,
+}
+
+#[derive(Deserialize)]
+struct Progress {
+    attempt: u32,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    kind: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Kind {
+    File {
+        size: u64,
+        blake3: String,
+    },
+    #[serde(untagged)]
+    Other(serde::de::IgnoredAny),
+}
+
+#[derive(Deserialize)]
+struct Image {
+    name: String,
+    size: u64,
+}
+
+impl Manifest {
+    /// Whether this is the manifest of a checkpoint, and the length of what follows it in its stream.
+    ///
+    /// # Errors
+    /// In words: it is of another, or lists nothing that could be restored.
+    fn check(&self, of: &v1::CheckpointRef) -> Result<u64, String> {
+        let Self { task, sequence, program, progress, files, images } = self;
+        let is = (&*task.run, &*task.task, *sequence, progress.attempt);
+        if is != (&*of.run, &*of.task.to_string(), u64::from(of.checkpoint), of.attempt) {
+            let (run, task, number, attempt) = is;
+            return Err(format!(
+                "it is checkpoint {number} of task {task}, attempt {attempt}, run {run}"
+            ));
+        }
+        if program != DIRECTORY {
+            let has =
+                |begin: &str| images.iter().any(|it| it.name.starts_with(begin) && it.size > 0);
+            if let Some(lacks) = IMAGES.iter().find(|begin| !has(begin)) {
+                return Err(format!("it has nothing of {lacks}, which CRIU writes of every task"));
+            }
+        }
+        let contents = files.iter().filter_map(|node| match &node.kind {
+            Kind::File { size, blake3 } if *size < LARGE => Some((blake3, *size)),
+            _ => None,
+        });
+        let contents: BTreeMap<_, _> = contents.collect();
+        let sizes = contents.into_values().chain(images.iter().map(|image| image.size));
+        Ok(sizes.fold(0, u64::saturating_add))
+    }
+}
+
+/// A checkpoint that comes from a host, whose head is held back until all of it is there and right.
+pub(crate) struct Arriving {
+    of: v1::CheckpointRef,
+    host: HostId,
+    /// The key of the host, and that by which the checkpoint is kept.
+    keys: [ImageKey; 2],
+    held_back: Option<Vec<u8>>,
+    /// Bytes that have come, and that there are in all.
+    came: u64,
+    whole: u64,
+}
+
+impl Arriving {
+    /// The checkpoint `of` what this host sends, in the run with this secret.
+    pub(crate) fn begin(of: v1::CheckpointRef, host: HostId, secret: &[u8]) -> Self {
+        let keys = [ImageKey::of_host(host.get(), secret), ImageKey::of_coordinator(secret)];
+        Self { of, host, keys, held_back: Some(Vec::new()), came: 0, whole: 0 }
+    }
+
+    /// Takes the next bytes; those that are to be stored now, the head of them sealed by the coordinator.
+    ///
+    /// # Errors
+    /// In words: it is no checkpoint, not this one, or not sealed by its host.
+    pub(crate) fn take(&mut self, data: Bytes) -> Result<Bytes, String> {
+        self.came = self.came.saturating_add(data.len() as u64);
+        let Some(mut head) = self.held_back.take() else { return Ok(data) };
+        head.extend_from_slice(&data);
+        let announced = CheckpointHead::announced(&head).map_err(|error| error.to_string())?;
+        if announced.is_none_or(|length| head.len() < length) {
+            self.held_back = Some(head);
+            return Ok(Bytes::new());
+        }
+        let mut rest = head.as_slice();
+        let whole = CheckpointHead::read(&mut rest).map_err(|error| error.to_string())?;
+        let [of_host, kept_by] = &self.keys;
+        if !whole.is_of(of_host) {
+            return Err(format!("it is not sealed by {}, which sends it", self.host));
+        }
+        let manifest: Manifest = serde_json::from_slice(&whole.manifest)
+            .map_err(|error| format!("its manifest is none: {error}"))?;
+        let length = (head.len() - rest.len()) as u64;
+        self.whole = length.saturating_add(manifest.check(&self.of)?);
+        let kept = CheckpointHead::sealed(whole.manifest, kept_by);
+        Ok([&kept.to_bytes(), rest].concat().into())
+    }
+
+    /// Nothing comes any more.
+    ///
+    /// # Errors
+    /// In words: it has more or less than its manifest lists.
+    pub(crate) fn end(&self) -> Result<(), String> {
+        match (&self.held_back, self.came == self.whole) {
+            (None, true) => Ok(()),
+            (None, false) => {
+                Err(format!("it has {} bytes, and its manifest lists {}", self.came, self.whole))
+            }
+            (Some(_), _) => Err(format!("it has {} bytes, less than a manifest", self.came)),
+        }
+    }
+}
+
+/// A stored checkpoint as it is given to a host: sealed for that one.
+///
+/// # Errors
+/// [`io::ErrorKind::NotFound`] where it is none that this run's coordinator has sealed: an older version stored
+/// it, or somebody has changed it since.
+pub(crate) fn sealed_for(
+    mut file: File,
+    host: HostId,
+    secret: &[u8],
+) -> io::Result<io::Chain<Cursor<Vec<u8>>, File>> {
+    let head = match CheckpointHead::read(&mut file) {
+        Ok(head) if head.is_of(&ImageKey::of_coordinator(secret)) => head,
+        Err(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof
+            ) =>
+        {
+            return Err(error);
+        }
+        _ => return Err(io::ErrorKind::NotFound.into()),
+    };
+    let head = CheckpointHead::sealed(head.manifest, &ImageKey::of_host(host.get(), secret));
+    Ok(Cursor::new(head.to_bytes()).chain(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Seek as _, Write as _};
+
+    use super::*;
+
+    const SECRET: [u8; 32] = [5; 32];
+    const ONE: HostId = HostId::new(1);
+    const TWO: HostId = HostId::new(2);
+
+    fn of() -> v1::CheckpointRef {
+        v1::CheckpointRef { run: "r".to_owned(), task: 7, checkpoint: 3, attempt: 2 }
+    }
+
+    fn manifest() -> String {
+        let image = |name: &str| format!(r#"{{"name":"{name}","size":2,"blake3":""}}"#);
+        let names =
+            ["inventory.img", "pstree.img", "files.img", "core-1.img", "mm-1.img", "pagemap-1.img"];
+        let images: Vec<_> = names.iter().chain(&["pages-1.img"]).map(|it| image(it)).collect();
+        let file =
+            r#"{"path":"a","kind":{"file":{"size":4,"blake3":"aa","mode":1,"modified_ns":0}}}"#;
+        let same = file.replace(r#""a""#, r#""b""#);
+        let large = file.replace(r#""size":4,"blake3":"aa""#, r#""size":65536,"blake3":"bb""#);
+        let folder = r#"{"path":"c","kind":{"directory":{"mode":448}}}"#;
+        format!(
+            r#"{{"format":3,"task":{{"run":"r","task":"7"}},"sequence":3,"program":"vector",
+                "progress":{{"attempt":2,"progress_ppm":5,"cpu_ns":1}},"files":[{file},{same},{large},{folder}],
+                "images":[{}]}}"#,
+            images.join(",")
+        )
+    }
+
+    /// What is stored of a checkpoint with this manifest that a host sends so many bytes after, a few at a time.
+    fn sent(manifest: &str, host: HostId, bytes: usize) -> Result<Vec<u8>, String> {
+        let key = ImageKey::of_host(host.get(), &SECRET);
+        let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();
+        stream.extend(vec![7; bytes]);
+        let mut arriving = Arriving::begin(of(), ONE, &SECRET);
+        let mut stored = Vec::new();
+        for chunk in stream.chunks(100) {
+            stored.extend(arriving.take(Bytes::copy_from_slice(chunk))?);
+        }
+        arriving.end()?;
+        assert_eq!(stored.len(), stream.len());
+        Ok(stored)
+    }
+
+    #[test]
+    fn what_a_host_stores_is_what_it_says_and_sealed_by_that_host() {
+        // Seven images of two bytes, and a small content that has two names.
+        let stored = sent(&manifest(), ONE, 18).expect("it is right");
+        let kept = CheckpointHead::read(&mut &stored[..]).expect("a head");
+        assert!(kept.is_of(&ImageKey::of_coordinator(&SECRET)));
+        assert!(stored.ends_with(&[7; 18]));
+        for (from, to, bytes, why) in [
+            ("", "", 17, "lists"),
+            ("", "", 19, "lists"),
+            (r#""sequence":3"#, r#""sequence":4"#, 18, "it is checkpoint 4"),
+            (r#""attempt":2"#, r#""attempt":1"#, 18, "attempt 1"),
+            (r#""task":"7""#, r#""task":"8""#, 18, "of task 8"),
+            (r#""run":"r""#, r#""run":"s""#, 18, "run s"),
+            ("pages-1.img", "pagemap-2.img", 18, "nothing of pages-"),
+            (r#""files":["#, r#""files":[7"#, 18, "its manifest is none"),
+        ] {
+            let no = sent(&manifest().replacen(from, to, 1), ONE, bytes).expect_err(why);
+            assert!(no.contains(why), "{no}");
+        }
+        let no = sent(&manifest(), TWO, 18).expect_err("it is another's");
+        assert!(no.contains("not sealed by host1"), "{no}");
+    }
+
+    #[test]
+    fn a_few_bytes_are_no_checkpoint() {
+        let mut arriving = Arriving::begin(of(), ONE, &SECRET);
+        assert_eq!(arriving.take(Bytes::from_static(b"DORMCKP3")), Ok(Bytes::new()));
+        let no = arriving.end().expect_err("it is none");
+        assert!(no.contains("8 bytes"), "{no}");
+        let no = arriving.take(Bytes::from_static(&[0xff; 4])).expect_err("it is none");
+        assert!(no.contains("4294967295 bytes"), "{no}");
+        let mut other = Arriving::begin(of(), ONE, &SECRET);
+        assert!(other.take(Bytes::from_static(b"nothing of it")).is_err());
+        Arriving::begin(of(), ONE, &SECRET).end().expect_err("nothing came");
+    }
+
+    #[test]
+    fn each_host_is_given_what_is_sealed_for_it_and_nothing_that_another_sealed() {
+        let file = |bytes: &[u8]| {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(bytes).expect("room");
+            file.rewind().expect("it is a file");
+            file
+        };
+        let stored = sent(&manifest(), ONE, 18).expect("it is right");
+        let mut given = Vec::new();
+        let mut sealed = sealed_for(file(&stored), TWO, &SECRET).expect("it is the coordinator's");
+        sealed.read_to_end(&mut given).expect("readable");
+        let head = CheckpointHead::read(&mut &given[..]).expect("a head");
+        assert!(head.is_of(&ImageKey::of_host(2, &SECRET)));
+        assert_eq!((given.len(), &given[given.len() - 18..]), (stored.len(), &[7; 18][..]));
+        // That of a host, or of an older version: all of its workers had the one key.
+        for key in [ImageKey::of_host(2, &SECRET), ImageKey::new(&SECRET).expect("a key")] {
+            let head = CheckpointHead::sealed(manifest().into_bytes(), &key);
+            let no = sealed_for(file(&head.to_bytes()), TWO, &SECRET).expect_err("it is not ours");
+            assert_eq!(no.kind(), io::ErrorKind::NotFound);
+        }
+        let no = sealed_for(file(b"DORMCKP3"), TWO, &SECRET).expect_err("it is cut");
+        assert_eq!(no.kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -1,0 +1,203 @@
+//! Seals of checkpoints, by which it is known who made one.
+//!
+//! A run has one secret, which stays with its coordinator. Each host is told a key of its own that derives from it, and
+//! seals its checkpoints with that. The coordinator looks at the seal of what a host stores, keeps it under a seal of its own, and
+//! seals it for the host that it is given to: nobody is ever told the key of another.
+
+use std::{
+    fmt,
+    io::{self, Read},
+};
+
+use blake3::Hash;
+
+/// Sets what is sealed here apart from all else that a key might be used for.
+const CONTEXT: &str = "dormouse checkpoint manifest, 2026";
+/// The same for the keys that derive from the secret of a run.
+const OF_HOST: &str = "dormouse key of a host for checkpoints, 2026";
+const OF_COORDINATOR: &str = "dormouse key of a coordinator for checkpoints, 2026";
+/// A manifest has about 200 bytes per file and a task a few dozen files.
+const LONGEST_MANIFEST: u32 = 16 << 20;
+/// Bytes before a manifest, and of its seal.
+const START: usize = 12;
+const SEAL: usize = 32;
+
+/// The key by which one side seals checkpoints.
+#[derive(Clone)]
+pub struct ImageKey([u8; 32]);
+
+impl ImageKey {
+    /// The key that a coordinator has said; `None` where it is none.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        let said: [u8; 32] = bytes.try_into().ok()?;
+        Some(Self(blake3::derive_key(CONTEXT, &said)))
+    }
+
+    /// What a host is told of a run's secret: its own key.
+    #[must_use]
+    pub fn told_to(host: u32, secret: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key(OF_HOST);
+        hasher.update(&host.to_le_bytes()).update(secret);
+        *hasher.finalize().as_bytes()
+    }
+
+    /// The key of a host of the run with this secret.
+    #[must_use]
+    pub fn of_host(host: u32, secret: &[u8]) -> Self {
+        Self(blake3::derive_key(CONTEXT, &Self::told_to(host, secret)))
+    }
+
+    /// The key by which the coordinator of the run with this secret keeps checkpoints, which nobody is told.
+    #[must_use]
+    pub fn of_coordinator(secret: &[u8]) -> Self {
+        Self(blake3::derive_key(CONTEXT, &blake3::derive_key(OF_COORDINATOR, secret)))
+    }
+
+    /// The seal of a manifest, byte for byte.
+    #[must_use]
+    pub fn seal(&self, manifest: &[u8]) -> Hash {
+        blake3::keyed_hash(&self.0, manifest)
+    }
+
+    /// Whether this is the seal of a manifest. It takes the same time for every wrong one.
+    #[must_use]
+    pub fn fits(&self, manifest: &[u8], seal: &[u8]) -> bool {
+        let Ok(seal) = <[u8; 32]>::try_from(seal) else { return false };
+        self.seal(manifest) == Hash::from_bytes(seal)
+    }
+}
+
+/// The key is never shown.
+impl fmt::Debug for ImageKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ImageKey")
+    }
+}
+
+/// The head of a checkpoint's stream: a magic number, the length of the manifest (4 bytes, big endian), the manifest and
+/// its seal (32 bytes). What the manifest lists comes after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckpointHead {
+    /// The manifest, as it was sealed.
+    pub manifest: Vec<u8>,
+    /// The seal that it came with.
+    pub seal: [u8; 32],
+}
+
+impl CheckpointHead {
+    /// What each stream begins with.
+    pub const MAGIC: [u8; 8] = *b"DORMCKP3";
+
+    /// The head of a checkpoint with this manifest, sealed by this key.
+    #[must_use]
+    pub fn sealed(manifest: Vec<u8>, key: &ImageKey) -> Self {
+        let seal = *key.seal(&manifest).as_bytes();
+        Self { manifest, seal }
+    }
+
+    /// The length of the head that begins with these bytes; `None` where they are too few to tell.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] where it is no head.
+    pub fn announced(start: &[u8]) -> io::Result<Option<usize>> {
+        let Some((magic, rest)) = start.split_first_chunk::<8>() else { return Ok(None) };
+        let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
+        if *magic != Self::MAGIC {
+            return Err(invalid("it does not begin like a checkpoint".to_owned()));
+        }
+        let Some((length, _)) = rest.split_first_chunk::<4>() else { return Ok(None) };
+        match u32::from_be_bytes(*length) {
+            length if length > LONGEST_MANIFEST => {
+                Err(invalid(format!("its manifest would have {length} bytes")))
+            }
+            length => Ok(Some(START + length as usize + SEAL)),
+        }
+    }
+
+    /// Reads the head of a stream.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::InvalidData`] where it is none, [`io::ErrorKind::UnexpectedEof`] where it breaks off, and what
+    /// the reader says.
+    pub fn read(from: &mut impl Read) -> io::Result<Self> {
+        let mut start = [0; START];
+        from.read_exact(&mut start)?;
+        let length = Self::announced(&start)?.unwrap_or_default().saturating_sub(START + SEAL);
+        // No more is allocated than comes.
+        let mut manifest = Vec::new();
+        from.by_ref().take(length as u64).read_to_end(&mut manifest)?;
+        if manifest.len() != length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut seal = [0; SEAL];
+        from.read_exact(&mut seal)?;
+        Ok(Self { manifest, seal })
+    }
+
+    /// Whether the seal is of this key.
+    #[must_use]
+    pub fn is_of(&self, key: &ImageKey) -> bool {
+        key.fits(&self.manifest, &self.seal)
+    }
+
+    /// The head as it is sent.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let length = u32::try_from(self.manifest.len()).unwrap_or(u32::MAX);
+        [&Self::MAGIC, &length.to_be_bytes()[..], &self.manifest, &self.seal].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFEST: &[u8] = b"manifest";
+
+    #[test]
+    fn only_who_has_the_key_makes_a_seal_that_fits() {
+        let key = ImageKey::new(&[7; 32]).expect("a key");
+        let seal = |bytes| ImageKey::new(bytes).expect("a key").seal(MANIFEST);
+        assert!(key.fits(MANIFEST, seal(&[7; 32]).as_bytes()));
+        assert!(!key.fits(b"manifesT", seal(&[7; 32]).as_bytes()));
+        assert!(!key.fits(MANIFEST, &seal(&[7; 32]).as_bytes()[..31]));
+        assert!(!key.fits(MANIFEST, seal(&[8; 32]).as_bytes()));
+        assert!(!key.fits(MANIFEST, blake3::keyed_hash(&[7; 32], MANIFEST).as_bytes()));
+        assert!(ImageKey::new(&[7; 31]).is_none());
+        assert_eq!(format!("{key:?}"), "ImageKey");
+    }
+
+    #[test]
+    fn each_host_seals_as_itself_alone() {
+        let secret = [3; 32];
+        let told = ImageKey::new(&ImageKey::told_to(1, &secret)).expect("a key");
+        let head = CheckpointHead::sealed(MANIFEST.to_vec(), &told);
+        assert!(head.is_of(&ImageKey::of_host(1, &secret)));
+        for other in [
+            ImageKey::of_host(2, &secret),
+            ImageKey::of_host(1, &[4; 32]),
+            ImageKey::of_coordinator(&secret),
+            ImageKey::new(&secret).expect("a key"),
+        ] {
+            assert!(!head.is_of(&other));
+        }
+    }
+
+    #[test]
+    fn a_head_is_read_back_and_half_of_one_is_not() {
+        let head = CheckpointHead::sealed(MANIFEST.to_vec(), &ImageKey::of_host(1, &[3; 32]));
+        let bytes = head.to_bytes();
+        assert_eq!(CheckpointHead::read(&mut &bytes[..]).expect("it is whole"), head);
+        for cut in 0..bytes.len() {
+            let error = CheckpointHead::read(&mut &bytes[..cut]).expect_err("it breaks off");
+            assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{cut}");
+        }
+        let mut huge = CheckpointHead::MAGIC.to_vec();
+        huge.extend([0xff; 4]);
+        for wrong in [&huge[..], &[0; 64]] {
+            let error = CheckpointHead::read(&mut &wrong[..]).expect_err("it is none");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Reading an image file: a magic number, and then messages, each after its length.
+
+use std::{
+    fs::File,
+    io::{self, BufReader, Read},
+    marker::PhantomData,
+    path::Path,
+};
+
+use prost::Message;
+
+/// The number that all image files begin with but the inventory (CRIU's `magic.h`).
+const COMMON_MAGIC: u32 = 0x5456_4319;
+/// The longest message that is read, in bytes: the list of filters of a task has some ten thousand.
+const LONGEST: u32 = 1 << 20;
+/// How many messages of a file are read: a task of all its processes has fewer files open.
+const MOST: usize = 1 << 18;
+
+/// The kinds of image files that are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ImageKind {
+    Inventory,
+    Tree,
+    Core,
+    Ids,
+    Directories,
+    Files,
+    Filters,
+    Ghost,
+}
+
+impl ImageKind {
+    /// The magic number of such a file.
+    pub(super) const fn magic(self) -> u32 {
+        match self {
+            Self::Inventory => 0x5831_3116,
+            Self::Tree => 0x5027_3030,
+            Self::Core => 0x5505_3847,
+            Self::Ids => 0x5443_2030,
+            Self::Directories => 0x5140_3912,
+            Self::Files => 0x5630_3138,
+            Self::Filters => 0x6441_3049,
+            Self::Ghost => 0x5258_3605,
+        }
+    }
+}
+
+/// The messages of an image file, read one by one, so that no more than one is ever held.
+pub(super) struct Entries<M> {
+    file: BufReader<File>,
+    left: usize,
+    of: PhantomData<M>,
+}
+
+impl<M: Message + Default> Entries<M> {
+    /// Opens an image file and compares its magic number.
+    ///
+    /// # Errors
+    /// Where it can't be read or is of another kind.
+    pub(super) fn open(path: &Path, kind: ImageKind) -> io::Result<Self> {
+        let mut file = BufReader::new(File::open(path)?);
+        let common = kind == ImageKind::Inventory || word(&mut file)? == Some(COMMON_MAGIC);
+        if !common || word(&mut file)? != Some(kind.magic()) {
+            return Err(wrong(format!("it does not begin as a file of {kind:?} does")));
+        }
+        Ok(Self { file, left: MOST, of: PhantomData })
+    }
+
+    /// The next message; `None` at the end of the file.
+    ///
+    /// # Errors
+    /// Where the file breaks off, a message is too long or none, or there are too many.
+    pub(super) fn next(&mut self) -> io::Result<Option<M>> {
+        let Some(length) = word(&mut self.file)? else { return Ok(None) };
+        if length > LONGEST {
+            return Err(wrong(format!("a message of it would have {length} bytes")));
+        }
+        self.left = self.left.checked_sub(1).ok_or_else(|| wrong("it has too many messages"))?;
+        // No more is allocated than there is.
+        let mut bytes = Vec::new();
+        (&mut self.file).take(u64::from(length)).read_to_end(&mut bytes)?;
+        if bytes.len() != length as usize {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        M::decode(bytes.as_slice()).map(Some).map_err(|e| wrong(e.to_string()))
+    }
+
+    /// The first message of a file that must have one.
+    ///
+    /// # Errors
+    /// Where there is none, and see [`Entries::next`].
+    pub(super) fn first(&mut self) -> io::Result<M> {
+        self.next()?.ok_or_else(|| wrong("it has no message"))
+    }
+
+    /// The only message of a file.
+    ///
+    /// # Errors
+    /// Where there is none or a second one, and see [`Entries::next`].
+    pub(super) fn only(mut self) -> io::Result<M> {
+        let only = self.first()?;
+        match word(&mut self.file)? {
+            None => Ok(only),
+            Some(_) => Err(wrong("it has more than one message")),
+        }
+    }
+}
+
+fn wrong(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+/// A number of four bytes; `None` at the end of the file.
+fn word(file: &mut impl Read) -> io::Result<Option<u32>> {
+    let mut bytes = Vec::new();
+    file.take(4).read_to_end(&mut bytes)?;
+    match <[u8; 4]>::try_from(bytes.as_slice()) {
+        Ok(bytes) => Ok(Some(u32::from_le_bytes(bytes))),
+        Err(_) if bytes.is_empty() => Ok(None),
+        Err(_) => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}

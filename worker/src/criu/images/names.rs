@@ -1,0 +1,87 @@
+//! Paths in images, which CRIU opens as root.
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io,
+    os::unix::ffi::OsStrExt as _,
+    path::{Component, Path, PathBuf},
+};
+
+use nix::{
+    errno::Errno,
+    fcntl::{OFlag, OpenHow, ResolveFlag, openat2},
+};
+
+use crate::jail::CELL;
+
+/// Whether paths lead to something below the tasks' root and through no link.
+#[derive(Debug)]
+pub(super) struct Names {
+    /// The tasks' root.
+    root: File,
+}
+
+impl Names {
+    pub(super) fn below(root: File) -> Self {
+        Self { root }
+    }
+
+    /// Looks at a path as CRIU has it: that of the tasks' root is [`CELL`]. What the kernel calls a path of a
+    /// process never has links in it; one that has leads elsewhere.
+    ///
+    /// # Errors
+    /// Why it is refused, as it stands after the path.
+    pub(super) fn look_at(&self, path: &[u8]) -> Result<(), String> {
+        let path = Path::new(OsStr::from_bytes(path));
+        let Ok(below) = path.strip_prefix(CELL) else {
+            return Err("is outside of the tasks' root".to_owned());
+        };
+        if below.components().any(|part| !matches!(part, Component::Normal(_))) {
+            return Err("leads up".to_owned());
+        }
+        if below.as_os_str().is_empty() {
+            return Ok(());
+        }
+        // One that is not there any more may be made there: what leads to it counts.
+        for part in below.ancestors().filter(|part| !part.as_os_str().is_empty()) {
+            match self.find(part) {
+                Ok(()) => return Ok(()),
+                Err(Errno::ENOENT) => {}
+                Err(Errno::ELOOP) => return Err("leads through a link".to_owned()),
+                Err(error) => {
+                    return Err(format!("can't be looked at: {}", io::Error::from(error)));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at the name of a UNIX socket, which `directory` goes before where it is relative.
+    ///
+    /// # Errors
+    /// Why it is refused, as it stands after the name.
+    pub(super) fn look_at_socket(
+        &self,
+        name: &[u8],
+        directory: Option<&str>,
+    ) -> Result<(), String> {
+        // An abstract name is one of the VM's network; a path may end with a zero.
+        let name = match name {
+            [] | [0, ..] => return Ok(()),
+            [path @ .., 0] => path,
+            path => path,
+        };
+        let directory = Path::new(directory.unwrap_or("/"));
+        let path: PathBuf = directory.join(OsStr::from_bytes(name));
+        self.look_at(path.as_os_str().as_bytes())
+    }
+
+    fn find(&self, path: &Path) -> Result<(), Errno> {
+        let resolve = ResolveFlag::RESOLVE_BENEATH
+            | ResolveFlag::RESOLVE_NO_SYMLINKS
+            | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+        let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(resolve);
+        openat2(&self.root, path, how).map(drop)
+    }
+}

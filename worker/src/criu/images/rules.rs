@@ -1,0 +1,347 @@
+//! What the images of a jailed task hold.
+
+use std::{collections::BTreeMap, fs, io, path::Path};
+
+use super::{
+    entries::{Entries, ImageKind},
+    files,
+    messages::{
+        CoreEntry, CredsEntry, FileEntry, FsEntry, GhostFileEntry, InventoryEntry, PstreeEntry,
+        SeccompEntry, TaskKobjIdsEntry, ThreadCoreEntry,
+    },
+    names::Names,
+};
+use crate::{
+    criu::{Error, Result, status::Status},
+    jail::{CELL, Cell},
+};
+
+/// Names of image files, of those with a number up to it: all that CRIU writes of a task of a cell.
+const NAMES: [&str; 12] = [
+    "inventory.img",
+    "pstree.img",
+    "files.img",
+    "seccomp.img",
+    "cgroup.img",
+    "fifo-data.img",
+    "filelocks.img",
+    "memfd.img",
+    "pipes-data.img",
+    "remap-fpath.img",
+    "sk-queues.img",
+    "stats-dump",
+];
+const NUMBERED: [&str; 10] = [
+    "core-",
+    "fdinfo-",
+    "fs-",
+    "ghost-file-",
+    "ids-",
+    "mm-",
+    "pagemap-",
+    "pages-",
+    "tcp-stream-",
+    "timens-",
+];
+/// The version of images in which each kind of file says which it is.
+const VERSION: u32 = 2;
+/// States of a process (CRIU's `task-state.h`): it runs, or stands still; it is dead, and nothing of it runs.
+const ALIVE: [u32; 2] = [1, 3];
+const DEAD: [u32; 2] = [2, 6];
+/// The mode of a process with a filter of system calls (linux/seccomp.h).
+const FILTERED: u32 = 2;
+/// Policies of the scheduler (sched(7)) but those of real time: normal, batch, idle.
+const POLICIES: [u32; 3] = [0, 3, 5];
+/// Types of a file (inode(7)): regular, FIFO, socket, link.
+const TYPES: [u32; 4] = [0o100_000, 0o010_000, 0o140_000, 0o120_000];
+
+/// What images may hold to be restored in a cell. What a process has once it is restored is looked at again, by
+/// [`Inspection`](crate::criu::inspection::Inspection).
+#[derive(Debug)]
+pub(crate) struct ImageRules {
+    /// The user and the group of the task, where tasks have users of their own.
+    user: Option<u32>,
+    /// The tasks' root, where they have one.
+    names: Option<Names>,
+    /// The filter of the cell, as images have it.
+    filter: Option<Vec<u8>>,
+    /// What the worker has of what a task may have no more of.
+    worker: Status,
+    /// The least of these that a task may have: those of other workers may be above this one's.
+    nice: i32,
+    oom_score_adj: i32,
+}
+
+impl ImageRules {
+    /// The rules for a task of this user in this cell.
+    ///
+    /// # Errors
+    /// [`Error::Inspect`] where the cell or this process can't be looked at.
+    pub(crate) fn of(cell: &Cell, user: Option<u32>) -> Result<Self> {
+        let read = || -> io::Result<Self> {
+            let adjusted = fs::read_to_string("/proc/self/oom_score_adj")?;
+            Ok(Self {
+                user,
+                names: cell.open_root()?.map(Names::below),
+                filter: cell.filter_bytes(),
+                worker: Status::of_task("self")?,
+                nice: rustix::process::getpriority_process(None)?.min(0),
+                oom_score_adj: adjusted.trim().parse::<i32>().map_err(io::Error::other)?.min(0),
+            })
+        };
+        read().map_err(|source| Error::Inspect { call: "restore", source })
+    }
+
+    /// The rules for tasks of this user, with this root and this filter, of a worker that may do nothing.
+    #[cfg(test)]
+    pub(super) fn for_tests(user: u32, root: fs::File, filter: &[u8]) -> Self {
+        Self {
+            user: Some(user),
+            names: Some(Names::below(root)),
+            filter: Some(filter.to_vec()),
+            worker: Status::default(),
+            nice: 0,
+            oom_score_adj: 0,
+        }
+    }
+
+    /// Looks at the images in a directory.
+    ///
+    /// # Errors
+    /// [`Error::Foreign`] with what they hold that no task of the cell has, or what they lack.
+    pub(crate) fn check(&self, images: &Path) -> Result<()> {
+        self.look_at(images).map_err(|what| Error::Foreign { call: "restore", what })
+    }
+
+    fn look_at(&self, images: &Path) -> Found {
+        let mut others = Vec::new();
+        for entry in fs::read_dir(images).map_err(in_file("its directory"))? {
+            let name = entry.map_err(in_file("its directory"))?.file_name();
+            let name = name.to_string_lossy().into_owned();
+            let is_numbered = NUMBERED.iter().any(|known| name.starts_with(known));
+            if !NAMES.contains(&name.as_str()) && !(is_numbered && name.ends_with(".img")) {
+                return Err(format!("it has a file {name:?}, which a task's has not"));
+            }
+            others.push(name);
+        }
+        let inventory: InventoryEntry = only(images, "inventory.img", ImageKind::Inventory)?;
+        if inventory.img_version != Some(VERSION) {
+            return Err(format!("its images are of version {:?}", inventory.img_version));
+        }
+        if inventory.plugins_entry.is_some_and(|entry| !entry.plugins.is_empty()) {
+            return Err("it needs plugins of CRIU".to_owned());
+        }
+        let outside = inventory.root_ids.ok_or("its inventory has no namespaces")?;
+        let filters = self.filters(images)?;
+        let directories = self.tree(images, &outside, &filters)?;
+        for name in others.iter().filter(|name| name.starts_with("ghost-file-")) {
+            self.ghost(images, name)?;
+        }
+        self.files(images, &directories)
+    }
+
+    /// Of each filter of system calls in the images whether it is the cell's.
+    fn filters(&self, images: &Path) -> Found<Vec<bool>> {
+        let Some(ours) = &self.filter else { return Ok(Vec::new()) };
+        let all: SeccompEntry = only(images, "seccomp.img", ImageKind::Filters)?;
+        let filters = all.seccomp_filters.into_iter();
+        Ok(filters.map(|it| it.filter.is_some_and(|filter| filter == *ours)).collect())
+    }
+
+    /// All processes and their threads; the numbers of the files that are their roots and directories.
+    fn tree(
+        &self,
+        images: &Path,
+        outside: &TaskKobjIdsEntry,
+        filters: &[bool],
+    ) -> Found<BTreeMap<u32, bool>> {
+        let mut directories = BTreeMap::new();
+        let in_tree = in_file("pstree.img");
+        let opened = Entries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
+        let mut tree = opened.map_err(&in_tree)?;
+        let mut inside = None;
+        while let Some(process) = tree.next().map_err(&in_tree)? {
+            let pid = process.pid.ok_or("a process of it has no number")?;
+            let core: CoreEntry = only(images, &format!("core-{pid}.img"), ImageKind::Core)?;
+            let state = core.tc.and_then(|of_process| of_process.task_state).unwrap_or_default();
+            if DEAD.contains(&state) {
+                continue;
+            }
+            if !ALIVE.contains(&state) {
+                return Err(format!("process {pid} of it is in the state {state}"));
+            }
+            let ids: TaskKobjIdsEntry = only(images, &format!("ids-{pid}.img"), ImageKind::Ids)?;
+            let namespaces = look_at_namespaces(pid, &ids, outside)?;
+            if *inside.get_or_insert(namespaces) != namespaces
+                || core.ids.is_some_and(|own| own != ids)
+            {
+                return Err(format!("process {pid} of it is in namespaces of its own"));
+            }
+            self.core((pid, true), &core, filters)?;
+            for thread in process.threads.iter().filter(|thread| **thread != pid) {
+                let core = only(images, &format!("core-{thread}.img"), ImageKind::Core)?;
+                self.core((*thread, false), &core, filters)?;
+            }
+            let at: FsEntry = only(images, &format!("fs-{pid}.img"), ImageKind::Directories)?;
+            let (Some(root), Some(cwd)) = (at.root_id, at.cwd_id) else {
+                return Err(format!("process {pid} of it has no root"));
+            };
+            directories.entry(cwd).or_insert(false);
+            directories.insert(root, true);
+        }
+        match inside {
+            Some(_) => Ok(directories),
+            None => Err("no process of it is alive".to_owned()),
+        }
+    }
+
+    /// A thread: its user, its capabilities, its filter, and what of the processor and of memory it would have first.
+    fn core(&self, (thread, is_first): (u32, bool), core: &CoreEntry, filters: &[bool]) -> Found {
+        let why = |what: &str| format!("process {thread} of it {what}");
+        let own = core.thread_core.as_ref().ok_or_else(|| why("has no state"))?;
+        let creds = own.creds.as_ref().ok_or_else(|| why("has no user"))?;
+        self.creds(creds).map_err(|what| why(&what))?;
+        self.filtered(own, filters, is_first).map_err(why)?;
+        let of_process = core.tc.as_ref();
+        if of_process
+            .is_some_and(|it| it.old_seccomp_mode.is_some() || it.old_seccomp_filter.is_some())
+        {
+            return Err(why("has a filter in the way of older versions"));
+        }
+        if !POLICIES.contains(&own.sched_policy.unwrap_or_default()) {
+            return Err(why("runs in real time"));
+        }
+        if own.sched_nice.unwrap_or_default() < self.nice {
+            return Err(why("goes before others at the processor"));
+        }
+        let adjusted = of_process.and_then(|it| it.oom_score_adj);
+        if adjusted.is_some_and(|adjusted| adjusted < self.oom_score_adj) {
+            return Err(why("goes before others where memory is short"));
+        }
+        Ok(())
+    }
+
+    fn creds(&self, creds: &CredsEntry) -> Found {
+        if let Some(user) = self.user {
+            self.of_user(creds, user)?;
+        }
+        match creds.no_new_privs {
+            Some(1) => Ok(()),
+            _ => Err("has a way to new privileges".to_owned()),
+        }
+    }
+
+    fn of_user(&self, creds: &CredsEntry, user: u32) -> Found {
+        let users = [creds.uid, creds.euid, creds.suid, creds.fsuid];
+        let groups = [creds.gid, creds.egid, creds.sgid, creds.fsgid];
+        if let Some(other) = users.iter().chain(&groups).find(|id| **id != Some(user)) {
+            let other = other.map_or_else(|| "nobody".to_owned(), |other| other.to_string());
+            return Err(format!("is user or group {other} and not {user}"));
+        }
+        if let Some(group) = creds.groups.first() {
+            return Err(format!("is of group {group}, too"));
+        }
+        if [&creds.cap_eff, &creds.cap_prm, &creds.cap_amb].iter().any(|set| bits(set) != Some(0)) {
+            return Err("has capabilities".to_owned());
+        }
+        let within = |set: &[u32], most: u64| bits(set).is_some_and(|set| set & !most == 0);
+        if !within(&creds.cap_inh, self.worker.inheritable) {
+            return Err("could hand capabilities on that the worker has not".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The filter that a thread has first is the cell's; those that it has put on by itself come after it. Where all
+    /// threads of a process have the same, CRIU has those of the first alone.
+    fn filtered(
+        &self,
+        own: &ThreadCoreEntry,
+        filters: &[bool],
+        is_first: bool,
+    ) -> Result<(), &'static str> {
+        if self.filter.is_none() {
+            return Ok(());
+        }
+        let first = own.seccomp_filter.and_then(|number| filters.get(number as usize));
+        match (own.seccomp_mode.unwrap_or_default(), first) {
+            (FILTERED, Some(true)) => Ok(()),
+            (FILTERED, _) => Err("has another filter of system calls than tasks have here"),
+            (0, _) if !is_first => Ok(()),
+            _ => Err("has no filter of system calls"),
+        }
+    }
+
+    /// A file that has no name any more, which CRIU makes anew.
+    fn ghost(&self, images: &Path, name: &str) -> Found {
+        let in_ghost = in_file(name);
+        let opened = Entries::<GhostFileEntry>::open(&images.join(name), ImageKind::Ghost);
+        let ghost = opened.and_then(|mut entries| entries.first()).map_err(in_ghost)?;
+        let mode = ghost.mode.unwrap_or_default();
+        // Type, and bits that lend a user's rights.
+        if !TYPES.contains(&(mode & 0o170_000)) || mode & 0o6_000 != 0 {
+            return Err(format!("{name} makes a file of the mode {mode:o}"));
+        }
+        match self.user {
+            Some(user) if ghost.uid != Some(user) || ghost.gid != Some(user) => {
+                Err(format!("{name} makes a file of user {:?} and not of {user}", ghost.uid))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// All that the processes have open, of which `directories` must be directories: their roots and their own.
+    fn files(&self, images: &Path, directories: &BTreeMap<u32, bool>) -> Found {
+        let in_files = in_file("files.img");
+        let opened = Entries::<FileEntry>::open(&images.join("files.img"), ImageKind::Files);
+        let mut files = opened.map_err(&in_files)?;
+        let mut left = directories.clone();
+        while let Some(file) = files.next().map_err(&in_files)? {
+            files::look_at(&file, self.names.as_ref()).map_err(|what| format!("it {what}"))?;
+            let Some(is_root) = file.id.and_then(|id| left.remove(&id)) else { continue };
+            let name = file.reg.and_then(|file| file.name).unwrap_or_default();
+            if is_root && self.names.is_some() && name != CELL {
+                return Err(format!("its root is {name:?} and not that of tasks"));
+            }
+        }
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err("its root or its directory is none of its files".to_owned()),
+        }
+    }
+}
+
+/// Namespaces, but that of PIDs, are those of CRIU, which is in the cell; that of PIDs is one of the task's own, whose
+/// number this returns.
+fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEntry) -> Found<u32> {
+    let shared = TaskKobjIdsEntry { pid_ns_id: outside.pid_ns_id, ..*ids };
+    if shared != *outside {
+        return Err(format!("process {pid} of it is in namespaces that are not the cell's"));
+    }
+    match ids.pid_ns_id {
+        Some(own) if outside.pid_ns_id.is_some_and(|outside| outside != own) => Ok(own),
+        _ => Err(format!("process {pid} of it is in no PID namespace of its own")),
+    }
+}
+
+/// The only message of an image file.
+fn only<M: prost::Message + Default>(images: &Path, name: &str, kind: ImageKind) -> Found<M> {
+    Entries::open(&images.join(name), kind).and_then(Entries::only).map_err(in_file(name))
+}
+
+/// A set of capabilities; `None` where it has more bits than there are.
+fn bits(words: &[u32]) -> Option<u64> {
+    match *words {
+        [] => Some(0),
+        [low] => Some(u64::from(low)),
+        [low, high] => Some(u64::from(high) << 32 | u64::from(low)),
+        _ => None,
+    }
+}
+
+fn in_file(name: &str) -> impl Fn(io::Error) -> String + use<> {
+    let name = name.to_owned();
+    move |error| format!("{name} can't be read: {error}")
+}
+
+/// What was found, or what is wrong with the images, in words.
+type Found<T = ()> = std::result::Result<T, String>;

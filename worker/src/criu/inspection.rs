@@ -1,0 +1,251 @@
+//! Looking at what CRIU has restored, before it runs.
+//!
+//! CRIU asks by its notification `pre-resume` whether to go on: all that it made is there then with its users, filters
+//! and files, and stands still in its last system call before it is let go. What should not be here is killed there, and has
+//! not run. CRIU itself does not heed the answer.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::{Error, Result, status::Status};
+use crate::jail::{CELL, Cell};
+
+/// The namespaces that a task shares with the CRIU that restores it.
+const SHARED: [&str; 6] = ["mnt", "net", "ipc", "uts", "user", "cgroup"];
+/// Links of descriptors and mappings to what has no path: pipes, sockets, eventfds and the like.
+const PATHLESS: [&str; 3] = ["pipe:[", "socket:[", "anon_inode:"];
+/// Memory that is shared without a file, as `/proc` has it.
+const MEMORY: [&str; 4] = ["/memfd:", "/dev/zero", "/SYSV", "/anon_hugepage"];
+/// A filter of system calls is in force (linux/seccomp.h).
+const FILTERED: u32 = 2;
+
+/// A file by what the kernel knows it by: the device and the number on it.
+type FileId = (u64, u64);
+
+/// What a restored task must be: what CRIU's own process was before it read any image, but for what the
+/// cell takes from tasks.
+#[derive(Debug)]
+pub(super) struct Inspection {
+    criu: i32,
+    user: Option<u32>,
+    namespaces: [Option<FileId>; SHARED.len()],
+    pid_namespace: Option<FileId>,
+    /// The tasks' root, where they have one of their own.
+    root: Option<FileId>,
+    is_filtered: bool,
+    of_criu: Status,
+}
+
+impl Inspection {
+    /// Of tasks of this user, restored into this cell by this CRIU, which has read nothing yet.
+    ///
+    /// # Errors
+    /// [`Error::Inspect`] where CRIU's process can't be looked at.
+    pub(super) fn begin(criu: i32, cell: &Cell, user: Option<u32>) -> Result<Self> {
+        let failed = |source| Error::Inspect { call: "restore", source };
+        let root = match cell.has_root() {
+            true => Some(file_id(&format!("/proc/{criu}/root{CELL}")).map_err(failed)?),
+            false => None,
+        };
+        Ok(Self {
+            criu,
+            user,
+            namespaces: SHARED.map(|name| namespace(criu, name)),
+            pid_namespace: namespace(criu, "pid"),
+            root,
+            is_filtered: cell.has_filter(),
+            of_criu: Status::of_task(&criu.to_string()).map_err(failed)?,
+        })
+    }
+
+    /// Looks at all that CRIU has made: the children of this thread but for CRIU itself, and theirs, and whatever else
+    /// is in `slot`, the slot's processes. If one has more than a task has, all are killed.
+    ///
+    /// # Errors
+    /// What was found, in words.
+    pub(super) fn look(&self, slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
+        let mut made = self.made();
+        let looked = self.look_at_all(&made, slot);
+        if looked.is_err() {
+            made.extend(slot.iter().copied().filter(|pid| *pid != self.criu));
+            for pid in made {
+                // Stopped and nobody's but CRIU's and this thread's, so that the number is still its own.
+                let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+            }
+        }
+        looked
+    }
+
+    /// The processes that CRIU has made, each after the one that it is a child of.
+    fn made(&self) -> Vec<i32> {
+        let mut made: Vec<_> =
+            children("thread-self/children").into_iter().filter(|pid| *pid != self.criu).collect();
+        let mut next = 0;
+        while let Some(pid) = made.get(next).copied() {
+            next += 1;
+            for thread in threads(pid) {
+                made.extend(children(&format!("{pid}/task/{thread}/children")));
+            }
+        }
+        made
+    }
+
+    fn look_at_all(&self, made: &[i32], slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
+        let first = *made.first().ok_or("there is no process")?;
+        let own = namespace(first, "pid");
+        if own.is_none() || own == self.pid_namespace {
+            return Err(format!("process {first} is in no PID namespace of its own"));
+        }
+        let mounts = mounts(self.criu);
+        for &pid in made {
+            self.look_at(pid, own, &mounts).map_err(|what| format!("process {pid} {what}"))?;
+        }
+        match slot.iter().find(|pid| **pid != self.criu && !made.contains(pid)) {
+            Some(other) => Err(format!("process {other} is none of the task's")),
+            None => Ok(()),
+        }
+    }
+
+    fn look_at(
+        &self,
+        pid: i32,
+        own: Option<FileId>,
+        mounts: &BTreeSet<u64>,
+    ) -> std::result::Result<(), String> {
+        let mut lives = false;
+        for thread in threads(pid) {
+            let status = Status::of_task(&format!("{pid}/task/{thread}"));
+            let status = status.map_err(|e| e.to_string())?;
+            if !status.is_dead() {
+                lives = true;
+                self.look_at_thread(&status)?;
+            }
+        }
+        if !lives {
+            return Ok(());
+        }
+        for (name, shared) in SHARED.iter().zip(self.namespaces) {
+            if namespace(pid, name) != shared {
+                return Err(format!("is in another {name} namespace than the cell's"));
+            }
+        }
+        if namespace(pid, "pid") != own {
+            return Err("is in a PID namespace of its own".to_owned());
+        }
+        let Some(root) = self.root else { return Ok(()) };
+        if file_id(&format!("/proc/{pid}/root")).ok() != Some(root) {
+            return Err("has another root than tasks have".to_owned());
+        }
+        look_at_files(pid, mounts)
+    }
+
+    fn look_at_thread(&self, thread: &Status) -> std::result::Result<(), String> {
+        if thread.numbers.len() != self.of_criu.numbers.len() + 1 {
+            return Err("is not one PID namespace below the worker's".to_owned());
+        }
+        if let Some(user) = self.user {
+            self.look_at_user(thread, user)?;
+        }
+        if !thread.no_new_privs {
+            return Err("has a way to new privileges".to_owned());
+        }
+        if self.is_filtered && thread.seccomp != FILTERED {
+            return Err("has no filter of system calls".to_owned());
+        }
+        Ok(())
+    }
+
+    fn look_at_user(&self, thread: &Status, user: u32) -> std::result::Result<(), String> {
+        if let Some(other) = thread.users.iter().find(|other| **other != user) {
+            return Err(format!("is user {other} and not {user}"));
+        }
+        if let Some(other) = thread.groups.iter().find(|other| **other != user) {
+            return Err(format!("is of group {other} and not {user}"));
+        }
+        if let Some(group) = thread.more_groups.first() {
+            return Err(format!("is of group {group}, too"));
+        }
+        let of_criu = &self.of_criu;
+        let has = thread.permitted | thread.effective | thread.ambient;
+        let could_have =
+            thread.bounding & !of_criu.bounding | thread.inheritable & !of_criu.inheritable;
+        match has | could_have {
+            0 => Ok(()),
+            more => Err(format!("has the capabilities {more:x}")),
+        }
+    }
+}
+
+/// Looks at the directory, the program, the open files and the mapped files of a process: all of them are below the tasks' root, in
+/// one of these mounts, or have no path.
+fn look_at_files(pid: i32, mounts: &BTreeSet<u64>) -> std::result::Result<(), String> {
+    let unread = |error: std::io::Error| format!("has files that can't be looked at: {error}");
+    for link in ["cwd", "exe"] {
+        let path = fs::read_link(format!("/proc/{pid}/{link}")).map_err(unread)?;
+        if !path.starts_with(CELL) {
+            return Err(format!("has {} as its {link}", path.display()));
+        }
+    }
+    for entry in fs::read_dir(format!("/proc/{pid}/fd")).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let path = fs::read_link(entry.path()).map_err(unread)?;
+        let text = path.to_string_lossy();
+        if PATHLESS.iter().chain(&MEMORY[..1]).any(|known| text.starts_with(known)) {
+            continue;
+        }
+        let info = format!("/proc/{pid}/fdinfo/{}", entry.file_name().to_string_lossy());
+        let info = fs::read_to_string(info).map_err(unread)?;
+        let mount = info.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+        let mount = mount.and_then(|mount| mount.trim().parse().ok());
+        if !path.starts_with(CELL) || !mount.is_some_and(|mount| mounts.contains(&mount)) {
+            return Err(format!("has {text} open"));
+        }
+    }
+    let maps = fs::read(format!("/proc/{pid}/maps")).map_err(unread)?;
+    let maps = String::from_utf8_lossy(&maps);
+    // Address, rights, offset, device and number come before it.
+    for path in maps.lines().filter_map(|line| line.splitn(6, ' ').nth(5)) {
+        let path = path.trim_start();
+        if !path.starts_with('/') {
+            continue;
+        }
+        if !Path::new(path).starts_with(CELL) && !MEMORY.iter().any(|it| path.starts_with(it)) {
+            return Err(format!("has {path} in its memory"));
+        }
+    }
+    Ok(())
+}
+
+fn file_id(path: &str) -> std::io::Result<FileId> {
+    fs::metadata(path).map(|found| (found.dev(), found.ino()))
+}
+
+/// A namespace of a process; `None` where the kernel has none of this kind, or there is no such process.
+fn namespace(pid: i32, name: &str) -> Option<FileId> {
+    file_id(&format!("/proc/{pid}/ns/{name}")).ok()
+}
+
+fn children(path: &str) -> Vec<i32> {
+    let text = fs::read_to_string(PathBuf::from("/proc").join(path)).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+fn threads(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// The numbers of the mounts that a process sees.
+fn mounts(pid: i32) -> BTreeSet<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/mountinfo")).unwrap_or_default();
+    text.lines().filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
+}

@@ -1,0 +1,50 @@
+//! What of a cell is looked at from outside of it: its root and its filter.
+
+use std::{fs::File, io, os::fd::AsFd as _, thread};
+
+use nix::{
+    fcntl::{OFlag, open},
+    sched::{CloneFlags, setns, unshare},
+    sys::stat::Mode,
+};
+
+use super::{CELL, Cell};
+
+impl Cell {
+    /// Opens the tasks' root, to look at what is below it; `None` where tasks have none of their own.
+    ///
+    /// # Errors
+    /// Where the namespace can't be entered.
+    pub(crate) fn open_root(&self) -> io::Result<Option<File>> {
+        let Some(mounts) = self.mounts() else { return Ok(None) };
+        let enter = || -> io::Result<File> {
+            // A thread that shares its directories with others can't enter.
+            unshare(CloneFlags::CLONE_FS)?;
+            setns(mounts.as_fd(), CloneFlags::CLONE_NEWNS)?;
+            let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+            Ok(File::from(open(CELL, flags, Mode::empty())?))
+        };
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().name("root".to_owned());
+            let thread = thread.spawn_scoped(scope, enter)?;
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+        })
+        .map(Some)
+    }
+
+    /// Whether a list of system calls is refused to tasks.
+    pub(crate) fn has_filter(&self) -> bool {
+        self.filter().is_some()
+    }
+
+    /// The list of refused system calls as the kernel, and so CRIU, has it.
+    pub(crate) fn filter_bytes(&self) -> Option<Vec<u8>> {
+        let lines = self.filter()?.iter();
+        let bytes = lines.flat_map(|line| {
+            let [code_low, code_high] = line.code.to_ne_bytes();
+            let [a, b, c, d] = line.k.to_ne_bytes();
+            [code_low, code_high, line.jt, line.jf, a, b, c, d]
+        });
+        Some(bytes.collect())
+    }
+}

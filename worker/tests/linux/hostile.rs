@@ -1,0 +1,269 @@
+//! Images of processes that no task may be, as whoever has a worker's token can make and seal them: they are refused, and
+//! where CRIU restores them all the same they have not run.
+
+use std::{
+    env,
+    ffi::CString,
+    fs, io,
+    os::{fd::AsRawFd as _, unix::ffi::OsStrExt as _, unix::process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    ptr, thread,
+};
+
+use dormouse_worker::{
+    cgroup::{Slot, Vm},
+    criu::AfterDump,
+    jail::{CELL, Demand},
+    process::Inmate,
+    store::{Checkpoint, FileEntry, ImageKey, Progress},
+    workspace::TaskName,
+};
+
+use crate::{
+    harness,
+    task::STRUCK,
+    worker::{KEY, SOON, Worker, name, wait_for},
+};
+
+/// How many times an image is restored whose first instructions would do harm; for many, by hand.
+const REPEATS: &str = "DORMOUSE_HOSTILE_RESTORES";
+
+/// What a process has that no task has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Excess {
+    /// It is root, with all capabilities and no filter.
+    Root,
+    /// It is the task's user, and has neither a filter nor lost the way to new privileges.
+    Unfiltered,
+    /// Its root is not that of tasks.
+    Rootless,
+    /// It holds a directory outside of the tasks' root.
+    Holding,
+}
+
+/// A worker with a task in jail, whose namespaces others can be put into.
+struct Scene {
+    worker: Worker,
+    vm: Vm,
+    /// A task that is what it should be.
+    honest: dormouse_worker::process::Task,
+    _directory: tempfile::TempDir,
+}
+
+impl Scene {
+    fn set_up() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+        let vm = worker.vm(1);
+        let honest = worker.start_task(&name("1"), &vm, &["spin"]);
+        Self { worker, vm, honest, _directory: directory }
+    }
+
+    /// Takes a checkpoint of a task that makes a file at each of its instructions, and is gone then.
+    fn of_honest(&self, task: &TaskName) -> Checkpoint {
+        let struck = self.worker.start_task(task, &self.vm, &["strike"]);
+        let taken = self.take(task, struck.pid());
+        struck.wait(SOON).unwrap().unwrap();
+        taken
+    }
+
+    /// The same of a process that was never a task, as a worker's owner can make and seal it: under the name of
+    /// a task that was honest.
+    fn of_excess(&self, task: &TaskName, excess: Excess) -> Checkpoint {
+        let honest = self.of_honest(task);
+        let (directory, images) = (self.worker.workspace.task(task), honest.images());
+        fs::remove_dir_all(&images).unwrap();
+        fs::create_dir(&images).unwrap();
+        fs::remove_file(self.struck(task)).unwrap();
+        let mut process = thread::scope(|scope| {
+            let start = || start(self.honest.pid(), &self.worker.program, &directory, excess);
+            scope.spawn(start).join().unwrap()
+        });
+        let pid = i32::try_from(process.id()).unwrap();
+        self.vm.attach(0, Slot::A, pid).unwrap();
+        self.await_struck(task);
+        // CRIU is its own there, as whoever it likes.
+        let user = (excess != Excess::Root).then(|| owner(&directory));
+        let inmate = self.vm.cell().map(|cell| Inmate { cell, user });
+        let (work, kill) = (honest.directory(), AfterDump::Kill);
+        let criu = harness::criu();
+        let mut nothing = || Ok(());
+        criu.dump(pid, inmate, &images, work, kill, SOON, &mut nothing, &mut || Ok(())).unwrap();
+        process.wait().unwrap();
+        self.seal(&honest);
+        self.worker.store.load(task, honest.manifest().sequence).unwrap()
+    }
+
+    /// Makes and seals a manifest of the images that are there, and of no files.
+    fn seal(&self, checkpoint: &Checkpoint) {
+        let mut manifest = checkpoint.manifest().clone();
+        (manifest.files, manifest.open_files, manifest.images) = (vec![], vec![], vec![]);
+        for entry in fs::read_dir(checkpoint.images()).unwrap() {
+            let entry = entry.unwrap();
+            let bytes = fs::read(entry.path()).unwrap();
+            let (name, size) = (entry.file_name().into_string().unwrap(), bytes.len() as u64);
+            let blake3 = blake3::hash(&bytes).to_hex().to_string();
+            manifest.images.push(FileEntry { name, size, blake3 });
+        }
+        let json = serde_json::to_vec(&manifest).unwrap();
+        let seal = ImageKey::new(&KEY).unwrap().seal(&json);
+        fs::write(checkpoint.directory().join("manifest.json"), json).unwrap();
+        fs::write(checkpoint.directory().join("manifest.seal"), seal.to_hex().as_str()).unwrap();
+    }
+
+    fn take(&self, task: &TaskName, pid: i32) -> Checkpoint {
+        self.await_struck(task);
+        let seats = (&self.vm, &[(0, Slot::A)][..]);
+        let checkpointer = self.worker.checkpointer();
+        let taken =
+            checkpointer.take_tree(task, pid, seats, AfterDump::Kill, SOON, Progress::default);
+        taken.unwrap().checkpoint
+    }
+
+    fn await_struck(&self, task: &TaskName) {
+        let struck = self.struck(task);
+        wait_for("its file", || {
+            struck.exists().then_some(()).ok_or_else(|| "not there".to_owned())
+        });
+    }
+
+    fn struck(&self, task: &TaskName) -> PathBuf {
+        self.worker.workspace.task(task).join(STRUCK)
+    }
+
+    /// What becomes of a checkpoint where CRIU is given its images without a look at them.
+    fn restore_blindly(&self, task: &TaskName, checkpoint: &Checkpoint) -> Result<bool, String> {
+        let directory = self.worker.workspace.task(task);
+        checkpoint.restore_files(&directory).unwrap();
+        let _ = fs::remove_file(self.struck(task));
+        let user = owner(&directory);
+        let (images, work) = (checkpoint.images(), checkpoint.directory());
+        let criu = harness::criu();
+        let restored =
+            criu.restore(&images, work, &self.vm, 0, Slot::A, Some(user), SOON, &mut || Ok(()));
+        match restored {
+            Ok(task_process) => {
+                self.await_struck(task);
+                task_process.kill().unwrap();
+                task_process.wait(SOON).unwrap().unwrap();
+                Ok(true)
+            }
+            Err(error) => {
+                // Nothing of it is left that could still do it.
+                let left = self.vm.slot_pids(0, Slot::A).unwrap();
+                assert_eq!(left, [self.honest.pid()].into(), "{error}");
+                assert!(!self.struck(task).exists(), "it has run: {error}");
+                Err(error.to_string())
+            }
+        }
+    }
+}
+
+fn owner(directory: &Path) -> u32 {
+    use std::os::unix::fs::MetadataExt as _;
+    fs::metadata(directory).unwrap().uid()
+}
+
+/// Starts a process in the cell of a task that has more than a task. To be called in a thread of its own.
+#[expect(unsafe_code, reason = "it enters namespaces")]
+fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::process::Child {
+    let spaces: Vec<_> = ["ipc", "net", "mnt"]
+        .map(|it| fs::File::open(format!("/proc/{inmate}/ns/{it}")).unwrap())
+        .collect();
+    let c = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
+    let user = owner(directory);
+    let below = |path: &Path| Path::new(CELL).join(path.strip_prefix("/").unwrap());
+    // Where its root is the namespace's, its paths begin with that of the tasks' root.
+    let (root, directory, program) = match excess {
+        Excess::Rootless => (c"/".to_owned(), c(&below(directory)), below(program)),
+        _ => (CString::new(CELL).unwrap(), c(directory), program.to_owned()),
+    };
+    let done = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
+    let enter = move || {
+        // SAFETY: system calls with numbers and strings that were made before.
+        unsafe {
+            done(libc::setsid())?;
+            spaces.iter().try_for_each(|space| done(libc::setns(space.as_raw_fd(), 0)))?;
+            libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC.cast_signed());
+            if excess == Excess::Holding {
+                let root = libc::open(c"/".as_ptr(), libc::O_DIRECTORY | libc::O_CLOEXEC);
+                done(libc::dup2(root, 9))?;
+            }
+            done(libc::chroot(root.as_ptr()))?;
+            done(libc::chdir(directory.as_ptr()))?;
+            let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
+            (0..3).try_for_each(|to| done(libc::dup2(null, to)))?;
+            if excess != Excess::Root {
+                done(libc::setgroups(0, ptr::null()))?;
+                done(libc::setresgid(user, user, user))?;
+                done(libc::setresuid(user, user, user))?;
+            }
+            match excess {
+                Excess::Root | Excess::Unfiltered => Ok(()),
+                Excess::Rootless | Excess::Holding => allow_all(),
+            }
+        }
+    };
+    // SAFETY: takes a number; children of this thread are in a new namespace.
+    assert_eq!(unsafe { libc::unshare(libc::CLONE_NEWPID) }, 0);
+    let mut command = Command::new(program);
+    command.args(["task", "strike"]).env_clear();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: `enter` makes only system calls.
+    unsafe { command.pre_exec(enter) };
+    command.spawn().unwrap()
+}
+
+/// A filter of system calls that refuses none, and no way to new privileges.
+#[expect(unsafe_code, reason = "nothing here sets a filter")]
+fn allow_all() -> io::Result<()> {
+    let code = u16::try_from(libc::BPF_RET | libc::BPF_K).unwrap();
+    let mut allow = libc::sock_filter { code, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
+    let program = libc::sock_fprog { len: 1, filter: &raw mut allow };
+    // SAFETY: the kernel reads the program, which lives as long.
+    let done = unsafe {
+        libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) == 0
+    };
+    if done { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// One worker's token was enough for root on all others: a sealed image of a process that is root, without a filter.
+pub(crate) fn a_hostile_image_never_runs() {
+    let scene = Scene::set_up();
+    let (other_filter, new_privileges) = ("another filter", "has a way to new privileges");
+    let cases = [
+        (Excess::Root, "is user or group 0 and not", "is user 0 and not"),
+        (Excess::Unfiltered, new_privileges, new_privileges),
+        (Excess::Rootless, other_filter, "has another root"),
+        (Excess::Holding, other_filter, "has / open"),
+    ];
+    for (number, (excess, in_images, in_processes)) in (10..).zip(cases) {
+        let task = name(&number.to_string());
+        let checkpoint = scene.of_excess(&task, excess);
+        let _ = fs::remove_file(scene.struck(&task));
+        let checkpointer = scene.worker.checkpointer();
+        let refused = checkpointer.restore(&task, &scene.vm, 0, Slot::A, SOON).unwrap_err();
+        let why = std::error::Error::source(&refused).map(ToString::to_string).unwrap_or_default();
+        println!("{excess:?}: {why}");
+        assert!(why.contains(in_images), "{excess:?}: {why}");
+        assert!(!scene.struck(&task).exists(), "{excess:?}");
+        let why = scene.restore_blindly(&task, &checkpoint).unwrap_err();
+        println!("{excess:?}: {why}");
+        assert!(why.contains(in_processes), "{excess:?}: {why}");
+    }
+    let repeats = env::var(REPEATS).ok().and_then(|text| text.parse().ok()).unwrap_or(5);
+    let task = name("20");
+    let checkpoint = scene.of_excess(&task, Excess::Root);
+    for _ in 0..repeats {
+        scene.restore_blindly(&task, &checkpoint).unwrap_err();
+    }
+    println!("restored and killed {repeats} times, and it has not run");
+    // The same program as a task that is what it should be: it runs, so that the test can fail.
+    let task = name("21");
+    let checkpoint = scene.of_honest(&task);
+    assert_eq!(scene.restore_blindly(&task, &checkpoint), Ok(true));
+    scene.honest.kill().unwrap();
+    scene.honest.wait(SOON).unwrap().unwrap();
+}
