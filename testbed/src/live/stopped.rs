@@ -112,7 +112,10 @@ mod tests {
         fn starts(&mut self, (task, attempt): (u32, u32), done: Ppm, effects: Vec<Effect>) {
             let (task, attempt) = (TaskId::new(task), Attempt::new(attempt));
             let vm = VM;
-            self.reports(Report::TaskStarted { vm, task, attempt, done, real_took_us: 1 }, effects);
+            self.reports(
+                Report::TaskStarted { vm, task, attempt, done, real_took_us: 1, real_inputs_us: 0 },
+                effects,
+            );
         }
 
         /// The first attempt at a task, from its beginning.
