@@ -7,7 +7,7 @@ use dormouse_units::Span;
 use super::Line;
 use super::outcome::OfBag;
 
-/// Of less nothing is said: every program has a file or two.
+/// The shortest time that is told: every program has a file or two.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
 /// The longest time from the command to start a program until its inputs were in its directory, real; `None`: the run
@@ -29,8 +29,8 @@ pub(super) fn line(of: &OfBag<'_>) -> Option<Line> {
     (real >= WORTH_TELLING).then(|| {
         let (real_s, emulated_s) = (real.as_secs_f64(), emulated.as_secs_f64());
         let what = format!(
-            "{real_s:.1} s of real time at most until a task had them, {emulated_s:.0} s emulated: its VM is charged \
-             for that, and it is no work of the task"
+            "{real_s:.1} s of real time at most until a task had them, {emulated_s:.0} s emulated: on the bill of its \
+             VM, and no work of the task"
         );
         Line::plain("inputs", what)
     })

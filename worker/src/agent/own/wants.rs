@@ -122,7 +122,7 @@ mod tests {
         }
     }
 
-    /// Half a second of each it sleeps, and computes under a quota in the other.
+    /// A program that sleeps for half of each second, and computes under a quota in the other half.
     #[test]
     fn a_program_that_sleeps_has_waited_for_as_long() {
         let (mut wants, begin, mut said) = (Wants::default(), Instant::now(), 0);
