@@ -42,7 +42,10 @@ pub mod untrusted;
 pub use conductor::outstanding::ANSWER_WITHIN;
 pub use contents::Contents;
 pub use error::{CoordinatorError, REFUSED};
-pub use identity::{make_identity, renew_token};
+pub use identity::{
+    Candidate, Candidates, ConnectionBounds, Socket, make_identity, make_token_for_one,
+    refuse_token, refused_tokens, renew_token,
+};
 pub use lifecycle::in_process::InProcess;
 pub use lifecycle::live::{BoundRun, Conducted, LiveRun, Observer};
 pub use lifecycle::stops::STOPPED_BY_USER;
@@ -54,6 +57,7 @@ pub use sessions::outbound::Outbound;
 pub use status::progress::{Awaited, Progress};
 pub use status::vitals::{SessionVitals, Vitals};
 pub use storage::transfers::Download;
+pub use system::descriptors::{descriptor_limit, raise_descriptor_limit};
 pub use system::listener::{Accepting, Link, Listener};
 pub use system::objects::{Download as ObjectDownload, ObjectError, Objects, Pending, Upload};
 pub use system::signals::Signals;

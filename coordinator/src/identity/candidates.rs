@@ -1,25 +1,27 @@
 //! Connections that have not shown a token or a worker's certificate yet: they are few, and they
-//! leave soon.
+//! leave soon. The port for workers and the live page have them both.
 //!
-//! A connection costs a file descriptor, and whoever reaches the port can make thousands. So one
-//! that has not shaken hands and made a call that was let in after a while is closed, one whose calls
-//! are refused again and again as well, and when there are too many whoever has waited longest makes
-//! room: a worker shows what it has with its first call, at once.
+//! A connection costs a file descriptor, and whoever reaches a port can make thousands. So one
+//! that has not made a call that was let in after a while is closed, one whose calls are refused again and
+//! again as well, and when there are too many the address that has most of them gives up the one that has
+//! waited longest: a right client shows what it has with its first call, at once. Connections that were let in
+//! are bounded as well, in all and for each address.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use dormouse_identity::WorkerLife;
+use dormouse_identity::{TokenId, WorkerLife};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
-use tonic::transport::server::Connected;
+use tonic::Status;
 
+use super::sources::source;
 use crate::system::listener::Link;
 
 /// How long a connection may take until its first call that is let in, its handshake included.
@@ -29,32 +31,51 @@ const MAX_CANDIDATES: usize = 128;
 /// How many calls of one may be refused: then it has to shake hands anew.
 const REFUSALS: u64 = 4;
 
-/// All connections that were not let in yet, [`MAX_CANDIDATES`] of them at most.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Candidates(Arc<Mutex<Waiting>>);
+/// The number of connections of a port that may be let in at once.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionBounds {
+    /// Of all addresses together.
+    pub in_all: usize,
+    /// Of one address, or one IPv6 network of 64 bits.
+    pub of_one_address: usize,
+}
+
+/// All connections of a port: those that were let in, as many as its bounds say, and those that were not yet,
+/// [`MAX_CANDIDATES`] of them at most.
+#[derive(Clone, Debug)]
+pub struct Candidates(Arc<Port>);
+
+#[derive(Debug)]
+struct Port {
+    bounds: ConnectionBounds,
+    connections: Mutex<Connections>,
+}
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct Connections {
     came: u64,
-    /// Those that wait, in the order in which they came, and what closes each.
-    queue: VecDeque<(u64, CancellationToken)>,
+    /// Candidates in the order in which they came: number, source, and what closes each.
+    queue: VecDeque<(u64, IpAddr, CancellationToken)>,
+    /// The number of connections that were let in, by their source.
+    admitted: BTreeMap<IpAddr, usize>,
 }
 
 /// A connection's place among the candidates, until it is admitted or ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Candidate(Arc<Place>);
+pub struct Candidate(Arc<Place>);
 
 #[derive(Debug)]
 struct Place {
     number: u64,
+    source: IpAddr,
     candidates: Candidates,
     admitted: AtomicBool,
     refusals: AtomicU64,
     out: CancellationToken,
 }
 
-/// A connection, admitted or not: it can't be read any more once it has had to go.
-pub(crate) struct Socket {
+/// A connection, admitted or not: it can't be read or written any more once it has had to go.
+pub struct Socket {
     stream: Box<dyn Link>,
     caller: Caller,
     /// Done when it has to go.
@@ -68,24 +89,79 @@ pub(crate) struct Caller {
     pub(crate) candidate: Candidate,
     /// Life of a worker whose certificate it has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
+    /// The token with which that worker joined.
+    pub(crate) token: Option<TokenId>,
+}
+
+impl Caller {
+    /// Lets the connection stay, because a call of it was let in.
+    ///
+    /// # Errors
+    ///
+    /// As many connections as the bounds allow are there.
+    pub(crate) fn stay(&self) -> Result<(), Status> {
+        match self.candidate.admit() {
+            true => Ok(()),
+            false => Err(Status::resource_exhausted("there are too many connections: close one")),
+        }
+    }
+}
+
+impl Connections {
+    /// Takes out the candidate that has waited longest of those of the source that has most.
+    fn longest_of_most(&mut self) -> Option<CancellationToken> {
+        let mut counts = BTreeMap::<IpAddr, usize>::new();
+        self.queue.iter().for_each(|(_, source, _)| *counts.entry(*source).or_default() += 1);
+        let most = counts.values().max()?;
+        let at = self.queue.iter().position(|(_, source, _)| counts.get(source) == Some(most))?;
+        self.queue.remove(at).map(|(.., out)| out)
+    }
+
+    /// Counts one more connection of this source as let in, if the bounds allow it.
+    fn admit(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
+        let of_one = self.admitted.get(&source).copied().unwrap_or_default();
+        if of_one >= bounds.of_one_address || self.admitted.values().sum::<usize>() >= bounds.in_all
+        {
+            return false;
+        }
+        self.admitted.insert(source, of_one + 1);
+        true
+    }
+
+    fn forget_admitted(&mut self, source: IpAddr) {
+        if let Some(count) = self.admitted.get_mut(&source) {
+            *count -= 1;
+            if *count == 0 {
+                self.admitted.remove(&source);
+            }
+        }
+    }
 }
 
 impl Candidates {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        // Whoever panicked with it had changed it whole.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// A port that has no connection yet.
+    #[must_use]
+    pub fn new(bounds: ConnectionBounds) -> Self {
+        Self(Arc::new(Port { bounds, connections: Mutex::default() }))
     }
 
-    /// A connection has come: one more candidate.
-    pub(crate) fn add(&self, stream: Box<dyn Link>, from: SocketAddr) -> Socket {
+    fn connections(&self) -> MutexGuard<'_, Connections> {
+        // Whoever panicked with it had changed it whole.
+        self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a connection that has come from this address: one more candidate.
+    #[must_use]
+    pub fn add(&self, stream: Box<dyn Link>, from: SocketAddr) -> Socket {
         let out = CancellationToken::new();
+        let source = source(from.ip());
         let number = {
-            let mut waiting = self.waiting();
-            waiting.came += 1;
-            let number = waiting.came;
-            waiting.queue.push_back((number, out.clone()));
-            if waiting.queue.len() > MAX_CANDIDATES
-                && let Some((_, longest)) = waiting.queue.pop_front()
+            let mut connections = self.connections();
+            connections.came += 1;
+            let number = connections.came;
+            connections.queue.push_back((number, source, out.clone()));
+            if connections.queue.len() > MAX_CANDIDATES
+                && let Some(longest) = connections.longest_of_most()
             {
                 longest.cancel();
             }
@@ -93,6 +169,7 @@ impl Candidates {
         };
         let place = Place {
             number,
+            source,
             candidates: self.clone(),
             admitted: AtomicBool::new(false),
             refusals: AtomicU64::new(0),
@@ -105,50 +182,71 @@ impl Candidates {
             }
         };
         let candidate = Candidate(Arc::new(place));
-        let caller = Caller { address: Some(from), candidate, life: None };
+        let caller = Caller { address: Some(from), candidate, life: None, token: None };
         Socket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }
 
 impl Candidate {
-    /// Lets the connection stay, because a call of it was let in.
-    pub(crate) fn admit(&self) {
-        if !self.0.admitted.swap(true, Ordering::Relaxed) {
-            self.0.free();
+    /// Lets the connection stay, because a call of it was let in; `false`: as many as the bounds allow are there,
+    /// and it is closed.
+    #[must_use]
+    pub fn admit(&self) -> bool {
+        let place = &*self.0;
+        if place.admitted.load(Ordering::Relaxed) {
+            return true;
         }
+        let mut connections = place.candidates.connections();
+        // Another call of the connection may have been let in meanwhile.
+        if place.admitted.load(Ordering::Relaxed) {
+            return true;
+        }
+        if !connections.admit(place.source, place.candidates.0.bounds) {
+            place.out.cancel();
+            return false;
+        }
+        place.admitted.store(true, Ordering::Relaxed);
+        connections.queue.retain(|(number, ..)| *number != place.number);
+        true
     }
-}
 
-impl Candidate {
-    /// A call of the connection was refused.
-    pub(crate) fn refuse(&self) {
+    /// Counts a call of the connection that was refused.
+    pub fn refuse(&self) {
         if self.0.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS {
             self.0.out.cancel();
         }
     }
 }
 
-impl Place {
-    fn free(&self) {
-        self.candidates.waiting().queue.retain(|(number, _)| *number != self.number);
-    }
-}
-
 impl Drop for Place {
     fn drop(&mut self) {
-        self.free();
+        let mut connections = self.candidates.connections();
+        if self.admitted.load(Ordering::Relaxed) {
+            connections.forget_admitted(self.source);
+        } else {
+            connections.queue.retain(|(number, ..)| *number != self.number);
+        }
     }
 }
 
-impl Connected for Socket {
-    type ConnectInfo = Caller;
-
-    fn connect_info(&self) -> Caller {
-        self.caller.clone()
+impl std::fmt::Debug for Socket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Socket").field(&self.caller).finish()
     }
 }
 
 impl Socket {
+    /// The connection's place among the candidates.
+    #[must_use]
+    pub fn candidate(&self) -> Candidate {
+        self.caller.candidate.clone()
+    }
+
+    /// What calls of the connection tell of it.
+    pub(crate) fn caller(&self) -> Caller {
+        self.caller.clone()
+    }
+
     /// Ready once it has to go; never for who was admitted.
     fn poll_leave(&mut self, context: &mut Context<'_>) -> Poll<io::Error> {
         if self.caller.candidate.0.admitted.load(Ordering::Relaxed) {
@@ -156,6 +254,8 @@ impl Socket {
         }
         let Some(leave) = &mut self.leave else { return Poll::Pending };
         let why = ready!(leave.as_mut().poll(context));
+        // It has been said: it need not be asked again.
+        self.leave = Some(Box::pin(std::future::ready("it was told to go")));
         Poll::Ready(io::Error::new(io::ErrorKind::TimedOut, why))
     }
 }
@@ -167,8 +267,6 @@ impl AsyncRead for Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if let Poll::Ready(out) = self.poll_leave(context) {
-            // It has been said: it need not be asked again.
-            self.leave = Some(Box::pin(std::future::ready("it was told to go")));
             return Poll::Ready(Err(out));
         }
         Pin::new(&mut self.stream).poll_read(context, buffer)
@@ -202,5 +300,49 @@ impl AsyncWrite for Socket {
 
     fn is_write_vectored(&self) -> bool {
         self.stream.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    fn came(port: &Candidates, from: &str) -> (Socket, DuplexStream) {
+        let (near, far) = duplex(64);
+        (port.add(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
+    }
+
+    /// Whether a connection had to go.
+    async fn is_out(socket: &mut Socket) -> bool {
+        tokio::time::timeout(Duration::from_millis(1), socket.read_u8()).await.is_ok()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_flood_from_one_address_costs_another_address_nothing() {
+        let port = Candidates::new(ConnectionBounds { in_all: 4, of_one_address: 2 });
+        let mut right = came(&port, "192.0.2.1");
+        let mut flood: Vec<_> = (0..1_100).map(|_| came(&port, "192.0.2.2")).collect();
+        assert!(!is_out(&mut right.0).await, "it has waited longest, and is alone of its address");
+        assert!(is_out(&mut flood[0].0).await && !is_out(&mut flood[1_099].0).await);
+        assert!(right.0.candidate().admit());
+        // Whoever says nothing leaves by itself, and who was let in stays.
+        tokio::time::sleep(PATIENCE).await;
+        assert!(is_out(&mut flood[1_099].0).await && !is_out(&mut right.0).await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_were_let_in_are_bounded_too() {
+        let port = Candidates::new(ConnectionBounds { in_all: 3, of_one_address: 2 });
+        let mut all: Vec<_> = (0..3).map(|_| came(&port, "192.0.2.1")).collect();
+        let admitted = all.iter().map(|(socket, _)| socket.candidate().admit());
+        assert_eq!(admitted.collect::<Vec<_>>(), [true, true, false]);
+        assert!(is_out(&mut all[2].0).await);
+        let (other, too_many) = (came(&port, "192.0.2.2"), came(&port, "192.0.2.3"));
+        assert!(other.0.candidate().admit() && !too_many.0.candidate().admit());
+        // One that ends makes room.
+        all.truncate(1);
+        assert!(came(&port, "192.0.2.1").0.candidate().admit());
     }
 }

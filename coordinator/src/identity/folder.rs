@@ -10,10 +10,11 @@ use dormouse_identity::{
     Authority, IdentityError, Role, Token, TokenError, make_folder, write_private,
 };
 
+use super::refused::{copy_refused, keep_once, refuse_token};
 use crate::CoordinatorError;
 
 /// The authority's folder in a run's.
-const AUTHORITY: &str = "identity";
+pub(super) const AUTHORITY: &str = "identity";
 /// Names the folder of an identity that was made before there is a run.
 const GIVEN: &str = "DORMOUSE_IDENTITY";
 /// What named a bare secret that workers were given before there was a run.
@@ -87,20 +88,39 @@ pub fn make_identity(folder: &Path, valid: Duration) -> Result<(), IdentityError
 }
 
 /// Puts a new token in the place of a role's, good for so long. A coordinator under way takes the
-/// new one at once, and no longer the old one.
+/// new one at once, and no longer the old one, nor the certificates of workers that have joined with it.
 ///
 /// # Errors
 ///
 /// The folder holds no identity, or can't be written.
 pub fn renew_token(folder: &Path, role: Role, valid: Duration) -> Result<Token, IdentityError> {
-    let at = folder.join(AUTHORITY);
-    let authority = Authority::load(&at)?.ok_or_else(|| IdentityError::Content {
-        path: at,
-        why: "there is no identity: the run is over, or was none on workers".to_owned(),
-    })?;
+    let authority = authority_of(folder)?;
+    // First of all the former one, and the certificates that it was joined with, open nothing more.
+    if let Ok(former) = read_token(&token_file(folder, role)) {
+        refuse_token(folder, former.id())?;
+    }
     let token = Token::generate(role, authority.fingerprint(), valid)?;
     write_token(folder, &token)?;
     Ok(token)
+}
+
+/// Makes a token with which one worker may join, once, within so long; it is in no file that others are given.
+///
+/// # Errors
+///
+/// The folder holds no identity, or can't be written.
+pub fn make_token_for_one(folder: &Path, valid: Duration) -> Result<Token, IdentityError> {
+    let token = Token::generate(Role::Worker, authority_of(folder)?.fingerprint(), valid)?;
+    keep_once(folder, &token)?;
+    Ok(token)
+}
+
+fn authority_of(folder: &Path) -> Result<Authority, IdentityError> {
+    let at = folder.join(AUTHORITY);
+    Authority::load(&at)?.ok_or_else(|| IdentityError::Content {
+        path: at,
+        why: "there is no identity: the run is over, or was none on workers".to_owned(),
+    })
 }
 
 fn write_token(folder: &Path, token: &Token) -> Result<(), IdentityError> {
@@ -164,6 +184,8 @@ fn copy(given: &Path, out: &Path) -> Result<Authority, CoordinatorError> {
         write_token(out, &token)?;
     }
     authority.save(&out.join(AUTHORITY))?;
+    copy_refused(given, out)
+        .map_err(|source| CoordinatorError::Output { path: out.join(AUTHORITY), source })?;
     Ok(authority)
 }
 

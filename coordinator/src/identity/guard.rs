@@ -5,71 +5,158 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use dormouse_identity::{Role, TOKEN_KEY, Token, WorkerLife};
+use dormouse_identity::{Role, TOKEN_KEY, Token, TokenId, WorkerLife};
 use tonic::{Request, Status};
 
+use super::audit::{AuditEntry, AuditLog};
+use super::refused::{refused_tokens, take_once};
 use super::sources::Sources;
 use super::token_file;
 use crate::identity::candidates::Caller;
+
+/// What is said of a token, or of the certificate of who joined with it, that is no longer taken.
+const NO_LONGER: &str = "its token was renewed, or refused, since: give --secret-file with a copy of the file `secret` in \
+                         the run's folder on the coordinator's host, as it is now";
 
 /// Lets those in that have the token of a role, as the files in the run's folder have it now.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard {
     folder: PathBuf,
     refused: Arc<AtomicU64>,
+    audit: AuditLog,
     pub(super) sources: Sources,
+}
+
+/// A token that a call carried and that was taken: whether it still would be can be asked later.
+#[derive(Clone)]
+pub(crate) struct Bearer {
+    guard: Guard,
+    role: Role,
+    carried: Vec<u8>,
+    /// The token's public name.
+    pub(crate) id: TokenId,
+}
+
+impl std::fmt::Debug for Bearer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Bearer").field(&self.role).field(&self.id).finish()
+    }
+}
+
+impl Bearer {
+    /// Whether a call with this token would be let in now.
+    ///
+    /// # Errors
+    ///
+    /// The token was renewed or refused since, or its time is over.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        let found = self.guard.find(&self.carried, self.role);
+        found.map(drop).map_err(|(_, why)| Status::unauthenticated(why))
+    }
 }
 
 impl Guard {
     pub(crate) fn new(folder: PathBuf) -> Self {
-        Self { folder, refused: Arc::default(), sources: Sources::default() }
+        let audit = AuditLog::in_folder(&folder);
+        Self { folder, refused: Arc::default(), audit, sources: Sources::default() }
     }
 
-    /// Whether a call may do what this role does.
+    /// Whether a call may do what this role does; what it wants is for the record.
     ///
     /// # Errors
     ///
     /// No token of the role came with it, or one whose time is over. That is counted against its
     /// connection, and said in the log.
-    pub(crate) fn demand<T>(&self, request: &Request<T>, wanted: Role) -> Result<(), Status> {
+    pub(crate) fn demand<T>(
+        &self,
+        request: &Request<T>,
+        role: Role,
+        wanted: &str,
+    ) -> Result<Bearer, Status> {
         let caller = request.extensions().get::<Caller>();
-        match self.check(request, wanted) {
-            Ok(()) => {
-                if let Some(caller) = caller {
-                    caller.candidate.admit();
+        let from = caller.and_then(|caller| caller.address);
+        let carried = request.metadata().get(TOKEN_KEY).map(|it| it.as_bytes());
+        let found = match carried {
+            Some(carried) => self.find(carried, role).or_else(|refused| {
+                // With one that is for one worker nobody can do anything but join.
+                let once = (role == Role::Worker).then(|| take_once(&self.folder, carried));
+                once.flatten().map(|token| token.id()).ok_or(refused)
+            }),
+            None => Err((None, format!("the {role}'s token of the run is missing"))),
+        };
+        match (found, carried) {
+            (Ok(id), Some(carried)) => {
+                caller.map_or(Ok(()), Caller::stay)?;
+                // Who asks how a run goes does so all the time; of who joins there is a line with its name.
+                if !matches!(wanted, "status" | "join") {
+                    self.note(wanted, role, (from, Some(id), None), None);
                 }
-                Ok(())
+                Ok(Bearer { guard: self.clone(), role, carried: carried.to_vec(), id })
             }
-            Err(what) => {
-                self.refuse(caller, &what);
-                let file = wanted.file();
+            (Ok(_), None) => Err(Status::unauthenticated("a token is missing")),
+            (Err((id, why)), _) => {
+                self.refuse(caller, &why);
+                self.note(wanted, role, (from, id, None), Some(&why));
+                let file = role.file();
                 Err(Status::unauthenticated(format!(
-                    "{what}: give --secret-file with a copy of the file `{file}` in the run's folder on \
+                    "{why}: give --secret-file with a copy of the file `{file}` in the run's folder on \
                      the coordinator's host"
                 )))
             }
         }
     }
 
-    fn check<T>(&self, request: &Request<T>, wanted: Role) -> Result<(), String> {
-        let Some(carried) = request.metadata().get(TOKEN_KEY) else {
-            return Err(format!("the {wanted}'s token of the run is missing"));
-        };
+    /// The name of the token that a call carried, if one may do with it what this role does; else that of the token that it
+    /// would be, if it is one of the run's, and why not.
+    fn find(&self, carried: &[u8], wanted: Role) -> Result<TokenId, (Option<TokenId>, String)> {
         for role in Role::ALL.into_iter().filter(|role| role.includes(wanted)) {
             // A file of some 200 bytes: what is read is always what was renewed last.
             let text = std::fs::read_to_string(token_file(&self.folder, role));
             let token = text.ok().and_then(|text| text.parse::<Token>().ok());
-            let Some(token) = token.filter(|token| token.is(carried.as_bytes())) else { continue };
+            let Some(token) = token.filter(|token| token.is(carried)) else { continue };
+            let id = token.id();
+            if self.is_refused(Some(id)) {
+                return Err((Some(id), "the token is refused".to_owned()));
+            }
             if !token.has_expired() {
-                return Ok(());
+                return Ok(id);
             }
             let ago = dormouse_identity::now_s().saturating_sub(token.expires) / 60;
-            return Err(format!(
+            let why = format!(
                 "the token's time was over {ago} min ago (on the coordinator's host `dormouse token \
                  DIR --role {role} --renew` makes a new one)"
-            ));
+            );
+            return Err((Some(id), why));
         }
-        Err(format!("the token is not that of this run's {wanted}"))
+        // The name of what was shown, if it is a token at all, tells one that was renewed.
+        let shown = std::str::from_utf8(carried).ok().and_then(|text| text.parse::<Token>().ok());
+        let why = format!("the token is not that of this run's {wanted}");
+        Err((shown.map(|token| token.id()), why))
+    }
+
+    /// Whether a token is refused, and with it all certificates that were given for it. Of a certificate without the
+    /// name of a token nobody knows: it is, once any is.
+    fn is_refused(&self, token: Option<TokenId>) -> bool {
+        match (refused_tokens(&self.folder), token) {
+            (Ok(refused), Some(token)) => refused.contains(&token),
+            (Ok(refused), None) => !refused.is_empty(),
+            (Err(error), _) => {
+                tracing::warn!(%error, "the list of refused tokens can't be read: nobody who might be on it is let in");
+                true
+            }
+        }
+    }
+
+    /// Whether certificates are taken that were given for this token.
+    ///
+    /// # Errors
+    ///
+    /// The token was renewed or refused since.
+    pub(crate) fn check_joined_with(&self, token: Option<TokenId>) -> Result<(), Status> {
+        match self.is_refused(token) {
+            true => Err(Status::unauthenticated(NO_LONGER)),
+            false => Ok(()),
+        }
     }
 
     /// The worker whose certificate the connection of a call has shown. It is admitted once its run
@@ -77,19 +164,38 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// It has shown none, which is counted against it as a wrong token is.
+    /// It has shown none, or one that was given for a token that is refused, which is counted against it as a wrong
+    /// token is.
     pub(crate) fn certified<T>(
         &self,
         request: &Request<T>,
     ) -> Result<(Arc<WorkerLife>, Caller), Status> {
         let caller = request.extensions().get::<Caller>();
         let life = caller.and_then(|caller| Some((caller.life.clone()?, caller.clone())));
-        life.ok_or_else(|| {
+        let Some((life, caller)) = life else {
             self.refuse(caller, "its connection has shown no worker's certificate");
-            Status::unauthenticated(
+            return Err(Status::unauthenticated(
                 "a worker shows the certificate that it was given when it joined",
-            )
-        })
+            ));
+        };
+        self.check_joined_with(caller.token).inspect_err(|status| {
+            self.refuse(Some(&caller), status.message());
+            let who = (caller.address, caller.token, Some(&*life.worker));
+            self.note("be the worker of its certificate", Role::Worker, who, Some(NO_LONGER));
+        })?;
+        Ok((life, caller))
+    }
+
+    /// Adds a line to the record of who wanted what.
+    pub(crate) fn note(
+        &self,
+        wanted: &str,
+        role: Role,
+        (from, token, worker): (Option<std::net::SocketAddr>, Option<TokenId>, Option<&str>),
+        refused: Option<&str>,
+    ) {
+        let refusals = self.refused.load(Ordering::Relaxed);
+        self.audit.note(&AuditEntry { wanted, role, from, token, worker, refused, refusals });
     }
 
     fn refuse(&self, caller: Option<&Caller>, what: &str) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use dormouse_identity::WorkerLife;
+use dormouse_identity::{TokenId, WorkerLife};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
@@ -15,7 +15,8 @@ use tokio_stream::wrappers::ReceiverStream;
 use tonic::transport::server::Connected;
 
 use super::Guard;
-use crate::identity::candidates::{Caller, Candidates, Socket};
+use crate::identity::candidates::{Caller, Candidates, ConnectionBounds, Socket};
+use crate::system::descriptors::descriptor_limit;
 use crate::system::listener::Listener;
 
 /// Connections that have shaken hands and wait to be served.
@@ -33,8 +34,10 @@ impl Secured {
     fn new(stream: TlsStream<Socket>) -> Self {
         let (socket, session) = stream.get_ref();
         let certificates = session.peer_certificates();
-        let life = certificates.and_then(|all| WorkerLife::of_certificate(all.first()?));
-        let caller = Caller { life: life.map(Arc::new), ..socket.connect_info() };
+        let certificate = certificates.and_then(<[_]>::first);
+        let life = certificate.and_then(WorkerLife::of_certificate).map(Arc::new);
+        let token = certificate.and_then(TokenId::of_certificate);
+        let caller = Caller { life, token, ..socket.caller() };
         Self { stream, caller }
     }
 }
@@ -47,7 +50,10 @@ pub(crate) fn incoming(
     acceptor: TlsAcceptor,
 ) -> ReceiverStream<io::Result<Secured>> {
     let (ready, stream) = mpsc::channel(READY);
-    let (candidates, sources) = (Candidates::default(), guard.sources.clone());
+    // The run itself, its log and its checkpoints need descriptors, too.
+    let in_all = usize::try_from(descriptor_limit() / 2).unwrap_or(usize::MAX);
+    let bounds = ConnectionBounds { in_all, of_one_address: in_all / 2 };
+    let (candidates, sources) = (Candidates::new(bounds), guard.sources.clone());
     tokio::spawn(async move {
         loop {
             let came = tokio::select! {
@@ -63,7 +69,7 @@ pub(crate) fn incoming(
                 }
             };
             let (acceptor, ready, sources) = (acceptor.clone(), ready.clone(), sources.clone());
-            let from = socket.connect_info().address.map(|address| address.ip());
+            let from = socket.caller().address.map(|address| address.ip());
             tokio::spawn(async move {
                 let wait = from.map(|from| sources.wait(from, Instant::now()));
                 tokio::time::sleep(wait.unwrap_or_default()).await;

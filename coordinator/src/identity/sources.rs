@@ -25,7 +25,7 @@ impl Default for Sources {
 }
 
 /// The source of an address: of IPv6 the network, whose hosts are one's own to number.
-fn source(address: IpAddr) -> IpAddr {
+pub(super) fn source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(it) => IpAddr::V6(Ipv6Addr::from_bits(it.to_bits() & !u128::from(u64::MAX))),
         it @ IpAddr::V4(_) => it,

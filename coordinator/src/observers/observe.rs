@@ -9,7 +9,7 @@ use ractor::{ActorRef, MessagingErr};
 use tokio::sync::watch;
 use tonic::{Request, Response, Status};
 
-use crate::identity::Guard;
+use crate::identity::{Current, Guard};
 use crate::messages::interruption::{Injection, reason};
 use crate::messages::message::ConductorMsg;
 use crate::messages::outside::Asked;
@@ -49,13 +49,13 @@ fn answered<T>(
 
 #[tonic::async_trait]
 impl v1::observe_server::Observe for ObserveApi {
-    type EventsStream = Given<v1::EventLine>;
+    type EventsStream = Current<Given<v1::EventLine>>;
 
     async fn status(
         &self,
         request: Request<v1::StatusRequest>,
     ) -> Result<Response<v1::StatusReply>, Status> {
-        self.guard.demand(&request, Role::Observer)?;
+        self.guard.demand(&request, Role::Observer, "status")?;
         let asked = self.conductor.call(ConductorMsg::Status, Some(ANSWER)).await;
         let (progress, age) = match asked.map_err(|_| ended())? {
             CallResult::Success(progress) => (progress, Duration::ZERO),
@@ -89,15 +89,16 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::EventsRequest>,
     ) -> Result<Response<Self::EventsStream>, Status> {
-        self.guard.demand(&request, Role::Observer)?;
-        self.events.read(request.into_inner()).map(Response::new)
+        let bearer = self.guard.demand(&request, Role::Observer, "events")?;
+        let events = self.events.read(request.into_inner())?;
+        Ok(Response::new(Current::new(events, move || bearer.check())))
     }
 
     async fn cancel(
         &self,
         request: Request<v1::CancelRequest>,
     ) -> Result<Response<v1::CancelReply>, Status> {
-        self.guard.demand(&request, Role::Operator)?;
+        self.guard.demand(&request, Role::Operator, "cancel")?;
         let why = reason(request.into_inner().why, "the user ended it");
         let why = why.map_err(Status::invalid_argument)?;
         self.conductor.cast(ConductorMsg::Cancel { why }).map_err(|_| ended())?;
@@ -108,7 +109,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::InterruptRequest>,
     ) -> Result<Response<v1::InterruptReply>, Status> {
-        self.guard.demand(&request, Role::Operator)?;
+        self.guard.demand(&request, Role::Operator, "interrupt")?;
         let wanted =
             Injection::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
@@ -118,7 +119,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitReply>, Status> {
-        self.guard.demand(&request, Role::Operator)?;
+        self.guard.demand(&request, Role::Operator, "submit")?;
         let asked = Asked::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
         answered(self.conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
     }
@@ -127,7 +128,7 @@ impl v1::observe_server::Observe for ObserveApi {
         &self,
         request: Request<v1::CloseRequest>,
     ) -> Result<Response<v1::CloseReply>, Status> {
-        self.guard.demand(&request, Role::Operator)?;
+        self.guard.demand(&request, Role::Operator, "close")?;
         answered(self.conductor.call(ConductorMsg::Shut, None).await)
     }
 }

@@ -7,8 +7,8 @@ use dormouse_proto::{TAKES_PACKED, v1};
 use dormouse_units::HostId;
 use tonic::{Request, Response, Status, Streaming};
 
-use crate::identity::Guard;
 use crate::identity::candidates::Caller;
+use crate::identity::{Current, Guard};
 use crate::server::desk::Desk;
 use crate::sessions::outbound::Outbound;
 use crate::storage::transfers::Download;
@@ -33,15 +33,21 @@ impl v1::coordinator_server::Coordinator for Api {
         let caller = request.extensions().get::<Caller>();
         let v1::JoinRequest { worker, public_key } = request.get_ref().clone();
         let shown = caller.and_then(|caller| caller.life.as_deref());
+        let mut token = None;
         let life = self.desk.join_if(&worker, shown, |is_former| match caller {
-            // Who has joined once stays, whatever has become of the token.
-            Some(caller) if is_former => {
-                caller.candidate.admit();
+            // Who has joined once comes back without a token, whose time may be over, unless that is refused.
+            Some(caller) if is_former && self.guard.check_joined_with(caller.token).is_ok() => {
+                token = caller.token;
+                caller.stay()
+            }
+            _ => {
+                token = Some(self.guard.demand(&request, Role::Worker, "join")?.id);
                 Ok(())
             }
-            _ => self.guard.demand(&request, Role::Worker),
         })?;
-        let certificate = self.authority.certify(&life, &public_key);
+        let from = caller.and_then(|caller| caller.address);
+        self.guard.note("join", Role::Worker, (from, token, Some(&*worker)), None);
+        let certificate = self.authority.certify(&life, token, &public_key);
         let certificate =
             certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let incarnation = life.incarnation;
@@ -54,10 +60,14 @@ impl v1::coordinator_server::Coordinator for Api {
     ) -> Result<Response<Outbound>, Status> {
         let (life, caller) = self.guard.certified(&request)?;
         let is_itself = |is_itself| match is_itself {
-            true => caller.candidate.admit(),
+            // Where there are too many, the connection is closed, and so is the session.
+            true => _ = caller.candidate.admit(),
             false => caller.candidate.refuse(),
         };
-        self.desk.talk(&life, request.into_inner(), is_itself).await.map(Response::new)
+        // A session ends once its worker's token is refused.
+        let (guard, token) = (self.guard.clone(), caller.token);
+        let inbound = Current::new(request.into_inner(), move || guard.check_joined_with(token));
+        self.desk.talk(&life, inbound, is_itself).await.map(Response::new)
     }
 
     async fn put_checkpoint(
@@ -89,7 +99,7 @@ impl Api {
     pub(crate) fn host_of<T>(&self, request: &Request<T>) -> Result<HostId, Status> {
         let (life, caller) = self.guard.certified(request)?;
         let host = self.desk.host(&life)?;
-        caller.candidate.admit();
+        caller.stay()?;
         Ok(host)
     }
 }

@@ -89,8 +89,9 @@ impl Desk {
         let_in: impl FnOnce(bool) -> Result<(), Status>,
     ) -> Result<WorkerLife, Status> {
         let former = shown.filter(|life| life.run == self.run && life.worker == worker);
-        let_in(former.is_some())?;
+        // Before a token is taken that is good once.
         check_name(worker)?;
+        let_in(former.is_some())?;
         let lineage = former.map(|life| WorkerLife::lineage(life.incarnation));
         let drawn = || match self.chance.number() {
             Ok(number) => Ok(number >> 32),

@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
 use crate::token::Fingerprint;
-use crate::{IdentityError, WorkerLife, make_folder, write_private};
+use crate::{IdentityError, TokenId, WorkerLife, make_folder, write_private};
 
 /// Time for which an authority and what it signs are good: longer than any run, and than a testbed that
 /// is set up once.
@@ -148,18 +148,26 @@ impl Authority {
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// The certificate (DER) of a life of a worker that has this public key. Who shows it has to
-    /// have the other half of the key.
+    /// The certificate (DER) of a life of a worker that has this public key, and has joined with this token. Who
+    /// shows it has to have the other half of the key.
     ///
     /// # Errors
     ///
     /// [`IdentityError::Key`], [`IdentityError::Certificate`].
-    pub fn certify(&self, life: &WorkerLife, public_key: &[u8]) -> Result<Vec<u8>, IdentityError> {
+    pub fn certify(
+        &self,
+        life: &WorkerLife,
+        token: Option<TokenId>,
+        public_key: &[u8],
+    ) -> Result<Vec<u8>, IdentityError> {
         if public_key.len() != 32 {
             return Err(IdentityError::Key { bytes: public_key.len() });
         }
         let mut params = params("dormouse worker");
         params.subject_alt_names = vec![SanType::URI(life.uri().try_into()?)];
+        if let Some(token) = token {
+            params.subject_alt_names.push(SanType::URI(token.uri().try_into()?));
+        }
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         Ok(params.signed_by(&PublicKey(public_key), &self.issuer)?.der().to_vec())

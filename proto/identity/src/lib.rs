@@ -12,6 +12,7 @@ mod role;
 mod tests;
 mod tls;
 mod token;
+mod token_id;
 mod worker;
 
 pub use authority::Authority;
@@ -22,4 +23,5 @@ pub use private::{make_folder, write_private};
 pub use role::Role;
 pub use tls::{Impostor, client_config, is_impostor, server_config};
 pub use token::{Fingerprint, TOKEN_KEY, Token, TokenError, now_s};
+pub use token_id::TokenId;
 pub use worker::{Credential, WorkerKey};

@@ -8,7 +8,7 @@ use constant_time_eq::constant_time_eq;
 use sha2::{Digest as _, Sha256};
 use tonic::metadata::AsciiMetadataValue;
 
-use crate::{IdentityError, Role};
+use crate::{IdentityError, Role, TokenId};
 
 /// Metadata key under which a call carries a token.
 pub const TOKEN_KEY: &str = "dormouse-token";
@@ -91,6 +91,12 @@ impl Token {
     fn text(&self) -> String {
         let (authority, secret) = (hex(&self.authority.0), hex(&self.secret));
         format!("{VERSION}.{}.{}.{authority}.{secret}", self.role, self.expires)
+    }
+
+    /// The token's public name.
+    #[must_use]
+    pub fn id(&self) -> TokenId {
+        TokenId::of_text(&self.text())
     }
 
     /// The token as the line of a file.

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::Args;
-use dormouse_identity::Role;
+use dormouse_identity::{Role, TokenId};
 use dormouse_units::{Bytes, Ppm, Span};
 
 use super::experiment_name::EXPERIMENT;
@@ -354,11 +354,17 @@ pub(crate) struct TokenArgs {
     /// What its bearer may be: worker (joins), observer (looks on), operator (acts, too)
     #[arg(long, default_value = "observer")]
     pub(crate) role: Role,
-    /// Put a new one in its place: the former one opens nothing more
-    #[arg(long)]
+    /// Put a new one in its place: the former one opens nothing more, and workers that joined with it leave
+    #[arg(long, group = "new")]
     pub(crate) renew: bool,
+    /// Make one with which one worker joins, once; the others stay
+    #[arg(long, group = "new", conflicts_with = "role")]
+    pub(crate) once: bool,
+    /// Refuse the token of this name, and who has joined with it; audit.jsonl in the folder has the names
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["new", "role"])]
+    pub(crate) refuse: Option<TokenId>,
     /// How long a new one is good, real time
-    #[arg(long, value_name = "TIME", default_value = "7d", requires = "renew")]
+    #[arg(long, value_name = "TIME", default_value = "7d", requires = "new")]
     pub(crate) valid: Span,
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_coordinator::{make_identity, renew_token};
+use dormouse_coordinator::{make_identity, make_token_for_one, refuse_token, renew_token};
 use dormouse_identity::IdentityError;
 use dormouse_units::Span;
 
@@ -26,7 +26,7 @@ pub(crate) fn identity(args: &IdentityArgs) -> Result<(), Failure> {
 
 /// Prints a token of a run or an identity.
 pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
-    let TokenArgs { dir, role, renew, valid } = args;
+    let TokenArgs { dir, role, renew, once, refuse, valid } = args;
     if !dir.join(role.file()).exists() {
         let why = match dir.is_dir() {
             true => "there is no token in it: live runs have some, and identities",
@@ -35,7 +35,13 @@ pub(crate) fn token(args: &TokenArgs) -> Result<(), Failure> {
         let dir = dir.display();
         return Err(Failure::BadInput(format!("{dir}: {why}; `dormouse identity DIR` makes one")));
     }
-    let token = if *renew {
+    if let Some(token) = refuse {
+        refuse_token(dir, *token)?;
+        return print(&format!("token {token} is refused, and who has joined with it leaves"));
+    }
+    let token = if *once {
+        make_token_for_one(dir, real(*valid))?
+    } else if *renew {
         renew_token(dir, *role, real(*valid))?
     } else {
         super::worker::read_token(&dir.join(role.file()), *role)?

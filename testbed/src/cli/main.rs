@@ -18,6 +18,8 @@ use super::{
 #[must_use]
 pub fn main() -> ExitCode {
     completion::answer();
+    // Connections, VMs and checkpoints each take some; where it can't be raised, whoever needs more says so.
+    let _ = dormouse_coordinator::raise_descriptor_limit();
     let typed: Vec<_> = std::env::args_os().collect();
     if typed.len() < 2 {
         start::show();

@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use dormouse_identity::Role;
-use dormouse_watch::server::{ServeError, Watch, serve};
+use dormouse_watch::server::{PageTokens, ServeError, Watch, serve};
 use dormouse_watch::{Interruption, WantedAction, WantedTarget};
 use tokio::runtime::Builder;
 
@@ -43,8 +43,15 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
         read_header(dir)?;
     }
     let tokens = match secret_file.as_deref() {
-        Some(file) => vec![super::worker::read_token(file, Role::Observer)?],
-        None => crate::live::tokens(dir),
+        Some(file) => {
+            let token = super::worker::read_token(file, Role::Observer)?;
+            // What comes over standard input comes once.
+            match file.is_file() {
+                true => PageTokens::Files(vec![file.to_owned()]),
+                false => PageTokens::Given(vec![token]),
+            }
+        }
+        None => crate::live::page_tokens(dir),
     };
     let (listen, folder, playback) = (http.unwrap_or(ANY_PORT), dir.clone(), *speed);
     let mut serving = serve(Watch { listen, folder, tokens, vitals: None, playback })?;

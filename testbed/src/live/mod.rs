@@ -10,6 +10,6 @@ mod stopped;
 mod supervise;
 
 pub use conduct::{Conduct, LiveError, conduct};
-pub use page::{Page, open_in_browser, tokens};
+pub use page::{Page, open_in_browser, page_tokens};
 pub use rehearsal::{Rehearsal, rehearse};
 pub use stopped::StoppedTasks;

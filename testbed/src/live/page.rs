@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use dormouse_coordinator::BoundRun;
-use dormouse_identity::{Role, Token};
-use dormouse_watch::server::{Serving, Watch, serve};
+use dormouse_identity::Role;
+use dormouse_watch::server::{PageTokens, Serving, Watch, serve};
 
 use super::LiveError;
 use crate::said;
@@ -30,7 +30,7 @@ impl Page {
         let watch = Watch {
             listen: self.listen,
             folder: folder.to_owned(),
-            tokens: tokens(folder),
+            tokens: page_tokens(folder),
             vitals: Some(run.vitals()),
             playback: None,
         };
@@ -48,9 +48,8 @@ impl Page {
 }
 
 /// The tokens in a run's folder by which one may look on or act.
-pub fn tokens(folder: &Path) -> Vec<Token> {
-    let files = [Role::Observer, Role::Operator].map(|role| folder.join(role.file()));
-    files.iter().filter_map(|file| dormouse_worker::agent::read_token(file).ok()).collect()
+pub fn page_tokens(folder: &Path) -> PageTokens {
+    PageTokens::Files([Role::Observer, Role::Operator].map(|role| folder.join(role.file())).into())
 }
 
 /// Opens a page in the browser of whoever sits here; where there is none, it is said where the page is.

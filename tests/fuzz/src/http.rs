@@ -127,8 +127,8 @@ fn exchange<F: Future<Output = ()>>(
             .await;
         });
     });
-    // A client that begins by HTTP/2 is answered by that: axum's server speaks it where tonic's does.
-    let is_http = heard.is_empty() || heard.starts_with(b"HTTP/1.") || bytes.starts_with(b"PRI ");
+    // A client that begins by HTTP/2 is answered by nothing.
+    let is_http = heard.is_empty() || heard.starts_with(b"HTTP/1.");
     assert!(is_http, "it answers {}", String::from_utf8_lossy(&heard));
     heard
 }

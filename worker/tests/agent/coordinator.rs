@@ -86,7 +86,7 @@ impl Coordinator for Service {
         let JoinRequest { worker, public_key } = request.into_inner();
         let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
         let life = WorkerLife { run: "test".to_owned(), worker, incarnation };
-        let certificate = authority().certify(&life, &public_key).unwrap().into();
+        let certificate = authority().certify(&life, None, &public_key).unwrap().into();
         Ok(Response::new(JoinReply { certificate, incarnation }))
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::common::*;
+use dormouse_coordinator::Remote;
 use dormouse_identity::{Role, Token};
 use dormouse_proto::v1;
 use tokio_stream::StreamExt as _;
@@ -117,17 +118,16 @@ async fn a_worker_that_has_joined_stays_when_its_token_expires_and_comes_back_wi
 {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
+    dormouse_coordinator::renew_token(dir.path(), Role::Worker, Duration::from_secs(4)).unwrap();
     let mut worker = FakeWorker::new("w", &coordinator.at);
     worker.join().await;
-    let former = coordinator.at.token(Role::Worker);
-    dormouse_coordinator::renew_token(dir.path(), Role::Worker, Duration::ZERO).unwrap();
+    while !coordinator.at.token(Role::Worker).has_expired() {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     let mut late = FakeWorker::new("late", &coordinator.at);
     let no = late.connect().await.unwrap_err();
     assert_eq!(no.code(), Code::Unauthenticated, "{no}");
     assert!(no.message().contains("was over") && no.message().contains("--renew"), "{no}");
-    // What was renewed opens nothing more.
-    let no = coordinator.at.join(Some(&former), None, "late").await.unwrap_err();
-    assert!(no.message().contains("not that of this run's worker"), "{no}");
     created(&worker.commands().await);
     let mut anew = worker.anew();
     worker.disconnect();
@@ -136,10 +136,76 @@ async fn a_worker_that_has_joined_stays_when_its_token_expires_and_comes_back_wi
     let shows = anew.credential.clone();
     let no = coordinator.at.join(None, shows.as_ref(), "another").await.unwrap_err();
     assert_eq!(no.code(), Code::Unauthenticated, "{no}");
-    dormouse_coordinator::renew_token(dir.path(), Role::Worker, Duration::from_secs(60)).unwrap();
-    late.certify().await.unwrap();
     coordinator.cancel.cancel();
     anew.obey().await;
+    coordinator.outcome().await.unwrap();
+}
+
+/// Waits for the end of a worker's session.
+async fn ended(worker: &mut FakeWorker) {
+    while !matches!(worker.hear().await, Said::Ended(_)) {}
+}
+
+/// Who has found a token that was lost has no more of it once it is renewed, nor of the certificates that he had made with
+/// it before; and one worker's can be refused alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_renewed_or_refused_closes_all_that_was_opened_with_it() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let dir = tempfile::tempdir().unwrap();
+    let coordinator = Under::start(live(1, 1, dir.path())).await;
+    let at = &coordinator.at;
+    let mut thief = FakeWorker::new("thief", at);
+    thief.join().await;
+    let former = at.token(Role::Worker);
+    let mut looking =
+        Remote::dial(&at.address.to_string(), at.token(Role::Observer)).await.unwrap();
+    let mut events = looking.events(v1::EventsRequest::default()).await.unwrap();
+    for role in [Role::Worker, Role::Observer] {
+        dormouse_coordinator::renew_token(dir.path(), role, MINUTE).unwrap();
+    }
+    // The session and the stream that are open end.
+    within("the session's end", ended(&mut thief)).await;
+    let ends = async { while events.next().await.is_ok_and(|line| line.is_some()) {} };
+    within("the stream's end", ends).await;
+    // The certificate opens none, and joins nobody; the token neither.
+    let no = thief.connect().await.unwrap_err();
+    assert!(no.code() == Code::Unauthenticated && no.message().contains("renewed"), "{no}");
+    let shows = thief.credential.clone();
+    let (shows, former_token) = (shows.as_ref(), Some(&former));
+    for (token, shows) in [(None, shows), (former_token, shows), (former_token, None)] {
+        let no = at.join(token, shows, "thief").await.unwrap_err();
+        assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+    }
+    // The new one is taken, and one for one worker once.
+    let mut honest = FakeWorker::new("honest", at);
+    honest.connect().await.unwrap();
+    honest.welcome().await;
+    let once = dormouse_coordinator::make_token_for_one(dir.path(), MINUTE).unwrap();
+    let (credential, incarnation) = at.join(Some(&once), None, "one").await.unwrap();
+    let no = at.join(Some(&once), None, "two").await.unwrap_err();
+    assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+    let mut one = FakeWorker::new("one", at);
+    (one.credential, one.incarnation) = (Some(credential), incarnation);
+    one.connect().await.unwrap();
+    one.welcome().await;
+    dormouse_coordinator::refuse_token(dir.path(), once.id()).unwrap();
+    within("its session's end", ended(&mut one)).await;
+    let no = one.connect().await.unwrap_err();
+    assert_eq!(no.code(), Code::Unauthenticated, "{no}");
+    honest.beat().await;
+    // What is refused stays so, whoever reads the folder next; and who wanted what is on record.
+    let refused = dormouse_coordinator::refused_tokens(dir.path()).unwrap();
+    assert!(refused.contains(&former.id()) && refused.contains(&once.id()), "{refused:?}");
+    let record = std::fs::read_to_string(dir.path().join("audit.jsonl")).unwrap();
+    let has = |id: dormouse_identity::TokenId, let_in: bool| {
+        let words = [format!("\"token\":\"{id}\""), format!("\"let_in\":{let_in}")];
+        record.lines().any(|line| words.iter().all(|word| line.contains(word)))
+    };
+    for (id, what) in [(former.id(), "former"), (once.id(), "once")] {
+        assert!(has(id, true) && has(id, false), "{what}: {record}");
+    }
+    assert!(!record.contains(former.line().trim().rsplit('.').next().unwrap()), "{record}");
+    coordinator.cancel.cancel();
     coordinator.outcome().await.unwrap();
 }
 

@@ -1,9 +1,11 @@
 //! Who may look on, and act: whoever runs the run, from this host, and whoever shows a token of it.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
+use dormouse_coordinator::refused_tokens;
 use dormouse_identity::{Role, Token};
 
 use super::peer::Peer;
@@ -11,10 +13,32 @@ use super::peer::Peer;
 /// The cookie in which a browser shows the token.
 pub(super) const COOKIE_NAME: &str = "dormouse";
 
+/// The tokens of observers and operators that a page takes.
+#[derive(Clone, Debug)]
+pub enum PageTokens {
+    /// These, whatever becomes of them.
+    Given(Vec<Token>),
+    /// Those that these files hold when one is shown: one that is renewed takes the place of the former at once.
+    Files(Vec<PathBuf>),
+}
+
+impl PageTokens {
+    /// The tokens as they are now.
+    pub(super) fn now(&self) -> Vec<Token> {
+        let read = |file: &PathBuf| std::fs::read_to_string(file).ok()?.parse().ok();
+        match self {
+            Self::Given(tokens) => tokens.clone(),
+            Self::Files(files) => files.iter().filter_map(read).collect(),
+        }
+    }
+}
+
 /// Who is let in.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
-    tokens: Vec<Token>,
+    tokens: PageTokens,
+    /// The run's folder, which has the list of tokens that are refused.
+    folder: PathBuf,
 }
 
 /// Why somebody is not let in.
@@ -54,16 +78,16 @@ impl Refusal {
 }
 
 impl Access {
-    pub(super) const fn new(tokens: Vec<Token>) -> Self {
-        Self { tokens }
+    pub(super) const fn new(tokens: PageTokens, folder: PathBuf) -> Self {
+        Self { tokens, folder }
     }
 
     /// Whether whoever asks from `peer` may look on.
-    pub(super) fn may_look(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn may_look(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         self.may(Role::Observer, peer, headers)
     }
 
-    fn may(&self, role: Role, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn may(&self, role: Role, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         if self.shows_token(role, headers) {
             return Ok(());
         }
@@ -76,14 +100,14 @@ impl Access {
         }
         // The page is its user's, not of all that have one on this host.
         let own = nix::unistd::geteuid().as_raw();
-        match peer.user {
+        match peer.user() {
             Some(user) if user == own || user == 0 => Ok(()),
             _ => Err(Refusal::NoSecret),
         }
     }
 
     /// Whether whoever asks from `peer` may act: a browser says for which page it asks.
-    pub(super) fn may_act(&self, peer: Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub(super) fn may_act(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         self.may(Role::Operator, peer, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -95,8 +119,14 @@ impl Access {
 
     /// Whether a text is a token by which one may do what this role does.
     pub(super) fn is_token(&self, role: Role, text: &str) -> bool {
-        let good = |token: &&Token| token.role.includes(role) && !token.has_expired();
-        self.tokens.iter().filter(good).any(|token| token.is(text.trim().as_bytes()))
+        let good = |token: &Token| {
+            token.role.includes(role)
+                && !token.has_expired()
+                && token.is(text.trim().as_bytes())
+                // A list that can't be read may have it.
+                && refused_tokens(&self.folder).is_ok_and(|refused| !refused.contains(&token.id()))
+        };
+        self.tokens.now().iter().any(good)
     }
 
     fn shows_token(&self, role: Role, headers: &HeaderMap) -> bool {
@@ -150,49 +180,74 @@ mod tests {
         Token::generate(role, Token::of_nobody().authority, day).expect("random bytes")
     }
 
+    fn given(tokens: Vec<Token>) -> Access {
+        Access::new(PageTokens::Given(tokens), PathBuf::from("/nowhere"))
+    }
+
+    /// It took the token that it was started with, and refused the one that had taken its place.
+    #[test]
+    fn a_renewed_token_takes_the_place_of_the_former_at_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let folder = dir.path().join("run");
+        let day = std::time::Duration::from_secs(86_400);
+        dormouse_coordinator::make_identity(&folder, day).expect("an identity");
+        let file = folder.join(Role::Operator.file());
+        let read = || std::fs::read_to_string(&file).expect("a token").trim().to_owned();
+        let access = Access::new(PageTokens::Files(vec![file.clone()]), folder.clone());
+        let former = read();
+        assert!(access.is_token(Role::Operator, &former));
+        let renew = dormouse_coordinator::renew_token;
+        let token = renew(&folder, Role::Operator, day).expect("a token");
+        assert!(
+            !access.is_token(Role::Operator, &former) && access.is_token(Role::Observer, &read())
+        );
+        dormouse_coordinator::refuse_token(&folder, token.id()).expect("room");
+        assert!(!access.is_token(Role::Observer, &read()));
+    }
+
     #[test]
     fn loopback_is_ours_and_all_else_shows_a_token() {
         let tokens = [Role::Observer, Role::Operator].map(token);
         let [text, operators] = tokens.each_ref().map(|token| token.line().trim().to_owned());
-        let access = Access::new(tokens.to_vec());
+        let access = given(tokens.to_vec());
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let own =
-            TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let page = listener.local_addr().expect("an address");
+        let own = TcpStream::connect(page).expect("it listens");
         let here = own.local_addr().expect("an address");
         let there: SocketAddr = "192.0.2.7:50000".parse().expect("an address");
         let local = headers(&[("host", "127.0.0.1:7381")]);
-        assert_eq!(access.may_look(Peer::at(here), &local), Ok(()));
-        assert_eq!(access.may_look(Peer::at(there), &local), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(&Peer::at(here, page), &local), Ok(()));
+        assert_eq!(access.may_look(&Peer::at(there, page), &local), Err(Refusal::NoSecret));
         // Another's connection from this host.
         let nobodys: SocketAddr = "127.0.0.1:1".parse().expect("an address");
-        assert_eq!(access.may_look(Peer::at(nobodys), &local), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(&Peer::at(nobodys, page), &local), Err(Refusal::NoSecret));
         let rebound = headers(&[("host", "evil.example:7381")]);
-        assert_eq!(access.may_look(Peer::at(here), &rebound), Err(Refusal::AnotherHost));
+        assert_eq!(access.may_look(&Peer::at(here, page), &rebound), Err(Refusal::AnotherHost));
         for shown in [
             headers(&[("authorization", &format!("Bearer {text}"))]),
             headers(&[("cookie", &format!("a=b; dormouse={text}"))]),
         ] {
-            assert_eq!(access.may_look(Peer::at(there), &shown), Ok(()));
+            assert_eq!(access.may_look(&Peer::at(there, page), &shown), Ok(()));
             assert_eq!(
-                Access::new(Vec::new()).may_look(Peer::at(there), &shown),
+                given(Vec::new()).may_look(&Peer::at(there, page), &shown),
                 Err(Refusal::NoSecret)
             );
         }
         let bearer = |text: &str| headers(&[("authorization", &format!("Bearer {text}"))]);
-        assert_eq!(access.may_act(Peer::at(there), &bearer(&operators)), Ok(()));
-        assert_eq!(access.may_look(Peer::at(there), &bearer(&operators)), Ok(()));
-        assert_eq!(access.may_act(Peer::at(there), &bearer(&text)), Err(Refusal::NoSecret));
+        assert_eq!(access.may_act(&Peer::at(there, page), &bearer(&operators)), Ok(()));
+        assert_eq!(access.may_look(&Peer::at(there, page), &bearer(&operators)), Ok(()));
+        assert_eq!(access.may_act(&Peer::at(there, page), &bearer(&text)), Err(Refusal::NoSecret));
         let wrong = token(Role::Observer).line().trim().to_owned();
         let wrong = headers(&[("authorization", &format!("Bearer {wrong}"))]);
-        assert_eq!(access.may_look(Peer::at(there), &wrong), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(&Peer::at(there, page), &wrong), Err(Refusal::NoSecret));
     }
 
     #[test]
     fn another_page_does_nothing_to_a_run() {
-        let access = Access::new(vec![token(Role::Observer)]);
+        let access = given(vec![token(Role::Observer)]);
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let own =
-            TcpStream::connect(listener.local_addr().expect("an address")).expect("it listens");
+        let page = listener.local_addr().expect("an address");
+        let own = TcpStream::connect(page).expect("it listens");
         let here = own.local_addr().expect("an address");
         let host = ("host", "localhost:7381");
         for (origin, may) in [
@@ -202,12 +257,12 @@ mod tests {
             ("null", Err(Refusal::AnotherPage)),
         ] {
             assert_eq!(
-                access.may_act(Peer::at(here), &headers(&[host, ("origin", origin)])),
+                access.may_act(&Peer::at(here, page), &headers(&[host, ("origin", origin)])),
                 may,
                 "{origin}"
             );
         }
-        assert_eq!(access.may_act(Peer::at(here), &headers(&[host])), Ok(()));
+        assert_eq!(access.may_act(&Peer::at(here, page), &headers(&[host])), Ok(()));
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 mod access;
 mod assets;
+mod connection;
 mod peer;
 mod routes;
 mod serve;
 mod stream;
 pub mod untrusted;
 
+pub use access::PageTokens;
 pub use serve::{ServeError, Serving, Watch, serve};

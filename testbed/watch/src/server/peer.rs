@@ -1,49 +1,94 @@
 //! The user at the other end of a connection on this host.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, OnceLock};
 
-use axum::extract::connect_info::Connected;
-use axum::serve::IncomingStream;
-use tokio::net::TcpListener;
+use dormouse_coordinator::Candidate;
 
-/// Who has a connection to the page. Looked up once for each: the system's tables take long to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a connection that both ends have agreed on, in the kernel's tables (`TCP_ESTABLISHED`).
+const ESTABLISHED: &str = "01";
+/// The inode of a row that no process has a socket of.
+const NO_INODE: &str = "0";
+
+/// Who has a connection to the page.
+#[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
-    /// The user at the other end, where that is on this host.
-    pub(super) user: Option<u32>,
+    /// This host's end of the connection.
+    local: SocketAddr,
+    /// The user at the other end, looked up once: the kernel's tables take long to read.
+    user: Arc<OnceLock<Option<u32>>>,
+    /// Its place among the connections that were not let in yet.
+    candidate: Option<Candidate>,
 }
 
 impl Peer {
-    pub(super) fn at(address: SocketAddr) -> Self {
-        let is_here = address.ip().to_canonical().is_loopback();
-        Self { address, user: is_here.then(|| user_of(address)).flatten() }
+    pub(super) fn at(address: SocketAddr, local: SocketAddr) -> Self {
+        Self { address, local, user: Arc::default(), candidate: None }
+    }
+
+    /// A peer of whom the user is known.
+    pub(super) fn of_user(address: SocketAddr, user: Option<u32>) -> Self {
+        Self { user: Arc::new(user.into()), ..Self::at(address, address) }
+    }
+
+    /// The same, with its place among the connections of the port.
+    pub(super) fn with_candidate(self, candidate: Candidate) -> Self {
+        Self { candidate: Some(candidate), ..self }
+    }
+
+    /// The user at the other end, where that is on this host.
+    pub(super) fn user(&self) -> Option<u32> {
+        let is_here = self.address.ip().to_canonical().is_loopback();
+        *self.user.get_or_init(|| is_here.then(|| user_of(self.address, self.local)).flatten())
+    }
+
+    /// Lets the connection stay, because a request of it was let in; `false`: there are too many.
+    pub(super) fn admit(&self) -> bool {
+        self.candidate.as_ref().is_none_or(Candidate::admit)
+    }
+
+    /// Counts a request of the connection that was refused.
+    pub(super) fn refuse(&self) {
+        if let Some(candidate) = &self.candidate {
+            candidate.refuse();
+        }
     }
 }
 
-impl Connected<IncomingStream<'_, TcpListener>> for Peer {
-    fn connect_info(stream: IncomingStream<'_, TcpListener>) -> Self {
-        Self::at(*stream.remote_addr())
-    }
+/// The user whose process has the other end of a connection between these two addresses of this host, by the
+/// kernel's tables; `None`: they have no such connection.
+fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    // Who dials by IPv4 may do so from a socket of IPv6, and the page's may be one, too.
+    let plain = [peer, local].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
+    let tables: &[&str] = match plain[0] {
+        SocketAddr::V4(_) => &["/proc/net/tcp", "/proc/net/tcp6"],
+        SocketAddr::V6(_) => &["/proc/net/tcp6"],
+    };
+    tables.iter().find_map(|table| user_in(&std::fs::read_to_string(table).ok()?, plain))
 }
 
-/// The user whose process has this end of a connection on loopback, by the system's tables; `None`: they
-/// have no such connection.
-fn user_of(peer: SocketAddr) -> Option<u32> {
-    // Who dials by IPv4 has an end of IPv4, whatever the page's socket is.
-    let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
-    let table = if peer.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
-    user_in(&std::fs::read_to_string(table).ok()?, peer)
-}
-
-/// The same, in a table of `proc(5)`: local address, remote address and state in hexadecimal, and the
-/// user's number as the eighth column.
-fn user_in(table: &str, peer: SocketAddr) -> Option<u32> {
-    let wanted = format!("{}:{:04X}", hexadecimal(peer.ip()), peer.port());
+/// The same, in a table of `proc(5)`. A row counts if it has both ends, is established and a process has it: a
+/// row of a connection that is over (TIME_WAIT) stays for a minute, is of nobody, and says user 0.
+fn user_in(table: &str, [peer, local]: [SocketAddr; 2]) -> Option<u32> {
     table.lines().skip(1).find_map(|line| {
-        let mut columns = line.split_ascii_whitespace();
-        (columns.nth(1)? == wanted).then(|| columns.nth(5)?.parse().ok())?
+        let columns: Vec<_> = line.split_ascii_whitespace().take(10).collect();
+        let [_, from, to, state, _, _, _, user, _, inode] = columns[..] else { return None };
+        let is_it = is_end(from, peer) && is_end(to, local);
+        (is_it && state == ESTABLISHED && inode != NO_INODE).then(|| user.parse().ok())?
     })
+}
+
+/// Whether a column of a table is this end of a connection: its address in hexadecimal digits, which may be
+/// one of IPv4 in IPv6's form, and its port.
+fn is_end(column: &str, end: SocketAddr) -> bool {
+    let port = format!("{:04X}", end.port());
+    let Some((address, of)) = column.split_once(':') else { return false };
+    let mapped = match end.ip() {
+        IpAddr::V4(ip) => hexadecimal(ip.to_ipv6_mapped().into()),
+        ip @ IpAddr::V6(_) => hexadecimal(ip),
+    };
+    of == port && (address == hexadecimal(end.ip()) || address == mapped)
 }
 
 /// An address as the kernel prints it: words of four bytes in the host's order.
@@ -68,20 +113,68 @@ mod tests {
 
     #[test]
     fn a_connection_is_of_who_made_it() {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("its address");
-        let ours = TcpStream::connect(address).expect("it listens");
-        let peer = ours.local_addr().expect("its address");
-        assert_eq!(user_of(peer), Some(nix::unistd::geteuid().as_raw()));
-        let nobody = SocketAddr::new(peer.ip(), 1);
-        assert_eq!(user_of(nobody), None);
+        // By IPv4, by IPv6, and by IPv4 to a socket of both.
+        for (listen, dial) in [
+            ("127.0.0.1:0", "127.0.0.1"),
+            ("[::1]:0", "[::1]"),
+            ("[::]:0", "127.0.0.1"),
+            ("[::]:0", "[::ffff:127.0.0.1]"),
+        ] {
+            let Ok(listener) = TcpListener::bind(listen) else { continue };
+            let port = listener.local_addr().expect("its address").port();
+            let ours = TcpStream::connect(format!("{dial}:{port}")).expect("it listens");
+            let (theirs, peer) = listener.accept().expect("it came");
+            let local = theirs.local_addr().expect("its address");
+            let user = Some(nix::unistd::geteuid().as_raw());
+            assert_eq!(Peer::at(peer, local).user(), user, "{listen} from {dial}");
+            let another = SocketAddr::new(local.ip(), 1);
+            assert_eq!(Peer::at(peer, another).user(), None, "the same end, to another port");
+            drop(ours);
+            assert_eq!(Peer::at(peer, local).user(), None, "it is over");
+        }
     }
 
+    /// Rows as the kernel has them after `nobody` has closed a connection from port 50000, and made one from the
+    /// same port to the page at 7381.
     #[test]
-    fn tables_are_read_by_their_columns() {
-        let table = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  \n   \
-                     0: 0100007F:1CD5 0100007F:C350 01 00000000:00000000 00:00000000 00000000  1000 0\n";
-        let user = |at: &str| user_in(table, at.parse().expect("an address"));
-        assert_eq!((user("127.0.0.1:7381"), user("127.0.0.1:50000")), (Some(1000), None));
+    fn rows_of_connections_that_are_over_are_of_nobody() {
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
+        let rest = "00000000:00000000 00:00000000 00000000";
+        let row = |from: &str, to: &str, state: &str, user: u32, inode: u32| {
+            format!(
+                "   0: {from} {to} {state} {rest} {user:>5}        0 {inode} 1 0000 20 4 30 10 -1\n"
+            )
+        };
+        let (page, other) = ("0100007F:1CD5", "0100007F:0050");
+        let them = "0100007F:C350";
+        let over = row(them, other, "06", 0, 0);
+        let ours = row(page, them, "01", 1000, 7);
+        let ends = ["127.0.0.1:50000", "127.0.0.1:7381"];
+        let user = |rows: &[&str], ends: [&str; 2]| {
+            let table = head.to_owned() + &rows.concat();
+            user_in(&table, ends.map(|end| end.parse().expect("an address")))
+        };
+        for (rows, found) in [
+            (vec![over.clone(), row(them, page, "01", 65_534, 9)], Some(65_534)),
+            (vec![row(them, page, "01", 65_534, 9), over.clone()], Some(65_534)),
+            (vec![over.clone(), ours.clone()], None),
+            // Closed while it is looked for, or in a state on the way there; a row that no process has.
+            (vec![row(them, page, "06", 0, 0)], None),
+            (vec![row(them, page, "04", 0, 0)], None),
+            (vec![row(them, page, "08", 65_534, 9)], None),
+            (vec![row(them, page, "01", 0, 0)], None),
+            (vec!["   0: nonsense\n".to_owned(), "\n".to_owned()], None),
+        ] {
+            let rows: Vec<_> = rows.iter().map(String::as_str).collect();
+            assert_eq!(user(&rows, ends), found, "{rows:?}");
+        }
+        // The same ends in IPv6's form, and those of IPv6.
+        let mapped = |port: &str| format!("0000000000000000FFFF00000100007F:{port}");
+        let row_6 = row(&mapped("C350"), &mapped("1CD5"), "01", 65_534, 9);
+        assert_eq!(user(&[&row_6], ends), Some(65_534));
+        let six = |port: &str| format!("00000000000000000000000001000000:{port}");
+        let row_6 = row(&six("C350"), &six("1CD5"), "01", 65_534, 9);
+        assert_eq!(user(&[&row_6], ["[::1]:50000", "[::1]:7381"]), Some(65_534));
+        assert_eq!(user(&[&row_6], ends), None);
     }
 }

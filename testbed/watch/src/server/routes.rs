@@ -1,9 +1,10 @@
 //! The requests that a page may make.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::extract::{ConnectInfo, DefaultBodyLimit, Path, Query, Request, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{
     ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
@@ -13,11 +14,12 @@ use axum::middleware::{self, Next};
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Json, Router};
+use axum::{Extension, Json, Router};
 use dormouse_identity::Role;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::access::{Access, COOKIE_NAME};
 use super::peer::Peer;
@@ -33,6 +35,9 @@ const PAGES: usize = 64;
 const READERS: usize = 2;
 /// The largest thing that a page may send.
 const LARGEST: usize = 16 << 10;
+/// The time that something that a page sends may take, with its answer.
+const POST_PATIENCE: Duration = Duration::from_secs(30);
+const TOO_MANY: &str = "there are too many connections to this page: close one";
 /// The sources that a page may load from: nothing but its own.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -80,7 +85,7 @@ fn wrong(status: StatusCode, why: &str) -> Response {
 /// Lets in who may come in, and says what a browser may do with what it gets.
 async fn guard(
     State(site): State<Site>,
-    ConnectInfo(peer): ConnectInfo<Peer>,
+    Extension(peer): Extension<Peer>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -89,10 +94,19 @@ async fn guard(
     let is_free = path == "/login" || path == "/page/page.css" || path == "/page/icon.svg";
     let may = match is_post {
         _ if is_free => Ok(()),
-        true => site.access.may_act(peer, request.headers()),
-        false => site.access.may_look(peer, request.headers()),
+        true => site.access.may_act(&peer, request.headers()),
+        false => site.access.may_look(&peer, request.headers()),
     };
+    match may {
+        Ok(()) if is_free || peer.admit() => {}
+        Ok(()) => return wrong(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY),
+        Err(_) => peer.refuse(),
+    }
     let mut response = match may {
+        Ok(()) if is_post => match timeout(POST_PATIENCE, next.run(request)).await {
+            Ok(response) => response,
+            Err(_) => wrong(StatusCode::REQUEST_TIMEOUT, "the request took too long"),
+        },
         Ok(()) => next.run(request).await,
         Err(refusal) if path == "/" => {
             (refusal.status(), html(&form(refusal.why()))).into_response()
@@ -188,6 +202,7 @@ struct From {
 async fn changes(
     State(site): State<Site>,
     Query(From { from }): Query<From>,
+    Extension(peer): Extension<Peer>,
     headers: HeaderMap,
 ) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
@@ -196,7 +211,9 @@ async fn changes(
         let why = format!("{PAGES} pages follow this run already: close one");
         return wrong(StatusCode::SERVICE_UNAVAILABLE, &why);
     };
-    Sse::new(stream::changes(site.followed, from, place))
+    let access = site.access;
+    let may_look = move || access.may_look(&peer, &headers).is_ok();
+    Sse::new(stream::changes(site.followed, from, place, may_look))
         .keep_alive(KeepAlive::default())
         .into_response()
 }

@@ -8,14 +8,13 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use dormouse_coordinator::Vitals;
-use dormouse_identity::Token;
 use rustix::process::setpriority_process;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::access::Access;
-use super::peer::Peer;
-use super::routes::{Site, router};
+use super::access::{Access, PageTokens};
+use super::connection::answer_all;
+use super::routes::Site;
 use crate::{Followed, source};
 
 /// The file in a run's folder that says where its page is.
@@ -34,7 +33,7 @@ pub struct Watch {
     pub folder: PathBuf,
     /// Tokens of an observer and of an operator, one of which whoever comes from elsewhere has to
     /// show; none: nobody from there is let in.
-    pub tokens: Vec<Token>,
+    pub tokens: PageTokens,
     /// The coordinator's figures of itself, where it is in this process.
     pub vitals: Option<Vitals>,
     /// The page plays the run from its beginning, so many times as fast as its clock.
@@ -129,7 +128,7 @@ impl Drop for Serving {
 /// [`ServeError`].
 pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
     let Watch { listen, folder, tokens, vitals, playback } = watch;
-    if tokens.is_empty() && !listen.ip().is_loopback() {
+    if tokens.now().is_empty() && !listen.ip().is_loopback() {
         return Err(ServeError::NoSecret { listen });
     }
     let refused = |source| ServeError::Listen { listen, source };
@@ -143,8 +142,8 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
         .name("page".to_owned())
         .spawn(move || {
             lower_priority();
-            let followed = Arc::new(Followed::new(folder, vitals));
-            let site = Site::new(Arc::clone(&followed), Access::new(tokens), playback);
+            let followed = Arc::new(Followed::new(folder.clone(), vitals));
+            let site = Site::new(Arc::clone(&followed), Access::new(tokens, folder), playback);
             runtime.block_on(until_end(listener, site, followed, until));
             runtime.shutdown_timeout(LAST);
         })
@@ -169,19 +168,13 @@ async fn until_end(
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the page can't be served"),
     };
-    let service = router(site).into_make_service_with_connect_info::<Peer>();
-    let serving = axum::serve(listener, service);
     let last = async {
         end.cancelled().await;
         // Pages that are there hear of the run's last events.
         tokio::time::sleep(LAST).await;
     };
     tokio::select! {
-        served = serving => {
-            if let Err(error) = served {
-                tracing::error!(%error, "the page is no longer served");
-            }
-        }
+        () = answer_all(listener, site) => {}
         () = source::follow(followed) => {}
         () = last => {}
     }

@@ -27,27 +27,31 @@ struct Reader {
     run: String,
     next: usize,
     said: Option<Instant>,
+    /// Whether who looks on may still: a token can be renewed.
+    may_look: Box<dyn Fn() -> bool + Send>,
     /// The page's place among those that may be there at once.
     _place: OwnedSemaphorePermit,
 }
 
-/// The changes from this index on, and all that come.
+/// The changes from this index on, and all that come for as long as whoever looks on may.
 pub(super) fn changes(
     followed: Arc<Followed>,
     next: usize,
     place: OwnedSemaphorePermit,
+    may_look: impl Fn() -> bool + Send + 'static,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let (grown, run) = (followed.grown(), followed.run());
-    let reader = Reader { followed, grown, run, next, said: None, _place: place };
+    let may_look = Box::new(may_look);
+    let reader = Reader { followed, grown, run, next, said: None, may_look, _place: place };
     stream::unfold(reader, |mut reader| async move {
-        let event = reader.event().await;
+        let event = reader.event().await?;
         Some((Ok(event), reader))
     })
 }
 
 impl Reader {
-    /// The next event, when there is one.
-    async fn event(&mut self) -> Event {
+    /// The next event, when there is one; `None`: there are no more for this reader.
+    async fn event(&mut self) -> Option<Event> {
         loop {
             let run = self.followed.run();
             if run != self.run {
@@ -55,14 +59,14 @@ impl Reader {
                 let is_first = self.run.is_empty();
                 self.run.clone_from(&run);
                 if !is_first {
-                    return Event::default()
-                        .event("other-run")
-                        .data(json!({ "run": run }).to_string());
+                    let event = Event::default().event("other-run");
+                    return Some(event.data(json!({ "run": run }).to_string()));
                 }
             }
             if self.said.is_none_or(|at| at.elapsed() >= SAY_NOW) {
                 self.said = Some(Instant::now());
-                return Event::default().event("now").data(self.followed.now().to_string());
+                let now = Event::default().event("now").data(self.followed.now().to_string());
+                return (self.may_look)().then_some(now);
             }
             let (batch, next) = self.followed.batch(self.next, BATCH);
             if next > self.next {
@@ -71,10 +75,10 @@ impl Reader {
                     sleep(PACE).await;
                     let (batch, next) = self.followed.batch(self.next, BATCH);
                     self.next = next;
-                    return Event::default().id(next.to_string()).data(batch);
+                    return Some(Event::default().id(next.to_string()).data(batch));
                 }
                 self.next = next;
-                return Event::default().id(next.to_string()).data(batch);
+                return Some(Event::default().id(next.to_string()).data(batch));
             }
             let until_now =
                 self.said.map_or(Duration::ZERO, |at| SAY_NOW.saturating_sub(at.elapsed()));

@@ -1,0 +1,82 @@
+//! The record of who came to a run and what they wanted, let in or not: a line of JSON each, in the run's folder.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dormouse_identity::{Role, TokenId};
+use serde_json::json;
+
+/// The record's file in a run's folder.
+const AUDIT: &str = "audit.jsonl";
+/// The refusals that have a line each; of those after them only the 2,048th, the 4,096th and so on have one.
+const REFUSALS: u64 = 1_024;
+
+/// What somebody wanted of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditEntry<'a> {
+    pub(crate) wanted: &'a str,
+    pub(crate) role: Role,
+    pub(crate) from: Option<SocketAddr>,
+    /// The token that was shown, or that the certificate was given for.
+    pub(crate) token: Option<TokenId>,
+    pub(crate) worker: Option<&'a str>,
+    /// Why it was refused; `None`: it was let in.
+    pub(crate) refused: Option<&'a str>,
+    /// The number of refusals by now.
+    pub(crate) refusals: u64,
+}
+
+/// Writes the record of a run.
+#[derive(Clone, Debug)]
+pub(crate) struct AuditLog {
+    path: PathBuf,
+    file: Arc<Mutex<Option<File>>>,
+}
+
+impl AuditLog {
+    pub(crate) fn in_folder(folder: &Path) -> Self {
+        Self { path: folder.join(AUDIT), file: Arc::default() }
+    }
+
+    /// Adds a line. Where that fails it is said, and nobody is refused for it.
+    pub(crate) fn note(&self, entry: &AuditEntry<'_>) {
+        let AuditEntry { wanted, role, from, token, worker, refused, refusals } = entry;
+        if refused.is_some() && *refusals > REFUSALS && !refusals.is_power_of_two() {
+            return;
+        }
+        let unix_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        let mut line = json!({
+            "unix_ms": u64::try_from(unix_ms).unwrap_or(u64::MAX),
+            "wanted": wanted,
+            "role": role.name(),
+            "from": from.map(|it| it.ip().to_canonical().to_string()),
+            "token": token.map(|it| it.to_string()),
+            "let_in": refused.is_none(),
+        });
+        if let Some(worker) = worker {
+            line["worker"] = json!(worker);
+        }
+        if let Some(why) = refused {
+            line["why"] = json!(why);
+            line["refusals"] = json!(refusals);
+        }
+        if let Err(error) = self.append(&format!("{line}\n")) {
+            let path = self.path.display();
+            tracing::warn!(%error, "{path} lacks a line of who wanted what");
+        }
+    }
+
+    fn append(&self, line: &str) -> std::io::Result<()> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        if file.is_none() {
+            let options = OpenOptions::new().append(true).create(true).mode(0o600).to_owned();
+            *file = Some(options.open(&self.path)?);
+        }
+        file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()))
+    }
+}

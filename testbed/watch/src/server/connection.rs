@@ -1,0 +1,260 @@
+//! Connections to a page: how many there may be, and how long each may take for what.
+//!
+//! A connection is a candidate, as at the port for workers, until a request of it was let in. One that was let in is
+//! closed when the head of its next request does not come, or when it takes nothing of an answer, for a while.
+
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use dormouse_coordinator::{Candidates, ConnectionBounds, Socket};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpListener;
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
+use tower::Service as _;
+
+use super::peer::Peer;
+use super::routes::{Site, router};
+
+/// The connections that may be let in at once: 64 pages that follow the run, and what each asks for beside.
+const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 256, of_one_address: 128 };
+/// The longest that the head of a request may take, from the answer to the one before or the connection's begin on.
+const HEAD_PATIENCE: Duration = Duration::from_secs(10);
+/// The most bytes of a request line with its headers.
+const HEAD_BYTES: usize = 32 << 10;
+/// The longest that somebody may take nothing of an answer.
+const STALL: Duration = Duration::from_secs(30);
+/// How long nothing is taken after the system could not give a connection: it has no room.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// Takes connections, and answers what each asks of a site; never ends.
+pub(super) async fn answer_all(listener: TcpListener, site: Site) {
+    let candidates = Candidates::new(BOUNDS);
+    loop {
+        let ends = match listener.accept().await {
+            Ok((stream, from)) => stream.local_addr().map(|local| (stream, from, local)),
+            Err(error) => Err(error),
+        };
+        let (stream, from, local) = match ends {
+            Ok(came) => came,
+            Err(error) => {
+                tracing::warn!(%error, "a connection to the page can't be taken");
+                sleep(NO_ROOM).await;
+                continue;
+            }
+        };
+        // It is slower without, and nothing worse.
+        let _ = stream.set_nodelay(true);
+        let socket = candidates.add(Box::new(stream), from);
+        let peer = Peer::at(from, local).with_candidate(socket.candidate());
+        tokio::spawn(answer(Patient::new(socket), peer, site.clone()));
+    }
+}
+
+/// Answers the requests of one connection, until it ends.
+pub(super) async fn answer<S>(stream: S, peer: Peer, site: Site)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let router = router(site);
+    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(peer.clone());
+        let answering = router.clone().call(request);
+        async move { Ok::<_, Infallible>(answering.await.unwrap_or_else(|never| match never {})) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE).max_buf_size(HEAD_BYTES);
+    if let Err(error) = server.serve_connection(TokioIo::new(stream), service).await {
+        tracing::debug!(%error, "a connection to the page has ended");
+    }
+}
+
+/// A connection that breaks when its peer takes nothing for [`STALL`].
+struct Patient {
+    socket: Socket,
+    /// When the patience is over; `None` while the peer takes what is written.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patient {
+    const fn new(socket: Socket) -> Self {
+        Self { socket, stalled: None }
+    }
+
+    /// What came of writing, or that the peer has taken nothing for too long.
+    fn patiently<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let until = || Box::pin(sleep_until(Instant::now() + STALL));
+        let stalled = self.stalled.get_or_insert_with(until);
+        stalled.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl AsyncRead for Patient {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.socket).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Patient {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write(context, bytes);
+        self.patiently(context, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.socket).poll_flush(context);
+        self.patiently(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let shut = Pin::new(&mut self.socket).poll_shutdown(context);
+        self.patiently(context, shut)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
+        self.patiently(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::{SocketAddr, TcpStream};
+    use std::os::unix::process::CommandExt as _;
+    use std::path::Path;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use crate::server::{PageTokens, Serving, Watch, serve};
+
+    fn page(folder: &Path) -> Serving {
+        let listen = "127.0.0.1:0".parse().expect("an address");
+        let (folder, tokens) = (folder.to_owned(), PageTokens::Given(Vec::new()));
+        serve(Watch { listen, folder, tokens, vitals: None, playback: None }).expect("a page")
+    }
+
+    fn asks(page: SocketAddr) -> TcpStream {
+        let stream = TcpStream::connect(page).expect("it listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        stream
+    }
+
+    fn answered(mut stream: TcpStream, page: SocketAddr) -> String {
+        let request = format!("GET /api/run HTTP/1.1\r\nHost: {page}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("an answer");
+        answer
+    }
+
+    /// The number of descriptors that this process has.
+    fn descriptors() -> usize {
+        std::fs::read_dir("/proc/self/fd").expect("proc(5)").count()
+    }
+
+    /// The attack of 1,100 half requests, which held all 1,024 descriptors of a coordinator: a right client is answered
+    /// while they are there, and they are not there for long.
+    #[test]
+    fn half_requests_keep_nobody_out_and_leave() {
+        let limit = dormouse_coordinator::raise_descriptor_limit().expect("no right is needed");
+        assert!(limit >= 4_096, "the test itself needs 1,100 and more, and may have {limit}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let (serving, before) = (page(folder.path()), descriptors());
+        let at = serving.address();
+        let half = |n: usize| {
+            let mut stream = asks(at);
+            let text = if n % 2 == 0 { "GET / HTTP/1.1\r\nHost: x\r\nX-" } else { "" };
+            // One that had to go already is no less of an attack.
+            let _ = stream.write_all(text.as_bytes());
+            stream
+        };
+        let attack: Vec<_> = (0..1_100).map(half).collect();
+        let answer = answered(asks(at), at);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        // Of the page's ends 128 are left at most, and what was just closed may be among them for a moment.
+        let until = std::time::Instant::now() + Duration::from_secs(20);
+        while descriptors() > before + attack.len() + 140 {
+            assert!(std::time::Instant::now() < until, "{} of {before}", descriptors());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // After their patience none is.
+        while descriptors() > before + attack.len() + 4 {
+            assert!(std::time::Instant::now() < until, "{} of {before}", descriptors());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// As user nobody: leaves a connection from a port that is over (TIME_WAIT), so that the kernel's table has a row of
+    /// user 0 for that port, and asks from the same port for the page.
+    const ATTACK: &str = "
+import socket, sys
+page = ('127.0.0.1', int(sys.argv[1]))
+def bound(port):
+    s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(('127.0.0.1', port))
+    return s
+for n in range(20):
+    other = socket.socket(); other.bind(('127.0.0.1', 0)); other.listen(1)
+    first = bound(0); port = first.getsockname()[1]
+    first.connect(other.getsockname())
+    taken, _ = other.accept()
+    first.close(); taken.recv(1); taken.close(); other.close()
+    call = bound(port); call.connect(page)
+    call.sendall(b'GET /api/run HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n\\r\\n')
+    print(call.recv(64).split(b' ')[1].decode())
+    call.close()
+";
+
+    /// This needs root, to be another user.
+    #[test]
+    fn nobody_is_no_operator_by_a_connection_that_is_over() {
+        if !nix::unistd::geteuid().is_root() {
+            assert!(std::env::var("CI").is_err(), "in CI nothing is skipped");
+            return println!("skipped: to be another user needs root");
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let serving = page(folder.path());
+        let mut attack = Command::new("python3");
+        let port = serving.address().port().to_string();
+        attack.args(["-c", ATTACK, &port]).uid(65_534).gid(65_534);
+        let said = attack.output().expect("python3");
+        let (said, wrong) = (String::from_utf8_lossy(&said.stdout), said.stderr);
+        assert_eq!(said, "401\n".repeat(20), "{}", String::from_utf8_lossy(&wrong));
+        // The same from the page's own user.
+        let at = serving.address();
+        assert!(answered(asks(at), at).starts_with("HTTP/1.1 200"));
+    }
+}
