@@ -157,7 +157,6 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use super::*;
     use crate::server::{PageTokens, Serving, Watch, serve};
 
     fn page(folder: &Path) -> Serving {
