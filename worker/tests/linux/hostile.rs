@@ -14,7 +14,7 @@ use std::{
 use dormouse_worker::{
     cgroup::{Slot, Vm},
     criu::AfterDump,
-    jail::{CELL, Demand},
+    jail::{CELL, Demand, Occupant, View},
     process::Inmate,
     store::{Checkpoint, FileEntry, ImageKey, Progress},
     workspace::TaskName,
@@ -36,8 +36,6 @@ enum Excess {
     Root,
     /// It is the task's user, and has neither a filter nor lost the way to new privileges.
     Unfiltered,
-    /// Its root is not that of tasks.
-    Rootless,
     /// It holds a directory outside of the tasks' root.
     Holding,
 }
@@ -56,14 +54,16 @@ impl Scene {
         let directory = tempfile::tempdir().unwrap();
         let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
         let vm = worker.vm(1);
-        let honest = worker.start_task(&name("1"), &vm, &["spin"]);
+        // What is in another slot is none of a restore's business.
+        let entry = vm.entry(0, Slot::B).unwrap();
+        let honest = worker.program(&name("1"), &["spin"]).start(&entry, SOON).unwrap();
         Self { worker, vm, honest, _directory: directory }
     }
 
     /// Takes a checkpoint of a task that makes a file at each of its instructions, and is gone then.
     fn of_honest(&self, task: &TaskName) -> Checkpoint {
         let struck = self.worker.start_task(task, &self.vm, &["strike"]);
-        let taken = self.take(task, struck.pid());
+        let taken = self.take(task, struck.pid(), AfterDump::Kill);
         struck.wait(SOON).unwrap().unwrap();
         taken
     }
@@ -71,21 +71,26 @@ impl Scene {
     /// The same of a process that was never a task, as a worker's owner can make and seal it: under the name of
     /// a task that was honest.
     fn of_excess(&self, task: &TaskName, excess: Excess) -> Checkpoint {
-        let honest = self.of_honest(task);
+        let struck = self.worker.start_task(task, &self.vm, &["strike"]);
+        let honest = self.take(task, struck.pid(), AfterDump::Continue);
         let (directory, images) = (self.worker.workspace.task(task), honest.images());
         fs::remove_dir_all(&images).unwrap();
         fs::create_dir(&images).unwrap();
         fs::remove_file(self.struck(task)).unwrap();
         let mut process = thread::scope(|scope| {
-            let start = || start(self.honest.pid(), &self.worker.program, &directory, excess);
+            let start = || start(struck.pid(), &self.worker.program, &directory, excess);
             scope.spawn(start).join().unwrap()
         });
+        // Its namespaces are the other's now.
+        struck.kill().unwrap();
+        struck.wait(SOON).unwrap().unwrap();
         let pid = i32::try_from(process.id()).unwrap();
         self.vm.attach(0, Slot::A, pid).unwrap();
         self.await_struck(task);
         // CRIU is its own there, as whoever it likes.
         let user = (excess != Excess::Root).then(|| owner(&directory));
-        let inmate = self.vm.cell().map(|cell| Inmate { cell, user });
+        let view = View::of_process(pid).unwrap();
+        let inmate = self.vm.cell().map(|cell| Inmate { cell, user, view });
         let (work, kill) = (honest.directory(), AfterDump::Kill);
         let criu = harness::criu();
         let mut nothing = || Ok(());
@@ -112,12 +117,11 @@ impl Scene {
         fs::write(checkpoint.directory().join("manifest.seal"), seal.to_hex().as_str()).unwrap();
     }
 
-    fn take(&self, task: &TaskName, pid: i32) -> Checkpoint {
+    fn take(&self, task: &TaskName, pid: i32, after: AfterDump) -> Checkpoint {
         self.await_struck(task);
         let seats = (&self.vm, &[(0, Slot::A)][..]);
         let checkpointer = self.worker.checkpointer();
-        let taken =
-            checkpointer.take_tree(task, pid, seats, AfterDump::Kill, SOON, Progress::default);
+        let taken = checkpointer.take_tree(task, pid, seats, after, SOON, Progress::default);
         taken.unwrap().checkpoint
     }
 
@@ -137,11 +141,11 @@ impl Scene {
         let directory = self.worker.workspace.task(task);
         checkpoint.restore_files(&directory).unwrap();
         let _ = fs::remove_file(self.struck(task));
-        let user = owner(&directory);
+        let occupant = Occupant { user: Some(owner(&directory)), directory: directory.clone() };
         let (images, work) = (checkpoint.images(), checkpoint.directory());
         let criu = harness::criu();
         let restored =
-            criu.restore(&images, work, &self.vm, 0, Slot::A, Some(user), SOON, &mut || Ok(()));
+            criu.restore(&images, work, &self.vm, 0, Slot::A, &occupant, SOON, &mut || Ok(()));
         match restored {
             Ok(task_process) => {
                 self.await_struck(task);
@@ -151,7 +155,7 @@ impl Scene {
             }
             Err(error) => {
                 // Nothing of it is left that could still do it.
-                let left = self.vm.slot_pids(0, Slot::A).unwrap();
+                let left = self.vm.pids().unwrap();
                 assert_eq!(left, [self.honest.pid()].into(), "{error}");
                 assert!(!self.struck(task).exists(), "it has run: {error}");
                 Err(error.to_string())
@@ -168,17 +172,11 @@ fn owner(directory: &Path) -> u32 {
 /// Starts a process in the cell of a task that has more than a task. To be called in a thread of its own.
 #[expect(unsafe_code, reason = "it enters namespaces")]
 fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::process::Child {
-    let spaces: Vec<_> = ["ipc", "net", "mnt"]
-        .map(|it| fs::File::open(format!("/proc/{inmate}/ns/{it}")).unwrap())
-        .collect();
+    let spaces = ["ipc", "uts", "net", "mnt"]
+        .map(|it| fs::File::open(format!("/proc/{inmate}/ns/{it}")).unwrap());
     let c = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
     let user = owner(directory);
-    let below = |path: &Path| Path::new(CELL).join(path.strip_prefix("/").unwrap());
-    // Where its root is the namespace's, its paths begin with that of the tasks' root.
-    let (root, directory, program) = match excess {
-        Excess::Rootless => (c"/".to_owned(), c(&below(directory)), below(program)),
-        _ => (CString::new(CELL).unwrap(), c(directory), program.to_owned()),
-    };
+    let (root, directory) = (CString::new(CELL).unwrap(), c(directory));
     let done = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let enter = move || {
         // SAFETY: system calls with numbers and strings that were made before.
@@ -201,7 +199,7 @@ fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::
             }
             match excess {
                 Excess::Root | Excess::Unfiltered => Ok(()),
-                Excess::Rootless | Excess::Holding => allow_all(),
+                Excess::Holding => allow_all(),
             }
         }
     };
@@ -236,7 +234,6 @@ pub(crate) fn a_hostile_image_never_runs() {
     let cases = [
         (Excess::Root, "is user or group 0 and not", "is user 0 and not"),
         (Excess::Unfiltered, new_privileges, new_privileges),
-        (Excess::Rootless, other_filter, "has another root"),
         (Excess::Holding, other_filter, "has / open"),
     ];
     for (number, (excess, in_images, in_processes)) in (10..).zip(cases) {
