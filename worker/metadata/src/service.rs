@@ -111,7 +111,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_notice_says_what_and_when() {
-        let notice = Service::notice(Interruption { taking: Taking::Stop, at: TAKEN });
+        let interruption = Interruption { taking: Taking::Stop, at: TAKEN };
+        let notice = Service::notice(interruption);
         assert_eq!(notice, r#"{"action":"stop","time":"2026-06-09T22:13:20Z"}"#);
         let save_by = UnixTime::from_micros(1_781_043_199_250_000);
         let notice = Service::notice_to_save(interruption, save_by);
