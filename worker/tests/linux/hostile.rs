@@ -177,6 +177,7 @@ fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::
     let c = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
     let user = owner(directory);
     let (root, directory) = (CString::new(CELL).unwrap(), c(directory));
+    let processes = c(&Path::new(CELL).join("proc"));
     let done = |result: i32| if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) };
     let enter = move || {
         // SAFETY: system calls with numbers and strings that were made before.
@@ -188,6 +189,9 @@ fn start(inmate: i32, program: &Path, directory: &Path, excess: Excess) -> std::
                 let root = libc::open(c"/".as_ptr(), libc::O_DIRECTORY | libc::O_CLOEXEC);
                 done(libc::dup2(root, 9))?;
             }
+            // That of its own PID namespace, as a task has it.
+            let proc = c"proc".as_ptr();
+            done(libc::mount(proc, processes.as_ptr(), proc, 0, ptr::null()))?;
             done(libc::chroot(root.as_ptr()))?;
             done(libc::chdir(directory.as_ptr()))?;
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC);
