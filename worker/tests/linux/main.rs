@@ -21,6 +21,7 @@ mod jail;
 mod metadata;
 mod mounts;
 mod parallel;
+mod programs;
 mod task;
 mod worker;
 
@@ -58,6 +59,16 @@ const TESTS: &[Test] = &[
     Test("another_worker_restores", &[Cgroup, Criu], checkpoints::another_worker_restores),
     Test("a_container_s_mounts_are_made_writable", &[Cgroup, Criu], mounts::read_only_mounts),
     Test("a_captive_gets_nowhere", &[Cgroup, Criu], jail::a_captive_gets_nowhere),
+    Test(
+        "programs_leave_what_they_leave_outside",
+        &[Cgroup, Criu],
+        programs::programs_leave_what_they_leave_outside,
+    ),
+    Test(
+        "programs_of_each_habit_are_right",
+        &[Cgroup, Criu],
+        programs::programs_of_each_habit_are_right,
+    ),
     Test("without_a_jail_it_gets_far", &[Cgroup, Criu], jail::without_a_jail_it_gets_far),
     Test("metadata_are_answered_by_ipv6", &[Cgroup], metadata::answer_by_ipv6),
     Test("a_hostile_image_never_runs", &[Cgroup, Criu], hostile::a_hostile_image_never_runs),

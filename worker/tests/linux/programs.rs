@@ -1,0 +1,167 @@
+//! Programs that take a small Linux for granted, in the jail: they leave what they leave outside of it, whether CRIU dumps and
+//! restores them meanwhile or not.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use dormouse_worker::{
+    cgroup::{Slot, Vm},
+    criu::AfterDump,
+    jail::{Bounds, Demand, NAME, SHELL},
+    process::{Ended, Program},
+    store::Progress,
+};
+
+use crate::worker::{SOON, Worker, name, wait_for};
+
+/// A program, and what it is given.
+struct Resident {
+    name: &'static str,
+    command: &'static str,
+    inputs: &'static [&'static str],
+    /// Whether CRIU can carry it.
+    moves: bool,
+}
+
+/// Each leaves `began` in the middle of its work, and `said` at its end.
+const RESIDENTS: [Resident; 6] = [
+    Resident {
+        name: "bash",
+        command: "exec bash system.sh 60",
+        inputs: &["system.sh"],
+        moves: true,
+    },
+    Resident {
+        name: "python",
+        command: "exec /usr/bin/python3 system.py 400",
+        inputs: &["system.py"],
+        moves: true,
+    },
+    Resident {
+        name: "node",
+        command: "exec node system.js 2000",
+        inputs: &["system.js"],
+        moves: true,
+    },
+    Resident {
+        name: "gcc",
+        command: "gcc -O1 -pthread system.c -o system && touch began && ./system > said",
+        inputs: &["system.c"],
+        moves: true,
+    },
+    Resident {
+        name: "java",
+        command: "exec java -Xmx64m -XX:+UseSerialGC -cp . Jvm 2000",
+        inputs: &["Jvm.class"],
+        moves: true,
+    },
+    Resident {
+        name: "mpi",
+        command: "exec mpirun --oversubscribe -n 4 /usr/bin/python3 mpi.py 60",
+        inputs: &["mpi.py"],
+        moves: true,
+    },
+];
+
+/// Habits of programs that check themselves for as long as they are told, and that are right after a restore, too.
+const HABITS: [&str; 36] = [
+    "abstract_unix", "bigenv", "clocks", "cwd_deleted", "daemon", "dirfd", "flock2", "hardlink", "http_self",
+    "inotify_after", "inotify_events", "iouring", "lease", "meta", "mmap_shared", "mp_pool", "mp_sem", "named_fifo",
+    "ofd", "otmpfile", "pending", "plain", "procfd", "prof_timer", "pty", "rawsock", "rlimit", "rotate", "shm_named",
+    "signalfd", "sparse", "sqlite_wal", "subprocess_each", "sysfd", "tcp_self", "urandom",
+];
+
+fn provide(folder: &Path, inputs: &[&str]) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fixtures/own");
+    for input in inputs {
+        fs::copy(fixtures.join(input), folder.join(input)).unwrap();
+    }
+}
+
+/// What a program says that nobody disturbs, outside of any jail.
+fn outside(resident: &Resident) -> String {
+    let alone = tempfile::tempdir().unwrap();
+    provide(alone.path(), resident.inputs);
+    let mut command = Command::new("sh");
+    command.args(["-c", resident.command]).current_dir(alone.path());
+    // Here it is root, as which Open MPI warns.
+    let allowed = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    let ended = command.envs(allowed.map(|name| (name, "1"))).output().unwrap();
+    assert!(ended.status.success(), "{}: {ended:?}", resident.name);
+    fs::read_to_string(alone.path().join("said")).unwrap()
+}
+
+/// What it says in the jail, where it is dumped and restored in the middle of its work if it is to move.
+fn inside(worker: &Worker, vm: &Vm, resident: &Resident) -> String {
+    let task = name(resident.name);
+    let directory: PathBuf = worker.workspace.create_task(&task).unwrap();
+    worker.workspace.bound_task(&task, 256 << 20).unwrap();
+    provide(&directory, resident.inputs);
+    let process = Program::new("/bin/sh", &directory)
+        .args(["-c", resident.command])
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("HOME", &directory)
+        .env("USER", NAME)
+        .env("SHELL", SHELL)
+        .env("LANG", "C.UTF-8")
+        .bounds(Bounds { file_bytes: 256 << 20, processes: None })
+        .start(&vm.entry(0, Slot::A).unwrap(), SOON)
+        .unwrap();
+    let errors = || fs::read_to_string(directory.join("stderr")).unwrap_or_default();
+    let process = if resident.moves {
+        wait_for(resident.name, || {
+            assert_eq!(process.try_wait().unwrap(), None, "{}: {}", resident.name, errors());
+            if directory.join("began").exists() { Ok(()) } else { Err("starting".to_owned()) }
+        });
+        let (checkpointer, seats) = (worker.checkpointer(), [(0, Slot::A)]);
+        let noted = Progress::default;
+        checkpointer
+            .take_tree(&task, process.pid(), (vm, &seats), AfterDump::Kill, SOON, noted)
+            .unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
+        process.wait(SOON).unwrap().unwrap();
+        // Its files are those of the checkpoint, and not what is there by chance.
+        worker.workspace.bound_task(&task, 256 << 20).unwrap();
+        let restored = checkpointer.restore(&task, vm, 0, Slot::A, SOON);
+        let restored = restored.unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
+        // CRIU leaves it as it was, and that is running.
+        restored.task
+    } else {
+        process
+    };
+    assert_eq!(process.wait(SOON).unwrap(), Some(Ended::Exited(0)), "{}: {}", resident.name, errors());
+    let said = fs::read_to_string(directory.join("said")).unwrap();
+    worker.workspace.remove_task(&task).unwrap();
+    said
+}
+
+pub(crate) fn programs_leave_what_they_leave_outside() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let vm = worker.vm(4);
+    let only = std::env::var("ONLY_PROGRAM").ok();
+    for resident in &RESIDENTS {
+        if only.as_ref().is_some_and(|only| only != resident.name) {
+            continue;
+        }
+        let begun = std::time::Instant::now();
+        let said = inside(&worker, &vm, resident);
+        println!("{}: {} ms in the jail", resident.name, begun.elapsed().as_millis());
+        assert_eq!(said, outside(resident), "{}", resident.name);
+    }
+}
+
+pub(crate) fn programs_of_each_habit_are_right() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let vm = worker.vm(8);
+    let command = format!("exec bash all_habits.sh 8 {}", HABITS.join(" "));
+    let right = HABITS.map(|name| format!("{name} OK"));
+    for (name, moves) in [("still", false), ("moved", true)] {
+        let inputs = &["all_habits.sh", "habits.py"];
+        let said = inside(&worker, &vm, &Resident { name, command: command.clone().leak(), inputs, moves });
+        assert_eq!(said.lines().collect::<Vec<_>>(), right, "{name}");
+    }
+}
