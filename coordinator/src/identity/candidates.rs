@@ -34,9 +34,9 @@ const REFUSALS: u64 = 4;
 /// The number of connections of a port that may be let in at once.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectionBounds {
-    /// Of all addresses together.
+    /// The most connections of all addresses together.
     pub in_all: usize,
-    /// Of one address, or one IPv6 network of 64 bits.
+    /// The most connections of one address, or of one IPv6 network of 64 bits.
     pub of_one_address: usize,
 }
 

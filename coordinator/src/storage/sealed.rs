@@ -18,7 +18,7 @@ const DIRECTORY: &str = "directory";
 const IMAGES: [&str; 7] =
     ["inventory.img", "pstree.img", "files.img", "core-", "mm-", "pagemap-", "pages-"];
 
-/// Of a manifest what the coordinator looks at.
+/// The fields of a checkpoint's manifest that the coordinator looks at.
 #[derive(Deserialize)]
 struct Manifest {
     task: Name,

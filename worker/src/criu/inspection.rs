@@ -46,7 +46,7 @@ pub(super) struct Inspection {
 }
 
 impl Inspection {
-    /// Of tasks of this user, restored into this cell by this CRIU, which has read nothing yet.
+    /// Begins to inspect what a CRIU, which has read nothing yet, restores into this cell for tasks of this user.
     ///
     /// # Errors
     /// [`Error::Inspect`] where CRIU's process can't be looked at.

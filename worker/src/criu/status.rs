@@ -11,7 +11,7 @@ pub(crate) struct Status {
     pub(crate) users: Vec<u32>,
     pub(crate) groups: Vec<u32>,
     pub(crate) more_groups: Vec<u32>,
-    /// Its number in each PID namespace that it is in, the outermost first.
+    /// The thread's number in each PID namespace that it is in, the outermost first.
     pub(crate) numbers: Vec<u32>,
     pub(crate) inheritable: u64,
     pub(crate) permitted: u64,

@@ -108,8 +108,8 @@ impl Leavings {
             found.push((it.path.to_owned(), kind(it).map(str::to_owned)));
             Ok(())
         };
-        let walked = walk_past(work, see, |path, error| {
-            unfit.push((path.to_owned(), error.to_string()));
+        let walked = walk_past(work, see, |found, error| {
+            unfit.push((found.path.to_owned(), error.to_string()));
             Ok(())
         });
         let mut matches: Matches = found.into_iter().filter(|(path, _)| matched(path)).collect();

@@ -1,6 +1,6 @@
 //! How much a task's directory holds.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{cell::RefCell, collections::BTreeSet, path::Path};
 
 use dormouse_units::Bytes;
 use nix::sys::statvfs::fstatvfs;
@@ -12,16 +12,21 @@ use super::{Error, Found, Result, handle::Handle, walk_past};
 /// # Errors
 /// The directory cannot be read, or has too much in it.
 pub fn size(directory: &Path) -> Result<Bytes> {
-    let (mut bytes, mut seen) = (0_u64, BTreeSet::new());
+    let files = RefCell::new(Vec::new());
     let see = |found: &Found<'_>| {
-        let again = found.stat.st_nlink > 1 && !seen.insert((found.stat.st_dev, found.stat.st_ino));
-        if found.is_file() && !again {
-            bytes = bytes.saturating_add(found.bytes());
+        if found.is_file() {
+            files.borrow_mut().push((found.stat, found.bytes()));
         }
         Ok(())
     };
     // Whatever name a task gives a file, it counts; one in a directory that can't be entered does not.
-    walk_past(directory, see, |_, _| Ok(()))?;
+    walk_past(directory, see, |found, _| see(found))?;
+    let (mut bytes, mut seen) = (0_u64, BTreeSet::new());
+    for (stat, length) in files.into_inner() {
+        if stat.st_nlink <= 1 || seen.insert((stat.st_dev, stat.st_ino)) {
+            bytes = bytes.saturating_add(length);
+        }
+    }
     Ok(Bytes::new(bytes))
 }
 

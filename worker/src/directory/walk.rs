@@ -63,15 +63,15 @@ pub(crate) fn walk(directory: &Path, see: impl FnMut(&Found<'_>) -> Result<()>) 
     walk_past(directory, see, |_, error| Err(error))
 }
 
-/// The same past things that can't be shown to `see`: `unfit` hears the path of each, as text, and why. It is gone
-/// around where `unfit` says so.
+/// The same past things that `see` is not to have, or that can't be entered: `unfit` hears of each, its path as text, and
+/// why. It is gone around where `unfit` says so.
 ///
 /// # Errors
 /// There is too much in the directory altogether; the system refuses; or what `see` and `unfit` say.
 pub(crate) fn walk_past(
     directory: &Path,
     mut see: impl FnMut(&Found<'_>) -> Result<()>,
-    mut unfit: impl FnMut(&str, Error) -> Result<()>,
+    mut unfit: impl FnMut(&Found<'_>, Error) -> Result<()>,
 ) -> Result<()> {
     let handle = Handle::open(directory).map_err(Error::file("open", directory))?;
     let names = handle.names(DIRECTORY_ENTRIES).map_err(Error::file("list", directory))?;
@@ -95,11 +95,11 @@ pub(crate) fn walk_past(
             let what = format!("paths of more than {PATHS} bytes together; shorten them");
             return Err(Error::Beyond { what });
         }
+        let stat = level.handle.look(&name).map_err(Error::file("look at", &path))?;
+        let found = Found { parent: &level.handle, name: &name, path: &path, stat };
         let error = match is_fit(&name, &path) {
             Err(error) => error,
             Ok(()) => {
-                let stat = level.handle.look(&name).map_err(Error::file("look at", &path))?;
-                let found = Found { parent: &level.handle, name: &name, path: &path, stat };
                 see(&found)?;
                 if !found.is_directory() {
                     continue;
@@ -114,7 +114,7 @@ pub(crate) fn walk_past(
                 }
             }
         };
-        unfit(&path, error)?;
+        unfit(&found, error)?;
     }
 }
 

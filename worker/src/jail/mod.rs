@@ -35,4 +35,4 @@ pub use parts::{Demand, DemandError, Part};
 pub use root::{CELL, Layout};
 pub use users::{Users, UsersError};
 pub(crate) use view::processes_view;
-pub use view::{NAME, NewView, Occupant, SHELL, View, empty_folders};
+pub use view::{NAME, NewView, ONE_COPY, Occupant, SHELL, View, empty_folders};

@@ -52,7 +52,7 @@ const SETTINGS: [&str; 20] = [
     "ssl/openssl.cnf",
     "timezone",
 ];
-/// Of these CRIU, which is a program like others, needs the first.
+/// How many of these settings, from the first, CRIU needs: it is a program like others.
 const SETTINGS_OF_CRIU: usize = 2;
 /// The files of `/etc` that are made for each task.
 const MADE_FILES: [&str; 4] = ["passwd", "group", "hosts", "hostname"];
@@ -236,7 +236,7 @@ fn name_service(shares_network: bool) -> (String, String) {
     (format!("{files}hosts: {hosts}\n"), servers)
 }
 
-/// Of the host's resolver the lines that say whom it asks, and how.
+/// The lines of the host's `resolv.conf` that say which servers are asked, and how.
 fn servers(resolver: &str) -> String {
     let says = |line: &&str| {
         matches!(line.split_whitespace().next(), Some("nameserver" | "search" | "options"))

@@ -45,7 +45,7 @@ const HIDDEN_FILES: [&str; 13] = [
 /// Folders of the same kind.
 const HIDDEN_FOLDERS: [&str; 6] = ["acpi", "asound", "driver", "dynamic_debug", "pressure", "scsi"];
 
-/// Whose a view of files is.
+/// The task that a view of files is made for.
 #[derive(Clone, Debug)]
 pub struct Occupant {
     /// The user of the task, where it has one of its own.
@@ -57,9 +57,9 @@ pub struct Occupant {
 /// The mount namespace that a process works in.
 #[derive(Debug)]
 pub enum View {
-    /// That from which the tasks' are made: no task is in it.
+    /// The mount namespace from which the tasks' own are made: no task is in it.
     Common,
-    /// That of a task which is there.
+    /// The mount namespace of a task that runs, as an open file.
     Of(OwnedFd),
     /// One that is made for a task.
     New(NewView),
@@ -101,8 +101,8 @@ impl View {
 pub struct NewView(Steps);
 
 impl NewView {
-    /// Of a task that begins, or is restored, in a VM that is called `host`; `with_processes` is for one that begins:
-    /// who makes the view must be in the task's PID namespace then. `tasks` is where all tasks' directories are.
+    /// Prepares the view of a task that begins, or is restored, in a VM that is called `host`; `with_processes` is for one that
+    /// begins: who makes the view must be in the task's PID namespace then. `tasks` is where all tasks' directories are.
     ///
     /// # Errors
     /// The task's folders can't be made, or its directory is not one of `tasks`.
@@ -240,6 +240,9 @@ fn made_files(
 
 /// The name of every task's user.
 pub const NAME: &str = "task";
+/// Open MPI copies messages within a host by a call that the filter refuses, as containers' filters do; so told, it
+/// copies them twice.
+pub const ONE_COPY: (&str, &str) = ("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
 /// The shell of every task's user.
 pub const SHELL: &str = "/bin/sh";
 
@@ -314,8 +317,9 @@ mod tests {
         }
         let words = view.words();
         assert_eq!(words.first().unwrap(), "making a mount namespace of its own");
-        let after = |what: &str| words.iter().position(|it| it.contains(what)).unwrap();
-        assert!(after("unmounting") < after("mounting /cell/tmp"), "{words:?}");
+        let after = |what: &str| words.iter().position(|it| it == what).unwrap();
+        let first = words.iter().position(|it| it.starts_with("unmounting")).unwrap();
+        assert!(first < after("mounting /cell/tmp"), "{words:?}");
         assert!(after("mounting /cell/proc") < after("mounting /cell/proc/kcore"), "{words:?}");
         fs::write(directory.join("tmp/left"), "").unwrap();
         empty_folders(&directory).unwrap();

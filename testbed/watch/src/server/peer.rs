@@ -18,7 +18,7 @@ pub(super) struct Peer {
     local: SocketAddr,
     /// The user at the other end, looked up once: the kernel's tables take long to read.
     user: Arc<OnceLock<Option<u32>>>,
-    /// Its place among the connections that were not let in yet.
+    /// The place of this connection among those that were not let in yet.
     candidate: Option<Candidate>,
 }
 

@@ -18,7 +18,7 @@ const FILES: [&str; 7] = [
     "pages-1.img",
 ];
 
-/// Of a worker's manifest what the coordinator and the simulated worker read.
+/// The fields of a worker's manifest that the coordinator and the simulated worker read.
 #[derive(Serialize, Deserialize)]
 struct Manifest {
     task: Name,

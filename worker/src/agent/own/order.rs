@@ -32,7 +32,8 @@ pub(crate) fn write_order(directory: &Path, own: &OwnProgram, has_root: bool) ->
 fn order(directory: &Path, own: &OwnProgram, has_root: bool) -> Order {
     let work = directory.join(WORK).to_string_lossy().into_owned();
     let every = [("PATH", PATH), ("LANG", "C.UTF-8"), ("HOME", &work), ("PWD", &work)];
-    let user = [("USER", jail::NAME), ("LOGNAME", jail::NAME), ("SHELL", jail::SHELL)];
+    let user =
+        [("USER", jail::NAME), ("LOGNAME", jail::NAME), ("SHELL", jail::SHELL), jail::ONE_COPY];
     // The host's `/tmp` is no task's.
     let elsewhere = [("TMPDIR", work.as_str())];
     let every = every.iter().chain(if has_root { &user[..] } else { &elsewhere[..] });

@@ -3,8 +3,9 @@
 use super::{messages::FileEntry, names::Names};
 
 /// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files,
-/// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, timerfd, memfd, pidfd.
-const KINDS: [u32; 12] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 18, 20];
+/// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
+/// the regular files), timerfd, memfd, pidfd.
+const KINDS: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 17, 18, 20];
 /// The kind of sockets that have whole packets: only root opens one.
 const RAW: u32 = 3;
 

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Names of image files, of those with a number up to it: all that CRIU writes of a task of a cell.
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 15] = [
     "inventory.img",
     "pstree.img",
     "files.img",
@@ -30,6 +30,9 @@ const NAMES: [&str; 12] = [
     "remap-fpath.img",
     "sk-queues.img",
     "stats-dump",
+    "tty-data.img",
+    "tty-info.img",
+    "tty.img",
 ];
 const NUMBERED: [&str; 10] = [
     "core-",
@@ -52,8 +55,8 @@ const DEAD: [u32; 2] = [2, 6];
 const FILTERED: u32 = 2;
 /// Policies of the scheduler (sched(7)) but those of real time: normal, batch, idle.
 const POLICIES: [u32; 3] = [0, 3, 5];
-/// Types of a file (inode(7)): regular, FIFO, socket, link.
-const TYPES: [u32; 4] = [0o100_000, 0o010_000, 0o140_000, 0o120_000];
+/// Types of a file (inode(7)): regular, directory, FIFO, socket, link.
+const TYPES: [u32; 5] = [0o100_000, 0o040_000, 0o010_000, 0o140_000, 0o120_000];
 
 /// What images may hold to be restored in a cell. What a process has once it is restored is looked at again, by
 /// [`Inspection`](crate::criu::inspection::Inspection).
@@ -140,7 +143,7 @@ impl ImageRules {
         self.files(images, &directories)
     }
 
-    /// Of each filter of system calls in the images whether it is the cell's.
+    /// Whether each filter of system calls in the images is the cell's.
     fn filters(&self, images: &Path) -> Found<Vec<bool>> {
         let Some(ours) = &self.filter else { return Ok(Vec::new()) };
         let all: SeccompEntry = only(images, "seccomp.img", ImageKind::Filters)?;
