@@ -600,6 +600,8 @@ mod tests {
         let folder = folder();
         let sub = folder.path().join("sub");
         fs::create_dir(&sub).unwrap();
+        // Of this folder alone, so that no other test is allowed more.
+        crate::allow_inputs(&[folder.path().to_owned()]).unwrap();
         let text = "command = ['x']\ninputs = ['../data/a.csv', '../other/a.csv']";
         let error = tasks(&sub, text).map(|_| ()).unwrap_err();
         assert!(error.contains("would both be a.csv"), "{error}");
