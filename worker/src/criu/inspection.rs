@@ -68,15 +68,15 @@ impl Inspection {
     }
 
     /// Looks at all that CRIU has made: the children of this thread but for CRIU itself, and theirs, and whatever else
-    /// is in `slot`, the slot's processes. If one has more than a task has, all are killed.
+    /// of `slot`, the slot's processes, is in their PID namespace. If one has more than a task has, all are killed.
     ///
     /// # Errors
     /// What was found, in words.
     pub(super) fn look(&self, slot: &BTreeSet<i32>) -> std::result::Result<(), String> {
-        let mut made = self.made();
+        let made = self.made();
         let looked = self.look_at_all(&made, slot);
         if looked.is_err() {
-            made.extend(slot.iter().copied().filter(|pid| *pid != self.criu));
+            // The first of them is their PID namespace's: with it goes all that is in there.
             for pid in made {
                 // Stopped and nobody's but CRIU's and this thread's, so that the number is still its own.
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -109,8 +109,12 @@ impl Inspection {
         for &pid in made {
             self.look_at(pid, own, &mounts).map_err(|what| format!("process {pid} {what}"))?;
         }
-        match slot.iter().find(|pid| **pid != self.criu && !made.contains(pid)) {
-            Some(other) => Err(format!("process {other} is none of the task's")),
+        // What else is in the slot is in PID namespaces of its own: CRIU's helpers, and ranks of other jobs on this vCPU.
+        let is_loose = |pid: &i32| !made.contains(pid) && namespace(*pid, "pid") == own;
+        match slot.iter().find(|pid| is_loose(pid)) {
+            Some(other) => {
+                Err(format!("process {other} is in its PID namespace and not in its tree"))
+            }
             None => Ok(()),
         }
     }

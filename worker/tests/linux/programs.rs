@@ -127,8 +127,8 @@ fn outside(resident: &Resident) -> String {
     fs::read_to_string(alone.path().join("said")).unwrap()
 }
 
-/// What it says in the jail, where it is dumped and restored in the middle of its work if it is to move.
-fn inside(worker: &Worker, vm: &Vm, resident: &Resident) -> String {
+/// What it says in the jail, where it is dumped, and restored in the other VM, in the middle of its work if it is to move.
+fn inside(worker: &Worker, (vm, other): (&Vm, &Vm), resident: &Resident) -> String {
     let task = name(resident.name);
     let directory: PathBuf = worker.workspace.create_task(&task).unwrap();
     worker.workspace.bound_task(&task, 2 << 30).unwrap();
@@ -158,7 +158,7 @@ fn inside(worker: &Worker, vm: &Vm, resident: &Resident) -> String {
         process.wait(SOON).unwrap().unwrap();
         // Its files are those of the checkpoint, and not what is there by chance.
         worker.workspace.bound_task(&task, 2 << 30).unwrap();
-        let restored = checkpointer.restore(&task, vm, 0, Slot::A, SOON);
+        let restored = checkpointer.restore(&task, other, 0, Slot::A, SOON);
         let restored = restored.unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
         // CRIU leaves it as it was, and that is running.
         restored.task
@@ -180,10 +180,10 @@ fn inside(worker: &Worker, vm: &Vm, resident: &Resident) -> String {
 pub(crate) fn programs_leave_what_they_leave_outside() {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
-    let vm = worker.vm(4);
+    let (vm, other) = (worker.vm(4), worker.vm(4));
     for resident in &RESIDENTS {
         let begun = std::time::Instant::now();
-        let said = inside(&worker, &vm, resident);
+        let said = inside(&worker, (&vm, &other), resident);
         println!("{}: {} ms in the jail", resident.name, begun.elapsed().as_millis());
         assert_eq!(said, outside(resident), "{}", resident.name);
     }
@@ -192,14 +192,14 @@ pub(crate) fn programs_leave_what_they_leave_outside() {
 pub(crate) fn programs_of_each_habit_are_right() {
     let directory = tempfile::tempdir().unwrap();
     let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
-    let vm = worker.vm(8);
+    let (vm, other) = (worker.vm(8), worker.vm(8));
     let command = format!("exec bash all_habits.sh 8 {}", HABITS.join(" "));
     let right = HABITS.map(|name| format!("{name} OK"));
     for (name, moves) in [("still", false), ("moved", true)] {
         let inputs = &["all_habits.sh", "habits.py"];
         let said = inside(
             &worker,
-            &vm,
+            (&vm, &other),
             &Resident { name, command: command.clone().leak(), inputs, moves },
         );
         assert_eq!(said.lines().collect::<Vec<_>>(), right, "{name}");

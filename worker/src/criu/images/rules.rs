@@ -122,7 +122,7 @@ impl ImageRules {
             let name = entry.map_err(in_file("its directory"))?.file_name();
             let name = name.to_string_lossy().into_owned();
             let is_numbered = NUMBERED.iter().any(|known| name.starts_with(known));
-            if !NAMES.contains(&name.as_str()) && !(is_numbered && name.ends_with(".img")) {
+            if !(NAMES.contains(&name.as_str()) || is_numbered && name.ends_with(".img")) {
                 return Err(format!("it has a file {name:?}, which a task's has not"));
             }
             others.push(name);
