@@ -499,7 +499,7 @@ mod tests {
         drop(LogWriter::reopen(&path, whole.len() as u64).expect("as it was sealed"));
         let resealed = || Seal::read(dir.path()).expect("whole").expect("it is there").resealed;
         let tail = crate::Resealed { from: 5, through: 5, is_forced: false };
-        assert_eq!(resealed(), [tail.clone()]);
+        assert_eq!(resealed(), std::slice::from_ref(&tail));
         // And so is what somebody wants all the same.
         assert_eq!(crate::reseal(&path).expect("it is as it was"), None);
         std::fs::write(&path, whole.replace("more", "less") + "{\"to").expect("room");

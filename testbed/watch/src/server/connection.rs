@@ -195,7 +195,7 @@ mod tests {
         let at = serving.address();
         let half = |n: usize| {
             let mut stream = asks(at);
-            let text = if n % 2 == 0 { "GET / HTTP/1.1\r\nHost: x\r\nX-" } else { "" };
+            let text = if n.is_multiple_of(2) { "GET / HTTP/1.1\r\nHost: x\r\nX-" } else { "" };
             // One that had to go already is no less of an attack.
             let _ = stream.write_all(text.as_bytes());
             stream
@@ -239,6 +239,7 @@ for n in range(20):
 ";
 
     /// This needs root, to be another user.
+    #[expect(clippy::disallowed_macros, reason = "a test says that it is skipped")]
     #[test]
     fn nobody_is_no_operator_by_a_connection_that_is_over() {
         if !nix::unistd::geteuid().is_root() {

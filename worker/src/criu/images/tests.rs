@@ -269,7 +269,7 @@ fn images_of_a_task_pass_and_each_thing_too_many_is_refused() {
         (Set::with(|it| it.inventory.img_version = Some(1)), "version"),
         (
             Set::with(|it| {
-                it.inventory.plugins_entry = Some(PluginsEntry { plugins: vec!["cuda".into()] })
+                it.inventory.plugins_entry = Some(PluginsEntry { plugins: vec!["cuda".into()] });
             }),
             "plugins",
         ),
