@@ -257,7 +257,7 @@ impl Desk {
         let secret = self.image_key.clone();
         let open = move || {
             let file = store.open_checkpoint(of.task, of.checkpoint)?;
-            sealed_for(file, host, secret.bytes())
+            sealed_for(file, secret.bytes())
         };
         let file = self.transfers.blocking(open).await?;
         let limits = (STALL, Deadline::begin());

@@ -29,7 +29,7 @@ impl Greeting {
             hold_ms: millis(plan.hold),
             hold_checkpoints: plan.hold_checkpoints,
             noop: plan.noop,
-            image_key: plan.image_key.told_to(host).to_vec().into(),
+            image_key: plan.image_key.told_to_hosts().to_vec().into(),
             ..v1::Welcome::default()
         };
         Self { welcome, clock }

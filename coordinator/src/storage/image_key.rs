@@ -7,7 +7,6 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use dormouse_identity::{ImageKey, write_private};
-use dormouse_units::HostId;
 
 use crate::CoordinatorError;
 use crate::system::world::Chance;
@@ -20,6 +19,10 @@ const BYTES: usize = 32;
 /// told it.
 #[derive(Clone, Default)]
 pub(crate) struct ImageSecret(Vec<u8>);
+
+/// The number by which the key of hosts is derived. All of a run have one: a worker that was welcomed by a coordinator which
+/// was killed before it wrote so has another number when it comes back, and seals by the key that it was told first.
+pub(crate) const HOSTS: u32 = 0;
 
 impl ImageSecret {
     /// The secret of the run in this folder: a new one, or where the run `goes_on` that of which its
@@ -45,9 +48,9 @@ impl ImageSecret {
         &self.0
     }
 
-    /// The key that a host of the run is told.
-    pub(crate) fn told_to(&self, host: HostId) -> [u8; 32] {
-        ImageKey::told_to(host.get(), &self.0)
+    /// The key that the hosts of the run are told.
+    pub(crate) fn told_to_hosts(&self) -> [u8; 32] {
+        ImageKey::told_to(HOSTS, &self.0)
     }
 }
 
@@ -103,8 +106,6 @@ mod tests {
                 .to_vec()
         };
         let first = key(true);
-        let told = |host| ImageSecret(first.clone()).told_to(HostId::new(host));
-        assert_ne!(told(0), told(1));
         assert_eq!((first.len(), key(true) == first), (BYTES, true));
         let mode = fs::metadata(dir.path().join(FILE)).expect("its file").mode();
         assert_eq!(mode & 0o777, 0o600);

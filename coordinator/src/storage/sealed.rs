@@ -10,6 +10,8 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 use serde::Deserialize;
 
+use crate::storage::image_key::HOSTS;
+
 /// Contents of this length and more go by themselves.
 const LARGE: u64 = 64 << 10;
 /// The kind of program of a checkpoint that has a directory and no memory.
@@ -108,7 +110,7 @@ pub(crate) struct Arriving {
 impl Arriving {
     /// The checkpoint `of` what this host sends, in the run with this secret.
     pub(crate) fn begin(of: v1::CheckpointRef, host: HostId, secret: &[u8]) -> Self {
-        let keys = [ImageKey::of_host(host.get(), secret), ImageKey::of_coordinator(secret)];
+        let keys = [ImageKey::of_host(HOSTS, secret), ImageKey::of_coordinator(secret)];
         Self { of, host, keys, held_back: Some(Vec::new()), came: 0, whole: 0 }
     }
 
@@ -154,14 +156,13 @@ impl Arriving {
     }
 }
 
-/// A stored checkpoint as it is given to a host: sealed for that one.
+/// A stored checkpoint as it is given to a host: sealed by the key of hosts.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] where it is none that this run's coordinator has sealed: an older version stored
 /// it, or somebody has changed it since.
 pub(crate) fn sealed_for(
     mut file: File,
-    host: HostId,
     secret: &[u8],
 ) -> io::Result<io::Chain<Cursor<Vec<u8>>, File>> {
     let head = match CheckpointHead::read(&mut file) {
@@ -176,7 +177,7 @@ pub(crate) fn sealed_for(
         }
         _ => return Err(io::ErrorKind::NotFound.into()),
     };
-    let head = CheckpointHead::sealed(head.manifest, &ImageKey::of_host(host.get(), secret));
+    let head = CheckpointHead::sealed(head.manifest, &ImageKey::of_host(HOSTS, secret));
     Ok(Cursor::new(head.to_bytes()).chain(file))
 }
 
@@ -214,7 +215,9 @@ mod tests {
 
     /// What is stored of a checkpoint with this manifest that a host sends so many bytes after, a few at a time.
     fn sent(manifest: &str, host: HostId, bytes: usize) -> Result<Vec<u8>, String> {
-        let key = ImageKey::of_host(host.get(), &SECRET);
+        // The key of hosts is one; what has another number has another key.
+        let number = if host == ONE { HOSTS } else { host.get() };
+        let key = ImageKey::of_host(number, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();
         stream.extend(vec![7; bytes]);
         let mut arriving = Arriving::begin(of(), ONE, &SECRET);
@@ -274,18 +277,18 @@ mod tests {
         };
         let stored = sent(&manifest(), ONE, 18).expect("it is right");
         let mut given = Vec::new();
-        let mut sealed = sealed_for(file(&stored), TWO, &SECRET).expect("it is the coordinator's");
+        let mut sealed = sealed_for(file(&stored), &SECRET).expect("it is the coordinator's");
         sealed.read_to_end(&mut given).expect("readable");
         let head = CheckpointHead::read(&mut &given[..]).expect("a head");
-        assert!(head.is_of(&ImageKey::of_host(2, &SECRET)));
+        assert!(head.is_of(&ImageKey::of_host(HOSTS, &SECRET)));
         assert_eq!((given.len(), &given[given.len() - 18..]), (stored.len(), &[7; 18][..]));
         // That of a host, or of an older version: all of its workers had the one key.
-        for key in [ImageKey::of_host(2, &SECRET), ImageKey::new(&SECRET).expect("a key")] {
+        for key in [ImageKey::of_host(HOSTS, &SECRET), ImageKey::new(&SECRET).expect("a key")] {
             let head = CheckpointHead::sealed(manifest().into_bytes(), &key);
-            let no = sealed_for(file(&head.to_bytes()), TWO, &SECRET).expect_err("it is not ours");
+            let no = sealed_for(file(&head.to_bytes()), &SECRET).expect_err("it is not ours");
             assert_eq!(no.kind(), io::ErrorKind::NotFound);
         }
-        let no = sealed_for(file(b"DORMCKP3"), TWO, &SECRET).expect_err("it is cut");
+        let no = sealed_for(file(b"DORMCKP3"), &SECRET).expect_err("it is cut");
         assert_eq!(no.kind(), io::ErrorKind::NotFound);
     }
 }
