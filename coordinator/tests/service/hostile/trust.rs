@@ -276,9 +276,7 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     worker.report(vm_created(vm)).await;
     assert_eq!(started(&worker.commands().await), (vm, 0, 1));
     let mut other = FakeWorker::new("x", &coordinator.at);
-    let others = other.join().await;
-    assert_eq!(others.host, 1);
-    assert_ne!(others.image_key, welcome.image_key, "each seals as itself alone");
+    assert_eq!(other.join().await.host, 1);
     let chunks = |of| chunks(&welcome, of);
     let (mut mine, mut theirs) = (worker.client().await, other.client().await);
     let of = |task, checkpoint, attempt| {
