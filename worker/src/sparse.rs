@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of this length with these bytes at this place, and holes around it.
+    /// Creates a file of `length` bytes that has `bytes` from offset `at` on, and holes before and after them.
     fn file_with(length: u64, at: u64, bytes: &[u8]) -> File {
         let file = tempfile::tempfile().unwrap();
         file.set_len(length).unwrap();

@@ -209,8 +209,8 @@ impl Interruptions {
         all
     }
 
-    /// These interruptions, with recommendations to replace spot VMs: those that precede an interruption, and those that
-    /// come to nothing.
+    /// Adds recommendations to replace spot VMs to these interruptions: some precede an interruption, and some come to
+    /// nothing.
     #[must_use]
     pub fn recommended(mut self, rebalancing: Rebalancing) -> Self {
         self.rebalancing = rebalancing;

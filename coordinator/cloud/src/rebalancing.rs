@@ -9,8 +9,8 @@ use crate::{Action, Interruption, Target};
 /// often nothing follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rebalancing {
-    /// The shortest and the longest time from a recommendation to its interruption, each between them as likely; `None`: no
-    /// interruption is preceded by one.
+    /// The shortest and the longest time by which a recommendation precedes an interruption; times between are drawn evenly.
+    /// `None`: no interruption is preceded by a recommendation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<(Span, Span)>,
     /// The part of interruptions that no recommendation precedes, although they are known beforehand.

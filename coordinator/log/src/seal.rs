@@ -134,8 +134,8 @@ fn has_chain(log: &Path) -> io::Result<bool> {
     Ok(header.get("chain").is_some_and(serde_json::Value::is_string))
 }
 
-/// Seals a log as it is, where it is not as it was sealed, and notes that in the new seal; `None`: it is as it was
-/// sealed, and nothing is done.
+/// Seals a log anew whose content differs from what its seal says, and notes in the new seal that it did. `None`: the log
+/// is as it was sealed, and nothing is written.
 ///
 /// # Errors
 ///

@@ -14,7 +14,7 @@ use super::Contents;
 #[derive(Debug)]
 pub(crate) struct InputsReader {
     contents: Arc<Contents>,
-    /// The digests of those that are still to be read, and their lengths in bytes.
+    /// The digest and the length in bytes of each input that is still to be read.
     coming: VecDeque<(Hash, u64)>,
     open: Option<OpenInput>,
 }

@@ -16,7 +16,7 @@ const AUDIT: &str = "audit.jsonl";
 /// The refusals that have a line each; of those after them only the 2,048th, the 4,096th and so on have one.
 const REFUSALS: u64 = 1_024;
 
-/// What somebody wanted of a run.
+/// A line of the audit record: who asked a run's coordinator to be let in or to do something, and whether it was refused.
 #[derive(Clone, Debug)]
 pub(crate) struct AuditEntry<'a> {
     pub(crate) wanted: &'a str,

@@ -40,8 +40,8 @@ pub struct ConnectionBounds {
     pub of_one_address: usize,
 }
 
-/// All connections of a port: those that were let in, as many as its bounds say, and those that were not yet,
-/// [`MAX_CANDIDATES`] of them at most.
+/// Counts the connections of one listening port: those whose caller was let in, at most as many as the port's bounds say, and
+/// those that have not shown yet who they are, at most [`MAX_CANDIDATES`]. Copies count the same port.
 #[derive(Clone, Debug)]
 pub struct Candidates(Arc<Port>);
 

@@ -1,4 +1,4 @@
-//! The secret of a run from which the keys of its hosts derive, by which they seal checkpoints.
+//! The secret of a run from which two keys derive that seal checkpoints: its hosts' and its coordinator's.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn each_host_is_given_what_is_sealed_for_it_and_nothing_that_another_sealed() {
+    fn hosts_are_given_what_is_sealed_anew_and_nothing_that_a_host_sealed() {
         let file = |bytes: &[u8]| {
             let mut file = tempfile::tempfile().expect("a file");
             file.write_all(bytes).expect("room");

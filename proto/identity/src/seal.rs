@@ -1,8 +1,9 @@
-//! Seals of checkpoints, by which it is known who made one.
+//! Seals of checkpoints.
 //!
-//! A run has one secret, which stays with its coordinator. Each host is told a key of its own that derives from it, and
-//! seals its checkpoints with that. The coordinator looks at the seal of what a host stores, keeps it under a seal of its own, and
-//! seals it for the host that it is given to: nobody is ever told the key of another.
+//! A run has one secret, which stays with its coordinator. Its hosts are told a key that derives from it and from a number,
+//! today one number for all, and seal their checkpoints with that. The coordinator looks at the seal of what a host
+//! stores, keeps it under a seal that nobody is told, and seals it anew for the host that it is given to. Which host made
+//! a checkpoint, its certificate says.
 
 use std::{
     fmt,
@@ -34,7 +35,7 @@ impl ImageKey {
         Some(Self(blake3::derive_key(CONTEXT, &said)))
     }
 
-    /// What a host is told of a run's secret: its own key.
+    /// The key that derives from a run's secret for hosts of this number, as they are told it.
     #[must_use]
     pub fn told_to(host: u32, secret: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key(OF_HOST);
@@ -42,7 +43,7 @@ impl ImageKey {
         *hasher.finalize().as_bytes()
     }
 
-    /// The key of a host of the run with this secret.
+    /// The key of hosts of this number, in the run with this secret.
     #[must_use]
     pub fn of_host(host: u32, secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, &Self::told_to(host, secret)))

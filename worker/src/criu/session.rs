@@ -186,8 +186,8 @@ impl Session {
     }
 }
 
-/// Answers CRIU's notifications until its final response, or says why there is none. Where
-/// `notified` fails, CRIU is told to give up and its final response goes with the reason.
+/// Answers the notifications of a CRIU call until its final response, which it returns, or says why there is none. Where
+/// `notified` fails for one, CRIU is told to give up, and the reason is returned with the response.
 pub(super) fn converse(
     session: &mut Session,
     frozen: &dyn Fn() -> bool,

@@ -22,8 +22,9 @@ use crate::agent::gate::Gate;
 #[derive(Clone, Default)]
 struct Kept {
     all: Arc<Mutex<All>>,
-    /// It knows no call but one for each content, and breaks off the first that has several in its second one.
+    /// Whether the coordinator is older than `GetInputs` and gives each content by a call.
     is_old: bool,
+    /// Whether the first answer to `GetInputs` breaks off after one chunk.
     breaks_off: Arc<Mutex<bool>>,
 }
 
