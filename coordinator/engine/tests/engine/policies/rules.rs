@@ -1,6 +1,6 @@
 //! What no scheduler may do, though nothing keeps it from doing it: watched step by step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step, VmEnd};
 use dormouse_units::{Credits, Mode, TaskId, VmId};
@@ -40,12 +40,21 @@ impl Rules {
                 self.on.remove(task);
             }
         }
+        // What a scheduler starts it may stop within the same step: its last word counts.
+        let mut stopped = BTreeSet::new();
         for (place, decision) in step.decisions.iter().enumerate() {
-            let refused = step.effects.iter().any(|effect| effect.refuses(place));
-            if let Decision::Stop { task, keep: false, .. } = decision
-                && !refused
-            {
-                self.on.remove(task);
+            if step.effects.iter().any(|effect| effect.refuses(place)) {
+                continue;
+            }
+            match decision {
+                Decision::Start { task, .. } => {
+                    stopped.remove(task);
+                }
+                Decision::Stop { task, keep: false, .. } => {
+                    self.on.remove(task);
+                    stopped.insert(*task);
+                }
+                _ => {}
             }
         }
         let modes: BTreeMap<TaskId, Mode> = step.decisions.iter().filter_map(mode_of).collect();
@@ -54,13 +63,13 @@ impl Rules {
                 Effect::Rejected { why, index } => {
                     panic!("at {}: {why}: {:?}", step.at, step.decisions.get(*index));
                 }
-                Effect::TaskSent { task, vm, .. } => {
+                Effect::TaskSent { task, vm, .. } if !stopped.contains(task) => {
                     self.on.insert(*task, (*vm, modes.get(task).copied().unwrap_or_default()));
                 }
                 Effect::VmEnded { vm, why, .. } => {
                     let thrown_away = self.on.values().any(|(on, _)| on == vm);
                     let is_asked_for = *why == VmEnd::Terminated;
-                    assert!(!(thrown_away && is_asked_for), "tasks on {vm} are thrown away");
+                    assert!(!(thrown_away && is_asked_for), "tasks on {vm} are thrown away: {step:?}");
                     self.on.retain(|_, (on, _)| on != vm);
                 }
                 _ => {}
