@@ -76,6 +76,7 @@ look();
 #[test]
 fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     const WHY: &str = "a reader of the page wants to see it";
+    const RECOMMENDED: &str = "its reader recommends another";
     let Some(_turn) = timed_live_turn() else { return };
     let Some(page) = Browser::start() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -119,6 +120,14 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
         &[],
     );
     assert_eq!(rebalance, json!(["Recommend to replace…", false]));
+    page.click("[data-action=rebalance]");
+    page.type_into("#interrupt [name=why]", RECOMMENDED);
+    page.click("#interrupt [data-confirm]");
+    page.until(
+        "the recommendation is shown",
+        "return !document.getElementById('interrupt').open && document.getElementById('selection-facts').textContent.includes(`by user: ${arguments[0]}`)",
+        &[RECOMMENDED.into()],
+    );
     page.click("[data-action=hibernate]");
     page.type_into("#interrupt [name=why]", WHY);
     let took = page.script_until(CONFIRM, &[vm.clone(), json!(["hibernating", "hibernated"])]);
@@ -200,6 +209,15 @@ fn the_page_goes_through_a_run_that_is_interrupted_killed_and_gone_on_with() {
     let log = events(&out);
     let acts = log.iter().filter(|event| event.to_string().contains(WHY)).count();
     assert_eq!(acts, 1, "it is in the log once");
+    let effects =
+        log.iter().flat_map(|event| event["effects"].as_array().cloned().unwrap_or_default());
+    let recommended =
+        |effect: &Value| effect["action"] == "rebalance" && effect["vms"] == json!([vm]);
+    assert_eq!(
+        effects.filter(recommended).count(),
+        1,
+        "the VM is recommended to be replaced, once"
+    );
     checks_and_replays(&out);
 
     // The page of the run that is over has its verdict.
