@@ -6,6 +6,8 @@ use std::sync::Arc;
 use dormouse_model::{After, Submission};
 use dormouse_units::{Span, Time};
 
+use crate::SwfJob;
+
 /// Work offered over work possible: Σ processors × run time over the machine's processors ×
 /// the time from the first submission to the last. Zero where there is no such time.
 #[must_use]
@@ -60,6 +62,24 @@ pub fn scale_arrivals(job: Submission, first: Time, factor: f64) -> Result<Submi
     Ok(Submission { submitted, after, ..job })
 }
 
+/// A job of a log with `factor` times its time from `first`, in whole seconds; whatever else the log says of it stays,
+/// its think time, too: that is its user's, and no time between submissions.
+///
+/// # Errors
+///
+/// A time is too large then.
+pub fn scale_logged_arrival(job: SwfJob, first: i64, factor: f64) -> Result<SwfJob, Unscalable> {
+    let after = Span::from_secs(u64::try_from(job.submitted - first).unwrap_or(0))
+        + Span::from_micros(u64::from(job.micros[0]));
+    let scaled = Span::from_secs_f64(after.as_secs_f64() * factor);
+    let seconds = scaled.and_then(|scaled| i64::try_from(scaled.as_micros() / 1_000_000).ok());
+    let number = u64::try_from(job.number).unwrap_or(0);
+    let submitted = seconds.and_then(|seconds| first.checked_add(seconds));
+    let submitted = submitted.ok_or(Unscalable { number, after, factor })?;
+    let [_, run_time, requested] = job.micros;
+    Ok(SwfJob { submitted, micros: [0, run_time, requested], ..job })
+}
+
 /// Least time that these jobs take on a machine of `machine` processors: until the last of them has
 /// run, and as long as all their work takes.
 #[must_use]
@@ -107,6 +127,19 @@ mod tests {
             after: None,
             is_cut: false,
         }
+    }
+
+    #[test]
+    fn a_logged_job_keeps_all_but_its_submission() {
+        let fields = [7, 110, 3, 10, 1, 5, 6, 1, 20, 9, 5, 7, 8, 9, 1, 2, 6, 40];
+        let job = SwfJob::from_fields(fields);
+        let scaled = scale_logged_arrival(job.clone(), 100, 2.5).expect("it fits");
+        let mut wanted = fields;
+        wanted[1] = 125;
+        assert_eq!(scaled.fields(), wanted);
+        assert_eq!(scale_logged_arrival(job.clone(), 110, 1e300).map(|it| it.submitted), Ok(110));
+        let error = scale_logged_arrival(job, 100, 1e300).expect_err("too large");
+        assert!(error.to_string().contains("job 7 was submitted 10s after the first"), "{error}");
     }
 
     #[test]

@@ -31,7 +31,9 @@ mod tests;
 mod usage;
 mod workflow;
 
-pub use arrivals::{Unscalable, least_makespan, offered_load, scale_arrivals};
+pub use arrivals::{
+    Unscalable, least_makespan, offered_load, scale_arrivals, scale_logged_arrival,
+};
 pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;

@@ -14,6 +14,8 @@ const MEND: &str = "mend the file, or fetch it again";
 pub enum ItemsAt {
     /// The document is a list of them, or an object that has the list under this key.
     List(&'static str),
+    /// As [`Self::List`], or each document is one of them, as in JSON lines: an object without the list.
+    ListOrDocuments(&'static str),
     /// They are the values of the document, which is an object.
     Values,
 }
@@ -26,6 +28,8 @@ pub struct JsonItem<'a> {
     /// The item's key in an object, as it is written there; its number in a list, after the key of
     /// the list if it has one: `L.0`.
     pub key: &'a str,
+    /// Whether the item is a whole document, and its key the number of that.
+    pub is_document: bool,
     /// The item as it stands in the file, which may still be no JSON.
     pub bytes: &'a [u8],
 }
@@ -41,6 +45,8 @@ enum Within {
     ListOfKey,
     /// The document, whose values are the items.
     Object,
+    /// A document that is an item, and has been read.
+    Document,
 }
 
 /// Reads the items of a document, or of several that stand one after the other.
@@ -56,6 +62,10 @@ pub struct JsonItems {
     has_list: bool,
     key: String,
     item: Vec<u8>,
+    /// What has been read of a document before its list, which is the item where it has none.
+    document: Vec<u8>,
+    /// The line on which that document begins.
+    document_line: u64,
 }
 
 impl std::fmt::Debug for JsonItems {
@@ -78,6 +88,8 @@ impl JsonItems {
             has_list: false,
             key: String::new(),
             item: Vec::new(),
+            document: Vec::new(),
+            document_line: 1,
         }
     }
 
@@ -96,13 +108,20 @@ impl JsonItems {
                     }
                     continue;
                 }
+                Within::Document => {
+                    self.enter(Within::Nothing);
+                    self.key = self.count.to_string();
+                    self.count += 1;
+                    let (line, bytes) = (self.document_line, &self.document[..]);
+                    return Ok(Some(JsonItem { line, key: &self.key, is_document: true, bytes }));
+                }
                 Within::Object => b'}',
                 Within::List | Within::ListOfKey => b']',
             };
             if !self.is_over(end)? {
                 match (self.within, self.at) {
                     (Within::Object, _) => self.read_key()?,
-                    (Within::ListOfKey, ItemsAt::List(key)) => {
+                    (Within::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
                         self.key = format!("{key}.{}", self.count);
                     }
                     _ => self.key = self.count.to_string(),
@@ -111,7 +130,9 @@ impl JsonItems {
             }
             // What follows the list in its document has no items, but has to end.
             let is_again = match (self.within, self.at) {
-                (Within::ListOfKey, ItemsAt::List(key)) => self.find_list(key, false)?,
+                (Within::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
+                    self.find_list(key, false, false)?
+                }
                 _ => false,
             };
             self.enter(if is_again { Within::ListOfKey } else { Within::Nothing });
@@ -122,7 +143,7 @@ impl JsonItems {
     fn begin(&mut self) -> Result<bool, FileFlaw> {
         let Some(letter) = self.peek()? else { return Ok(false) };
         match (letter, self.at) {
-            (b'[', ItemsAt::List(_)) => {
+            (b'[', ItemsAt::List(_) | ItemsAt::ListOrDocuments(_)) => {
                 self.input.consume(1);
                 self.has_list = true;
                 self.enter(Within::List);
@@ -133,7 +154,7 @@ impl JsonItems {
             }
             (b'{', ItemsAt::List(key)) => {
                 self.input.consume(1);
-                if self.find_list(key, true)? {
+                if self.find_list(key, true, false)? {
                     self.has_list = true;
                     self.enter(Within::ListOfKey);
                 } else if !self.has_list {
@@ -141,6 +162,12 @@ impl JsonItems {
                     let remedy = format!("give an object with a list '{key}', or the list itself");
                     return Err(FileFlaw::whole(what, remedy));
                 }
+            }
+            (b'{', ItemsAt::ListOrDocuments(key)) => {
+                self.input.consume(1);
+                self.document_line = self.line;
+                let has_list = self.find_list(key, true, true)?;
+                self.enter(if has_list { Within::ListOfKey } else { Within::Document });
             }
             (b'[', ItemsAt::Values) => {
                 let what = "it is a JSON list, and not an object of entries";
@@ -173,17 +200,30 @@ impl JsonItems {
     }
 
     /// Reads keys and values of an object until one that is a list under `wanted`, whose bracket
-    /// is read. False: the object has ended.
-    fn find_list(&mut self, wanted: &str, is_first: bool) -> Result<bool, FileFlaw> {
+    /// is read. False: the object has ended. What was read stays in `document` where it is to be kept.
+    fn find_list(&mut self, wanted: &str, is_first: bool, is_kept: bool) -> Result<bool, FileFlaw> {
         self.is_first = is_first;
+        self.document.clear();
+        self.document.push(b'{');
         while !self.is_over(b'}')? {
             self.read_key()?;
             if self.expect()? == b'[' && self.key == wanted {
                 self.input.consume(1);
                 return Ok(true);
             }
-            self.read_value(false)?;
+            if is_kept {
+                let comma = if self.document.len() > 1 { "," } else { "" };
+                self.document.extend_from_slice(format!("{comma}\"{}\":", self.key).as_bytes());
+            }
+            self.read_value(is_kept)?;
+            if is_kept {
+                self.document.extend_from_slice(&self.item);
+                if self.document.len() > LARGEST_ITEM {
+                    return Err(self.too_long());
+                }
+            }
         }
+        self.document.push(b'}');
         Ok(false)
     }
 
@@ -211,7 +251,7 @@ impl JsonItems {
         let line = self.line;
         self.read_value(true)?;
         self.count += 1;
-        Ok(JsonItem { line, key: &self.key, bytes: &self.item })
+        Ok(JsonItem { line, key: &self.key, is_document: false, bytes: &self.item })
     }
 
     /// Reads a value to its end, and keeps its bytes if that is asked for.
@@ -273,7 +313,7 @@ impl JsonItems {
                 return Ok(());
             }
             if self.item.len() > LARGEST_ITEM {
-                return Err(self.flaw("an entry is longer than 16 MiB", "give a file of entries"));
+                return Err(self.too_long());
             }
         }
     }
@@ -308,6 +348,10 @@ impl JsonItems {
     fn unexpected(&self, letter: u8) -> FileFlaw {
         let what = format!("not valid JSON: '{}' is not expected here", letter.escape_ascii());
         self.flaw(what, MEND)
+    }
+
+    fn too_long(&self) -> FileFlaw {
+        self.flaw("an entry is longer than 16 MiB", "give a file of entries")
     }
 
     fn ended(&self) -> FileFlaw {
@@ -366,6 +410,28 @@ mod tests {
         }
         assert_eq!(of_list("{\"L\": []}"), Vec::<String>::new());
         assert_eq!(of_list(" "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_document_is_an_item_where_none_has_the_list() {
+        let at = ItemsAt::ListOrDocuments("L");
+        let lines = "{\"a\": 1, \"b\" : [2, \"}\"]}\n\n{ \"a\":3}\n";
+        let item = |line: u64, key: &str, text: &str| (line, key.to_owned(), text.to_owned());
+        let all = items(lines, at).unwrap();
+        assert_eq!(all, [item(1, "0", "{\"a\":1,\"b\":[2, \"}\"]}"), item(3, "1", "{\"a\":3}")]);
+        // Lists are found as before, and answers and lines may follow each other.
+        for text in ["[1]", "{\"x\": 0, \"L\": [1], \"y\": 2}"] {
+            assert_eq!(
+                items(text, at).unwrap(),
+                items(text, ItemsAt::List("L")).unwrap(),
+                "{text}"
+            );
+        }
+        let both = items("{\"L\": [1]}{\"a\": 2}", at).unwrap();
+        assert_eq!(both, [item(1, "L.0", "1"), item(1, "1", "{\"a\":2}")]);
+        assert_eq!(items("{}", at).unwrap(), [item(1, "0", "{}")]);
+        let error = items("{\"a\": 1}\n{\"a\": ", at).unwrap_err();
+        assert!(error.contains("line 2: not valid JSON: it ends in the middle"), "{error}");
     }
 
     #[test]

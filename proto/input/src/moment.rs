@@ -46,7 +46,25 @@ impl Moment {
         let second = second_of(date, clock)? - east;
         Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
+
+    /// This moment as one of the calendar, where it is a bare number that counts seconds or milliseconds since 1970:
+    /// nothing else that is recorded lasts thirty years.
+    #[must_use]
+    pub const fn dated(self) -> Self {
+        let second = match self.second {
+            _ if self.has_zone.is_some() => return self,
+            milliseconds if milliseconds >= LEAST_MILLISECONDS => milliseconds / 1_000,
+            second if second >= LEAST_DATED => second,
+            _ => return self,
+        };
+        Self { second, has_zone: Some(true), east: 0 }
+    }
 }
+
+/// A second of 2001, the first with ten digits: a bare number from here on is one since 1970.
+const LEAST_DATED: i64 = 1_000_000_000;
+/// The same second in milliseconds. As seconds it would be in the year 33658.
+const LEAST_MILLISECONDS: i64 = 1_000 * LEAST_DATED;
 
 /// A bare number of seconds; one with a part of a second, which is cut off, only where it must be
 /// counted from 1970, since smaller ones may be something else.
@@ -54,7 +72,7 @@ fn number(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').map_or((text, None), |(all, part)| (all, Some(part)));
     let least = if part.is_some() { LEAST_WITH_PART } else { 0 };
     let fine = part.is_none_or(is_digits);
-    whole.parse().ok().filter(|second| fine && (least..=1 << 40).contains(second))
+    whole.parse().ok().filter(|second| fine && (least..=1 << 42).contains(second))
 }
 
 /// A second of 1973.

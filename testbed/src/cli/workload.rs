@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use dormouse_input::Chosen;
-use dormouse_model::Submission;
 use dormouse_units::{Span, Time};
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 use dormouse_workload::{
     Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
-    Trace, WorkflowFormat, offered_load, scale_arrivals, tsafrir_estimates,
+    Trace, WorkflowFormat, offered_load, scale_arrivals, scale_logged_arrival, tsafrir_estimates,
 };
 use serde_json::json;
 
@@ -102,7 +101,7 @@ pub(crate) struct ScaleArgs {
 }
 
 /// An SWF log on the command line.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 struct Input {
     /// The log, packed or not: SWF, a workload of Batsim, or the output of sacct; of `stats` also a file
     /// of requests (CSV, or a trace of VMs) or a workflow (DAGMan, WfCommons)
@@ -141,7 +140,7 @@ impl GenerateArgs {
         let mut header = Header::of_model(self.model.name(), self.jobs, self.procs);
         let estimates = if self.tsafrir { "Tsafrir 2005" } else { "exact" };
         header.set("Note", format!("seed {}, estimates: {estimates}", self.seed));
-        write_log(&self.out, &header, jobs.into_iter().map(Ok))?;
+        write_log(&self.out, &header, jobs.iter().map(|job| Ok(SwfJob::from(job))))?;
         tell(&statistics, None, self.json)?;
         let say = Say { quiet: false, json: self.json };
         next_steps::say(say, || next_steps::after_workload(&self.out));
@@ -279,21 +278,25 @@ impl ScaleArgs {
             }
             (None, factor) => positive("factor", factor.unwrap_or_default())?,
         };
-        let mut trace = self.input.open()?;
-        let mut header = trace.reader().header().clone();
+        let trace = self.input.open()?;
+        let (machine, mut logged) = (trace.machine(), trace.into_reader());
+        let mut header = logged.header().clone();
         header.set("Note", format!("times between submissions multiplied by {factor}"));
-        let mut after = Statistics::new(trace.machine());
         let (mut first, log) = (None, &self.input.log);
-        let scaled = trace.by_ref().map(|job| {
+        let scaled = logged.by_ref().map(|job| {
             let job = job.map_err(bad)?;
             let first = *first.get_or_insert(job.submitted);
             let too_large = |error| Failure::BadInput(format!("{}: {error}", log.display()));
-            let job = scale_arrivals(job, first, factor).map_err(too_large)?;
-            after.add(&job);
-            Ok(job)
+            scale_logged_arrival(job, first, factor).map_err(too_large)
         });
         write_log(&self.out, &header, scaled)?;
-        tell(&after, Some(&trace.skipped()), self.json)
+        let skipped = logged.skipped();
+        let mut after = Statistics::new(machine);
+        let out = Input { log: self.out.clone(), procs: Some(machine), ..self.input.clone() };
+        for job in out.open()? {
+            after.add(&job.map_err(bad)?);
+        }
+        tell(&after, Some(&skipped), self.json)
     }
 }
 
@@ -309,12 +312,12 @@ impl Input {
 fn write_log(
     path: &Path,
     header: &Header,
-    jobs: impl Iterator<Item = Result<Submission, Failure>>,
+    jobs: impl Iterator<Item = Result<SwfJob, Failure>>,
 ) -> Result<(), Failure> {
     let file = File::create(path).map_err(refused(path))?;
     let mut log = SwfWriter::new(BufWriter::new(file), header).map_err(refused(path))?;
     for job in jobs {
-        log.write(&SwfJob::from(&job?)).map_err(refused(path))?;
+        log.write(&job?).map_err(refused(path))?;
     }
     log.finish().map_err(refused(path))
 }

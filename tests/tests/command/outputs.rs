@@ -332,6 +332,21 @@ fn an_experiment_and_a_workload_are_told_to_programs_too() {
     let scaled = ["workload", "scale", "log.swf", "--load", "0.5", "-o", "half.swf"];
     let load = told(&scaled)["offered_load"].as_f64().unwrap();
     assert!((load - 0.5).abs() < 0.01, "{load}");
+
+    // What is not scaled stays: status, user, group, queue, memory, think time, a job that never ran.
+    let jobs = [
+        "1 0 0 10 1 -1 -1 1 20 700 0 1 1 -1 1 1 -1 -1",
+        "2 10 0 10 1 4 9 1 20 -1 5 1 1 -1 1 1 1 30",
+        "3 20 0 -1 -1 -1 -1 1 20 -1 5 7 8 9 1 2 -1 -1",
+    ];
+    fs::write(folder.path().join("st.swf"), format!("; MaxProcs: 4\n{}\n", jobs.join("\n")))
+        .unwrap();
+    let _ = told(&["workload", "scale", "st.swf", "--factor", "1.5", "-o", "out.swf"]);
+    let wanted =
+        [jobs[0].to_owned(), jobs[1].replacen("10", "15", 1), jobs[2].replacen("20", "30", 1)];
+    let out = fs::read_to_string(folder.path().join("out.swf")).unwrap();
+    let written: Vec<_> = out.lines().filter(|line| !line.starts_with(';')).collect();
+    assert_eq!(written, wanted);
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub struct PriceHistories {
 }
 
 /// Reads the prices of a file: what the provider's price-history call answers, as JSON (the answer
-/// itself, its list alone, several one after the other) or as the text of its tool, or rows with or
+/// itself, its list alone, several one after the other, or an entry a line) or as the text of its tool, or rows with or
 /// without a heading, whose cells commas, semicolons or tabs separate. Only what is wanted is kept.
 ///
 /// # Errors
@@ -94,7 +94,7 @@ pub fn looks_like_prices(begins: &[u8]) -> bool {
     let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
     let none = Chosen::default();
     if source.is_json().unwrap_or(false) {
-        let mut items = JsonItems::new(source, ItemsAt::List(LIST));
+        let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
         return match items.next_item() {
             Ok(Some(item)) => {
                 let entry = Keys::new(&none).read(item.bytes);
@@ -120,7 +120,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         return Err(FileFlaw::whole(what, format!("write one of {}", names.join(", "))));
     }
     let (mut keys, mut all) = (Keys::new(&query.columns), Collected::new(query));
-    let mut items = JsonItems::new(source, ItemsAt::List(LIST));
+    let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
     while let Some(item) = items.next_item()? {
         let flaw = |line: u64, what: String, remedy: &str| {
             let (what, row) = (format!("{}: {what}", item.key), String::new());
@@ -130,6 +130,12 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             let line = item.line + error.line().saturating_sub(1) as u64;
             flaw(line, format!("not valid JSON: {error}"), "mend the file, or fetch it again")
         })?;
+        if item.is_document && entry[..2] == [None, None] {
+            let what = format!("it is JSON without a list '{LIST}'");
+            let remedy =
+                format!("give an object with a list '{LIST}', the list itself, or an entry a line");
+            return Err(FileFlaw::whole(what, remedy));
+        }
         let of = |n: usize| entry[n].as_deref().unwrap_or_default();
         let Some(slot) = all.wanted([of(2), of(3), of(4)]) else { continue };
         if of(1).is_empty() {
@@ -189,6 +195,11 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         }
         if row.cell(0) == "NEXTTOKEN" {
             all.left_out.add("that hold the call's token", row.line());
+            continue;
+        }
+        // With a query or a limit of items, `aws` writes so where there is no token.
+        if row.cell(0) == "None" && row.cells().skip(1).all(str::is_empty) {
+            all.left_out.add("that hold the call's None, in place of a token", row.line());
             continue;
         }
         if is_whole && of(1).is_empty() && !of(0).is_empty() {
@@ -297,6 +308,7 @@ impl<'q> Collected<'q> {
         price: dormouse_units::Price,
         flaw: impl Fn(String, &str) -> FlawedRow,
     ) -> Result<(), FileFlaw> {
+        let at = at.dated();
         // Nobody can know what a bare number is counted from beside dates.
         if *self.is_dated.get_or_insert(at.has_zone.is_some()) != at.has_zone.is_some() {
             let what = "it has both dates and bare numbers of seconds".to_owned();

@@ -272,6 +272,41 @@ fn json_may_be_the_answer_of_the_call_its_list_or_what_programs_print_of_it() {
 }
 
 #[test]
+fn an_entry_a_line_and_the_last_line_of_a_query_are_read() {
+    let line = |at: &str, price: &str| {
+        format!(
+            "{{\"InstanceType\": \"m5.large\", \"SpotPrice\": \"{price}\", \"Timestamp\": \"{at}\"}}\n"
+        )
+    };
+    let lines = line("2024-05-01T10:00:00Z", "0.035") + &line("2024-05-01T06:00:00Z", "0.034");
+    assert!(looks_like_prices(lines.as_bytes()));
+    assert_eq!(steps(&record(&lines)), [(0, 0.034), (14_400, 0.035)]);
+    let queried =
+        "2024-05-01T06:00:00+00:00\t0.034\tz-1a\n2024-05-01T10:00:00+00:00\t0.035\tz-1a\nNone\n";
+    let all = read(queried).unwrap();
+    assert_eq!(
+        all.left_out.to_string(),
+        "1 that hold the call's None, in place of a token (line 3)"
+    );
+    assert_eq!(steps(&only(all)), [(0, 0.034), (14_400, 0.035)]);
+}
+
+/// Two records whose times are seconds since 1970 share a clock, as two with dates do.
+#[test]
+fn seconds_since_1970_are_dates() {
+    let (seconds, milliseconds, dates) = (
+        record("timestamp,price\n1544001800,0.10\n1544005400,0.90\n"),
+        record("timestamp,price\n1544001800000,0.10\n1544005400999,0.90\n"),
+        record("timestamp,price\n2018-12-05T09:23:20Z,0.10\n2018-12-05T10:23:20Z,0.90\n"),
+    );
+    assert!(dates.dates().is_some());
+    assert_eq!((&seconds, &milliseconds), (&dates, &dates));
+    assert_eq!(record("0,0.1\n999999999,0.2\n").dates(), None, "thirty years from the first");
+    let mixed = read("time,price\n6000,1\n1544001800,1\n").unwrap_err();
+    assert!(mixed.starts_with("line 3: it has both dates and bare numbers"), "{mixed}");
+}
+
+#[test]
 fn only_what_is_wanted_is_kept_and_read() {
     let text = "time,price,type,zone\n0,0.1,a.x,z-1a\n0,dear,b.x,z-1a\n60,,a.x,z-1a\n60,0.2,a.x,z-1b\n\
                 time,price,type,zone\n90,0.3,a.x,z-1a\n";

@@ -46,6 +46,11 @@ pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
         };
         match job {
             Ok(RowKind::Unfinished) => listing.skipped.unfinished += 1,
+            Ok(RowKind::Requeued { cpu_s }) => {
+                listing.skipped.requeued += 1;
+                listing.skipped.requeued_cpu_s =
+                    listing.skipped.requeued_cpu_s.saturating_add(cpu_s);
+            }
             Ok(RowKind::Job(job)) => {
                 is_numbered &= job.number >= 0;
                 listing.jobs.push((text.number(), Ok(*job)));
@@ -208,6 +213,11 @@ enum RowKind {
     Job(Box<SwfJob>),
     /// A job that had not ended.
     Unfinished,
+    /// An execution that ended with its job in the queue again, which has rows for its later ones (`sacct -D`).
+    Requeued {
+        /// Seconds of processor time that its processors had.
+        cpu_s: u64,
+    },
 }
 
 /// A row, and where its columns are.
@@ -249,14 +259,20 @@ impl Row<'_> {
             || state.starts_with("PENDING")
             || is_cancelled
             || allocated == 0;
-        let has_not_ended =
-            ["RUNNING", "SUSPENDED", "REQUEUED", "RESIZING", "COMPLETING", "STOPPED"]
-                .iter()
-                .any(|it| state.starts_with(it))
-                || self.columns.places[Cell::End as usize].is_some()
-                    && is_nothing(self.cell(Cell::End));
+        let has_end = self.columns.places[Cell::End as usize].is_some();
+        let is_requeued = state.starts_with("REQUEUED");
+        let has_not_ended = ["RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED"]
+            .iter()
+            .any(|it| state.starts_with(it))
+            || has_end && is_nothing(self.cell(Cell::End))
+            || is_requeued && !has_end;
         if !never_ran && has_not_ended {
             return Ok(RowKind::Unfinished);
+        }
+        if is_requeued {
+            let seconds = |value: i64| u64::try_from(value).unwrap_or(0);
+            let cpu_s = seconds(elapsed.unwrap_or(0)).saturating_mul(seconds(allocated));
+            return Ok(RowKind::Requeued { cpu_s });
         }
         let run_time = if never_ran { -1 } else { elapsed.unwrap_or(-1) };
         let processors = if allocated > 0 { allocated } else { requested };

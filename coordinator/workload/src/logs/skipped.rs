@@ -35,6 +35,12 @@ pub struct Skipped {
     /// Number of jobs that were still running when the log was made.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
+    /// Number of executions that ended with their job in the queue again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub requeued: u64,
+    /// Processor time of those executions, in seconds.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub requeued_cpu_s: u64,
     /// What the log was taken for, where that is not a plain SWF log.
     #[serde(skip_serializing_if = "LogForm::is_plain")]
     pub taken_for: LogForm,
@@ -143,7 +149,9 @@ impl Skipped {
     #[must_use]
     pub fn is_worth_telling(&self) -> bool {
         let left_out = self.malformed() + self.never_ran + self.partial + self.steps;
-        left_out + self.unfinished > 0 || self.odd.changes_the_run() || !self.taken_for.is_plain()
+        left_out + self.unfinished + self.requeued > 0
+            || self.odd.changes_the_run()
+            || !self.taken_for.is_plain()
     }
 
     pub(super) fn count(&mut self, line: u64, problem: &Problem) {
@@ -206,6 +214,11 @@ impl fmt::Display for Skipped {
                 1 => write!(f, "; 1 of the {what}")?,
                 _ => write!(f, "; {n} {what}")?,
             }
+        }
+        if self.requeued > 0 {
+            let (n, cpu_s) = (self.requeued, self.requeued_cpu_s);
+            let executions = if n == 1 { "execution" } else { "executions" };
+            write!(f, "; {n} {executions} of jobs that were requeued left out ({cpu_s} CPU s)")?;
         }
         if !self.odd.is_none() {
             write!(f, "; of those taken {}", self.odd)?;

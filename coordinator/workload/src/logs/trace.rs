@@ -132,6 +132,12 @@ impl Trace {
         Ahead { jobs, may_have_follow_ups: is_kept && self.reader.names_predecessors() }
     }
 
+    /// The reader of the log, which gives its jobs as the log has them, those that never ran, too.
+    #[must_use]
+    pub fn into_reader(self) -> SwfReader {
+        self.reader
+    }
+
     /// The reader of the log.
     #[must_use]
     pub const fn reader(&self) -> &SwfReader {

@@ -402,6 +402,22 @@ fn the_output_of_sacct_is_read() {
     }
 }
 
+/// `sacct -D` has a row for each execution of a job that was requeued, and its processor time is lost.
+#[test]
+fn executions_that_were_requeued_are_left_out_and_counted() {
+    let text = "JobID|Submit|Start|End|ElapsedRaw|TimelimitRaw|NCPUS|State\n\
+        9|2024-03-01T10:00:00|2024-03-01T10:00:10|2024-03-01T11:04:59|3889|120|4|REQUEUED\n\
+        9|2024-03-01T11:05:10|2024-03-01T11:05:20|2024-03-01T12:19:53|4473|120|4|REQUEUED\n\
+        9|2024-03-01T12:20:00|2024-03-01T12:20:10|2024-03-01T13:20:10|3600|120|4|COMPLETED\n\
+        8|2024-03-01T12:20:00|2024-03-01T12:20:10|Unknown|60|120|4|REQUEUED\n";
+    let (jobs, skipped) = read(text.as_bytes(), Some(4), OnMalformed::Fail).expect("it is read");
+    let told: Vec<_> = jobs.iter().map(|job| (job.number, job.runtime)).collect();
+    assert_eq!(told, [(9, Span::from_secs(3_600))]);
+    assert_eq!((skipped.requeued, skipped.requeued_cpu_s, skipped.unfinished), (2, 33_448, 1));
+    let said = "2 executions of jobs that were requeued left out (33448 CPU s)";
+    assert!(skipped.to_string().contains(said), "{skipped}");
+}
+
 /// Own inputs: the other column of numbers alone, and both, of which either may say it.
 #[test]
 fn steps_of_jobs_are_told_by_either_number() {

@@ -24,6 +24,11 @@ const OF_1_5: &str = r#"{"name": "small", "schemaVersion": "1.5", "workflow": {"
     {"name": "a", "id": "a", "outputFiles": ["x"]}, {"name": "b", "id": "b", "inputFiles": ["x"]}]},
     "execution": {"tasks": [{"id": "b", "runtimeInSeconds": 7, "memoryInBytes": 5, "coreCount": 1}]}}}"#;
 
+/// As WfCommons wrote until 1.3, and of 1.0, which has jobs.
+const OF_1_3: &str = r#"{"name": "x", "schemaVersion": "1.3", "workflow": {"makespan": 30, "tasks": [
+    {"name": "a_ID1", "id": "ID1", "runtime": 10.0, "memory": 2048, "children": ["b_ID2"], "cores": 1},
+    {"name": "b_ID2", "id": "ID2", "runtime": 20.0, "parents": ["a_ID1"], "cores": 1}]}}"#;
+
 fn read(text: &str) -> Result<Workflow, InputError> {
     Workflow::read("some/flow", text, &mut |path: &str| match path {
         "step.sub" | "half/step.sub" => Ok(SUBMIT.to_owned()),
@@ -38,6 +43,34 @@ fn wrong(text: &str) -> String {
 fn after(workflow: &Workflow) -> Vec<Vec<u32>> {
     let ids = |after: &Vec<TaskId>| after.iter().map(|id| id.get()).collect();
     workflow.tasks.iter().map(|task| ids(&task.after)).collect()
+}
+
+#[test]
+fn files_of_older_versions_of_wfformat_have_their_run_times() {
+    let of_1_0 = OF_1_3.replace("1.3", "1.0").replace("\"tasks\"", "\"jobs\"");
+    for text in [OF_1_3, &of_1_0] {
+        let workflow = read(text).expect("it is right");
+        let times = workflow.tasks.iter().map(|task| task.runtime).collect::<Vec<_>>();
+        assert_eq!(times, [10, 20].map(|seconds| Some(Span::from_secs(seconds))), "{text}");
+        assert_eq!(workflow.tasks[0].memory, Some(Bytes::new(2_048_000)));
+        assert_eq!((after(&workflow), workflow.left_out), (vec![vec![], vec![0]], vec![]));
+    }
+    let later = read(&OF_1_3.replace("1.3", "2.0")).expect("its keys are those of another");
+    assert_eq!(later.left_out, ["its WfFormat 2.0 is not known, and was read as 1.5 is"]);
+}
+
+/// As programs write long lines of nodes, which DAGMan joins.
+#[test]
+fn a_line_of_a_dag_goes_on_behind_a_backslash() {
+    let dag = "JOB a step.sub\nJOB b step.sub\nPARENT a \\\n  CHILD b\nVARS a \\\n runtime=\"90s\" \\ \n name=\"x\"\n\
+               VARS b runtime=\"30s\"\\\n";
+    let error = wrong(dag);
+    assert!(error.contains(":8:"), "a backslash without a blank before it joins nothing: {error}");
+    let workflow = read(&dag.replace("\"30s\"\\", "\"30s\"")).expect("it is right");
+    let times = workflow.tasks.iter().map(|task| task.runtime).collect::<Vec<_>>();
+    assert_eq!(times, [90, 30].map(|seconds| Some(Span::from_secs(seconds))));
+    assert_eq!(after(&workflow), [vec![], vec![0]]);
+    assert!(read("JOB a step.sub\nPARENT a \\").is_err(), "it goes on with nothing");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! HTCondor's DAGMan: nodes with submit files, and which come after which.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -92,7 +93,8 @@ pub(super) fn read(
         orders: Vec::new(),
         vars: Vec::new(),
     };
-    let mut lines = (1..).zip(text.lines());
+    let lines = joined(text);
+    let mut lines = lines.iter().map(|(number, line)| (*number, line.as_ref()));
     while let Some((number, line)) = lines.next() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -106,6 +108,33 @@ pub(super) fn read(
     }
     reading.join(found);
     reading.workflow(open, found)
+}
+
+/// The lines of a DAG with their numbers. One that ends with a blank and a backslash goes on with the next, as DAGMan's
+/// own reader has it (`getline_trim` of HTCondor's `condor_utils/config.cpp`).
+fn joined(text: &str) -> Vec<(usize, Cow<'_, str>)> {
+    let goes_on = |line: &str| {
+        let begun = line.trim_end().strip_suffix('\\')?;
+        (begun.is_empty() || begun.ends_with([' ', '\t'])).then(|| begun.trim_end().to_owned())
+    };
+    let mut lines = (1..).zip(text.lines());
+    let mut all = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        let Some(mut begun) = goes_on(line) else {
+            all.push((number, Cow::Borrowed(line)));
+            continue;
+        };
+        for (_, next) in lines.by_ref() {
+            let more = goes_on(next);
+            begun.push(' ');
+            begun.push_str(more.as_deref().unwrap_or(next).trim());
+            if more.is_none() {
+                break;
+            }
+        }
+        all.push((number, Cow::Owned(begun)));
+    }
+    all
 }
 
 impl Reading<'_> {

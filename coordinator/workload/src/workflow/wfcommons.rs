@@ -1,5 +1,5 @@
-//! WfCommons' JSON: WfFormat 1.4, where a task has all that is known of it, and 1.5, where what it is
-//! stands apart from what came of it.
+//! WfCommons' JSON: WfFormat 1.0 to 1.4, where a task has all that is known of it, and 1.5, where what it is
+//! stands apart from what came of it. Until 1.3 run times and memory have other keys, and 1.0 calls tasks jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,11 @@ struct Entry {
     input_files: Vec<String>,
     output_files: Vec<String>,
     runtime_in_seconds: Option<f64>,
+    /// Seconds, until 1.3.
+    runtime: Option<f64>,
     memory_in_bytes: Option<f64>,
+    /// Kilobytes, until 1.3.
+    memory: Option<f64>,
     cores: Option<f64>,
     core_count: Option<f64>,
     command: Option<CommandEntry>,
@@ -53,7 +57,9 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
         (true, Some(inside)) => {
             (of_1_5.get("tasks"), inside.get("execution").and_then(|ran| ran.get("tasks")))
         }
-        (_, inside) => (inside.and_then(|inside| inside.get("tasks")), None),
+        (_, inside) => {
+            (inside.and_then(|inside| inside.get("tasks").or_else(|| inside.get("jobs"))), None)
+        }
     };
     let Some(tasks) = tasks else {
         let what = "there is no list of tasks in 'workflow'";
@@ -75,7 +81,15 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
         task_of(node, (name, entry), ran, after, found)
     };
     let tasks = entries.into_iter().zip(after).map(task).collect();
-    Workflow { tasks, left_out: Vec::new() }
+    Workflow { tasks, left_out: unknown_version(root).into_iter().collect() }
+}
+
+/// A line about the version of the format that a file names, if that is none whose keys are known.
+fn unknown_version(root: &Node) -> Option<String> {
+    let Value::Text(version) = &root.get("schemaVersion")?.value else { return None };
+    let is_known = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"].contains(&version.as_str());
+    let shown: String = version.chars().filter(|c| !c.is_control()).take(20).collect();
+    (!is_known).then(|| format!("its WfFormat {shown} is not known, and was read as 1.5 is"))
 }
 
 /// The entries of a list of tasks, with where each stands.
@@ -186,14 +200,15 @@ fn task_of(
     found: &mut Mistakes,
 ) -> WorkflowTask {
     let of = |value: fn(&Entry) -> Option<f64>| value(&entry).or_else(|| ran.and_then(value));
-    let seconds = of(|entry| entry.runtime_in_seconds);
+    let seconds = of(|entry| entry.runtime_in_seconds.or(entry.runtime));
     let runtime = seconds.and_then(Span::from_secs_f64);
     if let (Some(seconds), None) = (seconds, runtime) {
         let what = format!("'{name}' took {seconds} s, which is no length of time");
         found.add(&node.place, what, "give a number of seconds that is 0 or more");
     }
     let whole = |value: f64| format!("{:.0}", value.max(0.0)).parse::<u64>().ok();
-    let memory = of(|entry| entry.memory_in_bytes).and_then(whole).map(Bytes::new);
+    let memory = of(|entry| entry.memory_in_bytes.or_else(|| Some(1_000.0 * entry.memory?)));
+    let memory = memory.and_then(whole).map(Bytes::new);
     let cores = of(|entry| entry.cores.or(entry.core_count)).and_then(whole);
     let command = entry.command.as_ref().or_else(|| ran.and_then(|ran| ran.command.as_ref()));
     let command = command.filter(|command| !command.program.is_empty()).map(|command| {
