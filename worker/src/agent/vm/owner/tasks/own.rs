@@ -14,7 +14,7 @@ use crate::{
     agent::{
         launch::Place,
         own::{self, Kept, end_of, failure, is_to_be_checked, keep},
-        report::{Key, micros},
+        report::{Key, explain, micros},
         vm::{attempt::Attempt, message::Message, owner::Owner},
     },
     process::{self, Ended},
@@ -49,21 +49,23 @@ impl Owner {
         }
     }
 
-    /// Does something to each process of a task: of a program of the user's own to all that are in its slot.
+    /// Has a task stand still, or go on: a program of the user's own by its slot, as it must not notice.
     ///
     /// # Errors
-    /// What could not be done to one of them.
-    pub(crate) fn each_of(
-        &self,
-        key: Key,
-        pid: i32,
-        to: fn(i32) -> process::Result<()>,
-    ) -> process::Result<()> {
-        to(pid)?;
-        let Some(attempt) = self.seen(key).filter(|it| it.own.is_some()) else { return Ok(()) };
-        let Some(promise) = attempt.promise() else { return Ok(()) };
-        let others = self.groups.slot_pids(attempt.cpu(), promise.slot).unwrap_or_default();
-        others.into_iter().filter(|other| *other != pid).try_for_each(to)
+    /// What could not be done, in words.
+    pub(crate) fn set_standing(&self, key: Key, stands: bool) -> Result<(), String> {
+        let Some(attempt) = self.seen(key) else { return Ok(()) };
+        let Some(pid) = attempt.process.as_ref().map(|process| process.pid()) else {
+            return Ok(());
+        };
+        let slot = attempt.promise().filter(|_| attempt.own.is_some()).map(|promise| promise.slot);
+        match (slot, stands) {
+            (Some(slot), true) => self.groups.hold(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            (Some(slot), false) => self.groups.let_go(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            // One that its quota keeps from running stops when it would run next.
+            (None, true) => process::ask_to_stop(pid).map_err(|e| explain(&e)),
+            (None, false) => process::resume(pid).map_err(|e| explain(&e)),
+        }
     }
 
     /// Sees to the end of a program of the user's own, if the attempt is one: its answer is checked and what it left
