@@ -1,9 +1,14 @@
 //! What a task that is a program of the user's own gets: its processes are all that are in its slot.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use dormouse_proto::v1::{TaskIdle, report};
 use dormouse_tasks::limits::WHY_BYTES;
-use dormouse_units::one_line;
+use dormouse_units::{Span, one_line};
 use dormouse_vm::life::Event;
 use nix::{
     sys::signal::{Signal, kill},
@@ -14,11 +19,15 @@ use crate::{
     agent::{
         launch::Place,
         own::{self, Kept, end_of, failure, is_to_be_checked, keep},
-        report::{Key, explain, micros},
+        report::{Key, explain, micros, report, task},
         vm::{attempt::Attempt, message::Message, owner::Owner},
     },
     process::{self, Ended},
 };
+
+/// A program that does nothing for so long on the run's clock since it was restored, and for so long in real time, is told.
+const IDLE: Span = Span::from_secs(300);
+const IDLE_REAL: Duration = Duration::from_secs(10);
 
 impl Owner {
     /// Takes down what a program of the user's own got by now, if an attempt is one.
@@ -46,6 +55,32 @@ impl Owner {
         let memory = pid.and_then(|pid| process::resident_bytes(pid).ok()).unwrap_or_default();
         if let Some(own) = self.attempt(key).and_then(|attempt| attempt.own.as_mut()) {
             own.see(worked, (&threads, memory), share, stands);
+        }
+        self.watch_restored(key, worked);
+    }
+
+    /// Tells of a program that has done nothing for long since it was restored, once; `worked`: CPU time of its slot so
+    /// far.
+    fn watch_restored(&mut self, key: Key, worked: u64) {
+        let long = self.host.speedup.real(IDLE).max(IDLE_REAL);
+        let whose = task(self.id, key);
+        let host = Arc::clone(&self.host);
+        let Some(attempt) = self.attempt(key) else { return };
+        let restored = attempt.order.from.is_some() && own::is_saved_by_criu(&attempt.order);
+        let stands = attempt.standing.is_some();
+        let Some(process) = attempt.process.as_ref().filter(|_| restored && !stands) else {
+            return;
+        };
+        let Some(own) = attempt.own.as_mut().filter(|own| own.idle.is_on()) else { return };
+        let directory = host.workspace().task(&attempt.name);
+        let length = |name| fs::metadata(directory.join(name)).map_or(0, |file| file.len());
+        let supervisor = process::cpu_ns(process.pid()).unwrap_or(0);
+        let written = length("stdout") + length("stderr");
+        let deeds = own::Deeds { cpu_ns: worked.saturating_sub(supervisor), written };
+        if let Some(idle) = own.idle.see(Instant::now(), deeds, long) {
+            tracing::warn!(task = %attempt.name, ?idle, "a program does nothing since its restore");
+            let idle = TaskIdle { task: whose, real_for_us: micros(idle) };
+            host.report(report(report::Report::TaskIdle(idle)));
         }
     }
 
