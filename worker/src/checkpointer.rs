@@ -1,7 +1,7 @@
 //! Checkpoints of running tasks: CRIU, the store and the task's files put together.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     sync::{
@@ -18,9 +18,9 @@ use tracing::debug_span;
 use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, Criu, Step, Version, images::ImageRules},
+    criu::{self, AfterDump, Criu, DumpMoment, RestoreMoment, Step, Version, images::ImageRules},
     jail::{Occupant, inside},
-    process::{self, Inmate, Task},
+    process::{self, Inmate, Keepsakes, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
     workspace::{TaskName, Workspace},
 };
@@ -92,9 +92,8 @@ impl Error {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What is done with a restored task before its first instruction, or why it must not run.
-pub type BeforeRunning<'a> =
-    dyn FnMut() -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> + Send + 'a;
+/// What is done with a restored task before its first instruction, or why it must not run: see [`Criu::restore`].
+pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 
 /// What is done just before a task is stopped for its checkpoint, or why it must not be.
 pub type Begin<'a> = dyn FnMut() -> Step + 'a;
@@ -102,8 +101,8 @@ pub type Begin<'a> = dyn FnMut() -> Step + 'a;
 /// What is done once a task stands still for its checkpoint, and how much CPU time it has had.
 pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 
-/// Has the tasks stand still, and calls what lifts their quotas at the right moment.
-type Halt<'a> = dyn FnMut(&mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
+/// Has the tasks stand still, and calls what lifts their quotas when the dump begins.
+type Halt<'a> = dyn FnMut(DumpMoment, &mut dyn FnMut() -> cgroup::Result<()>) -> Step + 'a;
 
 /// A checkpoint taken.
 #[derive(Debug)]
@@ -140,6 +139,8 @@ pub struct Restored {
     pub took: Duration,
 }
 
+/// The kind of program that is a job: its worker itself puts its processes on cores.
+const JOB: &str = "parallel";
 /// What CRIU copies at least, in bytes per second: a disk that is slow and shared does more.
 const SLOWEST: u64 = 16 << 20;
 
@@ -227,16 +228,18 @@ impl Checkpointer {
     /// Takes a checkpoint of the task `name`, which is the process `pid` in `slot` of vCPU `vcpu`
     /// of `vm`.
     ///
-    /// The task stands still from just before CRIU comes to it, and its slot's quota is lifted from
+    /// A task of one process stands still from just before CRIU comes to it, and its slot's quota is lifted from
     /// then on: it does nothing of its own without. It stands still in its images, too, and where
-    /// it isn't killed also when this returns ([`crate::process::resume`]). `begin` is called just
-    /// before it is stopped: if it fails, nothing has been done to it. `stopped` is called once it
-    /// stands still, and `progress` is asked when its memory is in the images. The VM must not be
-    /// frozen from `begin` on.
+    /// it isn't killed also when this returns ([`crate::process::resume`]). A program of the user's own notices
+    /// nothing: no signal is sent to any of it, and CRIU finds it as it runs, with what its quota keeps it from until
+    /// CRIU has stopped it. It runs in its images, and where it isn't killed its slot is held when this returns
+    /// ([`Vm::let_go`]). `begin` is called just before it is stopped: if it fails, nothing has been done to
+    /// it. `stopped` is called once it stands still, and `progress` is asked when its memory is in the images. The VM must
+    /// not be frozen from `begin` on.
     ///
     /// # Errors
-    /// Nothing of the checkpoint is left then; the task may stand still, and must not go on where it
-    /// may be damaged ([`Error::may_have_damaged`]).
+    /// Nothing of the checkpoint is left then; the task may stand still, a program's slot is not held, and it must
+    /// not go on where it may be damaged ([`Error::may_have_damaged`]).
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
     pub fn take_with(
         &self,
@@ -255,20 +258,39 @@ impl Checkpointer {
             true => Ok::<_, BoxError>(vm.slot_cpu_ns(vcpu, slot)?),
             false => Ok(process::cpu_ns(pid)?),
         };
-        let mut halt = |lift: &mut dyn FnMut() -> cgroup::Result<()>| {
-            begin()?;
-            process::ask_to_stop(pid)?;
-            lift()?;
-            process::await_stop(pid, deadline)?;
-            if is_tree {
-                process::stop_all(|| Ok(vm.slot_pids(vcpu, slot)?), deadline)?;
-            }
+        let mut stands = || {
             let (at, ns) = (Instant::now(), counted()?);
             before = Some((at, ns));
             stopped(ns)
         };
+        let mut halt = |moment, lift: &mut dyn FnMut() -> cgroup::Result<()>| {
+            match (moment, is_tree) {
+                (DumpMoment::Begins, false) => {
+                    begin()?;
+                    process::ask_to_stop(pid)?;
+                    lift()?;
+                    process::await_stop(pid, deadline)?;
+                    stands()?;
+                }
+                (DumpMoment::Begins, true) => {
+                    begin()?;
+                    lift()?;
+                    // CRIU could not stop it while it is held.
+                    vm.let_go(vcpu, slot)?;
+                }
+                (DumpMoment::Seized, true) => stands()?,
+                (DumpMoment::Dumped, true) => vm.hold(vcpu, slot)?,
+                (DumpMoment::Seized | DumpMoment::Dumped, false) => {}
+            }
+            Ok(())
+        };
         let seats = [(vcpu, slot)];
-        let taken = self.dump(name, pid, (vm, &seats), after, deadline, &mut halt, progress)?;
+        let taken = self.dump(name, pid, (vm, &seats), after, deadline, &mut halt, progress);
+        if is_tree && (after == AfterDump::Kill || taken.is_err()) {
+            // What was killed dies only now, where groups are of version 1.
+            let _ = vm.let_go(vcpu, slot);
+        }
+        let taken = taken?;
         let (stopped_at, ns) = before.unwrap_or((Instant::now(), 0));
         // One that was killed can't be asked any more, and goes on nowhere where it would matter.
         let foreign_ns = counted().unwrap_or(ns).saturating_sub(ns);
@@ -294,7 +316,11 @@ impl Checkpointer {
         deadline: Duration,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
-        self.dump(name, pid, seats, after, deadline, &mut |lift| Ok(lift()?), progress)
+        let mut halt = |moment, lift: &mut dyn FnMut() -> cgroup::Result<()>| match moment {
+            DumpMoment::Begins => Ok(lift()?),
+            DumpMoment::Seized | DumpMoment::Dumped => Ok(()),
+        };
+        self.dump(name, pid, seats, after, deadline, &mut halt, progress)
     }
 
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
@@ -329,13 +355,18 @@ impl Checkpointer {
                 }
                 Ok(())
             };
-            let mut before = || halt(&mut lift);
-            let mut note = || {
-                self.take_longer();
-                let files = draft.save_files(&self.tasks.join(name.path()))?;
-                let progress = progress.take().map(|ask| ask()).unwrap_or_default();
-                noted = Some((progress, (files, open_files(pid))));
-                Ok(())
+            let mut at = |moment| {
+                if moment == DumpMoment::Dumped {
+                    self.take_longer();
+                    let files = draft.save_files(&self.tasks.join(name.path()))?;
+                    let progress = progress.take().map(|ask| ask()).unwrap_or_default();
+                    let keepsakes = match kind == JOB {
+                        true => Keepsakes::default(),
+                        false => Keepsakes::of_task(pid, &processes(vm, seats)?),
+                    };
+                    noted = Some((progress, (files, open_files(pid)), Some(keepsakes)));
+                }
+                halt(moment, &mut lift)
             };
             let work = draft.directory();
             let inmate = match vm.cell() {
@@ -348,12 +379,13 @@ impl Checkpointer {
                 }
                 None => None,
             };
-            self.criu.dump(pid, inmate, &images, work, after, deadline, &mut before, &mut note)
+            self.criu.dump(pid, inmate, &images, work, after, deadline, &mut at)
         });
         drop(lifted);
         dumped.map_err(|source| Error::Criu { task: name.clone(), source: Box::new(source) })?;
-        let (progress, files) = noted.unwrap_or_default();
+        let (progress, files, keepsakes) = noted.unwrap_or_default();
         let checkpoint = draft
+            .keeping(keepsakes)
             .commit(kind, progress, files, self.version.to_string(), &known)
             .map_err(stored)?;
         // It exists, whatever becomes of older ones: the next one tries again.
@@ -376,7 +408,7 @@ impl Checkpointer {
         slot: Slot,
         deadline: Duration,
     ) -> Result<Restored> {
-        self.restore_with(name, vm, vcpu, slot, deadline, &mut || Ok(()))
+        self.restore_with(name, vm, vcpu, slot, deadline, &mut |_| Ok(()))
     }
 
     /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
@@ -384,7 +416,7 @@ impl Checkpointer {
     ///
     /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
     /// meanwhile, and the task runs only if they are right. `before_running` is called just
-    /// before that, in the thread whose child the task is.
+    /// before that, in the thread whose child the task is, and again when what CRIU loses of it has been put back.
     ///
     /// # Errors
     /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be
@@ -475,18 +507,41 @@ impl Checkpointer {
                 slot,
                 occupant,
                 deadline,
-                &mut || {
-                    if !join(&mut verified) {
-                        return Err("its memory pages are damaged".into());
+                &mut |moment| {
+                    match moment {
+                        RestoreMoment::Made => {
+                            if !join(&mut verified) {
+                                return Err("its memory pages are damaged".into());
+                            }
+                            self.take_longer();
+                        }
+                        RestoreMoment::Runs => put_back(checkpoint, vm, (vcpu, slot)),
                     }
-                    self.take_longer();
-                    before_running()
+                    before_running(moment)
                 },
             );
             // CRIU may have failed before it came to ask.
             join(&mut verified);
             (restored, verified.unwrap_or(Ok(())))
         })
+    }
+}
+
+/// The processes in these slots.
+fn processes(vm: &Vm, seats: &[(u32, Slot)]) -> cgroup::Result<BTreeSet<i32>> {
+    let slots = seats.iter().map(|(vcpu, slot)| vm.slot_pids(*vcpu, *slot));
+    Ok(slots.collect::<cgroup::Result<Vec<_>>>()?.into_iter().flatten().collect())
+}
+
+/// Puts back what CRIU has lost of a restored task that has not run yet. It runs all the same where that can't be.
+fn put_back(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) {
+    let Some(keepsakes) = &checkpoint.manifest().keepsakes else { return };
+    let lost = match vm.slot_pids(vcpu, slot) {
+        Ok(processes) => keepsakes.put_back(&processes),
+        Err(error) => vec![error.to_string()],
+    };
+    for what in lost {
+        tracing::warn!(what, task = %checkpoint.manifest().task, "something is lost by the restore");
     }
 }
 

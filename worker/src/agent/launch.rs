@@ -29,6 +29,7 @@ use super::{
 use crate::{
     cgroup::{self, Slot},
     checkpointer,
+    criu::RestoreMoment,
     process::{Ended, Program, Task, await_stop, resume_all},
     store::{DIRECTORY, Expected},
     workspace::TaskName,
@@ -309,7 +310,15 @@ fn restore(
     let before = base(place)?;
     // It comes to life standing still, and gets there late under its quota.
     let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
-    let mut wanted = || Ok(pass.check()?);
+    let mut begun_ns = None;
+    let mut wanted = |moment| {
+        match moment {
+            RestoreMoment::Made => pass.check()?,
+            // A program of the user's own runs from here on.
+            RestoreMoment::Runs => begun_ns = Some(base(place)?),
+        }
+        Ok(())
+    };
     let restored =
         checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
     let restored = match restored {
@@ -320,7 +329,12 @@ fn restore(
     let checkpoint = &restored.checkpoint;
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
     let pid = restored.task.pid();
-    let standing = await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)).and_then(|()| {
+    let runs = order.own.is_some() && checkpoint.manifest().keepsakes.is_some();
+    let stands = match runs {
+        true => Ok(()),
+        false => await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)),
+    };
+    let seen = stands.and_then(|()| {
         let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
             .map_err(|e| explain(&e))?;
         let was = page.read().unwrap_or_default();
@@ -329,12 +343,18 @@ fn restore(
         if order.own.is_none() {
             go_on_with_clock(host, name, &page, pid)?;
         }
-        Ok((page, was, base(place)?))
+        let born = match begun_ns.filter(|_| runs) {
+            Some(born) => born,
+            None => base(place)?,
+        };
+        Ok((page, was, born))
     });
     drop(lifted);
-    let seen = standing.and_then(|(page, was, born)| {
-        let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain(&e))?;
-        resume_all(all.into_iter().chain([pid])).map_err(|e| explain(&e))?;
+    let seen = seen.and_then(|(page, was, born)| {
+        if !runs {
+            let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain(&e))?;
+            resume_all(all.into_iter().chain([pid])).map_err(|e| explain(&e))?;
+        }
         first_instruction(&page, pass, &restored.task, was.heartbeat)?;
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
         Ok(Seen { page, born, came_with })

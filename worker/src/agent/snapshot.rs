@@ -13,7 +13,7 @@ use super::{
 use crate::{
     checkpointer::{Begin, OnceStopped, Snapped},
     criu::AfterDump,
-    process::{Identity, Task, cpu_ns, resume, resume_all},
+    process::{Identity, Task, cpu_ns, resume},
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
@@ -110,11 +110,10 @@ pub(crate) fn take(
         let damaging = damaging && touched;
         if !damaging {
             // One that has ended needs it no more.
-            let _ = resume(task.pid());
-            if own_done.is_some() {
-                let others = place.groups.slot_pids(place.cpu, place.slot).unwrap_or_default();
-                let _ = resume_all(others);
-            }
+            let _ = match own_done {
+                Some(_) => place.groups.let_go(place.cpu, place.slot).map_err(|e| explain(&e)),
+                None => resume(task.pid()).map_err(|e| explain(&e)),
+            };
         }
         let ended = !Identity::of_process(task.pid()).is_ok_and(|process| process.is_alive());
         SnapshotError { why, damaging, ended, overtaken }

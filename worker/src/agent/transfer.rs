@@ -5,8 +5,12 @@
 //! wire, so only a few transfers are under way at a time, and one that stands still is given up.
 
 use std::{
+    io::{self, Write},
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Context, Poll},
     time::Duration,
 };
@@ -136,6 +140,21 @@ impl<M: Parcel> Stream for Outgoing<M> {
     }
 }
 
+/// A writer that adds what passes to a count.
+struct Counted<'a, W>(&'a mut W, &'a AtomicU64);
+
+impl<W: Write> Write for Counted<'_, W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.0.write(bytes)?;
+        self.1.fetch_add(written as u64, Ordering::Relaxed);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
 /// What is stored of what is sent, in bytes.
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
@@ -179,19 +198,22 @@ impl Transfers {
     }
 
     /// Sends a checkpoint, again and again while the coordinator is away and the VM is there, and the contents that
-    /// it lacks before; how many bytes have moved once the coordinator has it for good.
+    /// it lacks before; how many bytes have moved once the coordinator has it for good. `sent` says meanwhile how many
+    /// have left the disk.
     pub(crate) async fn put(
         &self,
         pass: &Pass,
         reference: CheckpointRef,
         checkpoint: Checkpoint,
+        sent: Arc<AtomicU64>,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
         let (mut pauses, mut has_lacked) = (Pauses::default(), false);
         loop {
             let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
-            let sent = self.send(reference.clone(), checkpoint.clone()).instrument(span).await;
-            match sent {
+            sent.store(0, Ordering::Relaxed);
+            let sending = self.send(reference.clone(), checkpoint.clone(), Arc::clone(&sent));
+            match sending.instrument(span).await {
                 // What it had may have gone while the checkpoint was on its way.
                 Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
                 Err(NotSent { unanswered: true, why, .. }) => {
@@ -203,13 +225,19 @@ impl Transfers {
         }
     }
 
-    async fn send(&self, reference: CheckpointRef, checkpoint: Checkpoint) -> Result<u64, NotSent> {
+    async fn send(
+        &self,
+        reference: CheckpointRef,
+        checkpoint: Checkpoint,
+        sent: Arc<AtomicU64>,
+    ) -> Result<u64, NotSent> {
         let contents = checkpoint.manifest().large_contents();
         let refers: Vec<_> = contents.iter().map(|(digest, _)| contents::wire(digest)).collect();
         let (kept, open) = (checkpoint.clone(), checkpoint.clone());
         let open: Open = Arc::new(move |digest| open.open_content(digest).map_err(|e| explain(&e)));
         let of = (&*reference.run, reference.task, reference.attempt);
         let before = self.send_contents(of, contents, open).await?;
+        sent.fetch_add(before, Ordering::Relaxed);
         let mut coordinator = self.coordinator.clone();
         let put: Put<CheckpointChunk> = Box::new(move |stream| {
             Box::pin(async move {
@@ -217,7 +245,7 @@ impl Transfers {
             })
         });
         let export = move |writer: &mut ChunkWriter<CheckpointChunk>| {
-            kept.export(writer).map_err(|e| explain(&e))
+            kept.export(&mut Counted(writer, &sent)).map_err(|e| explain(&e))
         };
         Ok(before + self.upload((reference, refers), export, put).await?)
     }

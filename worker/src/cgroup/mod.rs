@@ -4,11 +4,11 @@
 //! <mount>/dormouse-<pidns>-<pid>-<start>/   one worker's tree      (`Tree`)
 //!     vm<ID>/                               memory limit, freezer  (`Vm`)
 //!         cpu<K>/                           CPU quota of one vCPU
-//!             a/  b/                        its two tiers          (`Slot`)
+//!             a/  b/                        its two tiers, freezer (`Slot`)
 //! ```
 //!
-//! On version 1 the memory, freezer and pids hierarchies end at `vm<ID>`; only cpu and
-//! cpuacct have the levels below. The two tier groups are called `a` and `b`, not
+//! On version 1 the memory and pids hierarchies end at `vm<ID>`; only cpu, cpuacct and freezer
+//! have the levels below. The two tier groups are called `a` and `b`, not
 //! foreground and background, because a swap changes their priority and not their name.
 //!
 //! Killing a frozen VM: under version 1 a SIGKILL sent to a frozen task takes effect when the
@@ -27,6 +27,7 @@ mod error;
 mod file;
 mod freezer;
 mod hierarchy;
+mod hold;
 mod memory;
 mod name;
 mod own;

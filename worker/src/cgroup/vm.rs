@@ -16,6 +16,9 @@ use super::{
 };
 use crate::{jail::Cell, process::Entry};
 
+/// The controllers that have a group for each slot.
+const BY_SLOT: [Controller; 3] = [Controller::Cpu, Controller::Cpuacct, Controller::Freezer];
+
 /// The groups of one VM. All methods block, and may be called from any thread.
 ///
 /// Dropping it leaves the groups in place; see [`Vm::remove`].
@@ -55,7 +58,6 @@ impl Vm {
         period_us: u64,
         cell: Option<Arc<Cell>>,
     ) -> Result<Self> {
-        let cpu = [Controller::Cpu, Controller::Cpuacct];
         tree::create_groups(&hierarchy, &tree::ALL, &relative)?;
         let vm = Self {
             hierarchy,
@@ -79,12 +81,12 @@ impl Vm {
         }
         for vcpu in 0..vcpus {
             let relative = vm.relative.join(format!("cpu{vcpu}"));
-            tree::create_groups(&vm.hierarchy, &cpu, &relative)?;
+            tree::create_groups(&vm.hierarchy, &BY_SLOT, &relative)?;
             if v2 {
                 delegate::enable(&vm.hierarchy.group(Controller::Cpu, &relative), &["cpu"])?;
             }
             for slot in Slot::BOTH {
-                tree::create_groups(&vm.hierarchy, &cpu, &relative.join(slot.name()))?;
+                tree::create_groups(&vm.hierarchy, &BY_SLOT, &relative.join(slot.name()))?;
             }
             vm.set_foreground(vcpu, Slot::A)?;
         }
@@ -325,9 +327,9 @@ impl Vm {
     /// The groups a process on `slot` of `vcpu` belongs to.
     fn member_groups(&self, vcpu: u32, slot: Slot) -> Result<Vec<PathBuf>> {
         let deep = self.vcpu_relative(vcpu)?.join(slot.name());
-        let mut groups = self.hierarchy.groups(&[Controller::Cpu, Controller::Cpuacct], &deep);
+        let mut groups = self.hierarchy.groups(&BY_SLOT, &deep);
         if !self.hierarchy.is_v2() {
-            let shallow = [Controller::Memory, Controller::Freezer, Controller::Pids];
+            let shallow = [Controller::Memory, Controller::Pids];
             groups.extend(self.hierarchy.groups(&shallow, &self.relative));
         }
         Ok(groups)
@@ -371,10 +373,11 @@ mod tests {
             }
         }
         fs::write(mounts.cpu.join("dormouse-1-2-3/cpu.shares"), "1024").unwrap();
-        for mount in [&mounts.memory, &mounts.freezer] {
-            fs::create_dir_all(mount.join(vm)).unwrap();
+        let slots = ["cpu0/a", "cpu0/b"].map(|slot| mounts.freezer.join(vm).join(slot));
+        for group in [mounts.memory.join(vm), mounts.freezer.join(vm)].iter().chain(&slots) {
+            fs::create_dir_all(group).unwrap();
             for name in ["tasks", "cgroup.procs", "freezer.state"] {
-                fs::write(mount.join(vm).join(name), "").unwrap();
+                fs::write(group.join(name), "").unwrap();
             }
         }
         Hierarchy::V1(mounts)
@@ -402,7 +405,7 @@ mod tests {
             "cpu/dormouse-1-2-3/vm7/cpu0/b",
             "cpuacct/dormouse-1-2-3/vm7/cpu0/b",
             "memory/dormouse-1-2-3/vm7",
-            "freezer/dormouse-1-2-3/vm7",
+            "freezer/dormouse-1-2-3/vm7/cpu0/b",
         ] {
             assert_eq!(text(at(group).join("cgroup.procs")), "4711", "{group}");
         }

@@ -35,10 +35,32 @@ use crate::{
     process::{Entry, Inmate, Task, mount_processes},
 };
 
+/// CRIU's notification once it has stopped all of a task, before it looks at anything.
+const SEIZED: &str = "query-ext-files";
 /// CRIU's notification that all is restored and stands still.
 const PRE_RESUME: &str = "pre-resume";
 /// How long the remains of a failed restore may take to die.
 const CLEAN_UP: Duration = Duration::from_secs(5);
+
+/// A moment of a dump at which its caller has something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DumpMoment {
+    /// Just before CRIU stops the tasks: the moment to lift their quota.
+    Begins,
+    /// All of the tasks stand still from here on, and none of CRIU's code is in them yet.
+    Seized,
+    /// The images are complete, and the tasks still stand still: the moment to note down what belongs to the checkpoint.
+    Dumped,
+}
+
+/// A moment of a restore at which its caller has something to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreMoment {
+    /// The processes exist, and still execute CRIU's code.
+    Made,
+    /// All is restored and stands still just before its first instruction. CRIU lets it run whatever is answered.
+    Runs,
+}
 
 /// What becomes of the task after a dump.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,10 +215,7 @@ impl Criu {
     /// Dumps the process `pid` and its children into `images`, an empty directory. The log
     /// is `dump.log` in `work`. CRIU is in the task's cell for that, where it has one.
     ///
-    /// `before` runs just before CRIU stops the tasks: the moment to lift their quota.
-    /// `while_stopped` runs when the images are complete and the tasks still stand still: the
-    /// moment to note down what belongs to the checkpoint. If it fails, so does the dump, and
-    /// the tasks run on.
+    /// `at` is called at each [`DumpMoment`]. If it fails, so does the dump, and the tasks run on.
     ///
     /// # Errors
     /// See [`Error`], and [`Error::may_have_damaged`] for what it means for the task. One that is not
@@ -210,8 +229,7 @@ impl Criu {
         work: &Path,
         after: AfterDump,
         deadline: Duration,
-        before: &mut dyn FnMut() -> Step,
-        while_stopped: &mut dyn FnMut() -> Step,
+        at: &mut dyn FnMut(DumpMoment) -> Step,
     ) -> Result<()> {
         let call = "dump";
         let log = "dump.log";
@@ -232,12 +250,13 @@ impl Criu {
         let mut is_in_task = false;
         let response = converse(&mut session, &|| false, |notify| match notify.script() {
             "pre-dump" => {
-                before()?;
+                at(DumpMoment::Begins)?;
                 is_in_task = true;
                 Ok(())
             }
+            SEIZED => at(DumpMoment::Seized),
             "post-dump" => {
-                while_stopped()?;
+                at(DumpMoment::Dumped)?;
                 // Acts when CRIU lets the task go.
                 if stop { Ok(signal(Signal::SIGSTOP)?) } else { Ok(()) }
             }
@@ -269,7 +288,7 @@ impl Criu {
     /// Frozen meanwhile, it goes on with the thaw, and the deadline is put off. `occupant` is the task, whose
     /// view of files is made anew.
     ///
-    /// `before_running` is called just before that instruction: if it fails, the task is killed
+    /// `at` is called at each [`RestoreMoment`]: if it fails when the task is made, that is killed
     /// without having run. The VM must not be frozen when this is called.
     ///
     /// # Errors
@@ -284,7 +303,7 @@ impl Criu {
         slot: Slot,
         occupant: &Occupant,
         deadline: Duration,
-        before_running: &mut (dyn FnMut() -> Step + Send),
+        at: &mut (dyn FnMut(RestoreMoment) -> Step + Send),
     ) -> Result<Task> {
         let call = "restore";
         let cgroup = |source| Error::Cgroup { call, source: Box::new(source) };
@@ -299,12 +318,16 @@ impl Criu {
             {
                 mount_processes(pid, deadline)?;
             }
-            // The process exists and has not run: it still executes CRIU's restorer.
-            if notify.script() == "post-restore" {
-                before_running()?;
-                lifted = None;
+            match notify.script() {
+                // The process exists and has not run: it still executes CRIU's restorer.
+                "post-restore" => {
+                    at(RestoreMoment::Made)?;
+                    lifted = None;
+                    Ok(())
+                }
+                PRE_RESUME => at(RestoreMoment::Runs),
+                _ => Ok(()),
             }
-            Ok(())
         };
         // CRIU makes the task a child of the thread that started CRIU. In a thread of its own
         // the children are those of this restore, so what is left of a failed one can be
@@ -452,10 +475,10 @@ mod tests {
             Command::new("sh").args(["-c", write]).arg(&program).arg(script).status().unwrap();
         assert!(status.success());
         let (mut before, brief) = (Some(before), Duration::from_secs(2));
-        let mut begin = || before.take().unwrap();
-        let (at, stopped) = (dir.path(), &mut || Ok(()));
+        let mut begin = |_| before.take().unwrap();
+        let at = dir.path();
         Criu::new(program)
-            .dump(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin, stopped)
+            .dump(i32::MAX, None, at, at, AfterDump::Continue, brief, &mut begin)
             .unwrap_err()
     }
 

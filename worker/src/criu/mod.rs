@@ -32,8 +32,9 @@ mod scratch;
 mod session;
 mod status;
 
-pub use client::{AfterDump, Criu};
+pub use client::{AfterDump, Criu, DumpMoment, RestoreMoment};
 pub use error::{Error, Result};
 pub use place::find_criu;
 pub use probe::{Probe, Version};
 pub use session::Step;
+pub(crate) use status::Status;

@@ -1,4 +1,4 @@
-//! The three system calls on process descriptors that nix lacks.
+//! The system calls on process descriptors that nix lacks.
 
 use std::{
     io,
@@ -12,6 +12,20 @@ pub(crate) fn open(pid: i32) -> io::Result<OwnedFd> {
     // else owns.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        if fd < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+/// A file that the process has open as `number`, as a descriptor of this process.
+#[expect(unsafe_code, reason = "nix has no pidfd_getfd")]
+pub(crate) fn file_of(process: BorrowedFd<'_>, number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the call takes no pointer; a non-negative result is a new descriptor nobody
+    // else owns.
+    unsafe {
+        let fd = libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), number, 0);
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }

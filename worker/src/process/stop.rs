@@ -9,7 +9,6 @@
 //! and 47 at worst.
 
 use std::{
-    collections::BTreeSet,
     fs, io,
     path::PathBuf,
     thread,
@@ -22,8 +21,6 @@ use nix::{
 };
 
 use super::{Error, Result};
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Time between two looks whether a process stands still yet.
 const LOOK: Duration = Duration::from_micros(100);
@@ -65,35 +62,6 @@ pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
             return Err(Error::Process { action: "stop", pid, source });
         }
         thread::sleep(LOOK);
-    }
-}
-
-/// Has processes stand still until all that there are do, those included that they make meanwhile. One that
-/// ends is no error.
-///
-/// # Errors
-/// Where the worker may not, or one of them runs on past the deadline.
-pub fn stop_all(
-    mut there: impl FnMut() -> std::result::Result<BTreeSet<i32>, BoxError>,
-    deadline: Duration,
-) -> std::result::Result<(), BoxError> {
-    let begun = Instant::now();
-    let mut stopped = BTreeSet::new();
-    loop {
-        let new: Vec<_> = there()?.difference(&stopped).copied().collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        new.iter().try_for_each(|pid| ask_to_stop(*pid))?;
-        for pid in new {
-            match await_stop(pid, deadline.saturating_sub(begun.elapsed())) {
-                Ok(()) => {}
-                // It was gone before it could be looked at.
-                Err(Error::Proc { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-            stopped.insert(pid);
-        }
     }
 }
 
@@ -150,30 +118,6 @@ mod tests {
     use std::process::Command;
 
     const SOON: Duration = Duration::from_secs(10);
-
-    #[test]
-    fn a_process_that_is_made_meanwhile_stands_still_too() {
-        let mut children: Vec<_> =
-            (0..2).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
-        let pids: Vec<_> =
-            children.iter().map(|child| i32::try_from(child.id()).unwrap()).collect();
-        let mut looks = 0;
-        let there = || {
-            looks += 1;
-            Ok(pids.iter().take(looks).copied().collect())
-        };
-        stop_all(there, SOON).unwrap();
-        let states: Vec<_> = pids.iter().map(|pid| state(*pid).unwrap()).collect();
-        assert_eq!(states, ['T', 'T']);
-        resume_all(pids.iter().copied()).unwrap();
-        for child in &mut children {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-        // They are gone: nothing is left to be stopped, or resumed.
-        stop_all(|| Ok(pids.iter().copied().collect()), SOON).unwrap();
-        resume_all(pids.iter().copied()).unwrap();
-    }
 
     #[test]
     fn a_process_stands_still_and_goes_on() {

@@ -10,7 +10,7 @@ use blake3::Hash;
 
 use super::{
     Checkpoint, Draft, Error, HeldFull, ImageKey, Manifest, Result,
-    draft::{MANIFEST, SEAL},
+    draft::{FILES, IMAGES, MANIFEST, SEAL},
     full::Full,
     seal::draw_key,
     sound::Sound,
@@ -190,6 +190,18 @@ impl Store {
         let mut sequences = self.sequences(task)?;
         sequences.retain(|sequence| self.place(task, *sequence).join(MANIFEST).exists());
         Ok(sequences)
+    }
+
+    /// How many bytes there are of checkpoints of a task that are not complete: what has been written of the one that
+    /// is just being taken.
+    #[must_use]
+    pub fn unfinished_bytes(&self, task: &TaskName) -> u64 {
+        let sequences = self.sequences(task).unwrap_or_default().into_iter();
+        let places = sequences.map(|sequence| self.place(task, sequence));
+        let unfinished = places.filter(|place| !place.join(MANIFEST).exists());
+        let folders = unfinished.flat_map(|place| [place.join(IMAGES), place.join(FILES)]);
+        let files = folders.flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+        files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }
 
     /// One complete checkpoint, its files unread.

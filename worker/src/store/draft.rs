@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     directory::{self, Node, Objects},
+    process::Keepsakes,
     workspace::TaskName,
 };
 
@@ -36,6 +37,8 @@ pub struct Draft {
     earlier: Vec<PathBuf>,
     /// Laid over its images, where the store is full.
     no_room: Option<NoRoom>,
+    /// What CRIU loses of the task.
+    keepsakes: Option<Keepsakes>,
 }
 
 impl Draft {
@@ -50,7 +53,8 @@ impl Draft {
             fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
         }
         let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
-        Ok(Self { directory, task, sequence, committed: false, key, sound, earlier, no_room })
+        let (committed, keepsakes) = (false, None);
+        Ok(Self { directory, task, sequence, committed, key, sound, earlier, no_room, keepsakes })
     }
 
     /// The checkpoint's directory, for logs.
@@ -83,10 +87,17 @@ impl Draft {
         Ok(directory::snapshot(task_directory, &self.objects())?)
     }
 
+    /// The same, with what CRIU loses of the task.
+    #[must_use]
+    pub(crate) fn keeping(mut self, keepsakes: Option<Keepsakes>) -> Self {
+        self.keepsakes = keepsakes;
+        self
+    }
+
     /// Completes the checkpoint, with the task's files as they were saved. `known` holds digests of images that need
     /// not be read again.
     pub(crate) fn commit(
-        self,
+        mut self,
         program: String,
         progress: Progress,
         (files, open_files): (Vec<Node>, Vec<OpenFile>),
@@ -109,6 +120,7 @@ impl Draft {
             open_files,
             files,
             images: checksum::list(&self.images(), known)?,
+            keepsakes: self.keepsakes.take(),
         };
         manifest.images.iter().for_each(|entry| self.note_sound(entry));
         let json = serde_json::to_vec_pretty(&manifest)

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::{Error, Result};
 use crate::{
     directory::{self, Node, Wrong},
+    process::Keepsakes,
     workspace::TaskName,
 };
 
@@ -77,6 +78,10 @@ pub struct Manifest {
     pub files: Vec<Node>,
     /// The files that CRIU wrote.
     pub images: Vec<FileEntry>,
+    /// What CRIU loses of the task. `None`: its directory alone is kept, or it was taken by a version that stopped all
+    /// processes of a program by a signal, as they still are in its images.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keepsakes: Option<Keepsakes>,
 }
 
 impl Manifest {
@@ -147,6 +152,7 @@ mod tests {
             open_files: vec![],
             files: vec![Node::plain("a", Kind::Directory { mode: 0o700 })],
             images: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
+            keepsakes: None,
         }
     }
 

@@ -254,7 +254,7 @@ pub(crate) fn a_refused_restore() {
             Slot::A,
             &occupant,
             deadline,
-            &mut || Ok(()),
+            &mut |_| Ok(()),
         )
     };
     let error = restore(harness::criu(), SOON).unwrap_err().to_string();
@@ -297,7 +297,7 @@ pub(crate) fn deadline() {
             Slot::A,
             &occupant,
             Duration::from_millis(millis),
-            &mut || Ok(()),
+            &mut |_| Ok(()),
         );
         match result {
             Err(criu::Error::Late { .. }) => assert!(vm.pids().unwrap().is_empty()),

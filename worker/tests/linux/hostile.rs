@@ -93,8 +93,7 @@ impl Scene {
         let inmate = self.vm.cell().map(|cell| Inmate { cell, user, view });
         let (work, kill) = (honest.directory(), AfterDump::Kill);
         let criu = harness::criu();
-        let mut nothing = || Ok(());
-        criu.dump(pid, inmate, &images, work, kill, SOON, &mut nothing, &mut || Ok(())).unwrap();
+        criu.dump(pid, inmate, &images, work, kill, SOON, &mut |_| Ok(())).unwrap();
         process.wait().unwrap();
         self.seal(&honest);
         self.worker.store.load(task, honest.manifest().sequence).unwrap()
@@ -145,7 +144,7 @@ impl Scene {
         let (images, work) = (checkpoint.images(), checkpoint.directory());
         let criu = harness::criu();
         let restored =
-            criu.restore(&images, work, &self.vm, 0, Slot::A, &occupant, SOON, &mut || Ok(()));
+            criu.restore(&images, work, &self.vm, 0, Slot::A, &occupant, SOON, &mut |_| Ok(()));
         match restored {
             Ok(task_process) => {
                 self.await_struck(task);

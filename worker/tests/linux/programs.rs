@@ -68,8 +68,10 @@ const RESIDENTS: [Resident; 6] = [
 ];
 
 /// Habits of programs that check themselves for as long as they are told, and that are right after a restore, too.
-const HABITS: [&str; 36] = [
+const HABITS: [&str; 44] = [
     "abstract_unix",
+    "affinity",
+    "affinity_thread",
     "bigenv",
     "clocks",
     "cwd_deleted",
@@ -98,13 +100,19 @@ const HABITS: [&str; 36] = [
     "rlimit",
     "rotate",
     "shm_named",
+    "sigcont",
     "signalfd",
     "sparse",
     "sqlite_wal",
+    "stopped_child",
+    "stopped_self_group",
     "subprocess_each",
     "sysfd",
     "tcp_self",
+    "timerfd_fast",
+    "timerfd_slow",
     "urandom",
+    "waitstop",
 ];
 
 fn provide(folder: &Path, inputs: &[&str]) {

@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::wants::{Wants, wanted_by};
+use super::{
+    idle::IdleWatch,
+    wants::{Wants, wanted_by},
+};
 
 /// What a program of the user's own got, and what of its promise it did not want. CPU time is in nanoseconds.
 #[derive(Debug, Default)]
@@ -19,6 +22,8 @@ pub(crate) struct OwnMeter {
     pub(crate) took: Option<Duration>,
     /// The most memory that it was seen to have, in bytes.
     pub(crate) memory: u64,
+    /// Whether it does anything since it was restored.
+    pub(crate) idle: IdleWatch,
     wants: Wants,
 }
 
@@ -35,7 +40,7 @@ impl OwnMeter {
         self.worked = self.worked.max(worked);
         self.memory = self.memory.max(memory);
         if stands {
-            self.wants.pause();
+            self.pause();
         }
         let threads = threads.iter().filter_map(|thread| wanted_by(*thread));
         let waited = self.wants.waited(Instant::now(), threads);
@@ -53,6 +58,7 @@ impl OwnMeter {
 
     /// Nothing is counted until it is seen again: its VM is frozen, or it is being dumped.
     pub(crate) fn pause(&mut self) {
+        self.idle.pause();
         self.wants.pause();
     }
 

@@ -3,6 +3,7 @@
 
 mod check;
 mod end;
+mod idle;
 mod keep;
 mod launch;
 mod meter;
@@ -12,6 +13,7 @@ mod wants;
 
 pub(crate) use check::{check, is_to_be_checked};
 pub(crate) use end::{end_of, failure};
+pub(crate) use idle::Deeds;
 pub(crate) use keep::{Kept, keep};
 pub(crate) use launch::{
     bring_inputs, is_kept_while_it_runs, is_saved_by_criu, waits_for_inputs, with_inputs,

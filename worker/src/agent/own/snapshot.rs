@@ -12,7 +12,7 @@ use crate::{
         snapshot::{Snapshot, SnapshotError},
     },
     criu::AfterDump,
-    process::{self, Task, ask_to_stop, await_stop, resume_all},
+    process::Task,
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
@@ -31,26 +31,23 @@ pub(crate) fn take(
     let Some(inside) = place.gate.dump() else {
         return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
     };
-    let there = || Ok(place.groups.slot_pids(place.cpu, place.slot)?);
+    let Place { groups, cpu, slot, .. } = place;
     let stopped_at = Instant::now();
     let done = done.unwrap_or_default();
     let ppm = due.map_or(done, |due| due.min(done));
     let progress = Progress { attempt: attempt.get(), progress_ppm: ppm.get(), cpu_ns: 0 };
-    let saved = ask_to_stop(task.pid())
-        .and_then(|()| await_stop(task.pid(), limit::DUMP))
+    let saved = groups
+        .hold_at_once(*cpu, *slot, limit::DUMP)
         .map_err(|e| explain(&e))
-        .and_then(|()| process::stop_all(there, limit::DUMP).map_err(|e| explain(&*e)))
         .and_then(|()| save(host, name, progress));
     drop(inside);
-    match &saved {
-        Ok(_) if after == AfterDump::Kill => {
-            let _ = task.kill();
-        }
-        Ok(_) => {}
-        // One that has ended needs it no more.
-        Err(_) => {
-            let _ = resume_all(there().unwrap_or_default());
-        }
+    let goes_on = saved.is_ok() && after == AfterDump::Continue;
+    if saved.is_ok() && !goes_on {
+        let _ = task.kill();
+    }
+    if !goes_on {
+        // What was killed dies only now, where groups are of version 1.
+        let _ = groups.let_go(*cpu, *slot);
     }
     let checkpoint = saved.map_err(SnapshotError::new)?;
     let dump = stopped_at.elapsed();

@@ -136,7 +136,8 @@ fn an_upload_that_nobody_takes_is_given_up() {
     let checkpoint = checkpoint(dir.path());
     let why = runtime(4).block_on(async {
         let transfers = silent(None, Duration::from_millis(100));
-        timeout(SOON, transfers.put(&Gate::new().pass(), reference(), checkpoint)).await
+        timeout(SOON, transfers.put(&Gate::new().pass(), reference(), checkpoint, Arc::default()))
+            .await
     });
     let why = why.expect("it hangs").unwrap_err();
     assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
@@ -156,7 +157,7 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
     let (put, given_up) = runtime(4).block_on(async {
         let (transfers, address) = away();
         let pass = Gate::new().pass();
-        let put = transfers.put(&pass, reference(), checkpoint.clone());
+        let put = transfers.put(&pass, reference(), checkpoint.clone(), Arc::default());
         tokio::pin!(put);
         let early = timeout(Duration::from_millis(500), &mut put).await;
         assert!(early.is_err(), "it gave up: {early:?}");
@@ -166,7 +167,7 @@ fn what_nobody_answers_is_sent_again_until_somebody_does_or_nobody_wants_it() {
         tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
         let done = timeout(SOON, put).await;
         let (nowhere, _) = away();
-        let put = nowhere.put(&pass, reference(), checkpoint);
+        let put = nowhere.put(&pass, reference(), checkpoint, Arc::default());
         let (given_up, ()) = tokio::join!(timeout(SOON, put), async { pass.revoke() });
         (done, given_up)
     });
@@ -209,7 +210,8 @@ fn a_transfer_that_gets_on_too_slowly_is_given_up() {
         let puts = Transfers { within: slow(), ..silent(None, hour) };
         let fetches = Transfers { within: slow(), ..silent(Some(bytes), hour) };
         let pass = Gate::new().pass();
-        let put = timeout(SOON, puts.put(&pass, reference(), checkpoint(there.path())));
+        let put =
+            timeout(SOON, puts.put(&pass, reference(), checkpoint(there.path()), Arc::default()));
         let expected = expected();
         let fetched = timeout(SOON, fetches.fetch(&store, &pass, reference(), &expected));
         tokio::join!(put, fetched)
@@ -230,7 +232,9 @@ fn however_many_uploads_stand_still_the_pool_is_there_for_others() {
         for _ in 0..4 * AT_ONCE {
             let (transfers, checkpoint) = (Arc::clone(&transfers), checkpoint.clone());
             let pass = Gate::new().pass();
-            tokio::spawn(async move { transfers.put(&pass, reference(), checkpoint).await });
+            tokio::spawn(async move {
+                transfers.put(&pass, reference(), checkpoint, Arc::default()).await
+            });
         }
         let all_wait = async {
             while transfers.uploads.available_permits() > 0 {

@@ -1,7 +1,7 @@
 //! One attempt at a task on this VM, of one process or of several.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
@@ -34,6 +34,9 @@ pub(crate) struct Pending {
     pub(crate) owed: Option<Duration>,
     /// The time for which it stood still, once it runs again.
     pub(crate) held: Option<Duration>,
+    /// The size of all that is in it, in bytes, and what of that has been sent.
+    pub(crate) bytes: u64,
+    pub(crate) sent: Arc<AtomicU64>,
     /// The checkpoint's size, or why the coordinator does not have it, once that is known.
     pub(crate) stored: Result<u64, String>,
 }

@@ -14,6 +14,7 @@ mod quotas;
 mod starts;
 mod stops;
 mod tasks;
+mod unsaved;
 
 use std::{
     collections::VecDeque,
@@ -168,6 +169,7 @@ impl Owner {
             Message::Ask(Ask::Destroy, _) if !self.is_destroyed => {
                 self.is_destroyed = true;
                 self.queue.clear();
+                self.say_unsaved();
                 self.happen(Event::Destroy);
             }
             Message::Ask(..) if self.is_destroyed => {}

@@ -26,6 +26,7 @@ use crate::{
     },
     cgroup::{self, Slot},
     checkpointer,
+    criu::RestoreMoment,
     process::{self, Program, Task},
     workspace::TaskName,
 };
@@ -189,7 +190,10 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
         order.lane,
         Slot::A,
         limit::RESTORE,
-        &mut || {
+        &mut |moment| {
+            if moment == RestoreMoment::Runs {
+                return Ok(());
+            }
             pass.check()?;
             // Beside it this thread has only CRIU, which has made all that it will.
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;

@@ -1,7 +1,7 @@
 //! Checkpoints of attempts that run: when, and what follows.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
@@ -173,6 +173,7 @@ impl Owner {
         let number = number_of(&snapshot);
         let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
         let held_at = attempt.job_mut().and_then(|job| job.held_at.take());
+        let sent = Arc::new(AtomicU64::new(0));
         attempt.pending = Some(Pending {
             number,
             ppm,
@@ -182,13 +183,15 @@ impl Owner {
             criu: Duration::from_nanos(foreign_ns),
             owed: None,
             held: None,
+            bytes: checkpoint.manifest().bytes(),
+            sent: Arc::clone(&sent),
             stored: Err("it is not known whether it is stored".to_owned()),
         });
         if let Some(promise) = attempt.promise_mut() {
             promise.charges.criu += foreign_ns;
         }
         attempt.standing.get_or_insert(stopped_at);
-        self.upload(key, number, checkpoint);
+        self.upload(key, number, (checkpoint, sent));
     }
 
     /// The task goes on after its dump as it is promised.
@@ -232,13 +235,13 @@ impl Owner {
         self.host.report(report(report::Report::CheckpointFailed(failed)));
     }
 
-    fn upload(&self, key: Key, number: u32, checkpoint: Checkpoint) {
+    fn upload(&self, key: Key, number: u32, (checkpoint, sent): (Checkpoint, Arc<AtomicU64>)) {
         let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
         let pass = self.gate.pass();
         tokio::spawn(async move {
             let reference = CheckpointRef { run, task, checkpoint: number, attempt };
-            let put = async move { host.transfers.put(&pass, reference, checkpoint).await };
+            let put = async move { host.transfers.put(&pass, reference, checkpoint, sent).await };
             let result = outcome(put).await;
             let _ = tell.cast(Message::Stored(key, number, result));
         });

@@ -241,6 +241,10 @@ impl Owner {
             let demoted = self.groups.demote(seat.vcpu, seat.slot);
             self.note(demoted);
         }
+        for seat in seats {
+            let let_go = self.groups.let_go(seat.vcpu, seat.slot);
+            self.note(let_go);
+        }
     }
 
     /// Takes an attempt out of the books.

@@ -36,12 +36,19 @@ impl Owner {
     /// Kills the process of an attempt, which then leaves its seat.
     pub(crate) fn kill(&mut self, key: Key) {
         self.leave_model(key);
+        let groups = Arc::clone(&self.groups);
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(job) = attempt.job_mut() {
             job.meter.stop(&job.ranks);
         }
         if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
             tracing::error!(why = explain(&error), "a task survives");
+        }
+        if attempt.own.is_some()
+            && let Some(slot) = attempt.promise().map(|promise| promise.slot)
+        {
+            // Where groups are of version 1 it dies only when it is not held.
+            let _ = groups.let_go(attempt.cpu(), slot);
         }
         attempt.is_killed = true;
         attempt.look = None;

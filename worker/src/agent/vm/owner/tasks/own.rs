@@ -1,9 +1,14 @@
 //! What a task that is a program of the user's own gets: its processes are all that are in its slot.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    fs,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
+use dormouse_proto::v1::{TaskIdle, report};
 use dormouse_tasks::limits::WHY_BYTES;
-use dormouse_units::one_line;
+use dormouse_units::{Span, one_line};
 use dormouse_vm::life::Event;
 use nix::{
     sys::signal::{Signal, kill},
@@ -14,11 +19,15 @@ use crate::{
     agent::{
         launch::Place,
         own::{self, Kept, end_of, failure, is_to_be_checked, keep},
-        report::{Key, micros},
+        report::{Key, explain, micros, report, task},
         vm::{attempt::Attempt, message::Message, owner::Owner},
     },
     process::{self, Ended},
 };
+
+/// A program that does nothing for so long on the run's clock since it was restored, and for so long in real time, is told.
+const IDLE: Span = Span::from_secs(300);
+const IDLE_REAL: Duration = Duration::from_secs(10);
 
 impl Owner {
     /// Takes down what a program of the user's own got by now, if an attempt is one.
@@ -47,23 +56,51 @@ impl Owner {
         if let Some(own) = self.attempt(key).and_then(|attempt| attempt.own.as_mut()) {
             own.see(worked, (&threads, memory), share, stands);
         }
+        self.watch_restored(key, worked);
     }
 
-    /// Does something to each process of a task: of a program of the user's own to all that are in its slot.
+    /// Tells of a program that has done nothing for long since it was restored, once; `worked`: CPU time of its slot so
+    /// far.
+    fn watch_restored(&mut self, key: Key, worked: u64) {
+        let long = self.host.speedup.real(IDLE).max(IDLE_REAL);
+        let whose = task(self.id, key);
+        let host = Arc::clone(&self.host);
+        let Some(attempt) = self.attempt(key) else { return };
+        let restored = attempt.order.from.is_some() && own::is_saved_by_criu(&attempt.order);
+        let stands = attempt.standing.is_some();
+        let Some(process) = attempt.process.as_ref().filter(|_| restored && !stands) else {
+            return;
+        };
+        let Some(own) = attempt.own.as_mut().filter(|own| own.idle.is_on()) else { return };
+        let directory = host.workspace().task(&attempt.name);
+        let length = |name| fs::metadata(directory.join(name)).map_or(0, |file| file.len());
+        let supervisor = process::cpu_ns(process.pid()).unwrap_or(0);
+        let written = length("stdout") + length("stderr");
+        let deeds = own::Deeds { cpu_ns: worked.saturating_sub(supervisor), written };
+        if let Some(idle) = own.idle.see(Instant::now(), deeds, long) {
+            tracing::warn!(task = %attempt.name, ?idle, "a program does nothing since its restore");
+            let idle = TaskIdle { task: whose, real_for_us: micros(idle) };
+            host.report(report(report::Report::TaskIdle(idle)));
+        }
+    }
+
+    /// Has a task stand still, or go on: a program of the user's own by its slot, as it must not notice.
     ///
     /// # Errors
-    /// What could not be done to one of them.
-    pub(crate) fn each_of(
-        &self,
-        key: Key,
-        pid: i32,
-        to: fn(i32) -> process::Result<()>,
-    ) -> process::Result<()> {
-        to(pid)?;
-        let Some(attempt) = self.seen(key).filter(|it| it.own.is_some()) else { return Ok(()) };
-        let Some(promise) = attempt.promise() else { return Ok(()) };
-        let others = self.groups.slot_pids(attempt.cpu(), promise.slot).unwrap_or_default();
-        others.into_iter().filter(|other| *other != pid).try_for_each(to)
+    /// What could not be done, in words.
+    pub(crate) fn set_standing(&self, key: Key, stands: bool) -> Result<(), String> {
+        let Some(attempt) = self.seen(key) else { return Ok(()) };
+        let Some(pid) = attempt.process.as_ref().map(|process| process.pid()) else {
+            return Ok(());
+        };
+        let slot = attempt.promise().filter(|_| attempt.own.is_some()).map(|promise| promise.slot);
+        match (slot, stands) {
+            (Some(slot), true) => self.groups.hold(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            (Some(slot), false) => self.groups.let_go(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            // One that its quota keeps from running stops when it would run next.
+            (None, true) => process::ask_to_stop(pid).map_err(|e| explain(&e)),
+            (None, false) => process::resume(pid).map_err(|e| explain(&e)),
+        }
     }
 
     /// Sees to the end of a program of the user's own, if the attempt is one: its answer is checked and what it left

@@ -11,12 +11,11 @@ use dormouse_vm::{Pace, Quota, life::Event};
 
 use crate::{
     agent::{
-        report::{Key, explain},
+        report::Key,
         test_fault,
         vm::{attempt::Attempt, owner::Owner},
     },
     cgroup::Slot,
-    process::{ask_to_stop, resume},
 };
 
 /// How often a task is looked at, and how often at most.
@@ -107,10 +106,9 @@ impl Owner {
                 return None;
             }
         } else if attempt.standing.is_none() {
-            let pid = attempt.process.as_ref()?.pid();
-            // One that its quota keeps from running stops when it would run next.
-            if let Err(error) = self.each_of(key, pid, ask_to_stop) {
-                tracing::warn!(why = explain(&error), task = %key.0, "it runs on");
+            attempt.process.as_ref()?;
+            if let Err(why) = self.set_standing(key, true) {
+                tracing::warn!(why, task = %key.0, "it runs on");
                 return None;
             }
             if let Some(attempt) = self.attempt(key) {
@@ -129,11 +127,8 @@ impl Owner {
             attempt.owe(Duration::ZERO);
         }
         attempt.stands_no_longer(now);
-        let pid = attempt.process.as_ref().map(|process| process.pid());
-        if let Some(pid) = pid
-            && let Err(error) = self.each_of(key, pid, resume)
-        {
-            tracing::error!(why = explain(&error), task = %key.0, "it stands still");
+        if let Err(why) = self.set_standing(key, false) {
+            tracing::error!(why, task = %key.0, "it stands still");
         }
         let Some(attempt) = self.attempt(key) else { return };
         if kept && let Some(pending) = &mut attempt.pending {

@@ -1,0 +1,105 @@
+//! Noticing a program that does nothing since it was restored: it may wait for what was lost with its old VM.
+//!
+//! A program that computes, or writes to its standard output or error, is none; a program that sleeps for long is, until it
+//! wakes. It is only told, and goes on.
+
+use std::time::{Duration, Instant};
+
+/// Less CPU time than this is nothing: what its processes take for being woken in vain.
+const NOTHING_NS: u64 = 10_000_000;
+/// A look that comes later counts as no later: this process did not run, and so may the program.
+const LATE: Duration = Duration::from_secs(1);
+
+/// What a restored program has done: CPU time of its processes without their supervisor, in nanoseconds, and what it has
+/// written, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Deeds {
+    pub(crate) cpu_ns: u64,
+    pub(crate) written: u64,
+}
+
+/// Follows a restored program until it has done something, or nothing for long.
+#[derive(Debug, Default)]
+pub(crate) struct IdleWatch {
+    /// What it had done when it was seen first.
+    first: Option<Deeds>,
+    looked: Option<Instant>,
+    /// The time for which it might have run since.
+    free: Duration,
+    /// Nothing more is to be said of it.
+    is_over: bool,
+}
+
+impl IdleWatch {
+    /// From now on nothing is expected of it until it is seen again.
+    pub(crate) fn pause(&mut self) {
+        self.looked = None;
+    }
+
+    /// Whether there may still be something to be said.
+    pub(crate) const fn is_on(&self) -> bool {
+        !self.is_over
+    }
+
+    /// Takes down what a program that may run has done by now; for how long it has done nothing, once that is `long`.
+    pub(crate) fn see(&mut self, now: Instant, deeds: Deeds, long: Duration) -> Option<Duration> {
+        let first = *self.first.get_or_insert(deeds);
+        if self.is_over {
+            return None;
+        }
+        let computed = deeds.cpu_ns.saturating_sub(first.cpu_ns) >= NOTHING_NS;
+        if computed || deeds.written != first.written {
+            self.is_over = true;
+            return None;
+        }
+        if let Some(then) = self.looked.replace(now) {
+            self.free += now.saturating_duration_since(then).min(LATE);
+        }
+        self.is_over = self.free >= long;
+        self.is_over.then_some(self.free)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    /// What is said, and when, of a program that is looked at ten times a second for a minute and has then done this.
+    fn said(deeds: impl Fn(u64) -> Deeds) -> Option<(u64, Duration)> {
+        let (mut watch, begun) = (IdleWatch::default(), Instant::now());
+        let said = (0..600).filter_map(|look| {
+            let now = begun + Duration::from_millis(look * 100);
+            watch.see(now, deeds(look), LONG).map(|free| (look, free))
+        });
+        let said: Vec<_> = said.collect();
+        assert!(said.len() < 2, "{said:?}");
+        said.first().copied()
+    }
+
+    #[test]
+    fn only_who_does_nothing_is_told_and_once() {
+        let still = Deeds { cpu_ns: 7, written: 3 };
+        assert_eq!(said(|_| still), Some((100, LONG)));
+        // What waking in vain takes is nothing; a line or some work is something.
+        assert!(said(|look| Deeds { cpu_ns: 7 + look * 1000, ..still }).is_some());
+        assert_eq!(said(|look| Deeds { cpu_ns: 7 + look * 200_000, ..still }), None);
+        assert_eq!(said(|look| Deeds { written: 3 + look / 90, ..still }), None);
+    }
+
+    #[test]
+    fn what_passes_while_it_may_not_run_does_not_count() {
+        let (mut watch, mut now) = (IdleWatch::default(), Instant::now());
+        let still = Deeds { cpu_ns: 0, written: 0 };
+        for _ in 0..50 {
+            assert_eq!(watch.see(now, still, LONG), None);
+            watch.pause();
+            now += Duration::from_secs(3600);
+            assert_eq!(watch.see(now, still, LONG), None);
+            now += Duration::from_millis(100);
+        }
+        assert!(watch.is_on());
+        assert_eq!(watch.free, Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,69 @@
+//! Saves that are not done when their VM is gone, and how far they came.
+
+use std::sync::atomic::Ordering;
+
+use dormouse_proto::v1::{CheckpointFailed, report};
+use dormouse_vm::life::Phase;
+
+use super::Owner;
+use crate::{
+    agent::{
+        report::{report, task},
+        vm::attempt::Attempt,
+    },
+    process,
+};
+
+impl Owner {
+    /// Says of each save that is under way how far it has come: its VM goes, and nothing more will come of it.
+    pub(super) fn say_unsaved(&self) {
+        for attempt in &self.attempts {
+            let Some(far) = self.how_far(attempt) else { continue };
+            let why = format!("its VM was gone before its work was kept: {far}");
+            let failed = CheckpointFailed { task: task(self.id, attempt.key), why };
+            self.host.report(report(report::Report::CheckpointFailed(failed)));
+        }
+    }
+
+    /// How far the save of an attempt has come, as it stands after a colon; `None` where none is under way, or the
+    /// coordinator has it already.
+    fn how_far(&self, attempt: &Attempt) -> Option<String> {
+        if attempt.last_save.as_ref().is_some_and(|save| save.put_off_until().is_some()) {
+            return Some("its program was still saving it by itself".to_owned());
+        }
+        if let Some(pending) = &attempt.pending {
+            let (sent, all) = (pending.sent.load(Ordering::Relaxed), pending.bytes);
+            return pending.stored.is_err().then(|| {
+                let (sent, all) = (mib(sent.min(all)), mib(all));
+                format!(
+                    "{sent} of the {all} MiB of its checkpoint had been sent to the coordinator"
+                )
+            });
+        }
+        if attempt.snapshot.is_some() {
+            return Some("its checkpoint was complete here, and nothing of it sent".to_owned());
+        }
+        if !self.lives.is_being_checkpointed(attempt.key) {
+            return None;
+        }
+        if self.lives.phase(attempt.key) != Some(Phase::Dumping) {
+            return Some("it waited for its turn at CRIU, behind others of its host".to_owned());
+        }
+        let written = mib(self.host.store().unfinished_bytes(&attempt.name));
+        let pid = attempt.process.as_ref().map(|process| process.pid());
+        let memory = pid.and_then(|pid| process::resident_bytes(pid).ok());
+        Some(match memory {
+            Some(memory) => {
+                let memory = mib(memory);
+                format!(
+                    "its checkpoint was being taken, {written} MiB written of {memory} MiB of memory and its files"
+                )
+            }
+            None => format!("its checkpoint was being taken, {written} MiB written"),
+        })
+    }
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{:.1}", bytes as f64 / f64::from(1 << 20))
+}

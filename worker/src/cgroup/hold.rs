@@ -1,0 +1,53 @@
+//! Having all that is in one slot stand still, without a signal.
+//!
+//! A process that is frozen by its group notices nothing, and neither does its parent: no handler is called, and
+//! waitpid(2) has nothing to report, as it has of a process that is stopped by a signal and goes on. One that stood
+//! still before, because its own program had stopped it, stands still after.
+//!
+//! Both versions can: version 1 by the slot's group of the freezer, version 2 by its `cgroup.freeze`. CRIU must not come to a
+//! frozen slot: of a process that a signal has stopped and that is frozen, too, it waits for what happens only with the thaw
+//! (Linux 6.18: PTRACE_SEIZE does not return).
+
+use std::time::Duration;
+
+use super::{Controller, Result, Slot, Vm, freezer};
+
+impl Vm {
+    /// Asks all that is in `slot` of vCPU `vcpu` to stand still, and does not wait for it: who is kept from running
+    /// by a quota stands still when it would run next.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses.
+    pub fn hold(&self, vcpu: u32, slot: Slot) -> Result<()> {
+        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
+        freezer::ask(&group, self.hierarchy.is_v2(), true)
+    }
+
+    /// Has all that is in `slot` of vCPU `vcpu` stand still, and waits until it does. Its quota is lifted meanwhile: what is
+    /// asked to stand still first does nothing of its own on its way there.
+    ///
+    /// # Errors
+    /// Where something runs on past the deadline; nothing is held then.
+    pub fn hold_at_once(&self, vcpu: u32, slot: Slot, deadline: Duration) -> Result<()> {
+        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
+        let v2 = self.hierarchy.is_v2();
+        let held = freezer::ask(&group, v2, true).and_then(|()| {
+            let _lifted = self.lift_quota(vcpu, slot)?;
+            freezer::set(&group, v2, true, deadline)
+        });
+        if held.is_err() {
+            // What matters is the first error.
+            let _ = freezer::ask(&group, v2, false);
+        }
+        held.map(drop)
+    }
+
+    /// Lets what is in `slot` of vCPU `vcpu` go on.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses.
+    pub fn let_go(&self, vcpu: u32, slot: Slot) -> Result<()> {
+        let group = self.slot_group(Controller::Freezer, vcpu, slot)?;
+        freezer::ask(&group, self.hierarchy.is_v2(), false)
+    }
+}
