@@ -21,7 +21,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::Fault { .. } => "a fault of the experiment was due",
         Event::FaultFelt { .. } => "a host said how a fault stands with it",
         Event::HostLoad { .. } => "a host said what else it did",
-        Event::Disbelieved { .. } => "a host measured what can't be",
+        Event::Disbelieved { .. } => "a host reported what can't be",
         Event::CoordinatorLoad { .. } => "the coordinator measured itself",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",

@@ -125,11 +125,12 @@ pub enum Event {
         #[serde(flatten)]
         load: HostLoad,
     },
-    /// A host reported a measurement that can't be: nothing that it measures is evidence any more.
+    /// A host reported a measurement that can't be, or a checkpoint that it never stored: nothing that it measures is
+    /// evidence any more.
     Disbelieved {
         /// The host that reported it.
         host: HostId,
-        /// The measurement and what it can be at most, as one line for the log.
+        /// The measurement and what it can be at most, or the checkpoint, as one line for the log.
         why: String,
     },
     /// What the coordinator measured of itself, from its start to the end of a live run.

@@ -102,6 +102,37 @@ impl ConductorState {
         }
     }
 
+    /// Looks whether a checkpoint that a worker reports as stored has come. One that has not is a checkpoint that failed,
+    /// and what else its host says is not believed: who was welcomed here has a receipt of what it stored.
+    pub(super) fn check_checkpoint(&mut self, host: HostId, report: &mut Report) {
+        let (vm, task, attempt, number, reported) = match *report {
+            Report::CheckpointTaken { vm, task, attempt, checkpoint, bytes, .. } => {
+                (vm, task, attempt, checkpoint, Some(bytes.get()))
+            }
+            Report::TaskStopped { vm, task, attempt, kept: Some((number, _)), .. } => {
+                (vm, task, attempt, number, None)
+            }
+            _ => return,
+        };
+        let record = self.run.tasks().get(task);
+        if record.is_none_or(|it| it.attempt != attempt || it.vm() != Some(vm)) {
+            // It changes nothing: what came of that attempt may be forgotten.
+            return;
+        }
+        let which = (number.get(), attempt.get());
+        let Err(why) = self.store.receipts().compare(task.get(), which, reported) else { return };
+        let why = format!("{number} of {task}, which it reports as stored: {why}");
+        match report {
+            Report::TaskStopped { kept, .. } => *kept = None,
+            _ => *report = Report::CheckpointFailed { vm, task, attempt, why: why.clone() },
+        }
+        match self.roster.get(host).is_some_and(|entry| entry.welcomed.is_some()) {
+            true => self.disbelieve(host, why),
+            // A power cut may have taken what a coordinator before this one had.
+            false => tracing::warn!(%host, why, "a checkpoint does not count"),
+        }
+    }
+
     /// Takes the end of a program of the user's own out of the account of a task that is none.
     pub(super) fn strip_end_of_another(&self, ledger: &mut Report) {
         if let Report::Ledger { task, own, .. } = ledger

@@ -81,6 +81,7 @@ impl ConductorState {
             return;
         }
         self.check_answer(&mut report, end.as_deref());
+        self.check_checkpoint(host, &mut report);
         if let Report::VmDestroyed { vm } = report {
             self.outstanding.destroyed(host, vm);
         }

@@ -5,6 +5,7 @@ pub(crate) mod assignments;
 pub(crate) mod fetches;
 pub(crate) mod image_key;
 pub(crate) mod offsite;
+pub(crate) mod receipts;
 pub(crate) mod retention;
 pub(crate) mod sealed;
 pub(crate) mod store;

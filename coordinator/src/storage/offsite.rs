@@ -227,6 +227,13 @@ impl Offsite {
         self.held().checkpoints.keys().copied().collect()
     }
 
+    /// The checkpoints that it has, with their tasks.
+    pub(crate) fn checkpoints(&self) -> Vec<(u32, Which)> {
+        let held = self.held();
+        let all = held.checkpoints.iter();
+        all.flat_map(|(task, of_task)| of_task.keys().map(|which| (*task, *which))).collect()
+    }
+
     /// Begins to store a checkpoint.
     pub(crate) fn begin(self: &Arc<Self>, task: u32, which: Which) -> Sending {
         let upload = self.objects.upload(self.key("checkpoints", task, which));

@@ -12,6 +12,7 @@ use blake3::Hash;
 use crate::contents::{Contents, Which};
 use crate::log::journal::OnceDurable;
 use crate::storage::offsite::Offsite;
+use crate::storage::receipts::{Receipts, StoredLength};
 use crate::storage::retention::{first_unlogged, superfluous};
 use crate::system::world::Disk;
 
@@ -42,6 +43,7 @@ pub(crate) struct Store {
     tasks: Mutex<BTreeSet<u32>>,
     /// The newest checkpoint of each task that the durable log has.
     logged: Mutex<BTreeMap<u32, u32>>,
+    receipts: Receipts,
 }
 
 /// The log has a checkpoint of a task, or goes back to an older one.
@@ -101,26 +103,33 @@ impl Store {
         // Memory of tasks is nobody else's to read.
         fs::create_dir_all(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
-        let mut tasks = BTreeSet::new();
+        let (mut tasks, receipts) = (BTreeSet::new(), Receipts::default());
         for task in fs::read_dir(root)? {
             let task = task?.path();
             if let Some(number) = number_of(&task).filter(|_| task.is_dir()) {
                 tasks.insert(number);
                 for file in fs::read_dir(&task)? {
                     let file = file?.path();
-                    if which(&file).is_none() {
+                    let Some(which) = which(&file) else {
                         fs::remove_file(&file)?;
-                    }
+                        continue;
+                    };
+                    // Nobody has kept what it refers to by its length.
+                    let length = StoredLength::AtLeast(fs::metadata(&file)?.len());
+                    receipts.note(number, which, length);
                 }
             }
         }
         let (tasks, logged) = (Mutex::new(tasks), Mutex::default());
-        Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged })
+        Ok(Self { root: root.to_owned(), contents, offsite: None, tasks, logged, receipts })
     }
 
     /// The same store, which has its checkpoints in a store of objects, too.
     pub(crate) fn with_offsite(self, offsite: Option<Arc<Offsite>>) -> Self {
         self.tasks().extend(offsite.iter().flat_map(|offsite| offsite.tasks()));
+        for (task, which) in offsite.iter().flat_map(|offsite| offsite.checkpoints()) {
+            self.receipts.note_unmeasured(task, which);
+        }
         Self { offsite, ..self }
     }
 
@@ -166,6 +175,11 @@ impl Store {
         &self.contents
     }
 
+    /// The checkpoints that have come.
+    pub(crate) const fn receipts(&self) -> &Receipts {
+        &self.receipts
+    }
+
     /// Takes a checkpoint that has come, with the contents that it refers to. Its bytes.
     ///
     /// # Errors
@@ -173,9 +187,11 @@ impl Store {
     /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
     /// there are too many that the log does not have; or the system refuses.
     pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
-        self.contents.keep_for(task, incoming.which, refers)?;
+        let which = incoming.which;
+        self.contents.keep_for(task, which, refers)?;
         let logged = self.logged().get(&task).copied();
         let bytes = incoming.finish(logged)?;
+        self.receipts.note(task, which, StoredLength::new(bytes, refers.len()));
         let stored = stored(&self.folder(task))?.into_keys().collect();
         self.contents.retain(task, &stored)?;
         Ok(bytes)
@@ -236,6 +252,7 @@ impl Store {
     pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
         self.tasks().remove(&task);
         self.logged().remove(&task);
+        self.receipts.forget(task);
         self.contents.forget(task)?;
         remove(&self.folder(task))
     }

@@ -87,10 +87,12 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         rank_cpu_seconds: Vec::new(),
         units: repetitions,
         digest: None,
+        trail: None,
+        trail_end: None,
         blocks: Vec::new(),
     };
     match &job.program {
-        Program::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
+        Program::Vector { bytes, .. } => answer.units = vector::units(*bytes, repetitions)?,
         Program::Parallel(plan) => {
             let told = parallel::told(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
@@ -183,7 +185,7 @@ fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, V
         Program::Nas { .. } | Program::Ed { .. } => {
             of_repetitions(references(program).unwrap_or_default(), nonce, answer)
         }
-        Program::Vector { bytes } => {
+        Program::Vector { bytes, .. } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
         }

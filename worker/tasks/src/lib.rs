@@ -22,6 +22,7 @@ pub mod limits;
 pub mod own;
 pub mod progress;
 pub mod result;
+pub mod spot_check;
 pub mod supervisor;
 
 mod amount;
@@ -37,8 +38,10 @@ mod program;
 mod quantity;
 mod run;
 mod signals;
+mod trail;
 mod vector;
 
 pub use class::Class;
 pub use program::BagProgram;
 pub use run::NasKernel;
+pub use trail::{TrailSegment, WorkTrail};

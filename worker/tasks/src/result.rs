@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{left, limits::RESULT_BYTES};
+use crate::{left, limits::RESULT_BYTES, trail::WorkTrail};
 
 /// One computed figure beside its reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -78,6 +78,13 @@ pub struct TaskResult {
     /// [`answer`](crate::answer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
+    /// The number that went through all that the task computed, at points of its work; `None` of programs that have
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trail: Option<WorkTrail>,
+    /// The number with which the trail ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trail_end: Option<u64>,
     /// Blocks of work of each rank of a parallel job, phase by phase; empty where they are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
@@ -166,6 +173,8 @@ mod tests {
             rank_cpu_seconds: Vec::new(),
             units: 12,
             digest: None,
+            trail: None,
+            trail_end: None,
             blocks: Vec::new(),
         }
     }

@@ -23,6 +23,7 @@ use crate::parallel::{Finished, Plan, Team, TeamError};
 use crate::progress::{ProgressError, ProgressWriter, State};
 use crate::result::{Figure, ResultError, TaskResult};
 use crate::signals;
+use crate::trail::{TrailSegment, WorkTrail};
 use crate::vector::Vector;
 
 /// A NAS kernel.
@@ -41,9 +42,19 @@ pub enum NasKernel {
 /// A program and its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    Nas { kernel: NasKernel, class: Class },
-    Ed { class: Class, id: u32 },
-    Vector { bytes: usize },
+    Nas {
+        kernel: NasKernel,
+        class: Class,
+    },
+    Ed {
+        class: Class,
+        id: u32,
+    },
+    /// All of its work, or one segment.
+    Vector {
+        bytes: usize,
+        segment: Option<TrailSegment>,
+    },
     Parallel(Plan),
     Noop,
 }
@@ -82,11 +93,14 @@ struct Outcome {
     ranks: Vec<Duration>,
     /// Blocks of work of each rank, phase by phase.
     blocks: Vec<u64>,
+    /// The trail of the work, where it leaves one, and its end.
+    trail: Option<(WorkTrail, u64)>,
 }
 
 impl Outcome {
     fn of_one_process(figures: Vec<Figure>, repetitions: u64, digest: u64) -> Self {
-        Self { figures, repetitions, digest, ranks: Vec::new(), blocks: Vec::new() }
+        let (ranks, blocks) = (Vec::new(), Vec::new());
+        Self { figures, repetitions, digest, ranks, blocks, trail: None }
     }
 }
 
@@ -134,7 +148,7 @@ impl Job {
                 self.repeat(&mut *kernel, page)
             }
             Program::Ed { class, id } => self.repeat(&mut ed::task(class, id), page),
-            Program::Vector { bytes } => self.pass_over(bytes, page),
+            Program::Vector { bytes, segment } => self.pass_over(bytes, segment, page),
             // The ranks of a parallel job compute, not this process.
             Program::Parallel(_) | Program::Noop => (
                 Outcome::of_one_process(Vec::new(), 1, self.nonce),
@@ -169,28 +183,42 @@ impl Job {
     }
 
     /// Passes over memory until that is enough; then checks all of it.
-    fn pass_over(&self, bytes: usize, page: Option<ProgressWriter>) -> (Outcome, Meter) {
-        let mut vector = Vector::new(bytes, self.nonce);
+    fn pass_over(
+        &self,
+        bytes: usize,
+        segment: Option<TrailSegment>,
+        page: Option<ProgressWriter>,
+    ) -> (Outcome, Meter) {
+        let vector = Vector::new(bytes, self.nonce);
+        let mut vector = match segment {
+            Some(segment) => vector.at(segment),
+            None => vector,
+        };
         // Besides the passes there is one round to set up and one to check.
-        let (rounds, cpu_time, passes) = match self.amount {
-            Amount::Repetitions(n) => (n.saturating_add(2), None, n),
-            Amount::CpuTime(time) => (2, Some(time), u64::MAX),
+        let (rounds, cpu_time, passes) = match (self.amount, segment) {
+            // However long it takes.
+            (_, Some(TrailSegment { passes: n, .. })) | (Amount::Repetitions(n), None) => {
+                (n.saturating_add(2), None, n)
+            }
+            (Amount::CpuTime(time), None) => (2, Some(time), u64::MAX),
         };
         let due = vector.units().saturating_mul(rounds);
         let mut meter = self.start(Goal { due, cpu_time }, page);
         vector.run(passes, &mut meter);
         let (figures, sum) = vector.check(&mut meter);
-        (Outcome::of_one_process(figures, vector.passes(), sum), meter)
+        let trail = Some(vector.trail());
+        (Outcome { trail, ..Outcome::of_one_process(figures, vector.passes(), sum) }, meter)
     }
 
     fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
         let (class, id, memory_bytes) = match &self.program {
             Program::Nas { class, .. } => (Some(*class), None, None),
             Program::Ed { class, id } => (Some(*class), Some(*id), None),
-            Program::Vector { bytes } => (None, None, Some(*bytes as u64)),
+            Program::Vector { bytes, .. } => (None, None, Some(*bytes as u64)),
             Program::Parallel(plan) => (None, None, Some(plan.memory).filter(|bytes| *bytes > 0)),
             Program::Noop => (None, None, None),
         };
+        let (trail, trail_end) = outcome.trail.unzip();
         let wanted = |time: Duration| match &self.program {
             Program::Parallel(plan) => time.as_secs_f64() * plan.total_usage(),
             _ => time.as_secs_f64(),
@@ -211,6 +239,8 @@ impl Job {
             rank_cpu_seconds: outcome.ranks.iter().map(Duration::as_secs_f64).collect(),
             units: meter.units(),
             digest: Some(digest::text(outcome.digest)),
+            trail,
+            trail_end,
             blocks: outcome.blocks,
         }
     }
@@ -245,7 +275,8 @@ impl NasKernel {
 
 fn run_team(team: Team, page: Option<ProgressWriter>) -> Result<(Outcome, Meter), TeamError> {
     let Finished { figures, phases, sum, blocks, cpu, meter } = team.run(page)?;
-    Ok((Outcome { figures, repetitions: phases, digest: sum, ranks: cpu, blocks }, meter))
+    let (repetitions, trail) = (phases, None);
+    Ok((Outcome { figures, repetitions, digest: sum, ranks: cpu, blocks, trail }, meter))
 }
 
 /// Whether all figures that have a reference verify; `None` when there are figures and none

@@ -6,9 +6,13 @@
 //! number of passes every element is known in closed form, as a power of a 2×2 matrix
 //! applied to a start that is linear in the index. The check at the end compares all of the
 //! memory with it, so one bit that a migration lost anywhere is found.
+//!
+//! So a right end can be had without the work. A number of which no closed form is known goes through every x of every
+//! pass: the task's trail ([`trail`](crate::trail)).
 
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
+use crate::trail::{LANES, TrailRecorder, TrailSegment, WorkTrail, through};
 
 const A: u64 = 0x9E37_79B9_7F4A_7C15;
 const B: u64 = 0xD1B5_4A32_D192_ED03;
@@ -31,6 +35,7 @@ pub(crate) struct Vector {
     passes: u64,
     /// Blocks that have had one pass more.
     ahead: usize,
+    trail: TrailRecorder,
 }
 
 impl Vector {
@@ -39,7 +44,18 @@ impl Vector {
     pub(crate) fn new(bytes: usize, nonce: u64) -> Self {
         let length = bytes.div_ceil(BYTES_PER_INDEX);
         let start = Start::new(nonce);
-        Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0 }
+        let trail = TrailRecorder::new(nonce);
+        Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0, trail }
+    }
+
+    /// The same task where a segment of it begins.
+    pub(crate) fn at(self, segment: TrailSegment) -> Self {
+        Self { passes: segment.from, trail: TrailRecorder::new(segment.trail), ..self }
+    }
+
+    /// Its trail, and the number with which that ends.
+    pub(crate) fn trail(&self) -> (WorkTrail, u64) {
+        self.trail.end()
     }
 
     /// Units of one pass; setting up and checking take as many each.
@@ -63,7 +79,8 @@ impl Vector {
     }
 
     fn set_up(&mut self, meter: &mut Meter) {
-        let (mut x_next, mut y_next) = (self.start.x.values(), self.start.y.values());
+        let (x, y) = Matrix::PASS.power(self.passes).apply(self.start.x, self.start.y);
+        let (mut x_next, mut y_next) = (x.values(), y.values());
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
             x.fill_with(&mut x_next);
             y.fill_with(&mut y_next);
@@ -74,13 +91,18 @@ impl Vector {
     fn pass(&mut self, meter: &mut Meter) -> Result<(), Enough> {
         let check = self.units();
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
-            for (x, y) in x.iter_mut().zip(y) {
-                *y = y.wrapping_add(A.wrapping_mul(*x));
-                *x = x.wrapping_add(B.wrapping_mul(*y));
+            let lanes = self.trail.lanes();
+            for (x, y) in x.chunks_mut(LANES).zip(y.chunks_mut(LANES)) {
+                for ((x, y), lane) in x.iter_mut().zip(y).zip(lanes.iter_mut()) {
+                    *y = y.wrapping_add(A.wrapping_mul(*x));
+                    *x = x.wrapping_add(B.wrapping_mul(*y));
+                    *lane = through(*lane, *x);
+                }
             }
             self.ahead += 1;
             if self.ahead == check as usize {
                 (self.passes, self.ahead) = (self.passes + 1, 0);
+                self.trail.pass_is_over();
             }
             // A check reads what a pass reads and writes: about half the cost.
             meter.work_keeping(1, check / 2)?;
@@ -317,6 +339,23 @@ mod tests {
         vector.x[BLOCK..2 * BLOCK].copy_from_slice(&older.x[BLOCK..2 * BLOCK]);
         vector.y[BLOCK..2 * BLOCK].copy_from_slice(&older.y[BLOCK..2 * BLOCK]);
         assert!(!verified(&vector));
+    }
+
+    #[test]
+    fn a_segment_of_it_comes_to_the_same_number() {
+        let whole = after(100);
+        let (trail, _) = whole.trail();
+        for point in [0, 1, trail.points.len() - 1] {
+            let segment = trail.segment(point, 5).unwrap();
+            let mut part = Vector::new(BYTES, 5).at(segment);
+            part.run(segment.passes, &mut Meter::unlimited());
+            assert_eq!(part.trail().1, trail.points[point]);
+            assert!(verified(&part));
+            let wrong = TrailSegment { trail: segment.trail ^ 1, ..segment };
+            let mut part = Vector::new(BYTES, 5).at(wrong);
+            part.run(segment.passes, &mut Meter::unlimited());
+            assert_ne!(part.trail().1, trail.points[point]);
+        }
     }
 
     #[test]

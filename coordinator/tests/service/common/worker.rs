@@ -186,6 +186,19 @@ impl FakeWorker {
         client(&self.at, self.credential.as_ref(), None).await
     }
 
+    /// Stores a checkpoint of its attempt at a task, as it was welcomed; its bytes.
+    pub async fn store(
+        &self,
+        welcome: &v1::Welcome,
+        (task, attempt): (u32, u32),
+        checkpoint: u32,
+    ) -> u64 {
+        let of = v1::CheckpointRef { run: welcome.run.clone(), task, checkpoint, attempt };
+        let chunks = super::checkpoint::chunks(welcome, &of, b"memory");
+        let receipt = self.client().await.put_checkpoint(chunks).await.unwrap();
+        receipt.into_inner().bytes
+    }
+
     pub fn hello(&self) -> v1::Hello {
         v1::Hello {
             worker: self.name.clone(),
@@ -460,11 +473,17 @@ pub fn vm_created(vm: u32) -> v1::report::Report {
     v1::report::Report::VmCreated(v1::VmRef { vm })
 }
 
-pub fn checkpoint_taken(vm: u32, task: u32, attempt: u32, checkpoint: u32) -> v1::report::Report {
+/// The report of a checkpoint that has so many bytes.
+pub fn checkpoint_taken(
+    (vm, task, attempt): (u32, u32, u32),
+    checkpoint: u32,
+    bytes: u64,
+) -> v1::report::Report {
     v1::report::Report::CheckpointTaken(v1::CheckpointTaken {
         task: Some(v1::TaskRef { vm, task, attempt }),
         checkpoint,
-        done_ppm: 400_000,
+        done_ppm: 400_000 * checkpoint.min(2),
+        bytes,
         ..v1::CheckpointTaken::default()
     })
 }

@@ -55,8 +55,8 @@ async fn seven_hundred_downloads_that_nobody_reads_keep_nobody_else_waiting() {
     let of = v1::CheckpointRef { run: welcome.run.clone(), task, checkpoint: 1, attempt };
     let mut client = worker.client().await;
     let chunks = checkpoint::chunks(&welcome, &of, &vec![7; 8 << 20]);
-    client.put_checkpoint(chunks).await.unwrap();
-    worker.report(checkpoint_taken(vm, task, attempt, 1)).await;
+    let bytes = client.put_checkpoint(chunks).await.unwrap().into_inner().bytes;
+    worker.report(checkpoint_taken((vm, task, attempt), 1, bytes)).await;
     worker.report(task_failed(vm, task, attempt)).await;
     // The other task's turn first.
     let (_, other, first) = started(&worker.commands().await);

@@ -213,3 +213,68 @@ async fn a_wrong_answer_is_wrong_whatever_its_worker_says() {
     let judged = judged(&done.log, &setup(1, 1));
     assert_eq!((judged.record.finished(), judged.record.counts.attempts_failed), (0, 2));
 }
+
+/// The attack: checkpoints that cost nothing, of which no byte is sent. The run would begin the next attempt with them.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_that_was_never_stored_does_not_count_and_its_host_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let (coordinator, mut worker, welcome) = joined("liar", live(1, 1, dir.path())).await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    let of = (vm, task, attempt);
+    // One that is stored and of another length, one of which nothing is stored, and one of a former life, which is
+    // nobody's any more.
+    let bytes = worker.store(&welcome, (task, attempt), 1).await;
+    worker.report(checkpoint_taken(of, 1, bytes + 1)).await;
+    worker.report(checkpoint_taken(of, 2, bytes)).await;
+    worker.report(checkpoint_taken((vm, task, attempt + 1), 3, bytes)).await;
+    worker.report(task_failed(vm, task, attempt)).await;
+    let commands = worker.commands().await;
+    let [v1::command::Command::StartTask(start)] = &commands[..] else { panic!("{commands:?}") };
+    assert_eq!(start.from, None, "there is nothing to begin with");
+    worker.carry_out(commands[0].clone());
+    worker.flush().await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.counts().checkpoints, done.run.counts().checkpoints_failed), (0, 2));
+    let judged = judged(&done.log, &setup(1, 1));
+    let why_not = judged.steps.iter().filter_map(|step| match &step.event {
+        Event::Machine { report: Report::CheckpointFailed { why, .. }, .. } => Some(why.as_str()),
+        _ => None,
+    });
+    let why_not: Vec<_> = why_not.collect();
+    assert!(why_not[0].contains(&format!("{bytes} were stored here")), "{why_not:?}");
+    assert!(why_not[1].contains("nothing of it was ever stored"), "{why_not:?}");
+    judged.assert_denied("host0 is not believed: ckpt1 of task0, which it reports as stored");
+}
+
+/// What was stored and said before the coordinator was gone counts for the next one, too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_counts_for_a_coordinator_that_goes_on_with_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runtime, coordinator) = start_apart(live(1, 1, dir.path())).await;
+    let mut worker = FakeWorker::new("w", &coordinator.at);
+    let welcome = worker.join().await;
+    let vm = created(&worker.commands().await);
+    worker.report(vm_created(vm)).await;
+    let (_, task, attempt) = started(&worker.commands().await);
+    worker.on_record().await;
+    let bytes = worker.store(&welcome, (task, attempt), 1).await;
+    let listen = coordinator.at.address;
+    kill(runtime).await;
+    worker.disconnect();
+    let again = dormouse_coordinator::LiveRun { listen, resume: true, ..live(1, 1, dir.path()) };
+    let coordinator = Under::start(again).await;
+    worker.connect().await.unwrap();
+    worker.welcome().await;
+    // Of the second the one before may have had a receipt: it does not count, and nobody is blamed.
+    worker.report(checkpoint_taken((vm, task, attempt), 1, bytes)).await;
+    worker.report(checkpoint_taken((vm, task, attempt), 2, bytes)).await;
+    worker.report(finished(vm, task, attempt)).await;
+    worker.obey_to_the_end().await;
+    let done = coordinator.outcome().await.unwrap();
+    assert_eq!((done.run.counts().checkpoints, done.run.counts().checkpoints_failed), (1, 1));
+    let judged = judged(&done.log, &setup(1, 1));
+    assert!(!judged.steps.iter().any(|step| matches!(step.event, Event::Disbelieved { .. })));
+}

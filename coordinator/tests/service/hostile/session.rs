@@ -115,15 +115,17 @@ async fn of_two_workers_of_one_name_the_second_is_refused_while_the_first_lives(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_of_a_lost_worker_goes_on_elsewhere_from_its_last_checkpoint() {
     let dir = tempfile::tempdir().unwrap();
-    let (coordinator, mut first, vm) = begun("w", live(1, 1, dir.path())).await;
+    let (coordinator, mut first, welcome) = joined("w", live(1, 1, dir.path())).await;
+    let vm = created(&first.commands().await);
     first.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&first.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });
+    let bytes = first.store(&welcome, (task, attempt), 1).await;
     let taken = v1::CheckpointTaken {
         task: of,
         checkpoint: 1,
         done_ppm: 400_000,
-        bytes: 5,
+        bytes,
         real_held_us: 9,
         real_dump_us: 8,
         ..v1::CheckpointTaken::default()

@@ -244,8 +244,11 @@ async fn checkpoints_are_stored_whole_and_fetched_as_they_were() {
     // Of the second nothing is ever said. The next attempt begins with the third, which got lost, and makes do with the
     // first: the log does not have the second.
     client.put_checkpoint(chunks(of(2))).await.unwrap();
-    worker.report(checkpoint_taken(vm, task, attempt, 1)).await;
-    worker.report(checkpoint_taken(vm, task, attempt, 3)).await;
+    let third = client.put_checkpoint(chunks(of(3))).await.unwrap().into_inner();
+    worker.report(checkpoint_taken((vm, task, attempt), 1, receipt.bytes)).await;
+    worker.report(checkpoint_taken((vm, task, attempt), 3, third.bytes)).await;
+    worker.on_record().await;
+    std::fs::remove_file(dir.path().join(format!("checkpoints/{task}/3.{attempt}"))).unwrap();
     worker.report(task_failed(vm, task, attempt)).await;
     let (_, _, next) = started(&worker.commands().await);
     assert_eq!(next, attempt + 1);
@@ -294,8 +297,8 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
         assert_eq!(no.code(), Code::PermissionDenied, "{no}");
     }
     assert!(!dir.path().join("checkpoints/0").exists());
-    mine.put_checkpoint(chunks(of(0, 1, 1))).await.unwrap();
-    worker.report(checkpoint_taken(vm, 0, 1, 1)).await;
+    let bytes = mine.put_checkpoint(chunks(of(0, 1, 1))).await.unwrap().into_inner().bytes;
+    worker.report(checkpoint_taken((vm, 0, 1), 1, bytes)).await;
     worker.report(task_failed(vm, 0, 1)).await;
     // The other task's turn; the attempt is over, and nobody has begun the next one.
     assert_eq!(started(&worker.commands().await), (vm, 1, 1));

@@ -30,7 +30,7 @@ async fn run(
 ) -> (Conducted, Vec<u32>) {
     let coordinator = Under::start(live(1, 1, out)).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
-    worker.join().await;
+    let welcome = worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
@@ -42,12 +42,8 @@ async fn run(
         ..Default::default()
     }));
     for checkpoint in [1, 2] {
-        worker.make(R::CheckpointTaken(v1::CheckpointTaken {
-            task: of,
-            checkpoint,
-            done_ppm: checkpoint * 400_000,
-            ..v1::CheckpointTaken::default()
-        }));
+        let bytes = worker.store(&welcome, (task, attempt), checkpoint).await;
+        worker.make(checkpoint_taken((vm, task, attempt), checkpoint, bytes));
     }
     worker.report(task_failed(vm, task, attempt)).await;
     let mut begun_with = Vec::new();
@@ -119,11 +115,12 @@ async fn a_checkpoint_that_its_worker_could_not_have_is_not_offered_again() {
     let dir = tempfile::tempdir().unwrap();
     let coordinator = Under::start(live(1, 1, dir.path())).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
-    worker.join().await;
+    let welcome = worker.join().await;
     let vm = created(&worker.commands().await);
     worker.report(vm_created(vm)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
-    worker.make(checkpoint_taken(vm, task, attempt, 1));
+    let bytes = worker.store(&welcome, (task, attempt), 1).await;
+    worker.make(checkpoint_taken((vm, task, attempt), 1, bytes));
     worker.report(task_failed(vm, task, attempt)).await;
     let (vm, task, attempt) = started(&worker.commands().await);
     let of = Some(v1::TaskRef { vm, task, attempt });

@@ -66,7 +66,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     for number in [1, 2] {
         let receipt = client.put_checkpoint(chunks(number)).await.unwrap().into_inner();
         assert_eq!(receipt.bytes, image(number).len() as u64);
-        worker.report(checkpoint_taken(vm, task, attempt, number)).await;
+        worker.report(checkpoint_taken((vm, task, attempt), number, receipt.bytes)).await;
     }
     let at = |number| objects.join(format!("{}/checkpoints/0/{number}.1", welcome.run));
     let stored = std::fs::read(at(2)).unwrap();

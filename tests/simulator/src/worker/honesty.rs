@@ -197,6 +197,8 @@ fn answer(kind: &str, digest: Option<String>) -> TaskResult {
         rank_cpu_seconds: Vec::new(),
         units: 1,
         digest,
+        trail: None,
+        trail_end: None,
         blocks: Vec::new(),
     }
 }

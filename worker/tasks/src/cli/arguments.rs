@@ -10,6 +10,7 @@ use crate::class::Class;
 use crate::parallel::{self, Plan};
 use crate::quantity;
 use crate::run::{Job, NasKernel, Program};
+use crate::trail::TrailSegment;
 
 /// What `--help` prints.
 pub(super) const HELP: &str = "\
@@ -20,7 +21,7 @@ usage: dormouse-task KIND [OPTIONS]
 kinds:
   ep is cg mg ft sp    a NAS kernel                  --class
   ed                   a task of GridNPB ED          --class, --id
-  vector               vector operations on memory   --memory
+  vector               vector operations on memory   --memory, --segment
   parallel             processes with a barrier      --processes, --phases, --usage,
                                                      --speed, --memory, --seed
   noop                 nothing
@@ -30,6 +31,8 @@ options:
   --id N               ED task, from 0 (0)
   --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB), or of each
                        rank of a parallel job (none)
+  --segment F:N:T      no more of vector than N passes after F others, with the trail at T,
+                       a hexadecimal number, however long they take
   --processes N        ranks of a parallel job, up to 256 (2)
   --phases N           phases, each of which ends at a barrier (100)
   --usage U            CPU usage of its ranks on processors of their own, as .7, or
@@ -101,6 +104,8 @@ const WORK: Spec = Spec { name: "--work", right: "a number of repetitions from 1
 const CPU_TIME: Spec = Spec { name: "--cpu-time", right: "a duration as 0.39s, 250ms or 2m" };
 const PROGRESS: Spec = Spec { name: "--progress", right: "a file" };
 const RESULT: Spec = Spec { name: "--result", right: "a file" };
+const SEGMENT: Spec =
+    Spec { name: "--segment", right: "passes before it, its passes and its trail, as 96:4:1f" };
 const PROCESSES: Spec = Spec { name: "--processes", right: "a number of processes from 1 to 256" };
 const PHASES: Spec = Spec { name: "--phases", right: "a number of phases from 1 to 4294967295" };
 const USAGE: Spec =
@@ -108,9 +113,9 @@ const USAGE: Spec =
 const SPEED: Spec = Spec { name: "--speed", right: "a part of a core above 0 and up to 1, as .1" };
 const SEED: Spec = Spec { name: "--seed", right: "a number from 0" };
 const NONCE: Spec = Spec { name: "--nonce", right: "a number from 0" };
-const SPECS: [Spec; 13] = [
-    CLASS, ID, MEMORY, PROCESSES, PHASES, USAGE, SPEED, SEED, NONCE, WORK, CPU_TIME, PROGRESS,
-    RESULT,
+const SPECS: [Spec; 14] = [
+    CLASS, ID, MEMORY, SEGMENT, PROCESSES, PHASES, USAGE, SPEED, SEED, NONCE, WORK, CPU_TIME,
+    PROGRESS, RESULT,
 ];
 
 /// Reads the arguments, without the program's name.
@@ -184,7 +189,7 @@ fn program(kind: &str, options: &mut Options) -> Result<Program, UsageError> {
         }
         "vector" => {
             let bytes = options.value(&MEMORY, quantity::bytes)?.unwrap_or(DEFAULT_MEMORY);
-            Ok(Program::Vector { bytes })
+            Ok(Program::Vector { bytes, segment: options.value(&SEGMENT, TrailSegment::parse)? })
         }
         "parallel" => plan(options).map(Program::Parallel),
         "noop" => Ok(Program::Noop),
@@ -318,7 +323,11 @@ mod tests {
         assert_eq!(ed.program, Program::Ed { class: Class::W, id: 7 });
         assert_eq!(ed.amount, Amount::CpuTime(Duration::from_millis(390)));
         assert_eq!((ed.progress, ed.result), (Some("p".into()), Some("r".into())));
-        assert_eq!(job("vector --memory 13.07MB").program, Program::Vector { bytes: 13_070_000 });
+        let vector = |bytes, segment| Program::Vector { bytes, segment };
+        assert_eq!(job("vector --memory 13.07MB").program, vector(13_070_000, None));
+        let segment = TrailSegment { from: 96, passes: 4, trail: 0x1f };
+        let given = job("vector --memory 13.07MB --segment 96:4:1f --cpu-time 1s");
+        assert_eq!(given.program, vector(13_070_000, Some(segment)));
         assert_eq!(job("noop").amount, Amount::Repetitions(1));
         for kernel in NasKernel::ALL {
             let expected = Program::Nas { kernel, class: Class::A };
@@ -359,6 +368,8 @@ mod tests {
             ("ep --class S --class W", "--class", "once"),
             ("ep --id 3", "--id", "leave it out"),
             ("vector --class S", "--class", "leave it out"),
+            ("vector --segment 1:2", "--segment 1:2", "its trail"),
+            ("ep --segment 1:2:3", "--segment", "leave it out"),
             ("noop --work 3", "--work", "leave it out"),
             ("parallel --processes 0", "--processes 0", "from 1 to 256"),
             ("parallel --processes 257", "--processes 257", "from 1 to 256"),

@@ -1,0 +1,110 @@
+//! The checkpoints that have been received, by which it is measured what workers say that they have stored.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::contents::Which;
+
+/// How long a stored checkpoint is, as far as the coordinator knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoredLength {
+    /// It has so many bytes, and refers to nothing beside them.
+    Exactly(u64),
+    /// It has so many bytes, and may refer to contents that were sent apart.
+    AtLeast(u64),
+}
+
+impl StoredLength {
+    /// The length of a checkpoint of so many bytes that refers to so many contents.
+    pub(crate) const fn new(bytes: u64, contents: usize) -> Self {
+        match contents {
+            0 => Self::Exactly(bytes),
+            _ => Self::AtLeast(bytes),
+        }
+    }
+
+    const fn can_be(self, reported: u64) -> bool {
+        match self {
+            Self::Exactly(bytes) => reported == bytes,
+            Self::AtLeast(bytes) => reported >= bytes,
+        }
+    }
+
+    const fn bytes(self) -> u64 {
+        let (Self::Exactly(bytes) | Self::AtLeast(bytes)) = self;
+        bytes
+    }
+}
+
+/// The checkpoints of tasks that go on, each from its receipt on, whatever became of it afterwards.
+#[derive(Debug, Default)]
+pub(crate) struct Receipts {
+    table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
+}
+
+impl Receipts {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<u32, BTreeMap<Which, StoredLength>>> {
+        // Every change of it is whole, whoever panicked with it.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes a checkpoint of a task before its worker has the receipt.
+    pub(crate) fn note(&self, task: u32, which: Which, length: StoredLength) {
+        self.table().entry(task).or_default().insert(which, length);
+    }
+
+    /// Notes a checkpoint whose length is not known, unless it is known already.
+    pub(crate) fn note_unmeasured(&self, task: u32, which: Which) {
+        let mut table = self.table();
+        table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
+    }
+
+    /// Forgets all of a task.
+    pub(crate) fn forget(&self, task: u32) {
+        self.table().remove(&task);
+    }
+
+    /// Compares a checkpoint that a worker reports as stored, and the length that it gives it, with what came.
+    ///
+    /// # Errors
+    /// In words: nothing of it has come, or another length.
+    pub(crate) fn compare(
+        &self,
+        task: u32,
+        which: Which,
+        reported: Option<u64>,
+    ) -> Result<(), String> {
+        let known = self.table().get(&task).and_then(|of_task| of_task.get(&which).copied());
+        let known = known.ok_or("nothing of it was ever stored here")?;
+        match reported.filter(|reported| !known.can_be(*reported)) {
+            None => Ok(()),
+            Some(reported) => {
+                Err(format!("it gives it {reported} bytes, and {} were stored here", known.bytes()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_there_once_it_has_come_and_as_long_as_it_came() {
+        let receipts = Receipts::default();
+        let none = receipts.compare(7, (1, 1), Some(0)).expect_err("nothing has come");
+        assert!(none.contains("nothing of it was ever stored"), "{none}");
+        receipts.note(7, (1, 1), StoredLength::new(100, 0));
+        receipts.note(7, (2, 1), StoredLength::new(100, 3));
+        receipts.note_unmeasured(7, (1, 1));
+        receipts.note_unmeasured(7, (3, 1));
+        let compare = |number, reported| receipts.compare(7, (number, 1), Some(reported)).is_ok();
+        let cases = [(1, 100), (1, 99), (1, 101), (2, 99), (2, 101), (3, 0), (4, 100)];
+        let are = cases.map(|(number, reported)| compare(number, reported));
+        assert_eq!(are, [true, false, false, false, true, true, false]);
+        assert_eq!(receipts.compare(7, (1, 1), None), Ok(()));
+        assert!(receipts.compare(7, (1, 2), Some(100)).is_err(), "another attempt's");
+        receipts.forget(7);
+        assert!(!compare(1, 100));
+    }
+}

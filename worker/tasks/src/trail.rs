@@ -1,0 +1,174 @@
+//! The trail of a task: a number that goes through all that its passes compute, as it was at points of the work.
+//!
+//! No closed form is known for it, so that whoever has it at two points has done the passes between them, or what
+//! costs about as much. What the passes begin with is known in closed form: whoever doubts it computes one
+//! segment again, from one point to the next, and not all of the work.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::mix;
+
+/// Most points that a trail has: more are thinned out.
+const MOST_POINTS: usize = 32;
+/// Numbers that go through the elements of a pass side by side: one alone would keep the processor waiting.
+pub(crate) const LANES: usize = 4;
+/// An odd number: nothing is lost by the product.
+const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
+
+/// A trail, as an answer has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkTrail {
+    /// Passes from one point to the next.
+    pub every: u64,
+    /// The number at each point, the first after `every` passes.
+    pub points: Vec<u64>,
+}
+
+/// A part of the work of a task: it begins after some passes, where the trail is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrailSegment {
+    /// Passes before it.
+    pub from: u64,
+    /// Passes of it.
+    pub passes: u64,
+    /// The number with which it begins.
+    pub trail: u64,
+}
+
+impl WorkTrail {
+    /// The segment before a point of a task with this nonce; `None`: there is no such point.
+    #[must_use]
+    pub fn segment(&self, point: usize, nonce: u64) -> Option<TrailSegment> {
+        self.points.get(point)?;
+        let trail = match point.checked_sub(1) {
+            Some(before) => *self.points.get(before)?,
+            None => nonce,
+        };
+        let from = self.every.checked_mul(point as u64)?;
+        Some(TrailSegment { from, passes: self.every, trail })
+    }
+}
+
+impl TrailSegment {
+    /// The segment as an argument of the task program has it.
+    #[must_use]
+    pub fn argument(&self) -> String {
+        format!("{}:{}:{:x}", self.from, self.passes, self.trail)
+    }
+
+    /// The segment of such an argument.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let (from, passes, trail) = (parts.next()?, parts.next()?, parts.next()?);
+        let (from, passes) = (from.parse().ok()?, passes.parse().ok().filter(|n| *n > 0)?);
+        let trail = u64::from_str_radix(trail, 16).ok()?;
+        parts.next().is_none().then_some(Self { from, passes, trail })
+    }
+}
+
+/// The trail of a task that computes.
+#[derive(Clone, Debug)]
+pub(crate) struct TrailRecorder {
+    number: u64,
+    lanes: [u64; LANES],
+    /// Passes since the last point.
+    since: u64,
+    trail: WorkTrail,
+}
+
+impl TrailRecorder {
+    /// A trail that begins with this number.
+    pub(crate) fn new(number: u64) -> Self {
+        let trail = WorkTrail { every: 1, points: Vec::new() };
+        Self { number, lanes: begin(number), since: 0, trail }
+    }
+
+    /// The numbers that go through the elements of a pass.
+    pub(crate) const fn lanes(&mut self) -> &mut [u64; LANES] {
+        &mut self.lanes
+    }
+
+    /// All elements of a pass have been gone through.
+    pub(crate) fn pass_is_over(&mut self) {
+        self.number = self.lanes.iter().fold(self.number, |number, lane| mix(number ^ lane));
+        self.lanes = begin(self.number);
+        self.since += 1;
+        if self.since < self.trail.every {
+            return;
+        }
+        self.since = 0;
+        let WorkTrail { every, points } = &mut self.trail;
+        if points.len() == MOST_POINTS {
+            // Every second one stays, and the one that comes now is none of these.
+            let mut place = 0;
+            points.retain(|_| {
+                place += 1;
+                place % 2 == 0
+            });
+            *every *= 2;
+            self.since = *every / 2;
+            return;
+        }
+        points.push(self.number);
+    }
+
+    /// The trail, and the number with which it ends.
+    pub(crate) fn end(&self) -> (WorkTrail, u64) {
+        (self.trail.clone(), self.number)
+    }
+}
+
+const fn begin(number: u64) -> [u64; LANES] {
+    [mix(number), mix(number ^ 1), mix(number ^ 2), mix(number ^ 3)]
+}
+
+/// A number that has gone through one more element.
+pub(crate) const fn through(lane: u64, element: u64) -> u64 {
+    (lane ^ element).wrapping_mul(FACTOR).rotate_left(29)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The trail of so many passes over one element, and the number after each.
+    fn passes(count: u64) -> (WorkTrail, Vec<u64>) {
+        let mut recorder = TrailRecorder::new(7);
+        let mut numbers = Vec::new();
+        for element in 0..count {
+            let lanes = recorder.lanes();
+            lanes[0] = through(lanes[0], element);
+            recorder.pass_is_over();
+            numbers.push(recorder.number);
+        }
+        (recorder.end().0, numbers)
+    }
+
+    #[test]
+    fn points_are_as_far_from_each_other_however_long_the_work_is() {
+        for count in [0, 1, 31, 32, 33, 34, 63, 64, 65, 1000] {
+            let (trail, numbers) = passes(count);
+            let every = usize::try_from(trail.every).expect("few");
+            let at = |point: usize| numbers[(point + 1) * every - 1];
+            let expected: Vec<_> = (0..trail.points.len()).map(at).collect();
+            assert_eq!(trail.points, expected, "{count}");
+            assert_eq!(trail.points.len(), numbers.len() / every, "{count}");
+            assert!(trail.points.len() <= MOST_POINTS && (count < 2 || trail.points.len() > 1));
+        }
+    }
+
+    #[test]
+    fn a_segment_is_what_lies_between_two_points() {
+        let (trail, _) = passes(100);
+        assert_eq!(trail.every, 4);
+        let first = trail.segment(0, 7).expect("there is a point");
+        assert_eq!(first, TrailSegment { from: 0, passes: 4, trail: 7 });
+        let last = trail.segment(24, 7).expect("there is a point");
+        assert_eq!(last, TrailSegment { from: 96, passes: 4, trail: trail.points[23] });
+        assert_eq!(trail.segment(25, 7), None);
+        assert_eq!(TrailSegment::parse(&last.argument()), Some(last));
+        for wrong in ["", "1:2", "1:0:a", "1:2:g", "1:2:a:b", "-1:2:a"] {
+            assert_eq!(TrailSegment::parse(wrong), None, "{wrong}");
+        }
+    }
+}
