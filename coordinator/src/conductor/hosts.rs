@@ -106,7 +106,7 @@ impl ConductorState {
         }
         let host = self.roster.next_id();
         let session = self
-            .open_session(myself, (host, &hello.worker), Link::default())
+            .open_session(myself, (host, (&hello.worker, hello.incarnation)), Link::default())
             .await
             .ok_or_else(|| v1::Goodbye {
                 why: "the coordinator can't open a session".to_owned(),
@@ -139,13 +139,14 @@ impl ConductorState {
     async fn open_session(
         &mut self,
         myself: &ActorRef<ConductorMsg>,
-        (host, worker): (HostId, &str),
+        (host, life): (HostId, (&str, u64)),
         link: Link,
     ) -> Option<ActorRef<SessionMsg>> {
+        let (worker, _) = life;
         let args = SessionArgs {
             host,
             link,
-            greeting: Greeting::new(&self.plan, self.clock.clone(), host),
+            greeting: Greeting::new(&self.plan, self.clock.clone(), (host, life)),
             conductor: myself.clone(),
             lost_after: self.plan.lost_after,
             pulse: self.vitals.session(host, worker),
@@ -371,7 +372,8 @@ impl ConductorState {
                     let commands = unsent.remove(&host).unwrap_or_default();
                     let commands = commands.into_iter().map(owed).collect();
                     let link = Link::restored(commands, heard);
-                    (Standing::Joined, self.open_session(myself, (host, &worker), link).await)
+                    let life = (&*worker, incarnation);
+                    (Standing::Joined, self.open_session(myself, (host, life), link).await)
                 }
             };
             let entry = Entry {

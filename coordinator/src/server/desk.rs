@@ -254,10 +254,10 @@ impl Desk {
         self.bring(of.task, of.checkpoint).await?;
         let store = Arc::clone(&self.store);
         let turn = self.transfers.turn(host).await?;
-        let secret = self.image_key.clone();
+        let (secret, (worker, incarnation)) = (self.image_key.clone(), self.life(host)?);
         let open = move || {
             let file = store.open_checkpoint(of.task, of.checkpoint)?;
-            sealed_for(file, secret.bytes())
+            sealed_for(file, (&worker, incarnation), secret.bytes())
         };
         let file = self.transfers.blocking(open).await?;
         let limits = (STALL, Deadline::begin());
@@ -290,7 +290,9 @@ impl Desk {
         let mut incoming = self.transfers.blocking(receive).await?;
         let which = (of.checkpoint, of.attempt);
         let mut copy = self.store.offsite().map(|offsite| offsite.begin(of.task, which));
-        let mut arriving = Arriving::begin(of.clone(), host, self.image_key.bytes());
+        let (worker, incarnation) = self.life(host)?;
+        let from = (host, (&*worker, incarnation));
+        let mut arriving = Arriving::begin(of.clone(), from, self.image_key.bytes());
         let (mut next, mut bytes, deadline) = (Some(first), 0, Deadline::begin());
         while let Some(sent) = next {
             let data = self.transfers.unpacked(sent).await?;
@@ -346,6 +348,11 @@ impl Desk {
             let name = host_name(&life.worker, life.incarnation);
             refused(format!("{name} is no host of run {}", self.run))
         })
+    }
+
+    /// The life of a worker that this host is, by which it seals.
+    fn life(&self, host: HostId) -> Result<(String, u64), Status> {
+        self.lives.life(host).ok_or_else(|| refused(format!("{host} is lost to run {}", self.run)))
     }
 
     fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {

@@ -17,8 +17,12 @@ pub(crate) struct Greeting {
 }
 
 impl Greeting {
-    /// Makes the greeting of the run with this plan and clock for the worker that is this host.
-    pub(crate) fn new(plan: &Plan, clock: DilatedClock, host: HostId) -> Self {
+    /// Makes the greeting of the run with this plan and clock for this life of a worker, which is this host.
+    pub(crate) fn new(
+        plan: &Plan,
+        clock: DilatedClock,
+        (host, life): (HostId, (&str, u64)),
+    ) -> Self {
         let millis = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         let welcome = v1::Welcome {
             run: plan.run.clone(),
@@ -29,7 +33,7 @@ impl Greeting {
             hold_ms: millis(plan.hold),
             hold_checkpoints: plan.hold_checkpoints,
             noop: plan.noop,
-            image_key: plan.image_key.told_to_hosts().to_vec().into(),
+            image_key: plan.image_key.told_to(life).to_vec().into(),
             ..v1::Welcome::default()
         };
         Self { welcome, clock }

@@ -49,6 +49,12 @@ impl Lives {
         self.all().values().for_each(|(_, session)| session.kill());
     }
 
+    /// The life that this host is, as a worker's name and incarnation; `None` if it is lost or was never here.
+    pub(crate) fn life(&self, host: HostId) -> Option<(String, u64)> {
+        let all = self.all();
+        all.iter().find(|(_, (it, _))| *it == host).map(|(life, _)| life.clone())
+    }
+
     /// The host that this life of the worker is; `None` if it is lost or was never here.
     pub(crate) fn host(&self, worker: &str, incarnation: u64) -> Option<HostId> {
         self.all().get(&(worker.to_owned(), incarnation)).map(|(host, _)| *host)

@@ -1,4 +1,4 @@
-//! The secret of a run from which two keys derive that seal checkpoints: its hosts' and its coordinator's.
+//! The secret of a run from which the keys derive that seal checkpoints: one for each life of a worker, and its coordinator's.
 
 use std::fmt;
 use std::fs::{self, OpenOptions};
@@ -15,14 +15,10 @@ use crate::system::world::Chance;
 const FILE: &str = "image-key";
 const BYTES: usize = 32;
 
-/// The secret of a run from which the keys derive by which its hosts seal checkpoints, and its coordinator. No host is
+/// The secret of a run from which the keys derive by which its workers seal checkpoints, and its coordinator. No worker is
 /// told it.
 #[derive(Clone, Default)]
 pub(crate) struct ImageSecret(Vec<u8>);
-
-/// The number by which the key of hosts is derived. All of a run have one: a worker that was welcomed by a coordinator which
-/// was killed before it wrote so has another number when it comes back, and seals by the key that it was told first.
-pub(crate) const HOSTS: u32 = 0;
 
 impl ImageSecret {
     /// The secret of the run in this folder: a new one, or where the run `goes_on` that of which its
@@ -48,9 +44,10 @@ impl ImageSecret {
         &self.0
     }
 
-    /// The key that the hosts of the run are told.
-    pub(crate) fn told_to_hosts(&self) -> [u8; 32] {
-        ImageKey::told_to(HOSTS, &self.0)
+    /// The key that this life of this worker is told. It goes by no number of a host: a worker that was welcomed by a coordinator
+    /// which was killed before it wrote so has another number when it comes back.
+    pub(crate) fn told_to(&self, life: (&str, u64)) -> [u8; 32] {
+        ImageKey::told_to(life, &self.0)
     }
 }
 
@@ -106,6 +103,8 @@ mod tests {
                 .to_vec()
         };
         let first = key(true);
+        let told = |worker, life| ImageSecret(first.clone()).told_to((worker, life));
+        assert!(told("a", 1) != told("b", 1) && told("a", 1) != told("a", 2));
         assert_eq!((first.len(), key(true) == first), (BYTES, true));
         let mode = fs::metadata(dir.path().join(FILE)).expect("its file").mode();
         assert_eq!(mode & 0o777, 0o600);

@@ -10,8 +10,6 @@ use dormouse_proto::v1;
 use dormouse_units::HostId;
 use serde::Deserialize;
 
-use crate::storage::image_key::HOSTS;
-
 /// Contents of this length and more go by themselves.
 const LARGE: u64 = 64 << 10;
 /// The kind of program of a checkpoint that has a directory and no memory.
@@ -99,7 +97,7 @@ impl Manifest {
 pub(crate) struct Arriving {
     of: v1::CheckpointRef,
     host: HostId,
-    /// The key of the host, and that by which the checkpoint is kept.
+    /// The key of the life of a worker that the host is, and that by which the checkpoint is kept.
     keys: [ImageKey; 2],
     held_back: Option<Vec<u8>>,
     /// Bytes that have come, and that there are in all.
@@ -108,9 +106,13 @@ pub(crate) struct Arriving {
 }
 
 impl Arriving {
-    /// The checkpoint `of` what this host sends, in the run with this secret.
-    pub(crate) fn begin(of: v1::CheckpointRef, host: HostId, secret: &[u8]) -> Self {
-        let keys = [ImageKey::of_host(HOSTS, secret), ImageKey::of_coordinator(secret)];
+    /// The checkpoint `of` what this host, which is this life of a worker, sends in the run with this secret.
+    pub(crate) fn begin(
+        of: v1::CheckpointRef,
+        (host, life): (HostId, (&str, u64)),
+        secret: &[u8],
+    ) -> Self {
+        let keys = [ImageKey::of_life(life, secret), ImageKey::of_coordinator(secret)];
         Self { of, host, keys, held_back: Some(Vec::new()), came: 0, whole: 0 }
     }
 
@@ -129,8 +131,8 @@ impl Arriving {
         }
         let mut rest = head.as_slice();
         let whole = CheckpointHead::read(&mut rest).map_err(|error| error.to_string())?;
-        let [of_host, kept_by] = &self.keys;
-        if !whole.is_of(of_host) {
+        let [of_life, kept_by] = &self.keys;
+        if !whole.is_of(of_life) {
             return Err(format!("it is not sealed by {}, which sends it", self.host));
         }
         let manifest: Manifest = serde_json::from_slice(&whole.manifest)
@@ -156,13 +158,14 @@ impl Arriving {
     }
 }
 
-/// A stored checkpoint as it is given to a host: sealed by the key of hosts.
+/// A stored checkpoint as it is given to this life of a worker: sealed by its key.
 ///
 /// # Errors
 /// [`io::ErrorKind::NotFound`] where it is none that this run's coordinator has sealed: an older version stored
 /// it, or somebody has changed it since.
 pub(crate) fn sealed_for(
     mut file: File,
+    life: (&str, u64),
     secret: &[u8],
 ) -> io::Result<io::Chain<Cursor<Vec<u8>>, File>> {
     let head = match CheckpointHead::read(&mut file) {
@@ -177,7 +180,7 @@ pub(crate) fn sealed_for(
         }
         _ => return Err(io::ErrorKind::NotFound.into()),
     };
-    let head = CheckpointHead::sealed(head.manifest, &ImageKey::of_host(HOSTS, secret));
+    let head = CheckpointHead::sealed(head.manifest, &ImageKey::of_life(life, secret));
     Ok(Cursor::new(head.to_bytes()).chain(file))
 }
 
@@ -188,8 +191,7 @@ mod tests {
     use super::*;
 
     const SECRET: [u8; 32] = [5; 32];
-    const ONE: HostId = HostId::new(1);
-    const TWO: HostId = HostId::new(2);
+    const ONE: (HostId, (&str, u64)) = (HostId::new(1), ("w", 7));
 
     fn of() -> v1::CheckpointRef {
         v1::CheckpointRef { run: "r".to_owned(), task: 7, checkpoint: 3, attempt: 2 }
@@ -213,11 +215,10 @@ mod tests {
         )
     }
 
-    /// What is stored of a checkpoint with this manifest that a host sends so many bytes after, a few at a time.
-    fn sent(manifest: &str, host: HostId, bytes: usize) -> Result<Vec<u8>, String> {
-        // The key of hosts is one; what has another number has another key.
-        let number = if host == ONE { HOSTS } else { host.get() };
-        let key = ImageKey::of_host(number, &SECRET);
+    /// What is stored of a checkpoint with this manifest that host 1 sends, sealed by this life, and so many bytes after it, a few
+    /// at a time.
+    fn sent(manifest: &str, life: (&str, u64), bytes: usize) -> Result<Vec<u8>, String> {
+        let key = ImageKey::of_life(life, &SECRET);
         let mut stream = CheckpointHead::sealed(manifest.as_bytes().to_vec(), &key).to_bytes();
         stream.extend(vec![7; bytes]);
         let mut arriving = Arriving::begin(of(), ONE, &SECRET);
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn what_a_host_stores_is_what_it_says_and_sealed_by_that_host() {
         // Seven images of two bytes, and a small content that has two names.
-        let stored = sent(&manifest(), ONE, 18).expect("it is right");
+        let stored = sent(&manifest(), ONE.1, 18).expect("it is right");
         let kept = CheckpointHead::read(&mut &stored[..]).expect("a head");
         assert!(kept.is_of(&ImageKey::of_coordinator(&SECRET)));
         assert!(stored.ends_with(&[7; 18]));
@@ -247,11 +248,14 @@ mod tests {
             ("pages-1.img", "pagemap-2.img", 18, "nothing of pages-"),
             (r#""files":["#, r#""files":[7"#, 18, "its manifest is none"),
         ] {
-            let no = sent(&manifest().replacen(from, to, 1), ONE, bytes).expect_err(why);
+            let no = sent(&manifest().replacen(from, to, 1), ONE.1, bytes).expect_err(why);
             assert!(no.contains(why), "{no}");
         }
-        let no = sent(&manifest(), TWO, 18).expect_err("it is another's");
-        assert!(no.contains("not sealed by host1"), "{no}");
+        // Another worker's, and its own of another life.
+        for other in [("v", 7), ("w", 8)] {
+            let no = sent(&manifest(), other, 18).expect_err("it is another's");
+            assert!(no.contains("not sealed by host1"), "{no}");
+        }
     }
 
     #[test]
@@ -275,20 +279,22 @@ mod tests {
             file.rewind().expect("it is a file");
             file
         };
-        let stored = sent(&manifest(), ONE, 18).expect("it is right");
+        let stored = sent(&manifest(), ONE.1, 18).expect("it is right");
         let mut given = Vec::new();
-        let mut sealed = sealed_for(file(&stored), &SECRET).expect("it is the coordinator's");
+        let mut sealed =
+            sealed_for(file(&stored), ("v", 3), &SECRET).expect("it is the coordinator's");
         sealed.read_to_end(&mut given).expect("readable");
         let head = CheckpointHead::read(&mut &given[..]).expect("a head");
-        assert!(head.is_of(&ImageKey::of_host(HOSTS, &SECRET)));
+        assert!(head.is_of(&ImageKey::of_life(("v", 3), &SECRET)));
         assert_eq!((given.len(), &given[given.len() - 18..]), (stored.len(), &[7; 18][..]));
         // That of a host, or of an older version: all of its workers had the one key.
-        for key in [ImageKey::of_host(HOSTS, &SECRET), ImageKey::new(&SECRET).expect("a key")] {
+        for key in [ImageKey::of_life(("v", 3), &SECRET), ImageKey::new(&SECRET).expect("a key")] {
             let head = CheckpointHead::sealed(manifest().into_bytes(), &key);
-            let no = sealed_for(file(&head.to_bytes()), &SECRET).expect_err("it is not ours");
+            let no =
+                sealed_for(file(&head.to_bytes()), ("v", 3), &SECRET).expect_err("it is not ours");
             assert_eq!(no.kind(), io::ErrorKind::NotFound);
         }
-        let no = sealed_for(file(b"DORMCKP3"), &SECRET).expect_err("it is cut");
+        let no = sealed_for(file(b"DORMCKP3"), ("v", 3), &SECRET).expect_err("it is cut");
         assert_eq!(no.kind(), io::ErrorKind::NotFound);
     }
 }

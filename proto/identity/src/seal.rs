@@ -1,9 +1,9 @@
 //! Seals of checkpoints.
 //!
-//! A run has one secret, which stays with its coordinator. Its hosts are told a key that derives from it and from a number,
-//! today one number for all, and seal their checkpoints with that. The coordinator looks at the seal of what a host
-//! stores, keeps it under a seal that nobody is told, and seals it anew for the host that it is given to. Which host made
-//! a checkpoint, its certificate says.
+//! A run has one secret, which stays with its coordinator. Each life of a worker is told a key that derives from the secret
+//! and from the life as its certificate names it, and seals its checkpoints with that: it can as itself alone. A worker that
+//! is welcomed again in the same life, be it as a host of another number, is told the same key. The coordinator looks at the seal of what
+//! a worker stores, keeps it under a seal that nobody is told, and seals it anew for the worker that it is given to.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use blake3::Hash;
 /// Sets what is sealed here apart from all else that a key might be used for.
 const CONTEXT: &str = "dormouse checkpoint manifest, 2026";
 /// The same for the keys that derive from the secret of a run.
-const OF_HOST: &str = "dormouse key of a host for checkpoints, 2026";
+const OF_LIFE: &str = "dormouse key of a life of a worker for checkpoints, 2026";
 const OF_COORDINATOR: &str = "dormouse key of a coordinator for checkpoints, 2026";
 /// A manifest has about 200 bytes per file and a task a few dozen files.
 const LONGEST_MANIFEST: u32 = 16 << 20;
@@ -35,18 +35,20 @@ impl ImageKey {
         Some(Self(blake3::derive_key(CONTEXT, &said)))
     }
 
-    /// The key that derives from a run's secret for hosts of this number, as they are told it.
+    /// The key that derives from a run's secret for this life of this worker, as it is told it.
     #[must_use]
-    pub fn told_to(host: u32, secret: &[u8]) -> [u8; 32] {
-        let mut hasher = blake3::Hasher::new_derive_key(OF_HOST);
-        hasher.update(&host.to_le_bytes()).update(secret);
+    pub fn told_to((worker, incarnation): (&str, u64), secret: &[u8]) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key(OF_LIFE);
+        // What has a length of its own is said with it, or comes last.
+        hasher.update(&(secret.len() as u64).to_le_bytes()).update(secret);
+        hasher.update(&incarnation.to_le_bytes()).update(worker.as_bytes());
         *hasher.finalize().as_bytes()
     }
 
-    /// The key of hosts of this number, in the run with this secret.
+    /// The key of this life of this worker, in the run with this secret.
     #[must_use]
-    pub fn of_host(host: u32, secret: &[u8]) -> Self {
-        Self(blake3::derive_key(CONTEXT, &Self::told_to(host, secret)))
+    pub fn of_life(life: (&str, u64), secret: &[u8]) -> Self {
+        Self(blake3::derive_key(CONTEXT, &Self::told_to(life, secret)))
     }
 
     /// The key by which the coordinator of the run with this secret keeps checkpoints, which nobody is told.
@@ -170,14 +172,17 @@ mod tests {
     }
 
     #[test]
-    fn each_host_seals_as_itself_alone() {
+    fn each_life_seals_as_itself_alone() {
         let secret = [3; 32];
-        let told = ImageKey::new(&ImageKey::told_to(1, &secret)).expect("a key");
+        let told = ImageKey::new(&ImageKey::told_to(("w", 1), &secret)).expect("a key");
         let head = CheckpointHead::sealed(MANIFEST.to_vec(), &told);
-        assert!(head.is_of(&ImageKey::of_host(1, &secret)));
+        assert!(head.is_of(&ImageKey::of_life(("w", 1), &secret)));
         for other in [
-            ImageKey::of_host(2, &secret),
-            ImageKey::of_host(1, &[4; 32]),
+            ImageKey::of_life(("w", 2), &secret),
+            ImageKey::of_life(("v", 1), &secret),
+            ImageKey::of_life(("", 1), &secret),
+            ImageKey::of_life(("w", 1), &[4; 32]),
+            ImageKey::of_life(("w", 1), &secret[1..]),
             ImageKey::of_coordinator(&secret),
             ImageKey::new(&secret).expect("a key"),
         ] {
@@ -187,7 +192,8 @@ mod tests {
 
     #[test]
     fn a_head_is_read_back_and_half_of_one_is_not() {
-        let head = CheckpointHead::sealed(MANIFEST.to_vec(), &ImageKey::of_host(1, &[3; 32]));
+        let head =
+            CheckpointHead::sealed(MANIFEST.to_vec(), &ImageKey::of_life(("w", 1), &[3; 32]));
         let bytes = head.to_bytes();
         assert_eq!(CheckpointHead::read(&mut &bytes[..]).expect("it is whole"), head);
         for cut in 0..bytes.len() {

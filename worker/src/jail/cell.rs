@@ -12,11 +12,11 @@ use std::{
 };
 
 use nix::sched::{CloneFlags, unshare};
-use seccompiler::BpfProgram;
 
 use super::{
-    Bounds, CELL, Demand, Error, Layout, NewView, Occupant, Part, Result, Users, View, filter, lo,
-    root,
+    Bounds, CELL, Demand, Error, Layout, NewView, Occupant, Part, Result, Users, View,
+    filter::{self, FilterProgram},
+    lo, root,
 };
 
 /// What the tasks of all VMs of a worker have in common.
@@ -33,7 +33,7 @@ pub struct Jail {
     has_network: bool,
     /// Whether CRIU may read and set the limits of tasks only as their user.
     lends_user: bool,
-    filter: Option<BpfProgram>,
+    filter: Option<FilterProgram>,
     lacking: Vec<Error>,
 }
 
@@ -153,8 +153,8 @@ impl Cell {
         self.jail.mounts.as_ref()
     }
 
-    /// The list of refused system calls, where there is one.
-    pub(super) fn filter(&self) -> Option<&BpfProgram> {
+    /// The filter of system calls, where there is one.
+    pub(super) fn filter(&self) -> Option<&FilterProgram> {
         self.jail.filter.as_ref()
     }
 
@@ -289,7 +289,7 @@ impl Cell {
         }
     }
 
-    /// Puts the list of refused system calls in force for this process, which must have no way to new
+    /// Puts the list of allowed system calls in force for this process, which must have no way to new
     /// privileges.
     ///
     /// # Safety
@@ -299,7 +299,7 @@ impl Cell {
         let Some(program) = &self.jail.filter else { return true };
         let program = libc::sock_fprog {
             len: u16::try_from(program.len()).unwrap_or(0),
-            filter: program.as_ptr().cast_mut().cast(),
+            filter: program.as_ptr().cast_mut(),
         };
         // SAFETY: the kernel reads the program, which lives as long as this. Tasks run nobody's code but
         // their own, so that what the kernel does against speculation would only slow them down.

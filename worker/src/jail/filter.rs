@@ -1,97 +1,37 @@
-//! The list of system calls that tasks are refused.
+//! The program of the kernel's (seccomp(2)) by which a task's system calls are allowed, refused or unknown.
 
 use std::{collections::BTreeMap, io};
 
-use seccompiler::{
-    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
-    SeccompRule, sock_filter,
-};
+use libc::sock_filter;
 
-/// The newest system call that this list was made with (linux 6.12): those after it are unknown to a
-/// task's program, too, and so are those of the x32 ABI, whose numbers lie far above.
-const NEWEST: u32 = 466;
+use super::calls::{ALLOWED, REFUSED};
 
-/// What is refused with "Operation not permitted": other processes, namespaces and mounts, keys, the
-/// kernel's own programs and modules, clocks, and doors by which kernels were entered before.
-const REFUSED: [libc::c_long; 70] = [
-    libc::SYS_acct,
-    libc::SYS_add_key,
-    libc::SYS_adjtimex,
-    libc::SYS_bpf,
-    libc::SYS_chroot,
-    libc::SYS_clock_adjtime,
-    libc::SYS_clock_settime,
-    libc::SYS_delete_module,
-    libc::SYS_fanotify_init,
-    libc::SYS_fanotify_mark,
-    libc::SYS_finit_module,
-    libc::SYS_fsconfig,
-    libc::SYS_fsmount,
-    libc::SYS_fsopen,
-    libc::SYS_fspick,
-    libc::SYS_get_mempolicy,
-    libc::SYS_init_module,
-    libc::SYS_io_destroy,
-    libc::SYS_io_setup,
-    libc::SYS_io_submit,
-    libc::SYS_io_uring_enter,
-    libc::SYS_io_uring_register,
-    libc::SYS_io_uring_setup,
-    libc::SYS_kcmp,
-    libc::SYS_kexec_file_load,
-    libc::SYS_kexec_load,
-    libc::SYS_keyctl,
-    libc::SYS_lookup_dcookie,
-    libc::SYS_mbind,
-    libc::SYS_mount,
-    libc::SYS_mount_setattr,
-    libc::SYS_move_mount,
-    libc::SYS_move_pages,
-    libc::SYS_migrate_pages,
-    libc::SYS_mq_open,
-    libc::SYS_name_to_handle_at,
-    libc::SYS_nfsservctl,
-    libc::SYS_open_by_handle_at,
-    libc::SYS_open_tree,
-    libc::SYS_perf_event_open,
-    libc::SYS_personality,
-    libc::SYS_pidfd_getfd,
-    libc::SYS_pivot_root,
-    libc::SYS_process_madvise,
-    libc::SYS_process_mrelease,
-    libc::SYS_process_vm_readv,
-    libc::SYS_process_vm_writev,
-    libc::SYS_ptrace,
-    libc::SYS_quotactl,
-    libc::SYS_quotactl_fd,
-    libc::SYS_reboot,
-    libc::SYS_request_key,
-    libc::SYS_set_mempolicy,
-    libc::SYS_setdomainname,
-    libc::SYS_sethostname,
-    libc::SYS_setns,
-    libc::SYS_settimeofday,
-    libc::SYS_swapoff,
-    libc::SYS_swapon,
-    libc::SYS_sync,
-    libc::SYS_syncfs,
-    libc::SYS_syslog,
-    libc::SYS_umount2,
-    libc::SYS_unshare,
-    libc::SYS_userfaultfd,
-    libc::SYS_vhangup,
-    libc::SYS_vmsplice,
-    libc::SYS_landlock_create_ruleset,
-    libc::SYS_landlock_restrict_self,
-    libc::SYS_memfd_secret,
+/// A program of the kernel's.
+pub(super) type FilterProgram = Vec<sock_filter>;
+
+/// What a system call is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CallAnswer {
+    Allow,
+    /// "Operation not permitted".
+    Refuse,
+    /// "Function not implemented", as by a kernel that has no such call.
+    Unknown,
+    /// Allowed where it makes no namespace.
+    SameNamespaces,
+    /// Allowed for the families of [`FAMILIES`].
+    UsualFamilies,
+    /// Allowed, but for [`PUSHES`].
+    NoPushes,
+}
+
+/// The calls whose arguments are looked at.
+const INSPECTED: [(libc::c_long, CallAnswer); 4] = [
+    (libc::SYS_clone, CallAnswer::SameNamespaces),
+    (libc::SYS_socket, CallAnswer::UsualFamilies),
+    (libc::SYS_socketpair, CallAnswer::UsualFamilies),
+    (libc::SYS_ioctl, CallAnswer::NoPushes),
 ];
-
-/// Such as only this kind of processor has.
-#[cfg(target_arch = "x86_64")]
-const REFUSED_HERE: [libc::c_long; 5] =
-    [libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_modify_ldt, libc::SYS_uselib, libc::SYS_ustat];
-#[cfg(not(target_arch = "x86_64"))]
-const REFUSED_HERE: [libc::c_long; 0] = [];
 
 /// The namespaces that a clone may make, none of which a task may.
 const NAMESPACES: [i32; 7] = [
@@ -108,74 +48,147 @@ const NAMESPACES: [i32; 7] = [
 /// namespace has nothing but a loopback.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
-/// The program of the kernel's that refuses all this.
-pub(super) fn program() -> io::Result<BpfProgram> {
-    let arch = std::env::consts::ARCH.try_into().map_err(io::Error::other)?;
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> =
-        REFUSED.iter().chain(&REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
-    let when = |argument, width, op, value| {
-        let condition = SeccompCondition::new(argument, width, op, value);
-        condition.and_then(|condition| SeccompRule::new(vec![condition])).map_err(io::Error::other)
+/// What puts characters into the input of a terminal, as if somebody had typed them (ioctl_tty(2)).
+const PUSHES: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
+
+/// The kind of processor and of calls that the numbers are of (linux/audit.h).
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: Option<u32> = Some(0xC000_003E);
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: Option<u32> = None;
+
+/// Where in `struct seccomp_data` the number of the call is, the architecture, and the lower halves of the first two arguments.
+const NUMBER: u32 = 0;
+const ARCH: u32 = 4;
+const FIRST: u32 = 16;
+const SECOND: u32 = 24;
+
+/// The program for the lists of [`calls`](super::calls): the number is looked for by halves. A call by the numbers of another
+/// architecture, as a program of 32 bits makes it, ends the task.
+///
+/// # Errors
+/// Where there is no list for this kind of processor, or a call is in it twice.
+pub(super) fn program() -> io::Result<FilterProgram> {
+    let Some(architecture) = ARCHITECTURE else {
+        let kind = std::env::consts::ARCH;
+        return Err(io::Error::other(format!("no list of system calls for processors of {kind}")));
     };
-    let makes = |flag: i32| {
-        let flag = u64::from(flag.unsigned_abs());
-        when(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)
-    };
-    rules.insert(
-        libc::SYS_clone,
-        NAMESPACES.iter().map(|flag| makes(*flag)).collect::<io::Result<_>>()?,
-    );
-    let is_other = FAMILIES.iter().map(|family| {
-        let family = u64::from(family.unsigned_abs());
-        SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, family)
-    });
-    let is_other = is_other.collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
-    let is_other = SeccompRule::new(is_other).map_err(io::Error::other)?;
-    for call in [libc::SYS_socket, libc::SYS_socketpair] {
-        rules.insert(call, vec![is_other.clone()]);
-    }
-    // The terminal that it has not got, and those of others: putting characters into their input.
-    let pushes = when(1, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, libc::TIOCSTI)?;
-    rules.insert(libc::SYS_ioctl, vec![pushes]);
-    let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch);
-    let filter: BpfProgram = filter.and_then(TryInto::try_into).map_err(io::Error::other)?;
-    Ok(unknown_first(filter))
+    let ranges = ranges(&answers()?);
+    let mut program = vec![
+        load(ARCH),
+        jump(libc::BPF_JEQ, architecture, 1, 0),
+        answer(libc::SECCOMP_RET_KILL_PROCESS),
+        load(NUMBER),
+    ];
+    program.extend(search(&ranges)?);
+    Ok(program)
 }
 
-/// The filter behind what answers "there is no such call": of those that are too new to be known, and
-/// of clone3, whose flags a filter can't read, so that the C library calls clone instead.
-fn unknown_first(filter: BpfProgram) -> BpfProgram {
-    let statement =
-        |code: u32, k| sock_filter { code: code.try_into().unwrap_or(0), jt: 0, jf: 0, k };
-    let jump = |op: u32, k, jt, jf| sock_filter {
-        jt,
-        jf,
-        ..statement(libc::BPF_JMP | op | libc::BPF_K, k)
+/// The answer to each call that has one of its own.
+fn answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
+    let of = |lists: &'static [&'static [super::calls::SystemCall]], answer| {
+        lists.iter().copied().flatten().map(move |call| (call.name, call.number, answer))
     };
-    let clone3 = u32::try_from(libc::SYS_clone3).unwrap_or(0);
-    let no_call = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
-    let mut program = vec![
-        // The number of the call is the first word of what a filter sees.
-        statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0),
-        jump(libc::BPF_JGT, NEWEST, 1, 0),
-        jump(libc::BPF_JEQ, clone3, 0, 1),
-        statement(libc::BPF_RET | libc::BPF_K, no_call),
-    ];
-    program.extend(filter);
-    program
+    let inspected = INSPECTED.iter().map(|(number, answer)| ("a call", *number, *answer));
+    let all =
+        of(ALLOWED, CallAnswer::Allow).chain(of(REFUSED, CallAnswer::Refuse)).chain(inspected);
+    let mut answers = BTreeMap::new();
+    for (name, number, answer) in all {
+        let number = u32::try_from(number).map_err(io::Error::other)?;
+        if answers.insert(number, answer).is_some() {
+            return Err(io::Error::other(format!("{name} ({number}) is answered in two ways")));
+        }
+    }
+    Ok(answers)
+}
+
+/// From which number on which answer is given; all numbers have one.
+fn ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
+    let mut ranges = Vec::new();
+    let mut next = 0;
+    for (&number, &answer) in answers {
+        if number > next {
+            ranges.push((next, CallAnswer::Unknown));
+        }
+        ranges.push((number, answer));
+        next = number.saturating_add(1);
+    }
+    ranges.push((next, CallAnswer::Unknown));
+    ranges.dedup_by_key(|(_, answer)| *answer);
+    ranges
+}
+
+/// What finds the range of a number, which has been loaded, by halves, and answers.
+fn search(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
+    if let [(_, answer)] = ranges {
+        return Ok(look(*answer));
+    }
+    let (lower, upper) = ranges.split_at(ranges.len() / 2);
+    let middle = upper.first().map(|(from, _)| *from).unwrap_or_default();
+    let (lower, upper) = (search(lower)?, search(upper)?);
+    let past = u32::try_from(lower.len()).map_err(io::Error::other)?;
+    let mut program = match u8::try_from(past) {
+        Ok(past) => vec![jump(libc::BPF_JGE, middle, past, 0)],
+        // Past what a conditional jump can pass over.
+        Err(_) => vec![jump(libc::BPF_JGE, middle, 0, 1), jump(libc::BPF_JA, past, 0, 0)],
+    };
+    program.extend(lower);
+    program.extend(upper);
+    Ok(program)
+}
+
+/// What gives an answer, after a look at the arguments where that is needed.
+fn look(what: CallAnswer) -> FilterProgram {
+    let allow = answer(libc::SECCOMP_RET_ALLOW);
+    let refuse = answer(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
+    match what {
+        CallAnswer::Allow => vec![allow],
+        CallAnswer::Refuse => vec![refuse],
+        CallAnswer::Unknown => {
+            vec![answer(libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs())]
+        }
+        CallAnswer::SameNamespaces => {
+            let any = NAMESPACES.iter().fold(0, |all, flag| all | flag.cast_unsigned());
+            vec![load(FIRST), jump(libc::BPF_JSET, any, 0, 1), refuse, allow]
+        }
+        CallAnswer::UsualFamilies => {
+            one_of(FIRST, &FAMILIES.map(i32::unsigned_abs), [allow, refuse])
+        }
+        CallAnswer::NoPushes => {
+            // The kernel looks at 32 bits of it.
+            let pushes = PUSHES.map(|request| u32::try_from(request).unwrap_or_default());
+            one_of(SECOND, &pushes, [refuse, allow])
+        }
+    }
+}
+
+/// Of two answers the first, where what is loaded from there is one of these.
+fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
+    let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {
+        // To the answer behind the tests that are left and the other answer.
+        let past = u8::try_from(left + 1).unwrap_or(u8::MAX);
+        jump(libc::BPF_JEQ, *value, past, 0)
+    });
+    std::iter::once(load(from)).chain(tests).chain([none, one]).collect()
+}
+
+fn statement(code: u32, k: u32) -> sock_filter {
+    sock_filter { code: u16::try_from(code).unwrap_or_default(), jt: 0, jf: 0, k }
+}
+
+fn load(from: u32) -> sock_filter {
+    statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, from)
+}
+
+fn jump(how: u32, k: u32, jt: u8, jf: u8) -> sock_filter {
+    sock_filter { jt, jf, ..statement(libc::BPF_JMP | how | libc::BPF_K, k) }
+}
+
+fn answer(action: u32) -> sock_filter {
+    statement(libc::BPF_RET | libc::BPF_K, action)
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_list_is_a_program_that_the_kernel_takes() {
-        let program = program().unwrap();
-        assert!((REFUSED.len()..4096).contains(&program.len()), "{}", program.len());
-        // Its jumps lead to what they lead to without what comes before.
-        assert_eq!((program[1].jt, program[2].jf), (1, 1));
-    }
-}
+mod tests;

@@ -32,12 +32,12 @@ impl Cell {
         .map(Some)
     }
 
-    /// Whether a list of system calls is refused to tasks.
+    /// Whether tasks may make the system calls of a list alone.
     pub(crate) fn has_filter(&self) -> bool {
         self.filter().is_some()
     }
 
-    /// The list of refused system calls as the kernel, and so CRIU, has it.
+    /// The filter of system calls as the kernel, and so CRIU, has it.
     pub(crate) fn filter_bytes(&self) -> Option<Vec<u8>> {
         let lines = self.filter()?.iter();
         let bytes = lines.flat_map(|line| {

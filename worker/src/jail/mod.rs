@@ -3,7 +3,7 @@
 //! A task is a process of a user of its own, without capabilities and without a way to new ones, in
 //! namespaces of PIDs, mounts, network and System V IPC. Its root holds programs and libraries,
 //! read-only, five devices that hold nothing, and the directories of tasks, of which it may enter its own.
-//! A list of system calls is refused to it; limits bound the sizes and the numbers of its files, and
+//! It may make the system calls of a list; limits bound the sizes and the numbers of its files, and
 //! control groups its memory and its processes.
 //!
 //! CRIU runs in the same namespaces of mounts, network and IPC, so that it takes them for its own and
@@ -14,6 +14,7 @@
 //!
 //! `docs/jail.md` says what a task can still do, and what was tried.
 
+mod calls;
 mod cell;
 mod error;
 mod filter;

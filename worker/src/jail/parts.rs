@@ -15,7 +15,7 @@ pub enum Part {
     Ipc,
     /// The name of its VM as the name of its host.
     Name,
-    /// A list of system calls that are refused.
+    /// A list of system calls that may be made.
     Filter,
     /// A bound on the number of processes.
     Pids,

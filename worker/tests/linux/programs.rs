@@ -27,7 +27,7 @@ struct Resident {
 }
 
 /// Each leaves `began` in the middle of its work, and `said` at its end.
-const RESIDENTS: [Resident; 6] = [
+const RESIDENTS: [Resident; 7] = [
     Resident {
         name: "bash",
         command: "exec bash system.sh 60",
@@ -63,6 +63,13 @@ const RESIDENTS: [Resident; 6] = [
         command: "exec mpirun --oversubscribe -n 4 /usr/bin/python3 mpi.py 60",
         inputs: &["mpi.py"],
         // Sockets of its daemon share a port, which CRIU does not bind twice in every case.
+        moves: false,
+    },
+    Resident {
+        name: "everyday",
+        command: "exec bash everyday.sh",
+        inputs: &["everyday.sh"],
+        // Many programs of a second each: CRIU is for the others.
         moves: false,
     },
 ];

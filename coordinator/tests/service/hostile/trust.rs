@@ -279,8 +279,9 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     worker.report(vm_created(vm)).await;
     assert_eq!(started(&worker.commands().await), (vm, 0, 1));
     let mut other = FakeWorker::new("x", &coordinator.at);
-    assert_eq!(other.join().await.host, 1);
-    let chunks = |of| chunks(&welcome, of);
+    let told = other.join().await;
+    assert!(told.host == 1 && told.image_key != welcome.image_key);
+    let (sealed_by_other, chunks) = (|of| chunks(&told, of), |of| chunks(&welcome, of));
     let (mut mine, mut theirs) = (worker.client().await, other.client().await);
     let of = |task, checkpoint, attempt| {
         let run = run.clone();
@@ -297,6 +298,15 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
         assert_eq!(no.code(), Code::PermissionDenied, "{no}");
     }
     assert!(!dir.path().join("checkpoints/0").exists());
+    // Nobody seals as another does, whatever checkpoint he has got hold of.
+    let no = mine.put_checkpoint(sealed_by_other(of(0, 1, 1))).await.unwrap_err();
+    assert!(no.message().contains("not sealed by host0, which sends it"), "{no}");
+    let no = mine.get_checkpoint(of(0, 1, 1)).await.map(drop).unwrap_err();
+    assert_eq!(no.code(), Code::PermissionDenied, "{no}");
+    // In the same life it is the same, however often it is welcomed.
+    worker.disconnect();
+    worker.connect().await.unwrap();
+    assert_eq!(worker.welcome().await.image_key, welcome.image_key);
     let bytes = mine.put_checkpoint(chunks(of(0, 1, 1))).await.unwrap().into_inner().bytes;
     worker.report(checkpoint_taken((vm, 0, 1), 1, bytes)).await;
     worker.report(task_failed(vm, 0, 1)).await;
