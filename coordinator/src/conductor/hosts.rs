@@ -214,6 +214,9 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.hear_load(host, number, told(load));
                 }
+                Heard::Report { report, .. } if self.checks.has(report.vm()) => {
+                    self.hear_check(host, &report);
+                }
                 Heard::Report { mut report, ledger, due: said, began } => {
                     if let Some(other) = self.anothers(host, report.vm()) {
                         let vm = report.vm();
@@ -337,6 +340,7 @@ impl ConductorState {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
         self.outstanding.forget(host);
+        self.lose_checks(host);
         if let Some(returning) = &mut self.returning {
             returning.forget(host);
         }
