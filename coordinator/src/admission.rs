@@ -11,7 +11,7 @@ use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 pub use demand::Demand;
 pub use peak::Peak;
 pub use takes::{TooLong, takes};
-pub(crate) use worker::{Late, check_capabilities};
+pub(crate) use worker::{Late, check_capabilities, jail_lacks};
 
 mod demand;
 mod fastest;

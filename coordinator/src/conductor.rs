@@ -11,7 +11,7 @@ use dormouse_model::{
     AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
     Submission,
 };
-use dormouse_units::{HostId, Span, TaskId, Time};
+use dormouse_units::{HostId, Ppm, Span, TaskId, Time};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
@@ -39,6 +39,7 @@ use crate::time::outage::{self, Back};
 use crate::{CoordinatorError, SPANS};
 use alarm::{Clock, ClockMsg};
 pub(crate) use args::{ConductorArgs, RestoredHost};
+use check_queue::CheckQueue;
 use inbox::Inbox;
 use outstanding::Outstanding;
 use returning::Returning;
@@ -46,6 +47,7 @@ use roster::{Roster, Standing};
 
 pub(crate) mod alarm;
 mod args;
+mod check_queue;
 mod door;
 mod evidence;
 mod explain;
@@ -61,6 +63,7 @@ pub(crate) mod outstanding;
 mod progress;
 mod returning;
 pub(crate) mod roster;
+mod spot_checks;
 mod stops;
 pub(crate) mod thread;
 
@@ -110,6 +113,7 @@ pub(crate) struct ConductorState {
     /// What is reckoned beside what workers say.
     evidence: Evidence,
     ends: AttemptEnds,
+    checks: CheckQueue,
     /// What hosts said of their load before the run had begun.
     early_loads: BTreeMap<HostId, (u64, HostLoad)>,
     header: Option<Value>,
@@ -199,6 +203,7 @@ impl ConductorState {
             tracing::warn!(%early, "an end that can't be");
         }
         self.followers.see(&step);
+        self.checks.see(&step);
         self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
         if let Some(of) = self.ends.see(&step) {
@@ -301,6 +306,7 @@ impl ConductorState {
                     "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
                     "share_ppm": self.facts.share,
                     "reserve_ppm": self.plan.reserve,
+                    "spot_checks_ppm": self.plan.spot_checks,
                     "demand_vcpus": self.plan.demand.vcpus(),
                     "phase_us": phase_us,
                     "answer_seed": format!("{:016x}", self.plan.answer_seed),
@@ -371,6 +377,9 @@ impl ConductorState {
     /// The run is over: the workers clean up, then the conductor ends.
     fn close(&mut self, myself: &ActorRef<ConductorMsg>) {
         if self.outstanding.vms() == 0 {
+            if self.spot_checks_go_on(myself) {
+                return;
+            }
             self.show();
             self.say_own_load();
             myself.stop(None);
@@ -423,6 +432,7 @@ impl Actor for Conductor {
         let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
         let returning = goes_on.then(|| Returning::new(there.collect(), back));
         let answer_seed = args.plan.answer_seed;
+        let checks = CheckQueue::new(args.plan.spot_checks > Ppm::ZERO);
         let loads = Loads {
             programs: args.plan.programs.clone(),
             cpu_us: args.facts.cpu_us.clone(),
@@ -460,6 +470,7 @@ impl Actor for Conductor {
             batch: Batch::default(),
             evidence: args.evidence,
             ends: AttemptEnds::default(),
+            checks,
             early_loads: BTreeMap::new(),
             header: args.header,
             unstuck: 0,

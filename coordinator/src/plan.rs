@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub(crate) is_open: bool,
     /// How the VMs' metadata endpoints answer; `None`: they have none.
     pub(crate) metadata: Option<MetadataSettings>,
+    /// The part of all CPU time that may be computed again on other hosts.
+    pub(crate) spot_checks: Ppm,
     pub(crate) needs_criu: bool,
     /// Parallel jobs are checkpointed.
     pub(crate) checkpoints_jobs: bool,

@@ -21,6 +21,10 @@ pub const SUPPLY: &str = "supply";
 pub const FAULTS: &str = "faults";
 /// Capability: VMs have a metadata endpoint, and are told what is announced to them.
 pub const METADATA: &str = "metadata";
+/// The worker's tasks are in no jail: they run as its user, and may do what it may.
+pub const NO_JAIL: &str = "no-jail";
+/// A part of the jail of the worker's tasks is lacking.
+pub const PARTIAL_JAIL: &str = "partial-jail";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";
 /// The worker's control groups are of version 2.

@@ -7,10 +7,12 @@ use dormouse_model::{Effect, Event, HostLoad, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
 pub use jobs::{JobFacts, MoveFact};
+pub use spot_checks::{HostEvidence, SpotCheck};
 
 use crate::HostHistory;
 
 mod jobs;
+mod spot_checks;
 
 /// What was measured in a live run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct LiveFacts {
     pub loads: BTreeMap<HostId, HostLoad>,
     /// Hosts that measured what can't be, and what that was first.
     pub disbelieved: BTreeMap<HostId, String>,
+    /// Evidence on the hosts: their jails, and the spot checks.
+    pub evidence: HostEvidence,
     /// CPU time of the coordinator's process, and the kernel it ran on; `None`: the log does not say.
     pub coordinator: Option<(Duration, String)>,
     /// The time at which it went on from its log: what is not in that is of the time since the last of them.
@@ -153,6 +157,7 @@ impl LiveFacts {
             _ => {}
         }
         self.jobs.see(step);
+        self.evidence.see(step);
         for effect in &step.effects {
             match *effect {
                 Effect::VmEnded { vm, why: VmEnd::Preempted, .. } => {

@@ -1,7 +1,7 @@
 //! A step of a run as one line of words: what happened, what the provider did, what was decided.
 
 use dormouse_cloud::{Action, Target};
-use dormouse_model::{Decision, Effect, Event, Felt, Report, StartReason, Step};
+use dormouse_model::{CheckFinding, Decision, Effect, Event, Felt, Report, StartReason, Step};
 use dormouse_units::{Ppm, Span};
 
 use crate::words;
@@ -173,6 +173,22 @@ fn event(event: &Event) -> Told {
         Event::Disbelieved { host, why } => {
             let text = format!("{host} is not believed: {why}");
             ("host", Some(text), vec![host.to_string()])
+        }
+        Event::JailLacking { host, lacks } => {
+            let text = format!("{host} runs its tasks without {lacks}");
+            ("host", Some(text), vec![host.to_string()])
+        }
+        Event::SpotCheck { task, of, by, finding, .. } => {
+            let text = match finding {
+                CheckFinding::Equal => format!("{by} computed a part of {task} again, as {of} had"),
+                CheckFinding::Differs { why } => {
+                    format!("{by} computed a part of {task} again, and not as {of} had: {why}")
+                }
+                CheckFinding::Unanswered { why } => {
+                    format!("{by} did not compute a part of {task} of {of} again: {why}")
+                }
+            };
+            ("host", Some(text), vec![task.to_string(), of.to_string(), by.to_string()])
         }
         Event::Tick
         | Event::InstantOver

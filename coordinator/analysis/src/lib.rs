@@ -28,7 +28,9 @@ mod words;
 pub use batch_service::ServiceTally;
 pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
 pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
-pub use facts::{CheckpointCost, JobFacts, Latency, LiveFacts, MoveFact, Outage};
+pub use facts::{
+    CheckpointCost, HostEvidence, JobFacts, Latency, LiveFacts, MoveFact, Outage, SpotCheck,
+};
 pub use metric::{BetterSide, METRICS, Metric};
 pub use mode::Mode;
 pub use outcome::{OutcomeTally, ProgramFailure, WorkOutcome};

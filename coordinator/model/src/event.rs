@@ -6,7 +6,7 @@ use dormouse_cloud::{Action, Host, Target};
 use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{FaultKind, Felt, HostLoad, Report, Request, Submission};
+use crate::{CheckFinding, FaultKind, Felt, HostLoad, Report, Request, Submission};
 
 /// One event; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -132,6 +132,27 @@ pub enum Event {
         host: HostId,
         /// The measurement and what it can be at most, or the checkpoint, as one line for the log.
         why: String,
+    },
+    /// A worker says that its tasks are not in a whole jail.
+    JailLacking {
+        /// The host of the worker.
+        host: HostId,
+        /// The part of the jail that is lacking, as the object of a sentence.
+        lacks: String,
+    },
+    /// A part of a task was to be computed again on another host, once all tasks had ended.
+    SpotCheck {
+        /// The task.
+        task: TaskId,
+        /// The host that had reported the task's answer.
+        of: HostId,
+        /// The host that was to compute the part again.
+        by: HostId,
+        /// CPU time that this took, real microseconds.
+        real_cpu_us: u64,
+        /// The outcome.
+        #[serde(flatten)]
+        finding: CheckFinding,
     },
     /// What the coordinator measured of itself, from its start to the end of a live run.
     CoordinatorLoad {

@@ -27,6 +27,7 @@ mod precedence;
 mod report;
 mod request;
 mod setup;
+mod spot_check;
 mod step;
 mod tenants;
 
@@ -54,5 +55,6 @@ pub use precedence::{Followers, PrecedenceError, check_precedence};
 pub use report::{MAX_REPORT_DELAY, Report};
 pub use request::Request;
 pub use setup::{MACHINE, ParallelJobs, Setup};
+pub use spot_check::CheckFinding;
 pub use step::{Effect, Step, VmEnd};
 pub use tenants::{TenantNumbers, Tenants, Work};

@@ -3,7 +3,7 @@
 
 use dormouse_cloud::Host;
 use dormouse_model::Setup;
-use dormouse_proto::{CRIU, v1};
+use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, v1};
 use dormouse_units::Ppm;
 
 use super::{Demand, Room, offer, percent};
@@ -27,6 +27,16 @@ pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<()
              same version of worker and coordinator"
         ),
     })
+}
+
+/// What the jail of a worker's tasks lacks, as it says, as the object of a sentence; `None`: nothing.
+pub(crate) fn jail_lacks(hello: &v1::Hello) -> Option<&'static str> {
+    let says = |name: &str| hello.capabilities.iter().any(|says| says == name);
+    match (says(NO_JAIL), says(PARTIAL_JAIL)) {
+        (true, _) => Some("a jail (--jail none)"),
+        (false, true) => Some("a part of their jail (--jail partial)"),
+        (false, false) => None,
+    }
 }
 
 /// A worker that comes to a run that goes at a share already.

@@ -119,6 +119,7 @@ impl ConductorState {
         };
         let cores = f64::from(hello.millicores) / 1000.0;
         tracing::info!(target: NEWS, "worker {} joined as {host}, with {cores} cores", hello.worker);
+        let jail_lacks = admission::jail_lacks(&hello);
         let (worker, incarnation) = (hello.worker, hello.incarnation);
         let standing = Standing::Measuring;
         let entry = Entry {
@@ -130,6 +131,8 @@ impl ConductorState {
             numbers: Numbers::default(),
             stale: Stale::default(),
             welcomed: Some(Instant::now()),
+            repetition_us: Vec::new(),
+            jail_lacks,
         };
         self.insert(host, entry);
         let _ = session.cast(SessionMsg::Attach { connection, ack });
@@ -212,6 +215,9 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.hear_load(host, number, told(load));
                 }
+                Heard::Report { report, .. } if self.checks.has(report.vm()) => {
+                    self.hear_check(host, &report);
+                }
                 Heard::Report { mut report, ledger, due: said, began } => {
                     if let Some(other) = self.anothers(host, report.vm()) {
                         let vm = report.vm();
@@ -249,6 +255,7 @@ impl ConductorState {
             return;
         }
         let Some(entry) = self.roster.get_mut(host) else { return };
+        entry.repetition_us.clone_from(&repetition_us);
         entry.standing = Standing::Ready { repetition_us };
         if self.begun {
             self.join_late(host);
@@ -310,7 +317,11 @@ impl ConductorState {
         let name = host_name(&entry.worker, entry.incarnation);
         // Its Ready is what this event stands for.
         entry.numbers.come(1);
+        let lacks = entry.jail_lacks;
         self.feed_now(Event::HostJoined { host, name, offer });
+        if let Some(lacks) = lacks {
+            self.feed_now(Event::JailLacking { host, lacks: lacks.to_owned() });
+        }
     }
 
     pub(super) fn lose(&mut self, host: HostId, why: String) {
@@ -330,6 +341,7 @@ impl ConductorState {
             let _ = session.cast(SessionMsg::Dismiss { why: why.clone() });
         }
         self.outstanding.forget(host);
+        self.lose_checks(host);
         if let Some(returning) = &mut self.returning {
             returning.forget(host);
         }
@@ -385,6 +397,9 @@ impl ConductorState {
                 numbers: Numbers::default(),
                 stale: Stale::default(),
                 welcomed: None,
+                repetition_us: Vec::new(),
+                // The log has it already.
+                jail_lacks: None,
             };
             self.insert(host, entry);
         }

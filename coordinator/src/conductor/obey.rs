@@ -28,7 +28,10 @@ impl ConductorState {
                 let vms = self.outstanding.vms();
                 tracing::warn!(vms, "the workers did not report all VMs gone in time");
                 self.outstanding.give_up_vms();
+                // They would not answer, either.
+                self.checks.skip();
             }
+            ConductorMsg::ChecksLate => self.checks_are_late(),
             ConductorMsg::Show => {
                 self.show();
                 later(SHOW_EVERY, myself, ConductorMsg::Show);

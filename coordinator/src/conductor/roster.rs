@@ -48,6 +48,10 @@ pub(crate) struct Entry {
     pub(crate) stale: Stale,
     /// When its worker was welcomed; `None`: by a coordinator before this one.
     pub(crate) welcomed: Option<Instant>,
+    /// CPU time of one repetition of each program, real microseconds; nothing: it is not known.
+    pub(crate) repetition_us: Vec<u64>,
+    /// The part of their jail that its tasks lack, as it says.
+    pub(crate) jail_lacks: Option<&'static str>,
 }
 
 /// How far a worker's reports have come: some wait before they become steps of the run.

@@ -76,6 +76,9 @@ pub struct LiveRun {
     pub inputs: BTreeMap<String, PathBuf>,
     /// How the metadata endpoints of VMs answer, where tasks run programs of the user's own.
     pub metadata: MetadataSettings,
+    /// The part of all CPU time that may go, once all tasks have ended, into parts of them that another host computes
+    /// again; zero: into none.
+    pub spot_checks: Ppm,
     /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
     pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
@@ -176,6 +179,7 @@ impl LiveRun {
             phase: self.setup.jobs.is_some().then_some(self.phase),
             is_open: self.open,
             metadata: self.has_own_programs().then(|| self.metadata.clone()),
+            spot_checks: self.spot_checks,
             needs_criu: self.needs_criu,
             checkpoints_jobs: self.setup.checkpoint_of_jobs().is_some(),
             jobs_have_memory: self.setup.space_of_jobs().memory.is_some(),

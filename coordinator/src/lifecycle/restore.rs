@@ -216,6 +216,8 @@ pub(crate) fn restore(
             | Event::InstantOver
             | Event::Interrupt { .. }
             | Event::Disbelieved { .. }
+            | Event::JailLacking { .. }
+            | Event::SpotCheck { .. }
             | Event::CoordinatorLoad { .. }
             | Event::Cancel { .. }
             | Event::Resumed { .. } => {}

@@ -46,6 +46,8 @@ pub(crate) enum ConductorMsg {
     Pause { why: String },
     /// The workers had their time to clean up.
     Close,
+    /// The workers had their time for spot checks.
+    ChecksLate,
     /// Time to show the progress.
     Show,
     /// Time to say in the log what the clock shows.

@@ -38,11 +38,11 @@ impl StoredLength {
 
 /// The checkpoints of tasks that go on, each from its receipt on, whatever became of it afterwards.
 #[derive(Debug, Default)]
-pub(crate) struct Receipts {
+pub(crate) struct CheckpointReceipts {
     table: Mutex<BTreeMap<u32, BTreeMap<Which, StoredLength>>>,
 }
 
-impl Receipts {
+impl CheckpointReceipts {
     fn table(&self) -> MutexGuard<'_, BTreeMap<u32, BTreeMap<Which, StoredLength>>> {
         // Every change of it is whole, whoever panicked with it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_checkpoint_is_there_once_it_has_come_and_as_long_as_it_came() {
-        let receipts = Receipts::default();
+        let receipts = CheckpointReceipts::default();
         let none = receipts.compare(7, (1, 1), Some(0)).expect_err("nothing has come");
         assert!(none.contains("nothing of it was ever stored"), "{none}");
         receipts.note(7, (1, 1), StoredLength::new(100, 0));

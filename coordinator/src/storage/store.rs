@@ -12,7 +12,7 @@ use blake3::Hash;
 use crate::contents::{Contents, Which};
 use crate::log::journal::OnceDurable;
 use crate::storage::offsite::Offsite;
-use crate::storage::receipts::{Receipts, StoredLength};
+use crate::storage::receipts::{CheckpointReceipts, StoredLength};
 use crate::storage::retention::{first_unlogged, superfluous};
 use crate::system::world::Disk;
 
@@ -43,7 +43,7 @@ pub(crate) struct Store {
     tasks: Mutex<BTreeSet<u32>>,
     /// The newest checkpoint of each task that the durable log has.
     logged: Mutex<BTreeMap<u32, u32>>,
-    receipts: Receipts,
+    receipts: CheckpointReceipts,
 }
 
 /// The log has a checkpoint of a task, or goes back to an older one.
@@ -103,7 +103,7 @@ impl Store {
         // Memory of tasks is nobody else's to read.
         fs::create_dir_all(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
-        let (mut tasks, receipts) = (BTreeSet::new(), Receipts::default());
+        let (mut tasks, receipts) = (BTreeSet::new(), CheckpointReceipts::default());
         for task in fs::read_dir(root)? {
             let task = task?.path();
             if let Some(number) = number_of(&task).filter(|_| task.is_dir()) {
@@ -176,7 +176,7 @@ impl Store {
     }
 
     /// The checkpoints that have come.
-    pub(crate) const fn receipts(&self) -> &Receipts {
+    pub(crate) const fn receipts(&self) -> &CheckpointReceipts {
         &self.receipts
     }
 

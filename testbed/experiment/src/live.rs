@@ -11,6 +11,14 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The part of a run's CPU time that its spot checks may take, unless it says another.
+const SPOT_CHECKS: Ppm = Ppm::new(30_000);
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_usual(spot_checks: &Ppm) -> bool {
+    *spot_checks == SPOT_CHECKS
+}
+
 /// How an experiment is run on real processes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
@@ -50,6 +58,11 @@ pub struct Live {
     /// The bucket that has the checkpoints beside the run's folder, so that they outlive the coordinator's host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_store: Option<CheckpointStore>,
+    /// The part of the run's CPU time that is spent on computing parts of its tasks again on other hosts, once all have
+    /// ended: 0.03 where nobody says, 0 for none.
+    #[serde(skip_serializing_if = "is_usual")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub spot_checks: Ppm,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -100,6 +113,7 @@ impl Default for Live {
             patience: Span::from_secs(600),
             metadata: MetadataSettings::default(),
             checkpoint_store: None,
+            spot_checks: SPOT_CHECKS,
             worst_error: 0.05,
             mean_error: 0.005,
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dormouse_analysis::{Evidence, Mode};
+use dormouse_analysis::{Evidence, HostEvidence, Mode};
 use dormouse_engine::drive::Followers;
 use dormouse_log::{Head, LogReader, Resealed, Seal};
 use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
@@ -197,6 +197,9 @@ fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Ve
     for (seq, early) in evidence.early() {
         found.push(format!("step {seq}: {early}"));
     }
+    let mut facts = HostEvidence::default();
+    steps.iter().for_each(|step| facts.see(step));
+    found.extend(facts.differences());
     // Checkpoints that are short make a run not faithful, which its summary says: no rule is broken by it.
     let mut hosts = BTreeMap::<VmId, HostId>::new();
     let mut jobs = BTreeMap::<TaskId, &Submission>::new();
@@ -206,6 +209,9 @@ fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Ve
         match &step.event {
             Event::Submitted { task, job, .. } => {
                 jobs.insert(*task, job);
+            }
+            Event::Disbelieved { host, why } => {
+                found.push(format!("step {}: {host} is not believed: {why}", step.seq));
             }
             Event::Machine { host, report, .. } => {
                 let vm = report.vm();

@@ -71,6 +71,7 @@ pub fn live_results<'a>(
     // Nothing was decided while its coordinator was away, and what passed then is in no twin.
     let twin = facts.outages.is_empty().then(|| distance_of(header, live, steps)).flatten();
     let fidelity = fidelity.beside_twin(twin, &experiment.live.allowed());
+    let fidelity = fidelity.on(facts.evidence.sentences(live.spot_checks_ppm.map(Ppm::new)));
     let jobs = jobs.map(|jobs| match has_bag {
         true => jobs,
         false => JobsOutcome { fidelity: Some(fidelity.clone()), ..jobs },

@@ -199,6 +199,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         programs: experiment.programs(),
         inputs: sources,
         metadata: live.metadata.clone(),
+        spot_checks: live.spot_checks,
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,

@@ -25,6 +25,7 @@ mod live {
     mod own_saves;
     mod program_live;
     mod scarce_live;
+    mod spot_checks;
     mod stopped;
     mod storms;
     mod taken;

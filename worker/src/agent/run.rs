@@ -8,7 +8,7 @@ use std::{
 
 use dormouse_proto::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
-    PROTOCOLS, SUPPLY, TIERS, v1::Hello,
+    NO_JAIL, PARTIAL_JAIL, PROTOCOLS, SUPPLY, TIERS, v1::Hello,
 };
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::{
@@ -201,8 +201,13 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
     let hierarchy = prepared.tree.hierarchy();
     let groups = if hierarchy.is_v2() { CGROUP_V2 } else { CGROUP_V1 };
     let criu = prepared.criu.iter().flat_map(|_| [CRIU, JOB_CHECKPOINTS]);
-    let capabilities =
-        [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA].into_iter().chain(criu);
+    let jail = match prepared.tree.jail() {
+        None => Some(NO_JAIL),
+        Some(jail) if !jail.lacking().is_empty() || !hierarchy.counts_pids() => Some(PARTIAL_JAIL),
+        Some(_) => None,
+    };
+    let all = [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA];
+    let capabilities = all.into_iter().chain(criu).chain(jail);
     Ok(Hello {
         worker: config.name.clone(),
         // Drawn by the coordinator, when it joins.

@@ -1,16 +1,18 @@
 //! Faults for tests of the verdict (a run in which one happens must not be called faithful) and of
 //! what is left of a VM whose owner fails.
 //!
-//! They exist in builds with debug assertions only, and happen once in a worker's life where the
+//! They exist in builds with debug assertions only, and all but the last happen once in a worker's life where the
 //! environment variable `DORMOUSE_FAULT` names them: `lift-200ms`, a task's quota is lifted for
 //! that long; `skip-hold`, a task or a job does not stand still after
 //! its checkpoint; `panic-at-freeze`, the
-//! owner of a VM that is to freeze panics.
+//! owner of a VM that is to freeze panics; `forged-trails`, answers have trails that nobody computed.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
+
+use dormouse_tasks::result::TaskResult;
 
 /// For how long the quota of the task that is looked at is to be lifted, if it is.
 pub(crate) fn lifts_quota_for() -> Option<Duration> {
@@ -33,9 +35,22 @@ pub(crate) fn panics_at_freeze() {
     assert!(!once("panic-at-freeze", &DONE), "a fault that a test has asked for");
 }
 
+/// An answer as a worker leaves it that did none of the passes and waited.
+pub(crate) fn forges_trail(answer: String) -> String {
+    if !is_named("forged-trails") {
+        return answer;
+    }
+    let Ok(mut forged) = serde_json::from_str::<TaskResult>(&answer) else { return answer };
+    for point in forged.trail.iter_mut().flat_map(|trail| &mut trail.points) {
+        *point = !*point;
+    }
+    serde_json::to_string(&forged).unwrap_or(answer)
+}
+
 fn once(fault: &str, done: &AtomicBool) -> bool {
-    cfg!(debug_assertions)
-        && !done.load(Ordering::Relaxed)
-        && std::env::var("DORMOUSE_FAULT").is_ok_and(|named| named == fault)
-        && !done.swap(true, Ordering::Relaxed)
+    !done.load(Ordering::Relaxed) && is_named(fault) && !done.swap(true, Ordering::Relaxed)
+}
+
+fn is_named(fault: &str) -> bool {
+    cfg!(debug_assertions) && std::env::var("DORMOUSE_FAULT").is_ok_and(|named| named == fault)
 }

@@ -56,6 +56,12 @@ impl Tree {
         Ok(Self { hierarchy, name, period_us, jail: None, _claim: claim })
     }
 
+    /// The jail in which its VMs have cells, if there is one.
+    #[must_use]
+    pub const fn jail(&self) -> Option<&Arc<Jail>> {
+        self.jail.as_ref()
+    }
+
     /// The same tree, whose VMs have cells in this jail.
     #[must_use]
     pub fn with_jail(self, jail: Option<Arc<Jail>>) -> Self {

@@ -37,6 +37,7 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
     }
     notes.extend(outages(facts));
     notes.extend(unbelieved(facts));
+    notes.extend(facts.evidence.differences());
     if let Some(why) = &facts.last_refusal {
         notes.push(format!("{} launches were refused, the last: {why}", facts.refusals));
     }

@@ -44,6 +44,10 @@ pub struct Fidelity {
     pub mean_share_error: f64,
     /// What makes it unfaithful, with the cause.
     pub notes: Vec<String>,
+    /// Sentences on the verdict's evidence beside what was measured: hosts without a jail, answers that were computed again
+    /// elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
     /// The tasks' times and work against what was promised.
     #[serde(flatten)]
     pub tasks: TaskTimes,
@@ -103,6 +107,12 @@ impl Fidelity {
             self.blame(load);
         }
         self
+    }
+
+    /// The same with sentences on what it rests on.
+    #[must_use]
+    pub fn on(self, evidence: Vec<String>) -> Self {
+        Self { evidence, ..self }
     }
 
     /// The same beside its twin in virtual time, if it has one.

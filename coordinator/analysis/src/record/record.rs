@@ -300,6 +300,8 @@ impl Record {
             | Event::FaultFelt { .. }
             | Event::HostLoad { .. }
             | Event::Disbelieved { .. }
+            | Event::JailLacking { .. }
+            | Event::SpotCheck { .. }
             | Event::CoordinatorLoad { .. }
             | Event::Begin
             | Event::Tick

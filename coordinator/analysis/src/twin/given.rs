@@ -41,6 +41,8 @@ impl Given {
                 | Event::FaultFelt { .. }
                 | Event::HostLoad { .. }
                 | Event::Disbelieved { .. }
+                | Event::JailLacking { .. }
+                | Event::SpotCheck { .. }
                 | Event::CoordinatorLoad { .. }
                 | Event::Clock { .. }
                 | Event::Resumed { .. } => {}

@@ -72,6 +72,8 @@ impl Run {
             | Event::FaultFelt { .. }
             | Event::HostLoad { .. }
             | Event::Disbelieved { .. }
+            | Event::JailLacking { .. }
+            | Event::SpotCheck { .. }
             | Event::CoordinatorLoad { .. }
             | Event::Cancel { .. }
             | Event::Clock { .. } => {}

@@ -176,6 +176,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         share: None,
         inputs: std::collections::BTreeMap::new(),
         programs: vec![unchecked(); tasks],
+        spot_checks: Ppm::ZERO,
         metadata: MetadataSettings::default(),
         needs_criu: false,
         hold_checkpoints: false,

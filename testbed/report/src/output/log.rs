@@ -156,6 +156,8 @@ pub struct LiveHeader {
     pub phase_us: Option<u64>,
     /// The secret number from which each task has its nonce, in hexadecimal digits.
     pub answer_seed: Option<String>,
+    /// The part of the run's CPU time that spot checks may take at most; `None`: its coordinator knew of none.
+    pub spot_checks_ppm: Option<u32>,
 }
 
 impl LiveHeader {

@@ -16,7 +16,8 @@ pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
     let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
-    let notes = fidelity.notes.iter().map(|note| Line::plain("", note));
+    let notes = fidelity.notes.iter().chain(&fidelity.evidence);
+    let notes = notes.map(|note| Line::plain("", note));
     [verdict].into_iter().chain(notes).collect()
 }
 
@@ -35,7 +36,7 @@ pub(super) fn verdict(fidelity: &Fidelity) -> String {
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
-    blocks.extend(fidelity.notes.iter().map(Block::text));
+    blocks.extend(fidelity.notes.iter().chain(&fidelity.evidence).map(Block::text));
     blocks.extend(by_count(of.record).into_iter().map(|(why, count)| {
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
         Block::text(format!("A checkpoint failed {times}: {why}."))

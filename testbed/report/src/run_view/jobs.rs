@@ -277,6 +277,7 @@ fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
         fidelity.worst_share_error * 100.0
     );
     let sharing = jobs.consolidation.iter().flat_map(Consolidation::sentences);
-    let sentences = [verdict].into_iter().chain(fidelity.notes.iter().cloned()).chain(sharing);
+    let said = fidelity.notes.iter().chain(&fidelity.evidence).cloned();
+    let sentences = [verdict].into_iter().chain(said).chain(sharing);
     sentences.map(Block::Text).collect()
 }

@@ -145,6 +145,7 @@ fn live_run(
         share: None,
         inputs: Default::default(),
         programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks],
+        spot_checks: Ppm::ZERO,
         metadata: MetadataSettings::default(),
         needs_criu: plan.needs_criu(),
         hold_checkpoints: true,

@@ -146,6 +146,7 @@ impl Coordinators {
             share: None,
             inputs: BTreeMap::new(),
             programs: vec![unchecked(); tasks],
+            spot_checks: Ppm::ZERO,
             metadata: MetadataSettings::default(),
             needs_criu: false,
             hold_checkpoints: false,

@@ -1,0 +1,246 @@
+//! The spot checks of a run that are to come and those under way: one at a time on each host.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_model::{Effect, Event, Report, Step};
+use dormouse_tasks::result::TaskResult;
+use dormouse_tasks::spot_check::CheckOrder;
+use dormouse_units::{Attempt, HostId, TaskId, VmId};
+
+/// A part of a task that a host is to compute again.
+#[derive(Clone, Debug)]
+pub(super) struct OpenCheck {
+    /// The VM that is made for it.
+    pub(super) vm: VmId,
+    pub(super) task: TaskId,
+    pub(super) attempt: Attempt,
+    /// The host that reported the answer, and the one that computes it again.
+    pub(super) of: HostId,
+    pub(super) by: HostId,
+    pub(super) answer: TaskResult,
+    /// CPU time that the task was given for all its work.
+    pub(super) ordered: Duration,
+    pub(super) order: CheckOrder,
+    /// CPU time that the check should take.
+    pub(super) takes: Duration,
+}
+
+/// A task, the host that reported its answer, and the one that may compute it again.
+type Whose = (TaskId, HostId, HostId);
+
+/// The checks of one host.
+#[derive(Debug, Default)]
+struct HostChecks {
+    /// The one under way, until its VM is gone; and whether it has been answered.
+    now: Option<(OpenCheck, bool)>,
+    queued: VecDeque<OpenCheck>,
+}
+
+/// All spot checks of a run.
+#[derive(Debug, Default)]
+pub(super) struct CheckQueue {
+    /// Answers of the run that could be looked at; `None`: none are, or no more.
+    answers: Option<BTreeMap<TaskId, (HostId, Arc<str>)>>,
+    /// Answers in the order that was drawn, in which they are looked at.
+    considered: BTreeMap<u64, (Whose, Arc<str>, u64)>,
+    vms: u32,
+    hosts: BTreeMap<HostId, HostChecks>,
+    /// CPU time that checks may still take: none begins without.
+    left: Duration,
+}
+
+impl CheckQueue {
+    /// Checks for a run in which there are to be any, or none.
+    pub(super) fn new(are_wanted: bool) -> Self {
+        Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
+    }
+
+    /// Keeps the answers of a step.
+    pub(super) fn see(&mut self, step: &Step) {
+        let Some(answers) = &mut self.answers else { return };
+        if let Event::Machine { host, report, .. } = &step.event
+            && let Report::TaskFinished { task, verified: true, result: Some(text), .. } = report
+            && !step.effects.contains(&Effect::Stale)
+        {
+            answers.insert(*task, (*host, Arc::clone(text)));
+        }
+    }
+
+    /// Whether they are yet to begin.
+    pub(super) const fn begins(&self) -> bool {
+        self.answers.is_some()
+    }
+
+    /// There are none any more.
+    pub(super) fn skip(&mut self) {
+        self.answers = None;
+    }
+
+    pub(super) fn take_answers(&mut self) -> Vec<(TaskId, HostId, Arc<str>)> {
+        let answers = self.answers.take().unwrap_or_default().into_iter();
+        answers.map(|(task, (host, text))| (task, host, text)).collect()
+    }
+
+    /// Puts an answer among those that may be looked at, where its draw has it.
+    pub(super) fn consider(&mut self, drawn: u64, whose: Whose, text: Arc<str>, part: u64) {
+        self.considered.insert(drawn, (whose, text, part));
+    }
+
+    pub(super) fn take_considered(&mut self) -> Vec<(Whose, Arc<str>, u64)> {
+        std::mem::take(&mut self.considered).into_values().collect()
+    }
+
+    /// A VM that the run does not have: it counts its own from the other end.
+    pub(super) const fn next_vm(&mut self) -> VmId {
+        self.vms += 1;
+        VmId::new(u32::MAX - self.vms)
+    }
+
+    pub(super) fn add(&mut self, check: OpenCheck) {
+        self.hosts.entry(check.by).or_default().queued.push_back(check);
+    }
+
+    /// Allows the checks so much CPU time in all. Each host has one in any case.
+    pub(super) const fn allow(&mut self, left: Duration) {
+        self.left = left;
+    }
+
+    /// A check has taken so much CPU time.
+    pub(super) const fn spend(&mut self, spent: Duration) {
+        self.left = self.left.saturating_sub(spent);
+    }
+
+    /// Begins the first of each host: the VMs to be made.
+    pub(super) fn begin(&mut self) -> Vec<(HostId, VmId)> {
+        let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
+        hosts.into_iter().filter_map(|host| Some((host, self.begin_next(host)?))).collect()
+    }
+
+    /// The VM to be made for the next check of a host, whose last one is over.
+    pub(super) fn next_of(&mut self, host: HostId) -> Option<VmId> {
+        if self.left.is_zero()
+            && let Some(of_host) = self.hosts.get_mut(&host)
+        {
+            of_host.queued.clear();
+        }
+        self.begin_next(host)
+    }
+
+    fn begin_next(&mut self, host: HostId) -> Option<VmId> {
+        let of_host = self.hosts.get_mut(&host)?;
+        of_host.now = of_host.queued.pop_front().map(|check| (check, false));
+        let vm = of_host.now.as_ref().map(|(check, _)| check.vm);
+        if vm.is_none() {
+            self.hosts.remove(&host);
+        }
+        vm
+    }
+
+    /// How long the host with the most should take.
+    pub(super) fn longest(&self) -> Duration {
+        let takes = |of: &HostChecks| {
+            let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
+            all.fold(Duration::ZERO, |sum, check| sum.saturating_add(check.takes))
+        };
+        self.hosts.values().map(takes).max().unwrap_or_default()
+    }
+
+    pub(super) fn are_open(&self) -> bool {
+        !self.hosts.is_empty()
+    }
+
+    /// Whether a VM is that of a check, though it be of one that was given up.
+    pub(super) const fn has(&self, vm: VmId) -> bool {
+        self.vms > 0 && vm.get() >= u32::MAX - self.vms
+    }
+
+    /// The check under way on this VM.
+    pub(super) fn get(&self, host: HostId, vm: VmId) -> Option<&OpenCheck> {
+        let (check, _) = self.hosts.get(&host)?.now.as_ref()?;
+        (check.vm == vm).then_some(check)
+    }
+
+    /// The check under way on this VM, if this is the first answer to it.
+    pub(super) fn answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
+        let (check, is_answered) = self.hosts.get_mut(&host)?.now.as_mut()?;
+        let is_first = check.vm == vm && !std::mem::replace(is_answered, true);
+        is_first.then(|| check.clone())
+    }
+
+    /// The checks of a host that are not answered; there are none of it from now on.
+    pub(super) fn lose(&mut self, host: HostId) -> Vec<OpenCheck> {
+        let Some(HostChecks { now, queued }) = self.hosts.remove(&host) else { return Vec::new() };
+        let now = now.filter(|(_, is_answered)| !is_answered).map(|(check, _)| check);
+        now.into_iter().chain(queued).collect()
+    }
+
+    /// All checks that are not answered; there are none from now on.
+    pub(super) fn give_up(&mut self) -> Vec<OpenCheck> {
+        let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
+        hosts.into_iter().flat_map(|host| self.lose(host)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: HostId = HostId::new(1);
+    const TWO: HostId = HostId::new(2);
+
+    /// Three checks of the first host and one of the second, of 10 ms each.
+    fn queue() -> CheckQueue {
+        let mut queue = CheckQueue::new(true);
+        queue.allow(Duration::from_millis(15));
+        let arguments: Vec<String> = ["ed", "--id", "7", "--nonce", "1"].map(str::to_owned).into();
+        let answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
+        let order = CheckOrder::draw(&arguments[..3], 1, &answer, 0);
+        let order = order.expect("it is right").expect("a kernel");
+        for (task, by) in [(0, ONE), (1, TWO), (2, ONE), (3, ONE)] {
+            let (vm, task, of) = (queue.next_vm(), TaskId::new(task), HostId::new(9));
+            let takes = Duration::from_millis(10);
+            let (answer, order) = (answer.clone(), order.clone());
+            let attempt = Attempt::new(2);
+            let ordered = Duration::from_secs(1);
+            queue.add(OpenCheck { vm, task, attempt, of, by, answer, ordered, order, takes });
+        }
+        queue
+    }
+
+    #[test]
+    fn a_host_has_one_after_the_other_and_answers_each_once() {
+        let mut queue = queue();
+        assert_eq!(queue.longest(), Duration::from_millis(30));
+        let [(ONE, first), (TWO, second)] = queue.begin()[..] else { panic!("{queue:?}") };
+        assert!(queue.has(first) && !queue.has(VmId::new(7)));
+        assert!(queue.get(TWO, first).is_none(), "it is another host's");
+        assert!(queue.answered(ONE, second).is_none() && queue.answered(TWO, first).is_none());
+        assert!(queue.answered(ONE, first).is_some());
+        assert!(queue.answered(ONE, first).is_none(), "it has been answered");
+        queue.spend(Duration::from_millis(10));
+        let next = queue.next_of(ONE).expect("there is time left");
+        assert_ne!(next, first);
+        // What was allowed is used up: the third is not begun.
+        queue.spend(Duration::from_millis(10));
+        assert_eq!(queue.next_of(ONE), None);
+        assert!(queue.are_open(), "the second host's");
+        let late: Vec<TaskId> = queue.give_up().into_iter().map(|check| check.task).collect();
+        assert_eq!((late, queue.are_open()), (vec![TaskId::new(1)], false));
+        assert!(queue.has(first) && queue.get(ONE, first).is_none(), "late words are no report");
+    }
+
+    #[test]
+    fn what_a_lost_host_had_to_do_is_left() {
+        let mut queue = queue();
+        let begun = queue.begin();
+        assert!(queue.answered(ONE, begun[0].1).is_some());
+        let left: Vec<TaskId> = queue.lose(ONE).into_iter().map(|check| check.task).collect();
+        assert_eq!(left, [TaskId::new(2), TaskId::new(3)]);
+        assert!(queue.lose(ONE).is_empty() && queue.are_open());
+        assert!(queue.begins());
+        queue.skip();
+        assert!(!queue.begins());
+    }
+}

@@ -1,0 +1,262 @@
+//! Spot checks: once the last task has ended, parts of a few are computed again, each on another host than before.
+//!
+//! A check is a task like any other, on a VM of its own that the run knows nothing of: no decision, bill or figure hangs
+//! on it, and no worker is told what it is. Which tasks, and which parts of them, is drawn when all answers are there.
+
+use std::time::Duration;
+
+use dormouse_model::{CheckFinding, Event, Report, Setup};
+use dormouse_proto::v1;
+use dormouse_tasks::answer;
+use dormouse_tasks::own::TaskProgram;
+use dormouse_tasks::result::TaskResult;
+use dormouse_tasks::spot_check::CheckOrder;
+use dormouse_units::{HostId, TaskId, TypeName, VmId};
+use ractor::ActorRef;
+use tokio::time::Instant;
+
+use super::ConductorState;
+use super::later;
+use crate::conductor::check_queue::OpenCheck;
+use crate::conductor::roster::{Entry, Standing};
+use crate::log::journal::JournalMsg;
+use crate::messages::message::ConductorMsg;
+use crate::plan::Plan;
+use crate::protocol::link::Owed;
+use crate::sessions::session::Release;
+use crate::time::outage::micros;
+
+/// Most checks of a run, however much it has computed.
+const MOST_CHECKS: usize = 64;
+/// The time that a host has for its checks, beside four times what they should take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The least CPU time of a check.
+const LEAST_CPU: Duration = Duration::from_millis(2);
+/// CPU time that the process of a check takes to begin and to end, and to have its memory.
+const BIRTH: Duration = Duration::from_millis(20);
+
+impl ConductorState {
+    /// Whether spot checks are under way, which begin with this where there are to be any.
+    pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
+        if self.checks.begins() && self.run.cancelled().is_none() && !self.plan.noop {
+            let longest = self.begin_checks();
+            if self.checks.are_open() {
+                later(PATIENCE + longest * 4, myself, ConductorMsg::ChecksLate);
+            }
+            self.hand_over();
+        }
+        self.checks.are_open()
+    }
+
+    /// The workers had their time for spot checks.
+    pub(super) fn checks_are_late(&mut self) {
+        let late = self.checks.give_up();
+        self.leave_unanswered(late, "it did not answer in time");
+    }
+
+    /// A host is gone, and its spot checks with it.
+    pub(super) fn lose_checks(&mut self, host: HostId) {
+        let lost = self.checks.lose(host);
+        self.leave_unanswered(lost, "it was lost");
+    }
+
+    fn leave_unanswered(&mut self, checks: Vec<OpenCheck>, why: &str) {
+        for check in checks {
+            self.found(&check, CheckFinding::Unanswered { why: why.to_owned() }, 0);
+        }
+    }
+
+    /// Takes in what a host reports of a spot check.
+    pub(super) fn hear_check(&mut self, host: HostId, report: &Report) {
+        let Some(check) = self.checks.get(host, report.vm()) else { return };
+        let vm = check.vm;
+        match report {
+            Report::VmCreated { .. } => {
+                let start = check.start(&self.plan, self.run.setup());
+                self.tell(host, v1::command::Command::StartTask(start));
+            }
+            Report::TaskFinished { result, real_cpu_us, .. } => {
+                let again = result.as_deref().map(serde_json::from_str::<TaskResult>);
+                let Some(Ok(again)) = again else {
+                    return self.check_has_failed(host, vm, "its answer is none".to_owned());
+                };
+                let finding = match check.order.compare(&check.answer, check.ordered, &again) {
+                    Ok(()) => CheckFinding::Equal,
+                    Err(why) => CheckFinding::Differs { why },
+                };
+                self.answered(host, vm, finding, *real_cpu_us);
+            }
+            Report::TaskFailed { why, .. } => self.check_has_failed(host, vm, why.clone()),
+            Report::VmFailed { why, .. } => {
+                self.check_has_failed(host, vm, why.clone());
+                self.next_check(host);
+            }
+            Report::VmDestroyed { .. } => {
+                self.check_has_failed(
+                    host,
+                    vm,
+                    "its VM was gone before it had answered".to_owned(),
+                );
+                self.next_check(host);
+            }
+            _ => {}
+        }
+    }
+
+    fn check_has_failed(&mut self, host: HostId, vm: VmId, why: String) {
+        self.answered(host, vm, CheckFinding::Unanswered { why }, 0);
+    }
+
+    /// The first that is heard of how a check ended is what counts.
+    fn answered(&mut self, host: HostId, vm: VmId, finding: CheckFinding, cpu_us: u64) {
+        let Some(check) = self.checks.answered(host, vm) else { return };
+        self.found(&check, finding, cpu_us);
+        self.tell(host, v1::command::Command::DestroyVm(v1::VmRef { vm: vm.get() }));
+    }
+
+    /// Says in the log what came of a check.
+    fn found(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
+        let (task, of, by) = (check.task, check.of, check.by);
+        if let CheckFinding::Differs { why } = &finding {
+            tracing::warn!(%task, %of, %by, why, "an answer is not what another host computed again");
+        }
+        self.checks.spend(Duration::from_micros(real_cpu_us));
+        self.feed(self.last, Event::SpotCheck { task, of, by, real_cpu_us, finding });
+    }
+
+    fn next_check(&mut self, host: HostId) {
+        if let Some(vm) = self.checks.next_of(host) {
+            self.create_for_check(host, vm);
+        }
+    }
+
+    fn create_for_check(&mut self, host: HostId, vm: VmId) {
+        let kind = self.run.setup().catalogue.types.keys().next().map(TypeName::as_str);
+        let kind = kind.unwrap_or_default().to_owned();
+        let create = v1::CreateVm { vm: vm.get(), kind, vcpus: 1, ..v1::CreateVm::default() };
+        self.tell(host, v1::command::Command::CreateVm(create));
+    }
+
+    /// Tells a worker something that is in no step.
+    fn tell(&mut self, host: HostId, command: v1::command::Command) {
+        let Some(session) = self.roster.get(host).and_then(|entry| entry.session.clone()) else {
+            return;
+        };
+        let command = v1::Command { command: Some(command), ..v1::Command::default() };
+        let commands = vec![Owed { command, since: Instant::now() }];
+        self.batch.then.push(Box::new(Release { session, commands, durable: 0 }));
+    }
+
+    /// Hands what is said first to the journal, which lets it go: what is said later goes with the steps of its message.
+    fn hand_over(&mut self) {
+        let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
+    }
+
+    /// Draws the checks and begins them; how long the host with the most should take.
+    fn begin_checks(&mut self) -> Duration {
+        let is_there = |(_, entry): &(HostId, &Entry)| {
+            entry.standing == Standing::Joined && entry.session.is_some()
+        };
+        let there: Vec<HostId> =
+            self.roster.iter().filter(is_there).map(|(host, _)| host).collect();
+        if there.len() < 2 {
+            return Duration::ZERO;
+        }
+        let computed = self.run.tasks().iter().map(|task| task.real_cpu_us);
+        let computed = computed.fold(0_u64, u64::saturating_add);
+        let most = u128::from(computed) * u128::from(self.plan.spot_checks.get()) / 1_000_000;
+        let mut left = Duration::from_micros(u64::try_from(most).unwrap_or(u64::MAX));
+        self.checks.allow(left);
+        let mut drawn = 0;
+        for (task, of, text) in self.checks.take_answers() {
+            // Which are looked at, by which host and where is drawn now.
+            let draw = || self.plan.world.chance.number();
+            let (Ok(order), Ok(host), Ok(part)) = (draw(), draw(), draw()) else {
+                tracing::warn!("nothing is checked by another host: there are no random numbers");
+                break;
+            };
+            let others: Vec<HostId> = there.iter().copied().filter(|host| *host != of).collect();
+            let place = usize::try_from(host % others.len().max(1) as u64).unwrap_or_default();
+            if let Some(by) = others.get(place) {
+                self.checks.consider(order, (task, of, *by), text, part);
+            }
+        }
+        for (whose, text, part) in self.checks.take_considered() {
+            if drawn == MOST_CHECKS {
+                break;
+            }
+            let Some(check) = self.order_check(whose, &text, part) else { continue };
+            let is_first = drawn == 0;
+            let takes = check.takes + BIRTH;
+            if takes <= left || is_first {
+                left = left.saturating_sub(takes);
+                drawn += 1;
+                self.checks.add(check);
+            }
+        }
+        for (host, vm) in self.checks.begin() {
+            self.create_for_check(host, vm);
+        }
+        self.checks.longest()
+    }
+
+    /// The check of an answer; `None` where there is nothing that another host could compute again, or what is wrong with
+    /// it is known without that.
+    fn order_check(
+        &mut self,
+        (task, of, by): (TaskId, HostId, HostId),
+        text: &str,
+        part: u64,
+    ) -> Option<OpenCheck> {
+        let index = task.get() as usize;
+        let arguments = self.plan.programs.get(index).map_or(&[][..], TaskProgram::kernel);
+        if arguments.is_empty() {
+            return None;
+        }
+        let answer: TaskResult = serde_json::from_str(text).ok()?;
+        let nonce = answer::nonce(self.plan.answer_seed, task);
+        let ordered = self.facts.cpu_us.get(index).copied().unwrap_or_default();
+        let ordered = Duration::from_micros(ordered);
+        let drawn = CheckOrder::draw(arguments, nonce, &answer, part);
+        let each = self.roster.get(by).map(|entry| self.plan.per_task(&entry.repetition_us));
+        let each = Duration::from_micros(each?.get(index).copied().unwrap_or_default());
+        let attempt = self.run.tasks().get(task)?.attempt.next();
+        let vm = self.checks.next_vm();
+        match drawn {
+            Ok(order) => {
+                let order = order?;
+                let count = u32::try_from(order.repetitions).unwrap_or(u32::MAX);
+                let takes = each.saturating_mul(count).max(LEAST_CPU);
+                Some(OpenCheck { vm, task, attempt, of, by, answer, ordered, order, takes })
+            }
+            Err(why) => {
+                let finding = CheckFinding::Differs { why };
+                self.feed(self.last, Event::SpotCheck { task, of, by, real_cpu_us: 0, finding });
+                None
+            }
+        }
+    }
+}
+
+impl OpenCheck {
+    /// The command that has it computed.
+    fn start(&self, plan: &Plan, setup: &Setup) -> v1::StartTask {
+        let index = self.task.get() as usize;
+        let nonce = answer::nonce(plan.answer_seed, self.task);
+        let mut args = self.order.arguments.clone();
+        args.extend(["--nonce".to_owned(), nonce.to_string()]);
+        let (vm, task, attempt) = (self.vm.get(), self.task.get(), self.attempt.get());
+        let memory = setup.bag.tasks.get(index).map_or(0, |task| task.memory.get());
+        // Half of a core: that much is there once all else has ended.
+        let runtime = plan.speedup.emulated(self.takes * 2).as_micros().max(1);
+        v1::StartTask {
+            task: Some(v1::TaskRef { vm, task, attempt }),
+            program: Some(v1::Program { args }),
+            seats: Some(v1::Seats { tier: v1::Tier::Foreground.into(), vcpus: vec![0] }),
+            memory_bytes: memory,
+            emulated_runtime_us: runtime,
+            real_cpu_us: micros(self.takes),
+            ..v1::StartTask::default()
+        }
+    }
+}
