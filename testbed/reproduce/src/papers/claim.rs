@@ -82,7 +82,12 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The measure, of a sample of `of` and one of `than`.
+    /// Whether it divides one figure by another: of runs, the mean by the mean.
+    pub(super) const fn is_ratio(self) -> bool {
+        matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
+    }
+
+    /// The measure, of a value of `of` and one of `than`.
     pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,
@@ -98,7 +103,7 @@ impl Measure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
-    /// Their mean, sample by sample.
+    /// The mean of the cells' measures.
     Mean,
     /// The mean of all samples of all.
     Pooled,

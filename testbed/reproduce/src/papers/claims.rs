@@ -42,7 +42,6 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             all.push(measured(&claim, results, case, other)?);
         }
     }
-    let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
     let ours = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
             let ours = break_even_of(&claim, &of, &than, results)?;
@@ -51,11 +50,28 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             }
             ours
         }
-        Over::Each => return Some(judge_each(claim, &of, &each()?, paper)),
+        Over::Each => {
+            let of_cell = |(n, series): (usize, &Series)| {
+                let than = than.get(n * than.len() / of.len());
+                of_means(&claim, results, &[(&of[n], than)]).or_else(|| series.estimate())
+            };
+            let each: Option<Vec<_>> = all.iter().enumerate().map(of_cell).collect();
+            return each.map(|each| judge_each(claim, &of, &each, paper));
+        }
         Over::Pooled => Series::pooled(&all).estimate()?,
         Over::Most => extreme(&all, Extreme::Largest)?,
         Over::Least => extreme(&all, Extreme::Smallest)?,
-        Over::Mean => Series::mean_of(&all)?.estimate()?,
+        Over::Mean => {
+            let pairs: Vec<_> = of
+                .iter()
+                .enumerate()
+                .map(|(n, of_n)| (of_n, than.get(n * than.len() / of.len())))
+                .collect();
+            match of_means(&claim, results, &pairs) {
+                Some(ours) => ours,
+                None => Series::mean_of(&all)?.estimate()?,
+            }
+        }
     };
     let (verdict, how) = shown(&claim, &ours, paper);
     let as_printed = as_few_runs(&claim, paper, results);
@@ -123,9 +139,58 @@ fn measured_once(
             slope(&series, &per, &results.series(other?, &claim.metric)?)
         }
         measure => {
-            series.compared(&results.series(other?, &claim.metric)?, |pair| measure.value(pair))
+            let other = results.series(other?, &claim.metric)?;
+            compared(&series, &other, measure)
         }
     }
+}
+
+/// A comparison of two cells: of runs, a ratio is that of their means.
+pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<Series> {
+    if measure.is_ratio() {
+        of.compared_by_means(than, |pair| measure.value(pair))
+    } else {
+        of.compared(than, |pair| measure.value(pair))
+    }
+}
+
+/// The ratios of the means of these cells and those that they are compared with, over all seeds, made one as the
+/// claim says, with the interval of a paired bootstrap of the seeds. `None` where the claim is about no ratio, the
+/// samples are no runs, or the claim's interval covers resamples as well: then it is made of the cells' samples.
+fn of_means(
+    claim: &Claim,
+    results: &Results,
+    pairs: &[(&String, Option<&String>)],
+) -> Option<Estimate> {
+    if !claim.measure.is_ratio() || claim.resamples.is_some() {
+        return None;
+    }
+    let mut series = Vec::new();
+    for (of, than) in pairs {
+        series.push(results.series(of, &claim.metric)?);
+        series.push(results.series((*than)?, &claim.metric)?);
+    }
+    ratio_of_means(&series, (claim.measure, claim.over))
+}
+
+/// As [`of_means`], of these series: each that is measured before the one that it is compared with.
+pub(super) fn ratio_of_means(
+    series: &[Series],
+    (measure, over): (Measure, Over),
+) -> Option<Estimate> {
+    let count = series.first()?.each.len();
+    let are_runs =
+        |one: &Series| !one.are_batches && one.whole.is_none() && one.each.len() == count;
+    if !measure.is_ratio() || !series.iter().all(are_runs) {
+        return None;
+    }
+    let at = |seed: usize| series.iter().map(|one| one.each[seed]).collect::<Option<Vec<f64>>>();
+    let samples: Vec<Vec<f64>> = (0..count).filter_map(at).collect();
+    Estimate::of_means(&samples, |means| {
+        let each: Vec<f64> =
+            means.chunks_exact(2).map(|pair| measure.value([pair[0], pair[1]])).collect();
+        over.combine(&each)
+    })
 }
 
 /// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None`
@@ -270,6 +335,16 @@ mod tests {
         let cells: [(&str, &[f64]); 2] = [("a", &[2.0, 4.0]), ("b", &[4.0, 8.0])];
         let paired = judged(&format!("{below}figure = [50.0]\nrelative = 0.1"), &cells);
         assert_eq!(paired.verdict, Verdict::Holds, "{}", paired.how);
+    }
+
+    /// A dear seed counts as much as its money: 5 % dearer by the means, 10 % by each seed's own ratio.
+    #[test]
+    fn percentages_compare_means_over_seeds() {
+        let claim = "measure = \"percent-above\"\nof = \"{a,c}\"\nthan = \"{b,d}\"\nover = \"mean\"\nabove = 0";
+        let (a, b) = ([2.0, 19.0].repeat(20), [1.0, 19.0].repeat(20));
+        let ours = judged(claim, &[("a", &a), ("b", &b), ("c", &a), ("d", &b)]);
+        assert!((ours.ours.mean - 5.0).abs() < 1e-9, "{:?}", ours.ours);
+        assert_eq!(ours.verdict, Verdict::Holds, "{}", ours.how);
     }
 
     /// However many runs are as it says.
