@@ -1,5 +1,7 @@
 //! Verdicts on the claims of a paper, by one rule ([`dormouse_estimate::RULE`]).
 
+use std::cmp::Ordering;
+
 use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
@@ -24,6 +26,8 @@ pub struct Judged {
     pub how: String,
     /// The claim's figure beside what as few of our runs as the paper's come to.
     pub as_printed: Option<AsPrinted>,
+    /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
+    pub(super) series: Vec<Series>,
 }
 
 /// Every claim of a paper that these results speak of.
@@ -42,13 +46,13 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             all.push(measured(&claim, results, case, other)?);
         }
     }
-    let ours = match claim.over {
+    let (ours, series) = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
-            let ours = break_even_of(&claim, &of, &than, results)?;
+            let (ours, series) = break_even_of(&claim, &of, &than, results)?;
             if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
                 beside = "; lower at the highest cost that was tried";
             }
-            ours
+            (ours, series)
         }
         Over::Each => {
             let of_cell = |(n, series): (usize, &Series)| {
@@ -56,26 +60,34 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
                 of_means(&claim, results, &[(&of[n], than)]).or_else(|| series.estimate())
             };
             let each: Option<Vec<_>> = all.iter().enumerate().map(of_cell).collect();
-            return each.map(|each| judge_each(claim, &of, &each, paper));
+            return each.map(|each| judge_each(claim, &of, (&each, all), paper));
         }
-        Over::Pooled => Series::pooled(&all).estimate()?,
-        Over::Most => extreme(&all, Extreme::Largest)?,
-        Over::Least => extreme(&all, Extreme::Smallest)?,
+        Over::Pooled => {
+            let pooled = Series::pooled(&all);
+            (pooled.estimate()?, pooled)
+        }
+        Over::Most => (extreme(&all, Extreme::Largest)?, cell_at(&all, f64::total_cmp)?),
+        Over::Least => (extreme(&all, Extreme::Smallest)?, cell_at(&all, |a, b| b.total_cmp(a))?),
         Over::Mean => {
             let pairs: Vec<_> = of
                 .iter()
                 .enumerate()
                 .map(|(n, of_n)| (of_n, than.get(n * than.len() / of.len())))
                 .collect();
-            match of_means(&claim, results, &pairs) {
-                Some(ours) => ours,
-                None => Series::mean_of(&all)?.estimate()?,
-            }
+            let series = Series::mean_of(&all)?;
+            let by_means = of_means(&claim, results, &pairs);
+            (by_means.or_else(|| series.estimate())?, series)
         }
     };
     let (verdict, how) = shown(&claim, &ours, paper);
     let as_printed = as_few_runs(&claim, paper, results);
-    Some(Judged { claim, ours, verdict, how: how + beside, as_printed })
+    Some(Judged { claim, ours, verdict, how: how + beside, as_printed, series: vec![series] })
+}
+
+/// Samples of the cell whose mean comes last in this order.
+fn cell_at(all: &[Series], order: impl Fn(&f64, &f64) -> Ordering) -> Option<Series> {
+    let mean = |series: &Series| series.estimate().map_or(f64::NAN, |ours| ours.mean);
+    all.iter().max_by(|a, b| order(&mean(a), &mean(b))).cloned()
 }
 
 /// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not
@@ -110,22 +122,25 @@ fn measured(
     case: &str,
     other: Option<&String>,
 ) -> Option<Series> {
-    let series = measured_once(claim, results, case, other)?;
+    let series = measured_once(claim, results, (case, other), compared)?;
     let Some([word, instead]) = &claim.resamples else { return Some(series) };
     let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
     let named = |case: &str| case.replace(&word, &instead);
     let other = other.map(|other| named(other));
     // A reading that is tried has none: what is changed in it has no other record.
-    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    let each = |of: &Series, than: &Series, measure: Measure| {
+        of.compared(than, |pair| measure.value(pair))
+    };
+    let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
     Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
 }
 
-/// The claim's measure of a cell, sample by sample, without resamples.
+/// The claim's measure of a cell, sample by sample, without resamples; `compare` is how two cells are compared.
 fn measured_once(
     claim: &Claim,
     results: &Results,
-    case: &str,
-    other: Option<&String>,
+    (case, other): (&str, Option<&String>),
+    compare: impl Fn(&Series, &Series, Measure) -> Option<Series>,
 ) -> Option<Series> {
     let series = results.series(case, &claim.metric)?;
     match claim.measure {
@@ -140,7 +155,7 @@ fn measured_once(
         }
         measure => {
             let other = results.series(other?, &claim.metric)?;
-            compared(&series, &other, measure)
+            compare(&series, &other, measure)
         }
     }
 }
@@ -238,7 +253,12 @@ pub(super) fn said(claim: &Claim) -> Said {
     }
 }
 
-fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> Judged {
+fn judge_each(
+    claim: Claim,
+    of: &[String],
+    (each, series): (&[Estimate], Vec<Series>),
+    paper: &Paper,
+) -> Judged {
     let verdicts: Vec<Verdict> = each.iter().map(|ours| shown(&claim, ours, paper).0).collect();
     let count = |wanted: Verdict| verdicts.iter().filter(|v| **v == wanted).count();
     let named = |wanted: Verdict, words: &str| {
@@ -275,7 +295,7 @@ fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> 
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
-    Judged { claim, ours, verdict, how, as_printed: None }
+    Judged { claim, ours, verdict, how, as_printed: None, series }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {
@@ -290,7 +310,7 @@ fn break_even_of(
     of: &[String],
     than: &[String],
     results: &Results,
-) -> Option<Estimate> {
+) -> Option<(Estimate, Series)> {
     let gain =
         |n: usize, k: usize| measured(claim, results, of.get(k * than.len() + n)?, than.get(n));
     let of_load = |n: usize| (0..claim.costs.len()).map(|k| gain(n, k)).collect();

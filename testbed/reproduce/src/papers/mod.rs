@@ -37,7 +37,7 @@ mod search;
 pub use dormouse_estimate::Verdict;
 
 pub use as_printed::AsPrinted;
-pub use cause::Cause;
+pub use cause::{Cause, LEAST_PAIRS};
 pub use claim::{Claim, Measure, Over};
 pub use claims::Judged;
 pub use explained::Explained;

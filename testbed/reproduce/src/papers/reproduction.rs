@@ -338,6 +338,7 @@ impl Request {
             results,
             ours,
             trials,
+            are_trials_ours: spec.trial_set.is_empty(),
             read,
             best,
             without: asked.left_out(),

@@ -60,7 +60,7 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
             few.runs, few.range.0, few.range.1
         );
     }
-    if let Some(cause) = Cause::find(&done.paper, of, &done.trials) {
+    if let Some(cause) = Cause::find(&done.paper, of, done.as_trials()) {
         text += " ";
         text += &cause.sentences(&of.claim.tried);
     }

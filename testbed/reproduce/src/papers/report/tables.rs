@@ -91,7 +91,7 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
 
 /// The cause of a claim that does not hold, in words.
 pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
-    Cause::find(&done.paper, judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
+    Cause::find(&done.paper, judged, done.as_trials()).map(|cause| cause.words(&judged.claim.tried))
 }
 
 /// The paper's figure; of a claim about several cells, all of them.
