@@ -2,7 +2,6 @@
 
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
-use super::claim::Over;
 use super::claims::{Judged, said};
 use super::paper::Paper;
 use super::readings::Reading;
@@ -175,7 +174,7 @@ fn count(series: &Series) -> usize {
 
 /// Whether our mean is as is said, in every cell that the claim is about.
 fn is_as_said(judged: &Judged) -> bool {
-    if judged.claim.over == Over::Each {
+    if judged.claim.is_about_each() {
         return cells_beside(judged) <= 0.0;
     }
     let ours = judged.ours.mean;
@@ -252,7 +251,7 @@ fn cells_beside(judged: &Judged) -> f64 {
 /// beyond. For a claim about every cell it is the number of cells where our mean is not as it says.
 fn distance(judged: &Judged) -> f64 {
     let ours = judged.ours.mean;
-    if judged.claim.over == Over::Each {
+    if judged.claim.is_about_each() {
         return cells_beside(judged);
     }
     match said(&judged.claim) {
@@ -281,7 +280,15 @@ mod tests {
         let claim: Claim = toml::from_str(claim).expect("it is right");
         let series = Series::of_runs(samples.iter().copied().map(Some).collect());
         let ours = series.estimate().expect("samples");
-        Judged { claim, ours, verdict, how: String::new(), as_printed: None, series: vec![series] }
+        Judged {
+            claim,
+            ours,
+            verdict,
+            how: String::new(),
+            as_printed: None,
+            readings: Vec::new(),
+            series: vec![series],
+        }
     }
 
     /// Runs about a mean that have most of their scatter in common with those of any other mean.

@@ -26,17 +26,57 @@ pub struct Judged {
     pub how: String,
     /// The claim's figure beside what as few of our runs as the paper's come to.
     pub as_printed: Option<AsPrinted>,
+    /// What other readings of the claim's words come to.
+    pub readings: Vec<JudgedReading>,
     /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
     pub(super) series: Vec<Series>,
 }
 
+/// Another reading of a claim, and what became of it.
+#[derive(Clone, Debug)]
+pub struct JudgedReading {
+    /// The reading in words.
+    pub name: String,
+    /// Ours under it.
+    pub ours: Estimate,
+    /// The verdict under it, which is none on the paper.
+    pub verdict: Verdict,
+}
+
 /// Every claim of a paper that these results speak of.
 pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
-    paper.claims().into_iter().filter_map(|claim| judge(claim, paper, results)).collect()
+    paper
+        .claims()
+        .into_iter()
+        .filter_map(|claim| judge_all_readings(claim, paper, results))
+        .collect()
+}
+
+/// Judges a claim, and what its other readings would be.
+fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    let read = claim.readings.iter().filter_map(|reading| {
+        let Judged { ours, verdict, .. } = judge(claim.under(reading), paper, results)?;
+        Some(JudgedReading { name: reading.name.clone(), ours, verdict })
+    });
+    let readings = read.collect();
+    Some(Judged { readings, ..judge(claim, paper, results)? })
+}
+
+/// Judges a claim about each of its groups.
+fn judge_groups(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    let of_group = |word: &String| judge(claim.of_group(word), paper, results);
+    let all = claim.groups.iter().map(of_group).collect::<Option<Vec<_>>>()?;
+    let each: Vec<Estimate> = all.iter().map(|judged| judged.ours).collect();
+    let series = all.into_iter().flat_map(|judged| judged.series).collect();
+    let names = claim.groups.clone();
+    Some(judge_each(claim, &names, (&each, series), paper))
 }
 
 /// Judges a claim; `None` where a cell that it speaks of is not there.
 fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    if !claim.groups.is_empty() {
+        return judge_groups(claim, paper, results);
+    }
     let of = paper.expand(&claim.of);
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let (mut all, mut beside) = (Vec::new(), "");
@@ -81,7 +121,15 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     };
     let (verdict, how) = shown(&claim, &ours, paper);
     let as_printed = as_few_runs(&claim, paper, results);
-    Some(Judged { claim, ours, verdict, how: how + beside, as_printed, series: vec![series] })
+    Some(Judged {
+        claim,
+        ours,
+        verdict,
+        how: how + beside,
+        as_printed,
+        readings: Vec::new(),
+        series: vec![series],
+    })
 }
 
 /// Samples of the cell whose mean comes last in this order.
@@ -232,13 +280,16 @@ fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
     }
     let figure = claim.figure.first().filter(|_| !claim.silent && ours.ci95.is_some());
     let (verdict, how) = ours.shows(said(claim), &paper.more);
-    match figure.and_then(|figure| Some((ours.relative_to(*figure)?, claim.relative?))) {
-        Some((off, most)) => {
-            let (off, most) = (off * 100.0, most * 100.0);
-            (verdict, format!("{how}; ours is {off:+.1} % off, of {most:.0} % at most"))
+    let off = figure.zip(claim.tolerance()).and_then(|(figure, tolerance)| match tolerance {
+        Tolerance::Points(most) => {
+            Some(format!("ours is {:+.2} off, of {most} at most", ours.mean - figure))
         }
-        None => (verdict, how),
-    }
+        Tolerance::Relative(most) | Tolerance::AtMost(most) => {
+            let off = 100.0 * ours.relative_to(*figure)?;
+            Some(format!("ours is {off:+.1} % off, of {:.0} % at most", 100.0 * most))
+        }
+    });
+    (verdict, off.map_or_else(|| how.clone(), |off| format!("{how}; {off}")))
 }
 
 /// The range or the bounds that a claim gives.
@@ -246,7 +297,7 @@ pub(super) fn said(claim: &Claim) -> Said {
     match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
         Some(figure) => {
-            let (low, high) = Tolerance::Relative(claim.relative.unwrap_or(0.0)).band(*figure);
+            let (low, high) = claim.tolerance().unwrap_or(Tolerance::Points(0.0)).band(*figure);
             Said::Within { low, high }
         }
         None => Said::Order { above: claim.above, below: claim.below },
@@ -271,8 +322,9 @@ fn judge_each(
         }
         if named.is_empty() { String::new() } else { format!("; {words}: {}", named.join(", ")) }
     };
-    let by_mean = |ours: &&Estimate| {
-        claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x)
+    let by_mean = |ours: &&Estimate| match said(&claim) {
+        Said::Within { low, high } => (low..=high).contains(&ours.mean),
+        _ => claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x),
     };
     let as_said = each.iter().filter(by_mean).count();
     let how = match &claim.undecidable {
@@ -295,7 +347,7 @@ fn judge_each(
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
-    Judged { claim, ours, verdict, how, as_printed: None, series }
+    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), series }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {
@@ -458,6 +510,25 @@ mod tests {
         let order =
             judged("measure = \"value\"\nof = \"a\"\nover = \"mean\"\nabove = 0", &[("a", &a)]);
         assert_eq!(order.as_printed, None);
+    }
+
+    /// Two groups of two cells: the means of both are above, one cell of the second is not.
+    #[test]
+    fn a_claim_of_groups_is_about_the_mean_of_each_and_readings_stand_beside() {
+        let claim = "measure = \"value\"\nof = \"{#}\"\nover = \"mean\"\ngroups = [\"a,b\", \"c,d\"]\nabove = 1.5\n\
+                     readings = [{ name = \"every cell\", of = \"{a,b,c,d}\", over = \"each\" }]";
+        let cells: [(&str, &[f64]); 4] =
+            [("a", &[2.0, 2.01]), ("b", &[2.0, 2.01]), ("c", &[3.0, 3.01]), ("d", &[1.0, 1.01])];
+        let of_groups = claim.replace("readings", "#");
+        let ours = judged(&of_groups, &cells);
+        assert_eq!((ours.verdict, ours.ours.n), (Verdict::Holds, 2), "{}", ours.how);
+        let each = judged(
+            &claim.replace("groups = [\"a,b\", \"c,d\"]\n", "").replace("{#}", "{a,b}"),
+            &cells,
+        );
+        assert_eq!(each.verdict, Verdict::Holds);
+        assert_eq!(each.readings.len(), 1);
+        assert_eq!((each.readings[0].verdict, each.readings[0].ours.n), (Verdict::Fails, 4));
     }
 
     #[test]
