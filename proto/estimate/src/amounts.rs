@@ -68,7 +68,10 @@ impl Estimate {
 /// The middle of a statistic of resamples of `n` samples, which it is told by their places; the same for the
 /// same samples, on every machine. `None` where too many resamples have no such statistic.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
-fn middle_of_resamples(n: usize, statistic: impl Fn(&[usize]) -> f64) -> Option<(f64, f64)> {
+pub(crate) fn middle_of_resamples(
+    n: usize,
+    statistic: impl Fn(&[usize]) -> f64,
+) -> Option<(f64, f64)> {
     let mut chance = Stream::new(1, "resamples of amounts", n as u64);
     let mut places = vec![0; n];
     let mut all = Vec::with_capacity(RESAMPLES);

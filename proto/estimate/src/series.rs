@@ -1,6 +1,7 @@
 //! A figure's samples, alone and compared with another's sample by sample.
 
 use crate::estimate::{Estimate, jackknife};
+use crate::paired_means::pseudo_values;
 use crate::resamples::of_resamples;
 
 /// Samples of a figure: one from each independent run, one from each batch of a single run, or one from each
@@ -66,6 +67,30 @@ impl Series {
         let wholes = Self::wholes(&[self, other]);
         let whole = wholes.and_then(|all| Some(statistic([*all.first()?, *all.get(1)?])));
         Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*self })
+    }
+
+    /// A statistic of the means of two series of runs under the same seeds. The samples are the jackknife's
+    /// pseudo-values about it; a seed that lacks one of the two has none. Batches and resamples are compared as
+    /// [`Self::compared`] does. `None` where the two series do not have the same samples.
+    #[must_use]
+    pub fn compared_by_means(
+        &self,
+        other: &Self,
+        statistic: impl Fn([f64; 2]) -> f64,
+    ) -> Option<Self> {
+        if self.are_batches || self.whole.is_some() || other.whole.is_some() {
+            return self.compared(other, statistic);
+        }
+        if !self.is_paired(other) {
+            return None;
+        }
+        let pair = |(of, than): (&Option<f64>, &Option<f64>)| Some(vec![(*of)?, (*than)?]);
+        let pairs: Vec<Option<Vec<f64>>> = self.each.iter().zip(&other.each).map(pair).collect();
+        let there: Vec<Vec<f64>> = pairs.iter().flatten().cloned().collect();
+        let mut values = pseudo_values(&there, |means| statistic([means[0], means[1]])).into_iter();
+        let each = pairs.iter().map(|pair| pair.as_ref().and_then(|_| values.next())).collect();
+        let is_saturated = self.is_saturated || other.is_saturated;
+        Some(Self { each, is_saturated, is_share: false, is_amount: false, ..*self })
     }
 
     /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
@@ -156,6 +181,16 @@ mod tests {
         assert!((ours.mean - (200.0 / 3.0 - 37.5)).abs() < 1e-9, "{ours:?}");
         assert_eq!(runs(&[1.0]).compared(&batches(&[2.0]), below), None);
         assert_eq!(runs(&[1.0]).compared(&runs(&[2.0, 3.0]), below), None);
+    }
+
+    #[test]
+    fn means_are_compared_and_not_each_seeds_ratio() {
+        let below = |[of, than]: [f64; 2]| 100.0 * (1.0 - of / than);
+        let torn = Series::of_runs(vec![Some(1.0), None, Some(3.0)]);
+        let ours = torn.compared_by_means(&runs(&[2.0, 9.0, 4.0]), below).expect("pairs");
+        assert_eq!(ours.each[1], None);
+        let mean = ours.estimate().map(|of| (of.mean, of.n));
+        assert!(mean.is_some_and(|(x, n)| (x - 100.0 / 3.0).abs() < 1e-9 && n == 2), "{mean:?}");
     }
 
     #[test]

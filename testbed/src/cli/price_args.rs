@@ -81,8 +81,8 @@ pub(crate) struct AccArgs {
     /// How long before the end of an hour ACC looks whether to end the instance (t_w) [default: 1m]
     #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
     look: Option<Span>,
-    /// Seeds of each trial of what could explain a difference; 0: try nothing
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    /// Seeds of each trial of what could explain a difference; 0: try nothing. Fewer than 30 show no cause
+    #[arg(long, value_name = "N", default_value_t = 30)]
     cause_seeds: u64,
 }
 

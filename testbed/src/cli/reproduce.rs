@@ -68,8 +68,8 @@ pub(crate) struct BurstHadsArgs {
     /// Set any key of every experiment by its path
     #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
     set: Vec<String>,
-    /// Seeds of each experiment that tries what could explain a difference; 0: try nothing
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    /// Seeds of each experiment that tries what could explain a difference; 0: try nothing. Fewer than 30 show no cause
+    #[arg(long, value_name = "N", default_value_t = 30)]
     cause_seeds: u64,
     /// Folders of finished live runs, to be drawn beside
     #[arg(long, value_name = "DIR", num_args = 1.., conflicts_with = "engine")]

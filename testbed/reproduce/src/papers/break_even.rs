@@ -13,8 +13,12 @@ use super::claim::Over;
 /// where straight lines between these cross 0: a gain that is lost by chance at one cost and is there at the
 /// next three is not gone. The interval is the jackknife's over the samples, with the choice of the load
 /// among what is made anew without each of them. What lies beyond the costs is taken for the first or the
-/// last of them. `None` where no sample has every gain; a single one has no interval.
-pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Option<Estimate> {
+/// last of them. The series has the jackknife's samples. `None` where no sample has every gain; a single one has no interval.
+pub(super) fn break_even(
+    gains: &[Vec<Series>],
+    costs: &[f64],
+    over: Over,
+) -> Option<(Estimate, Series)> {
     let all = || gains.iter().flatten();
     let count = all().map(|series| series.each.len()).min()?;
     let whole: Vec<usize> =
@@ -33,7 +37,7 @@ pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Op
     let n = whole.len();
     let ours = if n == 0 { None } else { at(None) }?;
     if n == 1 {
-        return Some(Estimate::exact(ours, 1));
+        return Some((Estimate::exact(ours, 1), Series::of_runs(vec![Some(ours)])));
     }
     let pseudo = |sample: &usize| Some(number(n) * ours - number(n - 1) * at(Some(*sample))?);
     let pseudo: Vec<f64> = whole.iter().map(pseudo).collect::<Option<_>>()?;
@@ -43,7 +47,8 @@ pub(super) fn break_even(gains: &[Vec<Series>], costs: &[f64], over: Over) -> Op
     let is_saturated = all().any(|series| series.is_saturated);
     let ci95 = estimate.ci95.filter(|_| !is_saturated);
     let ci95 = ci95.map(|(low, high)| (of_tried(low), of_tried(high)));
-    Some(Estimate { mean: of_tried(estimate.mean), ci95, is_saturated, ..estimate })
+    let estimate = Estimate { mean: of_tried(estimate.mean), ci95, is_saturated, ..estimate };
+    Some((estimate, Series::of_runs(pseudo.into_iter().map(Some).collect())))
 }
 
 /// The nearest values that never rise: neighbours that do are each given their mean.
@@ -113,7 +118,7 @@ mod tests {
     #[test]
     fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
         let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);
-        let least = break_even(&[noisy], &COSTS, Over::Least).expect("two samples");
+        let (least, _) = break_even(&[noisy], &COSTS, Over::Least).expect("two samples");
         let (low, high) = least.ci95.expect("two samples");
         assert!((950.0..1_000.0).contains(&least.mean), "{least:?}");
         assert!(low < least.mean && least.mean < high && least.n == 2, "{least:?}");
@@ -134,7 +139,7 @@ mod tests {
         };
         let loads = [until(600.0, 0), until(1_200.0, 1)];
         for (over, truth) in [(Over::Least, 600.0), (Over::Most, 1_200.0)] {
-            let ours = break_even(&loads, &COSTS, over).expect("ten samples");
+            let (ours, _) = break_even(&loads, &COSTS, over).expect("ten samples");
             let (low, high) = ours.ci95.expect("ten samples");
             assert!(low < truth && truth < high && high - low < 200.0, "{over:?}: {ours:?}");
         }
@@ -143,11 +148,12 @@ mod tests {
     #[test]
     fn one_sample_has_no_interval_and_a_torn_one_does_not_count() {
         let one = load([&[3.0], &[2.0], &[1.0], &[-1.0], &[-2.0]]);
-        let ours = break_even(std::slice::from_ref(&one), &COSTS, Over::Least).expect("a sample");
+        let one_load = std::slice::from_ref(&one);
+        let (ours, _) = break_even(one_load, &COSTS, Over::Least).expect("a sample");
         assert_eq!((ours.mean, ours.ci95, ours.n), (690.0, None, 1));
         let mut torn = load([&[3.0, 9.0], &[2.0, 9.0], &[1.0, 9.0], &[-1.0, 9.0], &[-2.0, 9.0]]);
         torn[2].each[1] = None;
-        assert_eq!(break_even(&[torn], &COSTS, Over::Least), Some(ours));
+        assert_eq!(break_even(&[torn], &COSTS, Over::Least).map(|of| of.0), Some(ours));
         let mut nothing = one;
         nothing[0].each[0] = None;
         assert_eq!(break_even(&[nothing], &COSTS, Over::Least), None);

@@ -1,8 +1,7 @@
-//! The likely cause of a claim that does not hold: the factor that brings ours nearest to what is said.
+//! The likely cause of a claim that does not hold: an experiment in which one factor was changed, under the same seeds.
 
-use dormouse_estimate::{Said, Verdict};
+use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
-use super::claim::Over;
 use super::claims::{Judged, said};
 use super::paper::Paper;
 use super::readings::Reading;
@@ -10,24 +9,45 @@ use super::readings::Reading;
 /// The part of the distance to what is said that has to go for a factor to be named as a cause.
 const ENOUGH: f64 = 0.1;
 
+/// Fewest seeds under which both figures have to be there.
+pub const LEAST_PAIRS: usize = 30;
+
+/// Probability that any of the factors that were tried is named by chance alone; each has its share of it
+/// (Bonferroni).
+const BY_CHANCE: f64 = 0.05;
+
+/// Trials of one factor each, the first without any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trials<'a> {
+    pub(super) readings: &'a [Reading],
+    /// Whether the first is of the runs that our figures are of. Trials of fewer jobs are not.
+    pub(super) are_ours: bool,
+}
+
 /// The cause of a claim that does not hold, as far as changing one factor at a time shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    /// One factor brings ours nearer to what is said than every other.
+    /// One factor brings ours nearer to what is said than every other, and by more than chance.
     Factor {
         /// Name of the factor.
         name: String,
         /// Change that the factor makes, in words.
         about: String,
-        /// Our figure without it, of the same runs.
+        /// Our figure without it.
         before: f64,
-        /// Our figure with it.
+        /// Our figure with it, under the same seeds.
         after: f64,
+        /// Interval of the paired difference, corrected for the number of factors that were tried.
+        change: (f64, f64),
+        /// Number of pairs.
+        pairs: usize,
+        /// Number of factors that were tried.
+        tried: usize,
         /// Verdict on the claim with it.
         verdict: Verdict,
     },
-    /// Factors were tried and none brings ours nearer.
-    Unexplained(Vec<String>),
+    /// Factors were tried and none is shown to bring ours nearer: their names, and the reason in words.
+    Unexplained(Vec<String>, String),
     /// Our mean is as is said without any factor, and its interval is too wide to show it.
     TooWide,
     /// No factor was tried on this claim.
@@ -35,17 +55,22 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// The cause of a claim, among trials of one factor each, the first without any. `None` where the claim
-    /// needs no cause: it holds, nobody can judge it, or the paper is silent.
-    pub(super) fn find(paper: &Paper, judged: &Judged, trials: &[Reading]) -> Option<Self> {
+    /// The cause of a claim, among trials of one factor each. `None` where the claim needs no cause: it holds,
+    /// nobody can judge it, or the paper is silent.
+    pub(super) fn find(paper: &Paper, judged: &Judged, trials: Trials<'_>) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
+        }
+        if is_as_said(judged) {
+            return Some(Self::TooWide);
         }
         let same = |reading: &Reading| {
             let same = |other: &&Judged| other.claim.says == judged.claim.says;
             reading.claims.iter().find(same).cloned()
         };
-        let Some((without, tried)) = trials.split_first() else { return Some(Self::NotTried) };
+        let Some((without, tried)) = trials.readings.split_first() else {
+            return Some(Self::NotTried);
+        };
         let Some(before) = same(without) else { return Some(Self::NotTried) };
         // A counterfactual shows what something costs, and explains nothing.
         let explains = |reading: &&Reading| !reading.factors.iter().any(|of| of.counterfactual);
@@ -57,48 +82,62 @@ impl Cause {
             .filter(concerns)
             .filter_map(|reading| Some((reading, same(reading)?)))
             .collect();
-        if distance(&before) <= 0.0 && !tried.is_empty() {
-            return Some(Self::TooWide);
+        if tried.is_empty() {
+            return Some(Self::NotTried);
+        }
+        let unexplained = |why: String| {
+            let names = tried.iter().map(|(reading, _)| reading.name()).collect();
+            Some(Self::Unexplained(names, why))
+        };
+        if !trials.are_ours {
+            return unexplained("the trials are of other runs than the figure".to_owned());
+        }
+        let pairs = before.series.iter().map(count).min().unwrap_or(0);
+        if pairs < LEAST_PAIRS {
+            return unexplained(format!(
+                "a cause takes {LEAST_PAIRS} pairs of runs, here are {pairs}"
+            ));
         }
         let enough = (1.0 - ENOUGH) * distance(&before);
-        let nearest = tried
-            .iter()
-            .filter(|(_, after)| distance(after) < enough)
-            .min_by(|(_, a), (_, b)| distance(a).total_cmp(&distance(b)));
-        Some(match nearest {
-            _ if tried.is_empty() => Self::NotTried,
-            Some((reading, after)) => Self::Factor {
-                name: reading.name(),
-                about: reading.about(),
-                before: before.ours.mean,
-                after: after.ours.mean,
-                // Trials draw no record anew: their intervals are too narrow for a verdict on such a claim.
-                verdict: match judged.claim.resamples {
-                    Some(_) => Verdict::Open,
-                    None => after.verdict,
-                },
+        let nearer = tried.iter().filter(|(_, after)| distance(after) < enough);
+        let shown = nearer.filter_map(|(reading, after)| {
+            Some((reading, after, paired_change(&before, after, tried.len())?))
+        });
+        let nearest = shown.min_by(|(_, a, _), (_, b, _)| distance(a).total_cmp(&distance(b)));
+        let Some((reading, after, change)) = nearest else {
+            return unexplained("none is shown to bring it nearer".to_owned());
+        };
+        Some(Self::Factor {
+            name: reading.name(),
+            about: reading.about(),
+            before: before.ours.mean,
+            after: after.ours.mean,
+            change,
+            pairs,
+            tried: tried.len(),
+            // Trials draw no record anew: their intervals are too narrow for a verdict on such a claim.
+            verdict: match judged.claim.resamples {
+                Some(_) => Verdict::Open,
+                None => after.verdict,
             },
-            None => Self::Unexplained(tried.iter().map(|(reading, _)| reading.name()).collect()),
         })
     }
 
     /// The cause in sentences, for a page.
     pub(super) fn sentences(&self, beside: &str) -> String {
         let text = match self {
-            Self::Factor { name, about, before, after, verdict } => {
+            Self::Factor { name, about, before, after, change, pairs, tried, verdict } => {
                 let and = if *verdict == Verdict::Holds { ", and the claim holds" } else { "" };
+                let (low, high) = change;
                 format!(
-                    "Of all factors one brings it nearest, {name} ({about}): {before:.2} becomes {after:.2}{and}."
+                    "Of {tried} factors {name} ({about}) brings it nearest: {before:.2} becomes {after:.2}{and}. \
+                     Paired over {pairs} runs that changes it by {low:.2} to {high:.2}, with 95 % confidence for all \
+                     {tried} together."
                 )
             }
-            Self::Unexplained(tried) => format!(
-                "{} tried and brought it no nearer: it is unexplained.",
-                if tried.len() == 1 {
-                    "One factor was".to_owned()
-                } else {
-                    format!("{} factors were", tried.len())
-                }
-            ),
+            Self::Unexplained(tried, why) => {
+                format!("Tried {}, unexplained: {why}.", tried.len())
+            }
             Self::TooWide => {
                 "Our mean is as is said; its interval is too wide to show it.".to_owned()
             }
@@ -111,12 +150,14 @@ impl Cause {
     /// The cause in words, with what was looked into beside the factors.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
-            Self::Factor { name, before, after, verdict, .. } => {
+            Self::Factor { name, before, after, change: (low, high), tried, verdict, .. } => {
                 let and = if *verdict == Verdict::Holds { ", and then it holds" } else { "" };
-                format!("{name}: {before:.2} becomes {after:.2}{and}")
+                format!(
+                    "{name}: {before:.2} becomes {after:.2} (by {low:.2} to {high:.2}; of {tried} tried){and}"
+                )
             }
-            Self::Unexplained(tried) => {
-                format!("unexplained: {} tried and no nearer ({})", tried.len(), tried.join(", "))
+            Self::Unexplained(tried, why) => {
+                format!("tried {}, unexplained: {why} ({})", tried.len(), tried.join(", "))
             }
             Self::TooWide => "our mean is as is said, its interval too wide to show it".to_owned(),
             Self::NotTried if beside.is_empty() => "no factor was tried".to_owned(),
@@ -126,16 +167,92 @@ impl Cause {
     }
 }
 
+/// Number of samples that are there.
+fn count(series: &Series) -> usize {
+    series.each.iter().flatten().count()
+}
+
+/// Whether our mean is as is said, in every cell that the claim is about.
+fn is_as_said(judged: &Judged) -> bool {
+    if judged.claim.is_about_each() {
+        return cells_beside(judged) <= 0.0;
+    }
+    let ours = judged.ours.mean;
+    match said(&judged.claim) {
+        Said::Nothing => true,
+        Said::Within { low, high } => (low..=high).contains(&ours),
+        Said::Order { above, below } => {
+            above.is_none_or(|x| ours > x) && below.is_none_or(|x| ours < x)
+        }
+    }
+}
+
+/// Interval of the difference that a factor makes to a claim's figure, sample by sample, where it is on the side
+/// of what is said with the confidence that is left to each of so many trials; of a claim about every cell the sum
+/// over the cells that are not as it says. `None`: it is not.
+fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64, f64)> {
+    if before.series.len() != after.series.len() {
+        return None;
+    }
+    let short = |n: usize| Some(toward(before, before.series[n].estimate()?.mean));
+    let mut changes: Vec<Option<f64>> = Vec::new();
+    let (mut direction, mut is_resampled) = (0.0, false);
+    for (n, (was, is)) in before.series.iter().zip(&after.series).enumerate() {
+        let side = short(n)?;
+        if side == 0.0 || was.each.len() != is.each.len() {
+            continue;
+        }
+        direction = side;
+        is_resampled |= was.whole.is_some() || is.whole.is_some();
+        let pairs = was.each.iter().zip(&is.each).map(|(was, is)| Some((*is)? - (*was)?));
+        changes.resize(was.each.len(), Some(0.0));
+        for (sum, change) in changes.iter_mut().zip(pairs) {
+            *sum = sum.zip(change).map(|(sum, change)| sum + change);
+        }
+    }
+    let changes: Vec<f64> = changes.into_iter().flatten().collect();
+    if changes.len() < LEAST_PAIRS {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "counts of trials and of samples")]
+    let (confidence, n) = (1.0 - BY_CHANCE / trials.max(1) as f64, changes.len() as f64);
+    let estimate = Estimate::with_confidence(&changes, confidence)?;
+    let (low, high) = estimate.ci95?;
+    // How well a figure of a record is known does not grow with the number of its resamples.
+    let times = if is_resampled { n.sqrt() } else { 1.0 };
+    let half = (high - low) / 2.0 * times;
+    let (low, high) = (estimate.mean - half, estimate.mean + half);
+    let is_shown = if direction > 0.0 { low > 0.0 } else { high < 0.0 };
+    is_shown.then_some((low, high))
+}
+
+/// The side on which what is said lies of a figure: 1 above, −1 below, 0 where the figure is as said.
+fn toward(judged: &Judged, ours: f64) -> f64 {
+    match said(&judged.claim) {
+        Said::Nothing => 0.0,
+        Said::Within { low, .. } if ours < low => 1.0,
+        Said::Within { high, .. } if ours > high => -1.0,
+        Said::Within { .. } => 0.0,
+        Said::Order { above: Some(x), .. } if ours <= x => 1.0,
+        Said::Order { below: Some(x), .. } if ours >= x => -1.0,
+        Said::Order { .. } => 0.0,
+    }
+}
+
+/// Number of cells where our mean is not as a claim about every cell says.
+fn cells_beside(judged: &Judged) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
+    let all = judged.ours.n as f64;
+    all - judged.ours.mean
+}
+
 /// Distance of ours from what is said, in the claim's unit: of our mean from a figure, whatever its
-/// tolerance, so that of two within it the nearer one is nearer; of the end of our interval that is not
-/// beyond it from a bound. For a claim about every cell it is the number of cells where our mean is not
-/// as it says.
+/// tolerance, so that of two within it the nearer one is nearer; of our mean from a bound that it is not
+/// beyond. For a claim about every cell it is the number of cells where our mean is not as it says.
 fn distance(judged: &Judged) -> f64 {
     let ours = judged.ours.mean;
-    if judged.claim.over == Over::Each {
-        #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-        let all = judged.ours.n as f64;
-        return all - ours;
+    if judged.claim.is_about_each() {
+        return cells_beside(judged);
     }
     match said(&judged.claim) {
         Said::Nothing => 0.0,
@@ -144,12 +261,7 @@ fn distance(judged: &Judged) -> f64 {
         Said::Order { above, below } => {
             let short =
                 |bound: Option<f64>, by: f64| bound.map_or(0.0, |x| ((x - ours) * by).max(0.0));
-            // An open claim is on the claimed side already: further in is nearer to holding.
-            let straddles = judged.ours.ci95.map_or(0.0, |(low, high)| {
-                let out = above.map_or(0.0, |x| (x - low).max(0.0));
-                out.max(below.map_or(0.0, |x| (high - x).max(0.0)))
-            });
-            short(above, 1.0).max(short(below, -1.0)).max(straddles)
+            short(above, 1.0).max(short(below, -1.0))
         }
     }
 }
@@ -160,17 +272,32 @@ mod tests {
     use super::super::explained::Explained;
     use super::super::factor::Factor;
     use super::*;
-    use dormouse_estimate::Estimate;
 
-    fn judged(verdict: Verdict, mean: f64) -> Judged {
+    /// A claim of 10 ± 1 whose samples are these; `verdict` is what was judged.
+    fn judged(verdict: Verdict, samples: &[f64]) -> Judged {
         let claim = "says = \"s\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\nmeasure = \"value\"\nof = \"a\"\n\
                      over = \"mean\"\nfigure = [10.0]\nrelative = 0.1";
         let claim: Claim = toml::from_str(claim).expect("it is right");
-        let ours = Estimate { ci95: Some((mean - 0.1, mean + 0.1)), ..Estimate::exact(mean, 30) };
-        Judged { claim, ours, verdict, how: String::new(), as_printed: None }
+        let series = Series::of_runs(samples.iter().copied().map(Some).collect());
+        let ours = series.estimate().expect("samples");
+        Judged {
+            claim,
+            ours,
+            verdict,
+            how: String::new(),
+            as_printed: None,
+            readings: Vec::new(),
+            series: vec![series],
+        }
     }
 
-    fn reading(name: Option<&str>, verdict: Verdict, mean: f64) -> Reading {
+    /// Runs about a mean that have most of their scatter in common with those of any other mean.
+    fn runs(mean: f64, own: f64) -> Vec<f64> {
+        let scatter = |n: u32| f64::from(n * 7 % 11) - 5.0 + own * (f64::from(n * 5 % 7) - 3.0);
+        (0..33).map(|n| mean + scatter(n)).collect()
+    }
+
+    fn reading(name: Option<&str>, verdict: Verdict, samples: &[f64]) -> Reading {
         let factor = |name: &str| -> Factor {
             let changes = if name == "elsewhere" { "y" } else { "x" };
             let metrics = format!("metrics = {{ {changes} = \"z\" }}");
@@ -180,35 +307,82 @@ mod tests {
         Reading {
             factors: name.map(factor).into_iter().collect(),
             rows: Vec::new(),
-            claims: vec![judged(verdict, mean)],
+            claims: vec![judged(verdict, samples)],
             within: (0, 0),
             explained: Explained::default(),
             is_whole: true,
         }
     }
 
-    #[test]
-    fn the_factor_that_brings_ours_nearest_is_the_cause() {
+    fn found(ours: &Judged, readings: &[Reading]) -> Option<Cause> {
         let (paper, _) = super::super::named("opie").expect("it is there");
-        let fails = judged(Verdict::Fails, 15.0);
+        Cause::find(&paper, ours, Trials { readings, are_ours: true })
+    }
+
+    #[test]
+    fn the_factor_that_is_shown_to_bring_ours_nearest_is_the_cause() {
+        let fails = judged(Verdict::Fails, &runs(15.0, 0.0));
         let trials = [
-            reading(None, Verdict::Fails, 15.2),
-            reading(Some("slow-boot"), Verdict::Fails, 12.0),
-            reading(Some("events"), Verdict::Holds, 10.3),
-            reading(Some("away"), Verdict::Fails, 25.0),
+            reading(None, Verdict::Fails, &runs(15.0, 0.0)),
+            reading(Some("slow-boot"), Verdict::Fails, &runs(12.0, 0.1)),
+            reading(Some("events"), Verdict::Open, &runs(10.5, 0.1)),
+            reading(Some("away"), Verdict::Fails, &runs(25.0, 0.1)),
             // A factor of other figures says nothing of this claim, whatever its runs came to.
-            reading(Some("elsewhere"), Verdict::Holds, 10.0),
+            reading(Some("elsewhere"), Verdict::Holds, &runs(10.0, 0.0)),
         ];
-        let cause = Cause::find(&paper, &fails, &trials).expect("it fails");
-        assert_eq!(cause.words(""), "events: 15.20 becomes 10.30, and then it holds");
-        let page = "Of all factors one brings it nearest, events (other events): 15.20 becomes 10.30, and the claim \
-                    holds. The record is short.";
-        assert_eq!(cause.sentences("The record is short."), page);
+        let cause = found(&fails, &trials).expect("it fails");
+        let words = cause.words("");
+        assert!(words.starts_with("events: 15.") && words.contains("of 3 tried"), "{words}");
+        let page = cause.sentences("The record is short.");
+        assert!(page.contains("Of 3 factors events (other events) brings it nearest"), "{page}");
+        assert!(page.ends_with("together. The record is short."), "{page}");
         let two = [trials[0].clone(), trials[3].clone(), trials[4].clone()];
-        let none = Cause::find(&paper, &fails, &two).expect("it fails");
-        assert_eq!(none.words(""), "unexplained: 1 tried and no nearer (away)");
-        assert_eq!(Cause::find(&paper, &fails, &[]), Some(Cause::NotTried));
+        let none = found(&fails, &two).expect("it fails");
+        assert_eq!(none.words(""), "tried 1, unexplained: none is shown to bring it nearer (away)");
+        assert_eq!(found(&fails, &[]), Some(Cause::NotTried));
         assert_eq!(Cause::NotTried.words("the record is short"), "the record is short");
-        assert_eq!(Cause::find(&paper, &judged(Verdict::Holds, 10.0), &trials), None);
+        assert_eq!(found(&judged(Verdict::Holds, &runs(10.0, 0.0)), &trials), None);
+    }
+
+    /// Of many factors that do nothing, one is nearer by chance; it is no cause. Nor is any by few runs, or by other
+    /// runs than the figure's.
+    #[test]
+    fn what_chance_brings_nearer_is_no_cause() {
+        let before = runs(15.0, 0.0);
+        let ours = judged(Verdict::Fails, &before);
+        let none = reading(None, Verdict::Fails, &before);
+        // 2 nearer, of a paired deviation of 20: two standard errors would be 7.
+        let by_chance: Vec<f64> = before
+            .iter()
+            .zip(0_u32..)
+            .map(|(x, n)| x - 2.0 + 10.0 * (f64::from(n * 5 % 7) - 3.0))
+            .collect();
+        let chance = [none.clone(), reading(Some("chance"), Verdict::Open, &by_chance)];
+        assert!(matches!(found(&ours, &chance), Some(Cause::Unexplained(..))));
+
+        let near = reading(Some("near"), Verdict::Holds, &runs(10.0, 0.0));
+        let real = [none.clone(), near.clone()];
+        assert!(matches!(found(&ours, &real), Some(Cause::Factor { pairs: 33, .. })));
+        let (paper, _) = super::super::named("opie").expect("it is there");
+        let others = Trials { readings: &real, are_ours: false };
+        let cause = Cause::find(&paper, &ours, others).expect("it fails");
+        assert!(cause.words("").contains("other runs than the figure"), "{cause:?}");
+        let few = [
+            reading(None, Verdict::Fails, &before[..10]),
+            reading(Some("near"), Verdict::Holds, &runs(10.0, 0.0)[..10]),
+        ];
+        let cause = found(&ours, &few).expect("it fails");
+        assert!(cause.words("").contains("takes 30 pairs of runs, here are 10"), "{cause:?}");
+    }
+
+    /// Whatever a trial of fewer runs comes to.
+    #[test]
+    fn a_mean_that_is_as_said_has_no_cause() {
+        let open = judged(Verdict::Open, &runs(10.5, 0.0));
+        let trials = [
+            reading(None, Verdict::Fails, &runs(15.0, 0.0)),
+            reading(Some("near"), Verdict::Holds, &runs(10.0, 0.0)),
+        ];
+        assert_eq!(found(&open, &trials), Some(Cause::TooWide));
     }
 }

@@ -2,12 +2,27 @@
 
 use serde::Deserialize;
 
+use super::paper::Tolerance;
+use super::tolerance::QuantityKind;
+
 /// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
     /// The claim in words.
     pub says: String,
+    /// The paper's own words; empty where it is silent.
+    #[serde(default)]
+    pub quote: String,
+    /// The section, figure or table where they stand.
+    #[serde(default)]
+    pub place: String,
+    /// Words for `#` in the cells: the claim is made of the cells of each word, and holds where it holds for all.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// Other readings of the same words, which are shown beside.
+    #[serde(default)]
+    pub readings: Vec<ClaimReading>,
     /// The claim's case in `table.csv`.
     pub case: String,
     /// The claim's metric in `table.csv`.
@@ -30,9 +45,14 @@ pub struct Claim {
     /// A claim of a figure: the paper's, one for each word.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Ours may be so far from that, relative to it.
+    /// Kind of that figure, which its tolerance follows from.
+    pub kind: Option<QuantityKind>,
+    /// Value of its last printed digit.
+    #[serde(default)]
+    pub digit: f64,
+    /// A tolerance relative to the figure in place of that of its kind; no paper of ours has one.
     pub relative: Option<f64>,
-    /// Reason of that tolerance or of a bound that the text does not have.
+    /// Reason of a bound that the text does not have, or of a kind.
     #[serde(default)]
     pub because: String,
     /// Number of runs whose mean the figure is, if other than the paper's.
@@ -56,6 +76,64 @@ pub struct Claim {
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,
+}
+
+/// Another reading of a claim's words: what it takes in place of the claim's.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ClaimReading {
+    /// The reading in words.
+    pub name: String,
+    /// Its cells.
+    pub of: Option<String>,
+    /// The cells that these are compared with.
+    pub than: Option<String>,
+    /// Its figure.
+    pub metric: Option<String>,
+    /// What is made of the measures of several cells.
+    pub over: Option<Over>,
+}
+
+impl Claim {
+    /// The tolerance of the claim's figure; `None` where it has none.
+    pub(super) fn tolerance(&self) -> Option<Tolerance> {
+        let figure = *self.figure.first()?;
+        let of_kind = |kind: QuantityKind| kind.tolerance(self.measure, figure, self.digit);
+        self.relative.map(Tolerance::Relative).or_else(|| self.kind.map(of_kind))
+    }
+
+    /// Whether it is about each of several cells or groups: what is counted is how many are as it says.
+    pub(super) fn is_about_each(&self) -> bool {
+        self.over == Over::Each || !self.groups.is_empty()
+    }
+
+    /// The claim of one of its groups.
+    pub(super) fn of_group(&self, word: &str) -> Self {
+        let with = |text: &String| text.replace('#', word);
+        let (of, than) = (with(&self.of), self.than.as_ref().map(with));
+        Self { of, than, groups: Vec::new(), readings: Vec::new(), ..self.clone() }
+    }
+
+    /// The claim under another reading.
+    pub(super) fn under(&self, reading: &ClaimReading) -> Self {
+        Self {
+            of: reading.of.clone().unwrap_or_else(|| self.of.clone()),
+            than: reading.than.clone().or_else(|| self.than.clone()),
+            metric: reading.metric.clone().unwrap_or_else(|| self.metric.clone()),
+            over: reading.over.unwrap_or(self.over),
+            readings: Vec::new(),
+            ..self.clone()
+        }
+    }
+
+    /// The patterns of all its cells.
+    pub(super) fn patterns(&self) -> Vec<String> {
+        let plain = std::iter::once(&self.of).chain(&self.than);
+        if self.groups.is_empty() {
+            return plain.cloned().collect();
+        }
+        plain.flat_map(|text| self.groups.iter().map(|word| text.replace('#', word))).collect()
+    }
 }
 
 /// What is measured.
@@ -82,7 +160,12 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// The measure, of a sample of `of` and one of `than`.
+    /// Whether it divides one figure by another: of runs, the mean by the mean.
+    pub(super) const fn is_ratio(self) -> bool {
+        matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
+    }
+
+    /// The measure, of a value of `of` and one of `than`.
     pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,
@@ -98,7 +181,7 @@ impl Measure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
-    /// Their mean, sample by sample.
+    /// The mean of the cells' measures.
     Mean,
     /// The mean of all samples of all.
     Pooled,

@@ -1,5 +1,7 @@
 //! Verdicts on the claims of a paper, by one rule ([`dormouse_estimate::RULE`]).
 
+use std::cmp::Ordering;
+
 use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackknife};
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
@@ -24,15 +26,57 @@ pub struct Judged {
     pub how: String,
     /// The claim's figure beside what as few of our runs as the paper's come to.
     pub as_printed: Option<AsPrinted>,
+    /// What other readings of the claim's words come to.
+    pub readings: Vec<JudgedReading>,
+    /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
+    pub(super) series: Vec<Series>,
+}
+
+/// Another reading of a claim, and what became of it.
+#[derive(Clone, Debug)]
+pub struct JudgedReading {
+    /// The reading in words.
+    pub name: String,
+    /// Ours under it.
+    pub ours: Estimate,
+    /// The verdict under it, which is none on the paper.
+    pub verdict: Verdict,
 }
 
 /// Every claim of a paper that these results speak of.
 pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
-    paper.claims().into_iter().filter_map(|claim| judge(claim, paper, results)).collect()
+    paper
+        .claims()
+        .into_iter()
+        .filter_map(|claim| judge_all_readings(claim, paper, results))
+        .collect()
+}
+
+/// Judges a claim, and what its other readings would be.
+fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    let read = claim.readings.iter().filter_map(|reading| {
+        let Judged { ours, verdict, .. } = judge(claim.under(reading), paper, results)?;
+        Some(JudgedReading { name: reading.name.clone(), ours, verdict })
+    });
+    let readings = read.collect();
+    Some(Judged { readings, ..judge(claim, paper, results)? })
+}
+
+/// Judges a claim about each of its groups.
+fn judge_groups(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    let of_group = |word: &String| judge(claim.of_group(word), paper, results);
+    let all = claim.groups.iter().map(of_group).collect::<Option<Vec<_>>>()?;
+    let each: Vec<Estimate> = all.iter().map(|judged| judged.ours).collect();
+    let series = all.into_iter().flat_map(|judged| judged.series).collect();
+    let names = claim.groups.clone();
+    Some(judge_each(claim, &names, (&each, series), paper))
 }
 
 /// Judges a claim; `None` where a cell that it speaks of is not there.
 fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    if !claim.groups.is_empty() {
+        return judge_groups(claim, paper, results);
+    }
     let of = paper.expand(&claim.of);
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let (mut all, mut beside) = (Vec::new(), "");
@@ -42,24 +86,56 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             all.push(measured(&claim, results, case, other)?);
         }
     }
-    let each = || all.iter().map(Series::estimate).collect::<Option<Vec<_>>>();
-    let ours = match claim.over {
+    let (ours, series) = match claim.over {
         _ if claim.measure == Measure::BreakEven => {
-            let ours = break_even_of(&claim, &of, &than, results)?;
+            let (ours, series) = break_even_of(&claim, &of, &than, results)?;
             if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
                 beside = "; lower at the highest cost that was tried";
             }
-            ours
+            (ours, series)
         }
-        Over::Each => return Some(judge_each(claim, &of, &each()?, paper)),
-        Over::Pooled => Series::pooled(&all).estimate()?,
-        Over::Most => extreme(&all, Extreme::Largest)?,
-        Over::Least => extreme(&all, Extreme::Smallest)?,
-        Over::Mean => Series::mean_of(&all)?.estimate()?,
+        Over::Each => {
+            let of_cell = |(n, series): (usize, &Series)| {
+                let than = than.get(n * than.len() / of.len());
+                of_means(&claim, results, &[(&of[n], than)]).or_else(|| series.estimate())
+            };
+            let each: Option<Vec<_>> = all.iter().enumerate().map(of_cell).collect();
+            return each.map(|each| judge_each(claim, &of, (&each, all), paper));
+        }
+        Over::Pooled => {
+            let pooled = Series::pooled(&all);
+            (pooled.estimate()?, pooled)
+        }
+        Over::Most => (extreme(&all, Extreme::Largest)?, cell_at(&all, f64::total_cmp)?),
+        Over::Least => (extreme(&all, Extreme::Smallest)?, cell_at(&all, |a, b| b.total_cmp(a))?),
+        Over::Mean => {
+            let pairs: Vec<_> = of
+                .iter()
+                .enumerate()
+                .map(|(n, of_n)| (of_n, than.get(n * than.len() / of.len())))
+                .collect();
+            let series = Series::mean_of(&all)?;
+            let by_means = of_means(&claim, results, &pairs);
+            (by_means.or_else(|| series.estimate())?, series)
+        }
     };
     let (verdict, how) = shown(&claim, &ours, paper);
     let as_printed = as_few_runs(&claim, paper, results);
-    Some(Judged { claim, ours, verdict, how: how + beside, as_printed })
+    Some(Judged {
+        claim,
+        ours,
+        verdict,
+        how: how + beside,
+        as_printed,
+        readings: Vec::new(),
+        series: vec![series],
+    })
+}
+
+/// Samples of the cell whose mean comes last in this order.
+fn cell_at(all: &[Series], order: impl Fn(&f64, &f64) -> Ordering) -> Option<Series> {
+    let mean = |series: &Series| series.estimate().map_or(f64::NAN, |ours| ours.mean);
+    all.iter().max_by(|a, b| order(&mean(a), &mean(b))).cloned()
 }
 
 /// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not
@@ -94,22 +170,25 @@ fn measured(
     case: &str,
     other: Option<&String>,
 ) -> Option<Series> {
-    let series = measured_once(claim, results, case, other)?;
+    let series = measured_once(claim, results, (case, other), compared)?;
     let Some([word, instead]) = &claim.resamples else { return Some(series) };
     let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
     let named = |case: &str| case.replace(&word, &instead);
     let other = other.map(|other| named(other));
     // A reading that is tried has none: what is changed in it has no other record.
-    let resamples = measured_once(claim, results, &named(case), other.as_ref());
+    let each = |of: &Series, than: &Series, measure: Measure| {
+        of.compared(than, |pair| measure.value(pair))
+    };
+    let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
     Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
 }
 
-/// The claim's measure of a cell, sample by sample, without resamples.
+/// The claim's measure of a cell, sample by sample, without resamples; `compare` is how two cells are compared.
 fn measured_once(
     claim: &Claim,
     results: &Results,
-    case: &str,
-    other: Option<&String>,
+    (case, other): (&str, Option<&String>),
+    compare: impl Fn(&Series, &Series, Measure) -> Option<Series>,
 ) -> Option<Series> {
     let series = results.series(case, &claim.metric)?;
     match claim.measure {
@@ -123,9 +202,58 @@ fn measured_once(
             slope(&series, &per, &results.series(other?, &claim.metric)?)
         }
         measure => {
-            series.compared(&results.series(other?, &claim.metric)?, |pair| measure.value(pair))
+            let other = results.series(other?, &claim.metric)?;
+            compare(&series, &other, measure)
         }
     }
+}
+
+/// A comparison of two cells: of runs, a ratio is that of their means.
+pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<Series> {
+    if measure.is_ratio() {
+        of.compared_by_means(than, |pair| measure.value(pair))
+    } else {
+        of.compared(than, |pair| measure.value(pair))
+    }
+}
+
+/// The ratios of the means of these cells and those that they are compared with, over all seeds, made one as the
+/// claim says, with the interval of a paired bootstrap of the seeds. `None` where the claim is about no ratio, the
+/// samples are no runs, or the claim's interval covers resamples as well: then it is made of the cells' samples.
+fn of_means(
+    claim: &Claim,
+    results: &Results,
+    pairs: &[(&String, Option<&String>)],
+) -> Option<Estimate> {
+    if !claim.measure.is_ratio() || claim.resamples.is_some() {
+        return None;
+    }
+    let mut series = Vec::new();
+    for (of, than) in pairs {
+        series.push(results.series(of, &claim.metric)?);
+        series.push(results.series((*than)?, &claim.metric)?);
+    }
+    ratio_of_means(&series, (claim.measure, claim.over))
+}
+
+/// As [`of_means`], of these series: each that is measured before the one that it is compared with.
+pub(super) fn ratio_of_means(
+    series: &[Series],
+    (measure, over): (Measure, Over),
+) -> Option<Estimate> {
+    let count = series.first()?.each.len();
+    let are_runs =
+        |one: &Series| !one.are_batches && one.whole.is_none() && one.each.len() == count;
+    if !measure.is_ratio() || !series.iter().all(are_runs) {
+        return None;
+    }
+    let at = |seed: usize| series.iter().map(|one| one.each[seed]).collect::<Option<Vec<f64>>>();
+    let samples: Vec<Vec<f64>> = (0..count).filter_map(at).collect();
+    Estimate::of_means(&samples, |means| {
+        let each: Vec<f64> =
+            means.chunks_exact(2).map(|pair| measure.value([pair[0], pair[1]])).collect();
+        over.combine(&each)
+    })
 }
 
 /// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None`
@@ -152,13 +280,16 @@ fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
     }
     let figure = claim.figure.first().filter(|_| !claim.silent && ours.ci95.is_some());
     let (verdict, how) = ours.shows(said(claim), &paper.more);
-    match figure.and_then(|figure| Some((ours.relative_to(*figure)?, claim.relative?))) {
-        Some((off, most)) => {
-            let (off, most) = (off * 100.0, most * 100.0);
-            (verdict, format!("{how}; ours is {off:+.1} % off, of {most:.0} % at most"))
+    let off = figure.zip(claim.tolerance()).and_then(|(figure, tolerance)| match tolerance {
+        Tolerance::Points(most) => {
+            Some(format!("ours is {:+.2} off, of {most} at most", ours.mean - figure))
         }
-        None => (verdict, how),
-    }
+        Tolerance::Relative(most) | Tolerance::AtMost(most) => {
+            let off = 100.0 * ours.relative_to(*figure)?;
+            Some(format!("ours is {off:+.1} % off, of {:.0} % at most", 100.0 * most))
+        }
+    });
+    (verdict, off.map_or_else(|| how.clone(), |off| format!("{how}; {off}")))
 }
 
 /// The range or the bounds that a claim gives.
@@ -166,14 +297,19 @@ pub(super) fn said(claim: &Claim) -> Said {
     match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
         Some(figure) => {
-            let (low, high) = Tolerance::Relative(claim.relative.unwrap_or(0.0)).band(*figure);
+            let (low, high) = claim.tolerance().unwrap_or(Tolerance::Points(0.0)).band(*figure);
             Said::Within { low, high }
         }
         None => Said::Order { above: claim.above, below: claim.below },
     }
 }
 
-fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> Judged {
+fn judge_each(
+    claim: Claim,
+    of: &[String],
+    (each, series): (&[Estimate], Vec<Series>),
+    paper: &Paper,
+) -> Judged {
     let verdicts: Vec<Verdict> = each.iter().map(|ours| shown(&claim, ours, paper).0).collect();
     let count = |wanted: Verdict| verdicts.iter().filter(|v| **v == wanted).count();
     let named = |wanted: Verdict, words: &str| {
@@ -186,8 +322,9 @@ fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> 
         }
         if named.is_empty() { String::new() } else { format!("; {words}: {}", named.join(", ")) }
     };
-    let by_mean = |ours: &&Estimate| {
-        claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x)
+    let by_mean = |ours: &&Estimate| match said(&claim) {
+        Said::Within { low, high } => (low..=high).contains(&ours.mean),
+        _ => claim.above.is_none_or(|x| ours.mean > x) && claim.below.is_none_or(|x| ours.mean < x),
     };
     let as_said = each.iter().filter(by_mean).count();
     let how = match &claim.undecidable {
@@ -210,7 +347,7 @@ fn judge_each(claim: Claim, of: &[String], each: &[Estimate], paper: &Paper) -> 
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
-    Judged { claim, ours, verdict, how, as_printed: None }
+    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), series }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {
@@ -225,7 +362,7 @@ fn break_even_of(
     of: &[String],
     than: &[String],
     results: &Results,
-) -> Option<Estimate> {
+) -> Option<(Estimate, Series)> {
     let gain =
         |n: usize, k: usize| measured(claim, results, of.get(k * than.len() + n)?, than.get(n));
     let of_load = |n: usize| (0..claim.costs.len()).map(|k| gain(n, k)).collect();
@@ -270,6 +407,16 @@ mod tests {
         let cells: [(&str, &[f64]); 2] = [("a", &[2.0, 4.0]), ("b", &[4.0, 8.0])];
         let paired = judged(&format!("{below}figure = [50.0]\nrelative = 0.1"), &cells);
         assert_eq!(paired.verdict, Verdict::Holds, "{}", paired.how);
+    }
+
+    /// A dear seed counts as much as its money: 5 % dearer by the means, 10 % by each seed's own ratio.
+    #[test]
+    fn percentages_compare_means_over_seeds() {
+        let claim = "measure = \"percent-above\"\nof = \"{a,c}\"\nthan = \"{b,d}\"\nover = \"mean\"\nabove = 0";
+        let (a, b) = ([2.0, 19.0].repeat(20), [1.0, 19.0].repeat(20));
+        let ours = judged(claim, &[("a", &a), ("b", &b), ("c", &a), ("d", &b)]);
+        assert!((ours.ours.mean - 5.0).abs() < 1e-9, "{:?}", ours.ours);
+        assert_eq!(ours.verdict, Verdict::Holds, "{}", ours.how);
     }
 
     /// However many runs are as it says.
@@ -363,6 +510,25 @@ mod tests {
         let order =
             judged("measure = \"value\"\nof = \"a\"\nover = \"mean\"\nabove = 0", &[("a", &a)]);
         assert_eq!(order.as_printed, None);
+    }
+
+    /// Two groups of two cells: the means of both are above, one cell of the second is not.
+    #[test]
+    fn a_claim_of_groups_is_about_the_mean_of_each_and_readings_stand_beside() {
+        let claim = "measure = \"value\"\nof = \"{#}\"\nover = \"mean\"\ngroups = [\"a,b\", \"c,d\"]\nabove = 1.5\n\
+                     readings = [{ name = \"every cell\", of = \"{a,b,c,d}\", over = \"each\" }]";
+        let cells: [(&str, &[f64]); 4] =
+            [("a", &[2.0, 2.01]), ("b", &[2.0, 2.01]), ("c", &[3.0, 3.01]), ("d", &[1.0, 1.01])];
+        let of_groups = claim.replace("readings", "#");
+        let ours = judged(&of_groups, &cells);
+        assert_eq!((ours.verdict, ours.ours.n), (Verdict::Holds, 2), "{}", ours.how);
+        let each = judged(
+            &claim.replace("groups = [\"a,b\", \"c,d\"]\n", "").replace("{#}", "{a,b}"),
+            &cells,
+        );
+        assert_eq!(each.verdict, Verdict::Holds);
+        assert_eq!(each.readings.len(), 1);
+        assert_eq!((each.readings[0].verdict, each.readings[0].ours.n), (Verdict::Fails, 4));
     }
 
     #[test]

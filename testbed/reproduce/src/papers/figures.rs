@@ -6,6 +6,7 @@ use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed, printed_zero};
 use super::claim::{Measure, Over};
+use super::claims::{compared as compared_series, ratio_of_means};
 use super::paper::{Compared, Paper, Part, Printed, Tolerance};
 use super::results::Results;
 
@@ -131,14 +132,18 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let (of, case) = (of.get(n)?, cases.get(n)?);
         let below = |pair| Measure::PercentBelow.value(pair);
         let (ours_of, ours_than) = (series(of)?, series(cell)?);
-        let ours = ours_of.compared(&ours_than, below)?.estimate()?;
+        let of_means = (Measure::PercentBelow, Over::Mean);
+        let ours = match ratio_of_means(&[ours_of.clone(), ours_than.clone()], of_means) {
+            Some(ours) => ours,
+            None => compared_series(&ours_of, &ours_than, of_means.0)?.estimate()?,
+        };
         let printed = below([printed(of)?.0, printed(cell)?.0]);
         let (low, high) = comparison.tolerance.band(printed);
         let has_runs = !ours_of.are_batches && ours_of.whole.is_none();
         let few = runs(of).filter(|_| has_runs).and_then(|runs| {
             as_printed(
                 &[PairedSamples::new(&ours_of.each, &ours_than.each)],
-                (Measure::PercentBelow, Over::Mean),
+                of_means,
                 (printed, paper.last_digit(&comparison.metric)),
                 (runs, &format!("{case} {}", comparison.metric)),
             )

@@ -1,5 +1,6 @@
 //! A reproduction that is made: its figures, claims and readings, before they are written anywhere.
 
+use super::cause::Trials;
 use super::live::{Against, LiveRun};
 use super::paper::{Paper, Part};
 use super::price_notes::PriceNotes;
@@ -25,6 +26,8 @@ pub struct Finished {
     pub ours: Reading,
     /// Every factor alone, the experiments without any first; none, if none was tried.
     pub trials: Vec<Reading>,
+    /// Whether the trial without any factor is of the runs that our figures are of, but for the number of seeds.
+    pub(super) are_trials_ours: bool,
     /// The paper's presets, the text first; of a search the readings that explain most, ours first.
     pub read: Vec<Reading>,
     /// The best reading that a search found before, where it is recorded and nothing else is asked for.
@@ -43,6 +46,11 @@ impl Finished {
     /// Whether readings were searched, and not the presets made beside ours.
     pub(super) fn is_search(&self) -> bool {
         self.parts().any(|part| !part.search.is_empty())
+    }
+
+    /// The trials, for who looks for a cause.
+    pub(super) fn as_trials(&self) -> Trials<'_> {
+        Trials { readings: &self.trials, are_ours: self.are_trials_ours }
     }
 
     /// The records of prices that something is odd about.

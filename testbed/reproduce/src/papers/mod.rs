@@ -33,13 +33,14 @@ mod report;
 mod reproduction;
 mod results;
 mod search;
+mod tolerance;
 
 pub use dormouse_estimate::Verdict;
 
 pub use as_printed::AsPrinted;
-pub use cause::Cause;
-pub use claim::{Claim, Measure, Over};
-pub use claims::Judged;
+pub use cause::{Cause, LEAST_PAIRS};
+pub use claim::{Claim, ClaimReading, Measure, Over};
+pub use claims::{Judged, JudgedReading};
 pub use explained::Explained;
 pub use factor::{Best, Factor, Ground};
 pub use figures::{Row, Tally, beyond};
@@ -52,6 +53,7 @@ pub use readings::Reading;
 pub use report::table;
 pub use reproduction::Request;
 pub use results::Results;
+pub use tolerance::{QuantityKind, TOLERANCE_RULE};
 
 use crate::sweep::SweepError;
 

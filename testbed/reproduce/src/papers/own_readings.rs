@@ -104,7 +104,7 @@ mod tests {
                 .map(|made| vec![sample(&made.case, 0.0), sample(&made.case, 0.1)])
                 .collect())
         };
-        let about = paper.expand("us-east-1.linux.m2.2xlarge/standard/{us-bids}/{acc,opt}");
+        let about = paper.expand("eu-west-1.linux.m1.xlarge/standard/{eu-bids}/{acc,opt}");
         let (readings, tried) = each_alone((&paper, &parts), (&own, &about), run).expect("it runs");
         let of = |name: &str| {
             let reading = readings.iter().find(|reading| reading.name() == name).expect(name);
@@ -113,9 +113,9 @@ mod tests {
         };
         assert!((of("none") - 2.5).abs() < 1e-9 && (of("checkpoint-15m") - 52.5).abs() < 1e-9);
         let is_tried = |case: &str| tried.iter().any(|made| made.case == case);
-        assert!(is_tried("us-east-1.linux.m2.2xlarge/tc-15/bid-0.421"));
+        assert!(is_tried("eu-west-1.linux.m1.xlarge/tc-15/bid-0.320"));
         assert!(
-            !is_tried("us-east-1.linux.m2.2xlarge/resampled/bid-0.421"),
+            !is_tried("eu-west-1.linux.m1.xlarge/resampled/bid-0.320"),
             "no claim is about it alone"
         );
     }

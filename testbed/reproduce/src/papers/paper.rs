@@ -286,7 +286,6 @@ impl Paper {
     /// Whether a factor can change what a claim is about: its figure, or one of its cells.
     pub(super) fn concerns(&self, factor: &Factor, claim: &Claim) -> bool {
         let mut figures = std::iter::once(&claim.metric).chain(&claim.per);
-        let patterns = std::iter::once(&claim.of).chain(&claim.than);
         let stand_ins = self.stand_ins(factor);
         let is_changed = |case: String| {
             let without_last = case.rsplit_once('/').map_or(&*case, |(words, _)| words);
@@ -296,7 +295,7 @@ impl Paper {
                 || words.any(|pattern| matches(pattern, without_last, &self.lists))
         };
         figures.any(|name| factor.metrics.contains_key(name))
-            || patterns.flat_map(|pattern| self.expand(pattern)).any(is_changed)
+            || claim.patterns().iter().flat_map(|pattern| self.expand(pattern)).any(is_changed)
     }
 
     /// The factor of this name.
@@ -362,6 +361,8 @@ impl Paper {
                     name: with(&claim.name),
                     of: with(&claim.of),
                     than: claim.than.as_deref().map(with),
+                    quote: with(&claim.quote),
+                    place: with(&claim.place),
                     resamples: claim
                         .resamples
                         .as_ref()
@@ -399,6 +400,7 @@ impl Tolerance {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::tolerance::QuantityKind;
     use super::super::{PAPERS, named};
     use super::*;
 
@@ -437,17 +439,23 @@ mod tests {
             let compared = paper.compared.iter().map(|comparison| &comparison.because);
             assert!(printed.chain(compared).all(|reason| !reason.is_empty()), "{name}: no reason");
             for claim in paper.claims() {
-                let is_free = claim.relative.is_none() || !claim.because.is_empty();
-                assert!(is_free, "{name}: no reason for the tolerance of: {}", claim.says);
-                let patterns = std::iter::once(&claim.of).chain(&claim.than);
-                let mut all = patterns.flat_map(|pattern| paper.expand(pattern));
-                assert!(all.all(|case| cases.contains(&case)), "{}", claim.says);
+                assert!(claim.relative.is_none(), "{name}: a tolerance by no rule: {}", claim.says);
+                let is_quoted = !claim.quote.is_empty() && !claim.place.is_empty();
+                assert!(is_quoted != claim.silent, "{name}: whose words are these: {}", claim.says);
+                let readings = claim.readings.iter().map(|reading| claim.under(reading));
+                let patterns = readings.chain([claim.clone()]).flat_map(|of| of.patterns());
+                let unknown = patterns
+                    .flat_map(|pattern| paper.expand(&pattern))
+                    .find(|case| !cases.contains(case));
+                assert_eq!(unknown, None, "{}", claim.says);
                 let (of_figure, bounds) = (!claim.figure.is_empty(), [claim.above, claim.below]);
                 let of_order = bounds.iter().any(Option::is_some);
                 let nothing = claim.silent || claim.undecidable.is_some();
                 let one = if nothing { !(of_figure && of_order) } else { of_figure != of_order };
                 assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
-                assert_eq!(of_figure, claim.relative.is_some(), "{}", claim.says);
+                assert_eq!(of_figure, claim.kind.is_some(), "{}", claim.says);
+                let is_rounded = claim.kind != Some(QuantityKind::Stated) || claim.digit > 0.0;
+                assert!(is_rounded, "{name}: how was it rounded: {}", claim.says);
             }
             let best = paper.best.as_ref().map(|best| paper.best_factors(best));
             assert!(best.is_none_or(|factors| factors.is_ok()), "{name}: the best reading");

@@ -338,6 +338,7 @@ impl Request {
             results,
             ours,
             trials,
+            are_trials_ours: spec.trial_set.is_empty(),
             read,
             best,
             without: asked.left_out(),
@@ -359,8 +360,7 @@ impl Request {
 fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
     let printed = ours.rows.iter().filter(|row| row.paper.is_some()).map(|row| row.case.clone());
     let said = ours.claims.iter().filter(|judged| !judged.claim.silent).flat_map(|judged| {
-        let patterns = std::iter::once(&judged.claim.of).chain(&judged.claim.than);
-        patterns.flat_map(|pattern| paper.expand(pattern))
+        judged.claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern))
     });
     let wanted: BTreeSet<String> = printed.chain(said).collect();
     // In the paper's order; what compares two cells is none.

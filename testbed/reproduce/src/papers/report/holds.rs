@@ -5,7 +5,6 @@ use dormouse_estimate::Verdict;
 use dormouse_view::Block;
 
 use super::super::cause::Cause;
-use super::super::claim::Over;
 use super::super::claims::Judged;
 use super::super::finished::Finished;
 use super::tables;
@@ -43,13 +42,17 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
     };
     let ours = match of.ours.ci95 {
         // The words about how it was judged count the cells.
-        _ if of.claim.over == Over::Each => String::new(),
+        _ if of.claim.is_about_each() => String::new(),
         None => format!(" Ours is {:.2}.", of.ours.mean),
         Some((low, high)) => format!(" Ours is {:.2} [{low:.2}, {high:.2}].", of.ours.mean),
     };
     let printed = of.claim.figure.first().map(|x| format!(" {x:.2}")).unwrap_or_default();
+    let quote = match (&*of.claim.quote, &*of.claim.place) {
+        ("", _) => String::new(),
+        (quote, place) => format!(" In its words, {place}: \u{201c}{quote}\u{201d}."),
+    };
     let mut text = format!(
-        "Claim {n} {verdict}. The paper says: {says}{printed}.{ours} {how}.",
+        "Claim {n} {verdict}. The paper says: {says}{printed}.{quote}{ours} {how}.",
         says = of.claim.says,
         how = capital(&of.how)
     );
@@ -60,7 +63,7 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
             few.runs, few.range.0, few.range.1
         );
     }
-    if let Some(cause) = Cause::find(&done.paper, of, &done.trials) {
+    if let Some(cause) = Cause::find(&done.paper, of, done.as_trials()) {
         text += " ";
         text += &cause.sentences(&of.claim.tried);
     }

@@ -8,6 +8,7 @@ use maud::html;
 
 use super::super::figures::{Row, Tally};
 use super::super::finished::Finished;
+use super::super::tolerance::TOLERANCE_RULE;
 use super::super::{Own, opie};
 use super::{best, holds, plots, tables};
 
@@ -47,7 +48,7 @@ pub(super) fn page(done: &Finished) -> Page {
     }
     page.section(
         "The paper's claims, and whether ours bear them out",
-        [Block::text(RULE), Block::Table(tables::claims(done))],
+        [Block::text(RULE), Block::text(TOLERANCE_RULE), Block::Table(tables::claims(done))],
     );
     page.section("Under the best reading, and beside a simple rule", best::blocks(done));
     page.section("Text and code beside the paper", presets(done));

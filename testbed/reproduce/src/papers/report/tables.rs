@@ -7,7 +7,6 @@ use dormouse_view::{Cell, Column, Table, TableOf, Tone};
 
 use super::super::as_printed::AsPrinted;
 use super::super::cause::Cause;
-use super::super::claim::Over;
 use super::super::claims::Judged;
 use super::super::factor::Ground;
 use super::super::figures::{Row, Tally, beyond};
@@ -29,6 +28,7 @@ pub(super) fn all(done: &Finished) -> Table {
         role: if row.is_input { "input" } else { "figure" },
         as_printed: row.as_printed,
         cause: None,
+        claim: None,
     });
     let claims = done.ours.claims.iter().map(|judged| Line {
         case: &judged.claim.case,
@@ -37,11 +37,12 @@ pub(super) fn all(done: &Finished) -> Table {
         refit: None,
         ours: judged.ours,
         part: "claim",
-        tolerance: judged.claim.relative.map(Tolerance::Relative),
+        tolerance: judged.claim.tolerance(),
         verdict: judged.verdict.words(),
         role: "claim",
         as_printed: judged.as_printed,
         cause: cause(done, judged),
+        claim: Some(judged),
     });
     Table::with_rows(figures.chain(claims))
         .column(Column::text("case"), |line| line.case)
@@ -62,7 +63,23 @@ pub(super) fn all(done: &Finished) -> Table {
         })
         .column(Column::text("as_printed"), |line| printable(line.as_printed))
         .column(Column::text("cause"), |line| line.cause.clone())
+        .column(Column::text("quote"), |line| line.claim.map(|of| of.claim.quote.clone()))
+        .column(Column::text("place"), |line| line.claim.map(|of| of.claim.place.clone()))
+        .column(Column::text("other_readings"), |line| line.claim.map(other_readings))
         .into()
+}
+
+/// What other readings of a claim's words come to, in words.
+fn other_readings(of: &Judged) -> String {
+    let read = of.readings.iter().map(|reading| {
+        let ours = match reading.ours.ci95 {
+            _ if of.claim.is_about_each() => format!("{} of {}", reading.ours.mean, reading.ours.n),
+            Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", reading.ours.mean),
+            None => format!("{:.2}", reading.ours.mean),
+        };
+        format!("{}: {ours} {}", reading.name, reading.verdict.words())
+    });
+    read.collect::<Vec<_>>().join("; ")
 }
 
 /// A line of `table.csv`: a figure or a claim.
@@ -78,6 +95,8 @@ struct Line<'a> {
     role: &'static str,
     as_printed: Option<AsPrinted>,
     cause: Option<String>,
+    /// The claim that the line is of.
+    claim: Option<&'a Judged>,
 }
 
 /// The second verdict in a word: whether as few runs as the paper's could print what it printed.
@@ -91,15 +110,15 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
 
 /// The cause of a claim that does not hold, in words.
 pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
-    Cause::find(&done.paper, judged, &done.trials).map(|cause| cause.words(&judged.claim.tried))
+    Cause::find(&done.paper, judged, done.as_trials()).map(|cause| cause.words(&judged.claim.tried))
 }
 
 /// The paper's figure; of a claim about several cells, all of them.
 fn said(judged: &Judged) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
-    let all = (judged.claim.over == Over::Each && judged.verdict != Verdict::Silent)
+    let all = (judged.claim.is_about_each() && judged.verdict != Verdict::Silent)
         .then_some(judged.ours.n as f64);
-    judged.claim.figure.first().copied().or(all)
+    all.or(judged.claim.figure.first().copied())
 }
 
 pub(super) fn tolerated(tolerance: Tolerance) -> String {
@@ -212,10 +231,15 @@ pub(super) fn claims(done: &Finished) -> Table {
     table
         .column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone())
         .column(Column::text("tolerance, and why").named("because"), |(_, of)| {
-            let tolerance = of.claim.relative.map(Tolerance::Relative).map(tolerated);
+            let tolerance = of.claim.tolerance().map(tolerated);
             [tolerance.unwrap_or_default(), of.claim.because.clone()].join(" ").trim().to_owned()
         })
         .column(Column::text("cause"), |(_, of)| cause(done, of))
+        .column(Column::text("in its own words").named("quote"), |(_, of)| of.claim.quote.clone())
+        .column(Column::text("where").named("place"), |(_, of)| of.claim.place.clone())
+        .column(Column::text("under other readings").named("other_readings"), |(_, of)| {
+            other_readings(of)
+        })
         .into()
 }
 

@@ -1,0 +1,62 @@
+//! How far ours may be from a printed figure: one rule for all papers, stated before what it judges is run.
+
+use serde::Deserialize;
+
+use super::claim::Measure;
+use super::paper::Tolerance;
+
+/// The rule, as pages say it.
+pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from one rule. What the text states of a model, a formula \
+    or a choice without measurement may differ by the rounding of what is printed, half of its last digit. What is \
+    computed or simulated from a record, a workload or a price that we have only like the authors' may differ by 5 %, and \
+    what was measured on their machines by 15 %, as means of three of our own runs scatter; neither by less than the \
+    rounding. A difference of two figures in per cent may differ by as many points, since each of the two figures may be \
+    so far off. What is said as a bound has no tolerance.";
+
+/// Kind of a printed quantity, from which its tolerance follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuantityKind {
+    /// Stated of a model or a choice: nothing but its rounding is uncertain.
+    Stated,
+    /// Computed or simulated from inputs that we have only like the authors'.
+    Computed,
+    /// Measured on the authors' machines.
+    Measured,
+}
+
+impl QuantityKind {
+    /// The tolerance of a figure of this kind that is measured so and whose last printed digit is worth `digit`.
+    pub(super) fn tolerance(self, measure: Measure, figure: f64, digit: f64) -> Tolerance {
+        let part: f64 = match self {
+            Self::Stated => return Tolerance::Points(digit / 2.0),
+            Self::Computed => 0.05,
+            Self::Measured => 0.15,
+        };
+        if matches!(measure, Measure::PercentBelow | Measure::PercentAbove) {
+            return Tolerance::Points((100.0_f64 * part).max(digit / 2.0));
+        }
+        match part * figure.abs() {
+            far if far < digit / 2.0 => Tolerance::Points(digit / 2.0),
+            _ => Tolerance::Relative(part),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_follows_from_the_kind_and_the_rounding() {
+        let of =
+            |kind: QuantityKind, measure, figure, digit| kind.tolerance(measure, figure, digit);
+        let value = Measure::Value;
+        assert_eq!(of(QuantityKind::Stated, value, 3.0, 1.0), Tolerance::Points(0.5));
+        assert_eq!(of(QuantityKind::Measured, value, 2_300.0, 1.0), Tolerance::Relative(0.15));
+        assert_eq!(of(QuantityKind::Measured, value, 3.0, 1.0), Tolerance::Points(0.5));
+        let below = Measure::PercentBelow;
+        assert_eq!(of(QuantityKind::Measured, below, 44.37, 0.01), Tolerance::Points(15.0));
+        assert_eq!(of(QuantityKind::Computed, below, 23.1, 0.1), Tolerance::Points(5.0));
+    }
+}
