@@ -8,6 +8,9 @@ pub struct JoinRequest {
     /// Public key of Ed25519 (32 bytes), drawn anew for every life.
     #[prost(bytes = "bytes", tag = "2")]
     pub public_key: ::prost::bytes::Bytes,
+    /// The connection shows the certificate of a life that the run has, and asks for a new one of the same life.
+    #[prost(bool, tag = "3")]
+    pub renews: bool,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct JoinReply {
@@ -17,6 +20,9 @@ pub struct JoinReply {
     /// Drawn by the coordinator, so that nobody can choose that of somebody else.
     #[prost(uint64, tag = "2")]
     pub incarnation: u64,
+    /// The time for which the certificate is taken, in seconds; 0: for as long as the authority is.
+    #[prost(uint32, tag = "3")]
+    pub valid_s: u32,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct FromWorker {

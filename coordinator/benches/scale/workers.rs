@@ -107,13 +107,13 @@ impl Identity {
         if self.joined.is_none() {
             let key = WorkerKey::generate()?;
             let public_key = key.public().into();
-            let asked = v1::JoinRequest { worker: self.name.clone(), public_key };
+            let asked = v1::JoinRequest { worker: self.name.clone(), public_key, renews: false };
             let mut request = tonic::Request::new(asked);
             request
                 .metadata_mut()
                 .insert(TOKEN_KEY, token.header().ok_or("a token that is no header")?);
             let mut client = CoordinatorClient::new(channel(at, &token, None).await?);
-            let v1::JoinReply { certificate, incarnation } =
+            let v1::JoinReply { certificate, incarnation, .. } =
                 client.join(request).await?.into_inner();
             let credential = key.certified(certificate.to_vec(), token.authority);
             self.joined = Some((credential, incarnation));

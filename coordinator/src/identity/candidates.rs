@@ -91,6 +91,10 @@ pub(crate) struct Caller {
     pub(crate) life: Option<Arc<WorkerLife>>,
     /// The token with which that worker joined.
     pub(crate) token: Option<TokenId>,
+    /// Until when that certificate is taken, in seconds since 1970; 0 where it does not say, as one of an older version.
+    pub(crate) until: u64,
+    /// The certificate was good when the connection came: the worker may have had it renewed since.
+    pub(crate) came_in_time: bool,
 }
 
 impl Caller {
@@ -182,7 +186,14 @@ impl Candidates {
             }
         };
         let candidate = Candidate(Arc::new(place));
-        let caller = Caller { address: Some(from), candidate, life: None, token: None };
+        let caller = Caller {
+            address: Some(from),
+            candidate,
+            life: None,
+            token: None,
+            until: 0,
+            came_in_time: false,
+        };
         Socket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }

@@ -1,11 +1,12 @@
 //! The check of what a call carries.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use dormouse_identity::{Role, TOKEN_KEY, Token, TokenId, WorkerLife};
+use dormouse_identity::{CERTIFICATE_VALID, Role, TOKEN_KEY, Token, TokenId, WorkerLife};
 use tonic::{Request, Status};
 
 use super::audit::{AuditEntry, AuditLog};
@@ -13,6 +14,7 @@ use super::refused::{refused_tokens, take_once};
 use super::sources::Sources;
 use super::token_file;
 use crate::identity::candidates::Caller;
+use crate::system::world::WallClock;
 
 /// What is said of a token, or of the certificate of who joined with it, that is no longer taken.
 const NO_LONGER: &str = "its token was renewed, or refused, since: give --secret-file with a copy of the file `secret` in \
@@ -25,7 +27,13 @@ pub(crate) struct Guard {
     refused: Arc<AtomicU64>,
     audit: AuditLog,
     pub(super) sources: Sources,
+    /// The clock by which certificates are over.
+    wall: WallClock,
+    renewed: Arc<Mutex<Renewals>>,
 }
+
+/// Until when the newest certificate of a worker's life is taken, by its name and incarnation.
+type Renewals = BTreeMap<(String, u64), u64>;
 
 /// A token that a call carried and that was taken: whether it still would be can be asked later.
 #[derive(Clone)]
@@ -55,10 +63,56 @@ impl Bearer {
     }
 }
 
+/// What a worker does whose certificate's time is over.
+const REJOIN: &str = "start the worker again, so that it joins anew with its token (--secret-file)";
+
 impl Guard {
-    pub(crate) fn new(folder: PathBuf) -> Self {
+    pub(crate) fn new(folder: PathBuf, wall: WallClock) -> Self {
         let audit = AuditLog::in_folder(&folder);
-        Self { folder, refused: Arc::default(), audit, sources: Sources::default() }
+        let (refused, renewed) = (Arc::default(), Arc::default());
+        Self { folder, refused, audit, sources: Sources::default(), wall, renewed }
+    }
+
+    /// Seconds since 1970.
+    pub(crate) fn now_s(&self) -> u64 {
+        self.wall.unix_us() / 1_000_000
+    }
+
+    /// Until when a certificate is taken that is given to this life now.
+    pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
+        let now = self.now_s();
+        let until = now.saturating_add(CERTIFICATE_VALID.as_secs());
+        let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of lives that are over nobody asks any more.
+        renewed.retain(|_, until| *until > now);
+        renewed.insert((life.worker.clone(), life.incarnation), until);
+        until
+    }
+
+    /// Whether the time of the certificate that a connection has shown is over, and its worker has not had it renewed over
+    /// this connection or another.
+    ///
+    /// # Errors
+    ///
+    /// It is over.
+    pub(crate) fn check_time(&self, life: &WorkerLife, caller: &Caller) -> Result<(), Status> {
+        let key = (life.worker.clone(), life.incarnation);
+        let renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who comes with an old one has to show the new one.
+        let renewed = renewed.get(&key).copied().filter(|_| caller.came_in_time);
+        let until = caller.until.max(renewed.unwrap_or(0));
+        match (self.now_s().checked_sub(until), caller.until) {
+            (None, _) => Ok(()),
+            (_, 0) => Err(Status::unauthenticated(format!(
+                "its certificate is of an earlier version, and does not say how long it is good: {REJOIN}"
+            ))),
+            (Some(ago), _) => {
+                let ago = ago / 60;
+                Err(Status::unauthenticated(format!(
+                    "the time of its certificate was over {ago} min ago: {REJOIN}"
+                )))
+            }
+        }
     }
 
     /// Whether a call may do what this role does; what it wants is for the record.
@@ -164,8 +218,8 @@ impl Guard {
     ///
     /// # Errors
     ///
-    /// It has shown none, or one that was given for a token that is refused, which is counted against it as a wrong
-    /// token is.
+    /// It has shown none, one whose time is over, or one that was given for a token that is refused, which is counted against it
+    /// as a wrong token is.
     pub(crate) fn certified<T>(
         &self,
         request: &Request<T>,
@@ -178,10 +232,13 @@ impl Guard {
                 "a worker shows the certificate that it was given when it joined",
             ));
         };
-        self.check_joined_with(caller.token).inspect_err(|status| {
+        let checked = self.check_joined_with(caller.token);
+        let checked = checked.and_then(|()| self.check_time(&life, &caller));
+        checked.inspect_err(|status| {
             self.refuse(Some(&caller), status.message());
             let who = (caller.address, caller.token, Some(&*life.worker));
-            self.note("be the worker of its certificate", Role::Worker, who, Some(NO_LONGER));
+            let why = Some(status.message());
+            self.note("be the worker of its certificate", Role::Worker, who, why);
         })?;
         Ok((life, caller))
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use dormouse_identity::{TokenId, WorkerLife};
+use dormouse_identity::{TokenId, WorkerLife, certificate_end};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
@@ -31,13 +31,15 @@ pub(crate) struct Secured {
 }
 
 impl Secured {
-    fn new(stream: TlsStream<Socket>) -> Self {
+    /// A connection that has shaken hands at this time, in seconds since 1970.
+    fn new(stream: TlsStream<Socket>, now: u64) -> Self {
         let (socket, session) = stream.get_ref();
         let certificates = session.peer_certificates();
         let certificate = certificates.and_then(<[_]>::first);
         let life = certificate.and_then(WorkerLife::of_certificate).map(Arc::new);
         let token = certificate.and_then(TokenId::of_certificate);
-        let caller = Caller { life, token, ..socket.caller() };
+        let until = certificate.and_then(certificate_end).unwrap_or(0);
+        let caller = Caller { life, token, until, came_in_time: now < until, ..socket.caller() };
         Self { stream, caller }
     }
 }
@@ -54,6 +56,7 @@ pub(crate) fn incoming(
     let in_all = usize::try_from(descriptor_limit() / 2).unwrap_or(usize::MAX);
     let bounds = ConnectionBounds { in_all, of_one_address: in_all / 2 };
     let (candidates, sources) = (Candidates::new(bounds), guard.sources.clone());
+    let guard = guard.clone();
     tokio::spawn(async move {
         loop {
             let came = tokio::select! {
@@ -69,6 +72,7 @@ pub(crate) fn incoming(
                 }
             };
             let (acceptor, ready, sources) = (acceptor.clone(), ready.clone(), sources.clone());
+            let guard = guard.clone();
             let from = socket.caller().address.map(|address| address.ip());
             tokio::spawn(async move {
                 let wait = from.map(|from| sources.wait(from, Instant::now()));
@@ -79,7 +83,7 @@ pub(crate) fn incoming(
                 };
                 match shaken {
                     Ok(stream) => {
-                        let _ = ready.send(Ok(Secured::new(stream))).await;
+                        let _ = ready.send(Ok(Secured::new(stream, guard.now_s()))).await;
                     }
                     // Whoever only looks whether somebody listens ends it without a word.
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}

@@ -234,6 +234,7 @@ impl LiveRun {
         let stops = self.stops();
         let workers_stay = self.workers_stay;
         let (out, resume) = (self.out.clone(), self.resume);
+        let wall = self.world.wall.clone();
         // What is in the folder is another's where its log is.
         let (beginning, observer) = begin(self).await?;
         let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
@@ -246,6 +247,7 @@ impl LiveRun {
             listener,
             address,
             identity,
+            wall,
             stops,
             workers_stay,
         };

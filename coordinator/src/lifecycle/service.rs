@@ -45,7 +45,7 @@ use crate::storage::offsite::{Failure, Offsite};
 use crate::storage::store::Store;
 use crate::storage::transfers::Transfers;
 use crate::system::listener::Listener;
-use crate::system::world::{Threads, World};
+use crate::system::world::{Threads, WallClock, World};
 use crate::{CoordinatorError, REFUSED};
 
 /// The checkpoint store's name in the output folder.
@@ -74,6 +74,8 @@ pub(crate) struct Particulars {
     pub(crate) address: SocketAddr,
     /// The authority and the tokens that are believed.
     pub(crate) identity: RunIdentity,
+    /// The clock by which certificates are over.
+    pub(crate) wall: WallClock,
     pub(crate) stops: Stops,
     /// Nobody tells them that the run is over where it can be gone on with.
     pub(crate) workers_stay: bool,
@@ -251,7 +253,7 @@ impl Service {
         let desk = self.open(args, particulars.entries).await?;
         let RunIdentity { authority, folder } = particulars.identity;
         let acceptor = TlsAcceptor::from(server_config(&authority)?);
-        let guard = Guard::new(folder);
+        let guard = Guard::new(folder, particulars.wall);
         let api = Api { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
         let observe = ObserveApi {
             experiment: particulars.experiment,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_identity::{Authority, Role};
+use dormouse_identity::{Authority, CERTIFICATE_VALID, Role, TokenId, WorkerLife};
 use dormouse_proto::{TAKES_PACKED, v1};
 use dormouse_units::HostId;
 use tonic::{Request, Response, Status, Streaming};
@@ -31,12 +31,20 @@ impl v1::coordinator_server::Coordinator for Api {
         request: Request<v1::JoinRequest>,
     ) -> Result<Response<v1::JoinReply>, Status> {
         let caller = request.extensions().get::<Caller>();
-        let v1::JoinRequest { worker, public_key } = request.get_ref().clone();
+        let v1::JoinRequest { worker, public_key, renews } = request.get_ref().clone();
+        if renews {
+            return self.renew(caller, &public_key);
+        }
         let shown = caller.and_then(|caller| caller.life.as_deref());
         let mut token = None;
         let life = self.desk.join_if(&worker, shown, |is_former| match caller {
-            // Who has joined once comes back without a token, whose time may be over, unless that is refused.
-            Some(caller) if is_former && self.guard.check_joined_with(caller.token).is_ok() => {
+            // Who has joined once comes back without a token, whose time may be over, unless that is refused, as long as the
+            // certificate is good.
+            Some(caller)
+                if is_former
+                    && caller.came_in_time
+                    && self.guard.check_joined_with(caller.token).is_ok() =>
+            {
                 token = caller.token;
                 caller.stay()
             }
@@ -47,11 +55,7 @@ impl v1::coordinator_server::Coordinator for Api {
         })?;
         let from = caller.and_then(|caller| caller.address);
         self.guard.note("join", Role::Worker, (from, token, Some(&*worker)), None);
-        let certificate = self.authority.certify(&life, token, &public_key);
-        let certificate =
-            certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let incarnation = life.incarnation;
-        Ok(Response::new(v1::JoinReply { certificate: certificate.into(), incarnation }))
+        self.certify(&life, token, &public_key).map(Response::new)
     }
 
     async fn session(
@@ -65,8 +69,14 @@ impl v1::coordinator_server::Coordinator for Api {
             false => caller.candidate.refuse(),
         };
         // A session ends once its worker's token is refused.
-        let (guard, token) = (self.guard.clone(), caller.token);
-        let inbound = Current::new(request.into_inner(), move || guard.check_joined_with(token));
+        let (guard, of) = (self.guard.clone(), Arc::clone(&life));
+        let caller_now = caller.clone();
+        // And once its certificate's time is over: it comes again, and can have it renewed before.
+        let inbound = Current::new(request.into_inner(), move || {
+            guard.check_joined_with(caller_now.token)?;
+            let in_time = guard.check_time(&of, &caller_now);
+            in_time.map_err(|status| Status::unavailable(status.message()))
+        });
         self.desk.talk(&life, inbound, is_itself).await.map(Response::new)
     }
 
@@ -95,6 +105,43 @@ pub(crate) fn takes_packed<T>(request: &Request<T>) -> bool {
 }
 
 impl Api {
+    /// A certificate of this life for this key, which was let in by this token.
+    fn certify(
+        &self,
+        life: &WorkerLife,
+        token: Option<TokenId>,
+        public_key: &[u8],
+    ) -> Result<v1::JoinReply, Status> {
+        let until = self.guard.end_of_new(life);
+        let certificate = self.authority.certify(life, token, until, public_key);
+        let certificate =
+            certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let valid_s = u32::try_from(CERTIFICATE_VALID.as_secs()).unwrap_or(u32::MAX);
+        let incarnation = life.incarnation;
+        Ok(v1::JoinReply { certificate: certificate.into(), incarnation, valid_s })
+    }
+
+    /// A new certificate of the life whose certificate a connection has shown. One whose time is over, by less than TLS takes
+    /// it for, is enough while the run has the worker: it may have slept.
+    fn renew(
+        &self,
+        caller: Option<&Caller>,
+        public_key: &[u8],
+    ) -> Result<Response<v1::JoinReply>, Status> {
+        let shown = caller.and_then(|caller| Some((caller, caller.life.as_deref()?)));
+        let (caller, life) = shown.ok_or_else(|| {
+            Status::unauthenticated("a worker shows the certificate that it wants renewed")
+        })?;
+        let who = (caller.address, caller.token, Some(&*life.worker));
+        let note = |refused: Option<&str>| self.guard.note("renew", Role::Worker, who, refused);
+        let checked = self.guard.check_joined_with(caller.token);
+        let checked = checked.and_then(|()| self.desk.host(life).map(drop));
+        checked.inspect_err(|status| note(Some(status.message())))?;
+        caller.stay()?;
+        note(None);
+        self.certify(life, caller.token, public_key).map(Response::new)
+    }
+
     /// The host whose certificate the connection of a call about a checkpoint has shown.
     pub(crate) fn host_of<T>(&self, request: &Request<T>) -> Result<HostId, Status> {
         let (life, caller) = self.guard.certified(request)?;

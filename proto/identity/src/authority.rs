@@ -13,12 +13,12 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
 use crate::token::Fingerprint;
-use crate::{IdentityError, TokenId, WorkerLife, make_folder, write_private};
+use crate::{IdentityError, TokenId, WorkerLife, make_folder, validity, write_private};
 
-/// Time for which an authority and what it signs are good: longer than any run, and than a testbed that
+/// Time for which an authority and its coordinator's certificate are good: longer than any run, and than a testbed that
 /// is set up once.
 const VALID: Duration = Duration::days(366);
-/// By how much hosts' clocks may differ.
+/// By how much hosts' clocks may differ, and how long a worker that comes late can be told so.
 const SKEW: Duration = Duration::days(1);
 /// The name in the coordinator's certificate, whatever its address.
 pub(crate) const COORDINATOR: &str = "coordinator.dormouse";
@@ -148,8 +148,8 @@ impl Authority {
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// The certificate (DER) of a life of a worker that has this public key, and has joined with this token. Who
-    /// shows it has to have the other half of the key.
+    /// The certificate (DER) of a life of a worker that has this public key, and has joined with this token, to be taken until
+    /// that time (seconds since 1970). Who shows it has to have the other half of the key.
     ///
     /// # Errors
     ///
@@ -158,13 +158,21 @@ impl Authority {
         &self,
         life: &WorkerLife,
         token: Option<TokenId>,
+        until: u64,
         public_key: &[u8],
     ) -> Result<Vec<u8>, IdentityError> {
         if public_key.len() != 32 {
             return Err(IdentityError::Key { bytes: public_key.len() });
         }
         let mut params = params("dormouse worker");
-        params.subject_alt_names = vec![SanType::URI(life.uri().try_into()?)];
+        params.subject_alt_names = vec![
+            SanType::URI(life.uri().try_into()?),
+            SanType::URI(validity::uri(until).try_into()?),
+        ];
+        let end =
+            i64::try_from(until).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
+        let end = end.and_then(|end| end.checked_add(SKEW));
+        params.not_after = end.map_or(params.not_after, |end| end.min(params.not_after));
         if let Some(token) = token {
             params.subject_alt_names.push(SanType::URI(token.uri().try_into()?));
         }

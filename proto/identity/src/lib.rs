@@ -14,6 +14,7 @@ mod tests;
 mod tls;
 mod token;
 mod token_id;
+mod validity;
 mod worker;
 
 pub use authority::Authority;
@@ -23,7 +24,10 @@ pub use life::WorkerLife;
 pub use private::{make_folder, write_private};
 pub use role::Role;
 pub use seal::{CheckpointHead, ImageKey};
-pub use tls::{Impostor, client_config, is_impostor, server_config};
+pub use tls::{
+    Impostor, ShownCredential, client_config, client_config_of, is_impostor, server_config,
+};
 pub use token::{Fingerprint, TOKEN_KEY, Token, TokenError, now_s};
 pub use token_id::TokenId;
+pub use validity::{CERTIFICATE_VALID, certificate_end};
 pub use worker::{Credential, WorkerKey};

@@ -3,13 +3,14 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{ResolvesClientCert, Resumption};
 use rustls::crypto::{CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, OtherError, RootCertStore, ServerConfig,
@@ -120,6 +121,38 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
+/// The credential that connections show: each that which is there when it is made.
+#[derive(Debug, Default)]
+pub struct ShownCredential(Mutex<Option<Arc<CertifiedKey>>>);
+
+impl ShownCredential {
+    /// Has all connections from now on show this.
+    ///
+    /// # Errors
+    ///
+    /// [`IdentityError::Tls`]: its key is none.
+    pub fn show(&self, credential: &Credential) -> Result<(), IdentityError> {
+        let (chain, key) = credential.chain();
+        let key = CertifiedKey::from_der(chain, PrivateKeyDer::Pkcs8(key), &provider())?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(key));
+        Ok(())
+    }
+
+    fn shown(&self) -> Option<Arc<CertifiedKey>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ResolvesClientCert for ShownCredential {
+    fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
+        self.shown()
+    }
+
+    fn has_certs(&self) -> bool {
+        self.shown().is_some()
+    }
+}
+
 /// The dialling side: it says nothing before whoever answers has proved to be of this authority, and
 /// then who it is, if it has a credential.
 ///
@@ -130,19 +163,27 @@ pub fn client_config(
     authority: Fingerprint,
     credential: Option<&Credential>,
 ) -> Result<Arc<ClientConfig>, IdentityError> {
+    let shown = ShownCredential::default();
+    credential.map_or(Ok(()), |credential| shown.show(credential))?;
+    client_config_of(authority, Arc::new(shown))
+}
+
+/// The same, with the credential that there is when a connection is made.
+///
+/// # Errors
+///
+/// [`IdentityError::Tls`].
+pub fn client_config_of(
+    authority: Fingerprint,
+    shown: Arc<ShownCredential>,
+) -> Result<Arc<ClientConfig>, IdentityError> {
     let provider = provider();
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(Pinned { authority, algorithms }));
-    let mut config = match credential {
-        None => builder.with_no_client_auth(),
-        Some(credential) => {
-            let (chain, key) = credential.chain();
-            builder.with_client_auth_cert(chain, PrivateKeyDer::Pkcs8(key))?
-        }
-    };
+    let mut config = builder.with_client_cert_resolver(shown);
     config.alpn_protocols = vec![HTTP_2.to_vec()];
     config.enable_sni = false;
     config.resumption = Resumption::disabled();

@@ -7,7 +7,7 @@ use rcgen::{KeyPair, PKCS_ED25519, PublicKeyData as _};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
 use crate::token::{hex, unhex_bytes};
-use crate::{Fingerprint, IdentityError, write_private};
+use crate::{Fingerprint, IdentityError, certificate_end, now_s, write_private};
 
 /// The key of a life that has no certificate yet. It never leaves the worker's host.
 pub struct WorkerKey(KeyPair);
@@ -75,8 +75,8 @@ impl Credential {
         write_private(path, text.as_bytes()).map_err(IdentityError::file(path))
     }
 
-    /// The credential that is kept there, if it is of this authority. One that is damaged, or of
-    /// another run, is worth nothing.
+    /// The credential that is kept there, if it is of this authority. One that is damaged, of another run, or whose time is over is
+    /// worth nothing.
     #[must_use]
     pub fn load(path: &Path, authority: Fingerprint) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
@@ -84,7 +84,9 @@ impl Credential {
         if lines.next()? != format!("{authority:?}") {
             return None;
         }
-        let certificate = unhex_bytes(lines.next()?)?.into();
-        Some(Self { authority, certificate, key: unhex_bytes(lines.next()?)? })
+        let certificate: CertificateDer<'static> = unhex_bytes(lines.next()?)?.into();
+        let is_over = certificate_end(&certificate).is_some_and(|end| end <= now_s());
+        let key = unhex_bytes(lines.next()?)?;
+        (!is_over).then_some(Self { authority, certificate, key })
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn identity(bytes: &[u8]) {
     let (name, key) = bytes.split_at(bytes.len().saturating_sub(32));
     let worker = String::from_utf8_lossy(name).into_owned();
     let life = WorkerLife { run: "run".to_owned(), worker, incarnation: 1 };
-    if let Ok(certificate) = AUTHORITY.certify(&life, None, key) {
+    if let Ok(certificate) = AUTHORITY.certify(&life, None, u64::MAX, key) {
         let named = WorkerLife::of_certificate(&CertificateDer::from(certificate));
         assert_eq!(named, Some(life), "a certificate names its worker");
     }

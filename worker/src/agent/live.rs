@@ -17,7 +17,7 @@ use super::{
     measure, parent,
     report::explain,
     run::Signals,
-    session::{Credentials, Heard},
+    session::{Credentials, Heard, Remote},
     vm::{Ask, CommandStamp},
     vms::{Vms, VmsMsg},
 };
@@ -72,7 +72,15 @@ pub(crate) async fn live(
         .map_err(|error| AgentError::Bug { what: error.to_string() })?;
     let load = Load::begin(&host);
     let machines = HostMachines { host, network: dialled.network.clone(), vms, ended, load };
-    life::go_on(welcome, machines, &mut heard, signals.come()).await
+    let remote = Remote {
+        endpoint: dialled.endpoint.clone(),
+        network: dialled.network.clone(),
+        credentials: dialled.credentials.clone(),
+    };
+    tokio::select! {
+        end = life::go_on(welcome, machines, &mut heard, signals.come()) => end,
+        never = remote.renew_in_time() => match never {},
+    }
 }
 
 /// The VMs of a life on this host: the actors that own them.

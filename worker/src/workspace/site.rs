@@ -1,10 +1,12 @@
 //! A worker's directory, under its canonical path.
 
 use std::{
+    collections::BTreeSet,
     fs::{self, DirBuilder},
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
@@ -143,6 +145,60 @@ impl Workspace {
     /// # Errors
     /// Where it cannot be made.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
+        self.create_for(name, |users| Ok(users.user(name.task())))
+    }
+
+    /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check here.
+    ///
+    /// # Errors
+    /// Where it cannot be made, or all users for checks are taken.
+    pub fn create_check(&self, name: &TaskName) -> Result<PathBuf> {
+        /// Who is taken is looked at and changed by one at a time.
+        static TURN: Mutex<()> = Mutex::new(());
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.owners().map_err(|source| Error::File {
+            action: "list the tasks of",
+            path: self.tasks(),
+            source,
+        })?;
+        self.create_for(name, |users| {
+            users.checker(|user| taken.contains(&user)).ok_or_else(|| {
+                let why =
+                    format!("all users for checks are taken: give more --task-users than {users}");
+                Error::File {
+                    action: "give a user to",
+                    path: self.task(name),
+                    source: io::Error::other(why),
+                }
+            })
+        })
+    }
+
+    /// The users to whom directories of tasks belong now.
+    fn owners(&self) -> io::Result<BTreeSet<u32>> {
+        let mut owners = BTreeSet::new();
+        for run in fs::read_dir(self.tasks())? {
+            let run = run?;
+            if !run.file_type()?.is_dir() {
+                continue;
+            }
+            for task in fs::read_dir(run.path())? {
+                match fs::symlink_metadata(task?.path()) {
+                    Ok(found) => _ = owners.insert(found.uid()),
+                    // It was just removed.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(owners)
+    }
+
+    fn create_for(
+        &self,
+        name: &TaskName,
+        choose: impl FnOnce(Users) -> Result<u32>,
+    ) -> Result<PathBuf> {
         let path = self.task(name);
         create(&path)?;
         if let Some(run) = path.parent() {
@@ -153,7 +209,7 @@ impl Workspace {
             move |source| Error::File { action, path, source }
         };
         if let Some(users) = self.users {
-            let user = users.user(name.task());
+            let user = choose(users)?;
             // It may be there already, and is the user's then.
             let owner = fs::symlink_metadata(&path).map_err(fail("look at"))?.uid();
             if owner != user {
@@ -366,7 +422,16 @@ mod tests {
             let workspace = workspace.with_users(Some("70-79".parse().unwrap()));
             let task = workspace.create_task(&TaskName::new("run", "13").unwrap()).unwrap();
             let found = fs::metadata(&task).unwrap();
-            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (73, 73, 0o700));
+            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (74, 74, 0o700));
+            // The tenth user is of checks, one at a time, and of no task.
+            let check = |name| workspace.create_check(&TaskName::new("run", name).unwrap());
+            let first = check("9-check-1").unwrap();
+            assert_eq!(fs::metadata(&first).unwrap().uid(), 79);
+            let none = check("8-check-1").unwrap_err();
+            let why = std::error::Error::source(&none).unwrap().to_string();
+            assert!(why.contains("--task-users than 70-79"), "{why}");
+            workspace.remove_task(&TaskName::new("run", "9-check-1").unwrap()).unwrap();
+            assert_eq!(fs::metadata(check("8-check-1").unwrap()).unwrap().uid(), 79);
         }
     }
 
@@ -386,7 +451,7 @@ mod tests {
             let task = workspace.create_task(&name).unwrap();
             workspace.bound_task(&name, 64 << 10).unwrap();
             let found = fs::metadata(&task).unwrap();
-            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (73, 73, 0o700));
+            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (74, 74, 0o700));
             assert_eq!(fs::read_dir(&task).unwrap().count(), 0, "round {round}");
             let solve = task.join("solve");
             fs::write(&solve, "#!/bin/sh\nexit 7\n").unwrap();

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc, LazyLock, Mutex,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -42,6 +42,10 @@ struct Shared {
     withheld: watch::Sender<bool>,
     /// How often a checkpoint was asked for.
     asked: AtomicUsize,
+    /// How long certificates are good, in seconds; 0: for ever.
+    valid_s: AtomicU32,
+    /// How often one was renewed.
+    renewed: AtomicUsize,
     /// By worker name, who hears of it.
     seats: Mutex<BTreeMap<String, mpsc::UnboundedSender<Event>>>,
 }
@@ -82,12 +86,22 @@ impl Coordinator for Service {
     async fn join(&self, request: Request<JoinRequest>) -> Result<Response<JoinReply>, Status> {
         static INCARNATION: AtomicU64 = AtomicU64::new(1);
         let carried = request.metadata().get(TOKEN_KEY).map(|carried| carried.as_bytes().to_vec());
-        assert!(token().is(&carried.unwrap()), "a worker joins with the token that it was given");
-        let JoinRequest { worker, public_key } = request.into_inner();
-        let incarnation = INCARNATION.fetch_add(1, Ordering::Relaxed);
+        let JoinRequest { worker, public_key, renews } = request.into_inner();
+        let incarnation = if renews {
+            self.0.renewed.fetch_add(1, Ordering::Relaxed);
+            INCARNATION.load(Ordering::Relaxed) - 1
+        } else {
+            let carried = carried.unwrap();
+            assert!(token().is(&carried), "a worker joins with the token that it was given");
+            INCARNATION.fetch_add(1, Ordering::Relaxed)
+        };
         let life = WorkerLife { run: "test".to_owned(), worker, incarnation };
-        let certificate = authority().certify(&life, None, &public_key).unwrap().into();
-        Ok(Response::new(JoinReply { certificate, incarnation }))
+        let certificate = authority().certify(&life, None, u64::MAX, &public_key).unwrap().into();
+        Ok(Response::new(JoinReply {
+            certificate,
+            incarnation,
+            valid_s: self.0.valid_s.load(Ordering::Relaxed),
+        }))
     }
 
     type SessionStream = ReceiverStream<Result<ToWorker, Status>>;
@@ -223,6 +237,16 @@ impl Fake {
         self.shared.asked.load(Ordering::Relaxed)
     }
 
+    /// Says of certificates from now on that they are good for so long.
+    pub(crate) fn certify_for(&self, seconds: u32) {
+        self.shared.valid_s.store(seconds, Ordering::Relaxed);
+    }
+
+    /// How often a certificate was renewed.
+    pub(crate) fn renewed(&self) -> usize {
+        self.shared.renewed.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn checkpoints(&self) -> Vec<(u32, u32)> {
         self.shared.checkpoints.lock().unwrap().keys().copied().collect()
     }
@@ -318,6 +342,13 @@ impl Seat<'_> {
     /// Cuts the connection.
     pub(crate) fn cut(&mut self) {
         self.to = None;
+    }
+
+    /// Waits until the worker is back.
+    pub(crate) fn back(&mut self) {
+        while self.to.is_none() {
+            self.next("hello");
+        }
     }
 
     pub(crate) fn goodbye(&self, over: bool) {

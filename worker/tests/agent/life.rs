@@ -107,6 +107,24 @@ pub(crate) fn a_broken_session_is_resumed() {
     over(agent, &seat);
 }
 
+/// A worker whose certificate is good for a second comes back with another before it is over, and in the same life.
+pub(crate) fn a_certificate_is_renewed() {
+    let fake = Fake::start();
+    fake.certify_for(1);
+    let (agent, mut seat) = with_vm(&fake);
+    let incarnation = seat.hello.as_ref().unwrap().incarnation;
+    while fake.renewed() == 0 {
+        seat.cut();
+        seat.back();
+    }
+    fake.certify_for(3600);
+    seat.command(Command::StartTask(vector(1, 7, 1, 6)));
+    let finished: TaskFinished = await_report!(seat, TaskFinished);
+    assert!(finished.verified);
+    assert_eq!(seat.hello.as_ref().unwrap().incarnation, incarnation);
+    over(agent, &seat);
+}
+
 pub(crate) fn an_unknown_command_is_answered() {
     let fake = Fake::start();
     let (agent, mut seat) = with_vm(&fake);

@@ -79,6 +79,7 @@ const TESTS: &[Test] = &[
     Test("a_task_moves_to_another_worker", &[Cgroup, Criu], life::a_task_moves),
     Test("a_damaged_checkpoint_gives_way", &[Cgroup, Criu], life::a_damaged_checkpoint),
     Test("a_broken_session_is_resumed", &[Cgroup], life::a_broken_session_is_resumed),
+    Test("a_certificate_is_renewed", &[Cgroup], life::a_certificate_is_renewed),
     Test("an_unknown_command_is_answered", &[Cgroup], life::an_unknown_command_is_answered),
     Test("a_folder_that_vanishes_is_left", &[Cgroup], life::a_folder_that_vanishes),
     Test(

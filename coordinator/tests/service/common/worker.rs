@@ -42,15 +42,32 @@ impl At {
         shows: Option<&Credential>,
         worker: &str,
     ) -> Result<(Credential, u64), tonic::Status> {
+        let asked = v1::JoinRequest { worker: worker.to_owned(), ..v1::JoinRequest::default() };
+        self.certified(asked, token, shows).await
+    }
+
+    /// Has the certificate of a life renewed.
+    pub async fn renew(&self, shows: &Credential) -> Result<(Credential, u64), tonic::Status> {
+        let asked = v1::JoinRequest { renews: true, ..v1::JoinRequest::default() };
+        self.certified(asked, None, Some(shows)).await
+    }
+
+    async fn certified(
+        &self,
+        mut asked: v1::JoinRequest,
+        token: Option<&Token>,
+        shows: Option<&Credential>,
+    ) -> Result<(Credential, u64), tonic::Status> {
         let key = WorkerKey::generate().unwrap();
-        let asked = v1::JoinRequest { worker: worker.to_owned(), public_key: key.public().into() };
+        asked.public_key = key.public().into();
         let mut request = tonic::Request::new(asked);
         if let Some(token) = token {
             request.metadata_mut().insert(TOKEN_KEY, token.header().unwrap());
         }
         let channel = self.channel(shows).await;
         let mut client = v1::coordinator_client::CoordinatorClient::new(channel);
-        let v1::JoinReply { certificate, incarnation } = client.join(request).await?.into_inner();
+        let v1::JoinReply { certificate, incarnation, .. } =
+            client.join(request).await?.into_inner();
         let authority = self.token(Role::Worker).authority;
         Ok((key.certified(certificate.to_vec(), authority), incarnation))
     }

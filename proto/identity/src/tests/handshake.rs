@@ -19,7 +19,7 @@ fn life() -> WorkerLife {
 
 fn credential(authority: &Authority) -> Credential {
     let key = WorkerKey::generate().unwrap();
-    let certificate = authority.certify(&life(), None, &key.public()).unwrap();
+    let certificate = authority.certify(&life(), None, u64::MAX, &key.public()).unwrap();
     key.certified(certificate, authority.fingerprint())
 }
 

@@ -109,7 +109,7 @@ impl Check {
         let left = host.workspace().task(name).join(WORK);
         let matches = matching(&left, &own.outputs);
         let (inputs, copied) = chosen(own, inputs, matches, |path| has_file(&left, path));
-        let folder = host.workspace().create_task(copy).map_err(|e| explain(&e))?;
+        let folder = host.workspace().create_check(copy).map_err(|e| explain(&e))?;
         let files = u64::try_from(inputs.len() + copied.len()).unwrap_or(u64::MAX);
         // The inputs and what is copied may each be as much as the program's directory holds.
         let most =

@@ -2,8 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
-use dormouse_identity::{Credential, IdentityError, TOKEN_KEY, Token, WorkerKey, client_config};
+use dormouse_identity::{
+    Credential, IdentityError, ShownCredential, TOKEN_KEY, Token, WorkerKey, client_config_of,
+};
 use dormouse_proto::v1::{JoinReply, JoinRequest, coordinator_client::CoordinatorClient};
 use rustls::ClientConfig;
 use tonic::transport::Channel;
@@ -24,7 +27,14 @@ struct Shared {
     token: Token,
     file: PathBuf,
     /// The certificate of this life, or before it has one that of the last.
-    shown: Mutex<Option<Credential>>,
+    shown: Arc<ShownCredential>,
+    /// When to have the certificate of this life renewed, by the clock of this host; `None` before it has one.
+    due: Mutex<Option<SystemTime>>,
+}
+
+/// When a certificate is renewed that is good for so long from now on: nobody is late then who is away for a third of it.
+fn renewal(now: SystemTime, valid: Duration) -> Option<SystemTime> {
+    if valid.is_zero() { None } else { now.checked_add(valid * 2 / 3) }
 }
 
 impl Credentials {
@@ -32,18 +42,36 @@ impl Credentials {
     #[must_use]
     pub fn new(token: Token, root: &std::path::Path) -> Self {
         let file = root.join(FILE);
-        let shown = Mutex::new(Credential::load(&file, token.authority));
-        Self(Arc::new(Shared { token, file, shown }))
+        let shown = ShownCredential::default();
+        if let Some(kept) = Credential::load(&file, token.authority) {
+            // A key that is damaged is as good as none.
+            let _ = shown.show(&kept);
+        }
+        Self(Arc::new(Shared { token, file, shown: Arc::new(shown), due: Mutex::default() }))
     }
 
-    /// How a connection is made: with the certificate that there is, and to nobody but the token's
+    /// How connections are made: each with the certificate that there is then, and to nobody but the token's
     /// coordinator.
     ///
     /// # Errors
     /// TLS can't be set up.
     pub(crate) fn tls(&self) -> Result<Arc<ClientConfig>, IdentityError> {
-        let shown = self.0.shown.lock().unwrap_or_else(PoisonError::into_inner);
-        client_config(self.0.token.authority, shown.as_ref())
+        client_config_of(self.0.token.authority, Arc::clone(&self.0.shown))
+    }
+
+    /// Whether the certificate of this life is to be renewed by now.
+    pub(crate) fn is_due(&self) -> bool {
+        let due = self.0.due.lock().unwrap_or_else(PoisonError::into_inner);
+        due.is_some_and(|due| SystemTime::now() >= due)
+    }
+
+    /// Has the certificate of this life renewed over a connection that has shown it.
+    ///
+    /// # Errors
+    /// The coordinator refuses, or is gone.
+    pub(crate) async fn renew(&self, channel: Channel) -> Result<(), Status> {
+        let request = JoinRequest { renews: true, ..JoinRequest::default() };
+        self.certify(channel, Request::new(request)).await.map(drop)
     }
 
     /// Joins the run over a connection: the incarnation of this life, whose certificate all further
@@ -52,14 +80,24 @@ impl Credentials {
     /// # Errors
     /// The coordinator refuses, or is gone.
     pub(crate) async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {
-        let key = WorkerKey::generate().map_err(|e| Status::internal(explain(&e)))?;
-        let public_key = key.public().into();
-        let mut request = Request::new(JoinRequest { worker: worker.to_owned(), public_key });
+        let request = JoinRequest { worker: worker.to_owned(), ..JoinRequest::default() };
+        let mut request = Request::new(request);
         if let Some(token) = self.0.token.header() {
             request.metadata_mut().insert(TOKEN_KEY, token);
         }
+        self.certify(channel, request).await
+    }
+
+    /// Has a new key certified, which all further connections show.
+    async fn certify(
+        &self,
+        channel: Channel,
+        mut request: Request<JoinRequest>,
+    ) -> Result<u64, Status> {
+        let key = WorkerKey::generate().map_err(|e| Status::internal(explain(&e)))?;
+        request.get_mut().public_key = key.public().into();
         let reply = CoordinatorClient::new(channel).join(request).await?;
-        let JoinReply { certificate, incarnation } = reply.into_inner();
+        let JoinReply { certificate, incarnation, valid_s } = reply.into_inner();
         let credential = key.certified(certificate.to_vec(), self.0.token.authority);
         if let Err(error) = credential.save(&self.0.file) {
             tracing::warn!(
@@ -68,7 +106,22 @@ impl Credentials {
                  its former life is given up"
             );
         }
-        *self.0.shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(credential);
+        self.0.shown.show(&credential).map_err(|e| Status::internal(explain(&e)))?;
+        let due = renewal(SystemTime::now(), Duration::from_secs(valid_s.into()));
+        *self.0.due.lock().unwrap_or_else(PoisonError::into_inner) = due;
         Ok(incarnation)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_renewed_with_a_third_of_its_time_left() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        assert_eq!(renewal(now, hours(12)), Some(now + hours(8)));
+        assert_eq!(renewal(now, Duration::ZERO), None);
     }
 }

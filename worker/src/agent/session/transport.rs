@@ -1,10 +1,10 @@
 //! The way to a coordinator: connections, a worker's place in the run, and sessions.
 
-use std::fmt::Debug;
+use std::{convert::Infallible, fmt::Debug, time::Duration};
 
 use dormouse_identity::is_impostor;
 use dormouse_proto::v1::{FromWorker, ToWorker, coordinator_client::CoordinatorClient};
-use tokio::sync::mpsc;
+use tokio::{sync::mpsc, time::MissedTickBehavior};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{
     Status, Streaming,
@@ -16,6 +16,10 @@ use crate::agent::{faults::Network, report::explain};
 
 /// Commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
+
+/// How often it is looked whether the certificate is to be renewed: the clock that says so may be set, and stands still for no
+/// host that sleeps.
+const LOOK: Duration = Duration::from_secs(60);
 
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,11 +68,8 @@ pub struct Remote {
     pub credentials: Credentials,
 }
 
-impl Transport for Remote {
-    type Connection = Channel;
-    type Inbound = Streaming<ToWorker>;
-
-    async fn dial(&self) -> Result<Channel, DialError> {
+impl Remote {
+    async fn connect(&self) -> Result<Channel, DialError> {
         let tls = self.credentials.tls().map_err(|e| DialError::Unreachable(explain(&e)))?;
         self.network.connect(&self.endpoint, tls).await.map_err(|error| {
             if is_impostor(&error) {
@@ -77,6 +78,38 @@ impl Transport for Remote {
                 DialError::Unreachable(explain(&error))
             }
         })
+    }
+
+    /// Has the certificate of this life renewed in time, for as long as this is waited for.
+    pub(crate) async fn renew_in_time(self) -> Infallible {
+        let mut look = tokio::time::interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            look.tick().await;
+            if self.credentials.is_due()
+                && let Err(error) = self.dial().await
+            {
+                tracing::debug!(?error, "the certificate is not renewed yet");
+            }
+        }
+    }
+}
+
+impl Transport for Remote {
+    type Connection = Channel;
+    type Inbound = Streaming<ToWorker>;
+
+    async fn dial(&self) -> Result<Channel, DialError> {
+        let channel = self.connect().await?;
+        if !self.credentials.is_due() {
+            return Ok(channel);
+        }
+        if let Err(status) = self.credentials.renew(channel).await {
+            let why = status.message();
+            tracing::warn!(why, "the coordinator does not renew this worker's certificate");
+        }
+        // Connections show the certificate that there was when they were made.
+        self.connect().await
     }
 
     async fn join(&self, channel: Channel, worker: &str) -> Result<u64, Status> {

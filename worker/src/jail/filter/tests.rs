@@ -150,7 +150,7 @@ fn the_kernel_takes_it_and_answers_so() {
     };
     let mut refused: Vec<_> = (0..600).map(|number| refusal(number).is_some()).collect();
     if cfg!(target_arch = "x86_64") {
-        PAST_FILTERS.map(|number| refused[number] = false);
+        PAST_FILTERS.iter().for_each(|number| refused[*number] = false);
     }
     // SAFETY: memory of this test's, shared with a child that makes bare system calls alone and ends by one.
     let said = unsafe {
