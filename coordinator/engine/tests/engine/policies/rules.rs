@@ -69,7 +69,10 @@ impl Rules {
                 Effect::VmEnded { vm, why, .. } => {
                     let thrown_away = self.on.values().any(|(on, _)| on == vm);
                     let is_asked_for = *why == VmEnd::Terminated;
-                    assert!(!(thrown_away && is_asked_for), "tasks on {vm} are thrown away: {step:?}");
+                    assert!(
+                        !(thrown_away && is_asked_for),
+                        "tasks on {vm} are thrown away: {step:?}"
+                    );
                     self.on.retain(|_, (on, _)| on != vm);
                 }
                 _ => {}
