@@ -365,6 +365,9 @@ pub struct OwnProgram {
     /// Runs in its directory after it, and ends with status 0 if its answer is right.
     #[prost(string, repeated, tag = "11")]
     pub verify: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Folders of the worker's host that it reads, as absolute paths.
+    #[prost(string, repeated, tag = "12")]
+    pub mounts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
     /// What saves its work: checkpoints of its memory, or of its directory alone.
     #[prost(oneof = "own_program::Saves", tags = "7, 8, 9, 10")]
     pub saves: ::core::option::Option<own_program::Saves>,

@@ -27,6 +27,7 @@ pub(crate) fn own_to_wire(own: &OwnProgram) -> v1::OwnProgram {
         env: own.env.clone().into_iter().collect(),
         inputs: own.inputs.iter().map(file_to_wire).collect(),
         outputs: own.outputs.clone(),
+        mounts: own.mounts.clone(),
         directory_bytes: own.quota.get(),
         processes: own.processes,
         saves: Some(saves),
@@ -147,6 +148,7 @@ mod tests {
                 executable: true,
             }],
             outputs: vec!["*.csv".to_owned()],
+            mounts: vec!["/opt/R".to_owned()],
             quota: Bytes::new(9),
             processes: 4,
             saves: Saves::Notice { signal: Some("SIGUSR1".to_owned()), file: None },
@@ -154,6 +156,7 @@ mod tests {
         };
         let wire = own_to_wire(&own);
         assert_eq!((wire.argv, wire.verify), (own.argv, vec!["true".to_owned()]));
+        assert_eq!(wire.mounts, own.mounts);
         assert_eq!((&wire.inputs[0].digest[..], wire.inputs[0].executable), (&[7; 32][..], true));
         let at_notice = v1::SavesAtNotice { signal: libc::SIGUSR1, file: String::new() };
         assert_eq!(wire.saves, Some(v1::own_program::Saves::AtNotice(at_notice)));

@@ -326,6 +326,7 @@ mod tests {
             env: BTreeMap::new(),
             inputs: vec![input("aa")],
             outputs: Vec::new(),
+            mounts: Vec::new(),
             quota: Bytes::new(50),
             processes: 1,
             saves: dormouse_tasks::own::Saves::Criu,

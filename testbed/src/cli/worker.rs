@@ -52,6 +52,10 @@ pub(crate) struct WorkerArgs {
     /// Let tasks use the host's network; they have none else
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_network: bool,
+    /// Let tasks read this folder, read-only; with several, of several folders [default: those of
+    /// $DORMOUSE_ALLOW_MOUNTS, with colons between them]
+    #[arg(long, value_name = "DIR", help_heading = "Tasks")]
+    pub(crate) allow_mounts: Vec<PathBuf>,
     /// How long to wait for the token's file, the coordinator's name and the coordinator, real time
     #[arg(long, value_name = "TIME", default_value = "5m")]
     pub(crate) wait: Span,
@@ -99,6 +103,7 @@ pub(crate) fn worker(args: &WorkerArgs) -> Result<(), Failure> {
         demand: demand(args.jail)?,
         users: args.task_users,
         shares_network: args.task_network,
+        mounts: mounts(&args.allow_mounts)?,
     };
     config.criu = find_criu(args.criu.as_deref());
     let prepared = super::log::before_threads(|| agent::prepare_process(&config))?;
@@ -120,6 +125,34 @@ fn demand(asked: Option<Demand>) -> Result<Demand, Failure> {
         (None, Some(said)) => {
             said.parse().map_err(|error| Failure::BadInput(format!("${NAME}: {error}")))
         }
+    }
+}
+
+/// The folders that tasks may read: those of the workers of a run on this host are said in the environment.
+fn mounts(asked: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    const NAME: &str = "DORMOUSE_ALLOW_MOUNTS";
+    let said = std::env::var_os(NAME).filter(|_| asked.is_empty()).unwrap_or_default();
+    let said = std::env::split_paths(&said).filter(|path| !path.as_os_str().is_empty());
+    let all = asked.iter().cloned().chain(said).map(|path| {
+        lendable(&path)
+            .map_err(|why| Failure::BadInput(format!("--allow-mounts {}: {why}", path.display())))
+    });
+    all.collect()
+}
+
+/// The folder without links on the way to it, if it may be lent: it lies in none of those that a task has of its own.
+fn lendable(path: &Path) -> Result<PathBuf, String> {
+    let real = path.canonicalize().map_err(|error| error.to_string())?;
+    let own = ["proc", "sys", "dev", "etc", "tmp", "run", "var"];
+    let first = real.components().nth(1).and_then(|part| part.as_os_str().to_str());
+    match first {
+        _ if !real.is_dir() => Err("it is no folder".to_owned()),
+        _ if real != path => Err(format!("name it without links: {}", real.display())),
+        None => Err("name a folder in it".to_owned()),
+        Some(first) if own.contains(&first) => {
+            Err(format!("a task has a /{first} of its own: copy what is needed elsewhere"))
+        }
+        Some(_) => Ok(real),
     }
 }
 

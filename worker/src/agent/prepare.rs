@@ -1,6 +1,6 @@
 //! What has to be done before the first thread.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use rustix::process::setpriority_process;
 
@@ -42,8 +42,10 @@ pub struct Prepared {
     pub(crate) criu: Option<(Criu, Version)>,
     /// The cores that it offers, in thousandths.
     pub(crate) millicores: u32,
+    /// The folders of this host that tasks may read.
+    pub(crate) mounts: Vec<PathBuf>,
     /// The program of tasks, at the path where it is on every worker.
-    pub(crate) program: std::path::PathBuf,
+    pub(crate) program: PathBuf,
     /// Kept to be told apart from other children; it ends by itself after this process.
     _guardian: Guardian,
 }
@@ -81,7 +83,7 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     let criu = config.criu.as_ref().and_then(|path| usable(path));
     let (jail, workspace) = jail(config, &tree, workspace, criu.as_ref().map(|(criu, _)| criu))?;
     let tree = tree.with_jail(jail);
-    let millicores = config.millicores;
+    let (millicores, mounts) = (config.millicores, config.jail.mounts.clone());
     Ok(Prepared {
         tree,
         workspace,
@@ -89,6 +91,7 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
         contents,
         criu,
         millicores,
+        mounts,
         program,
         _guardian: guardian,
     })

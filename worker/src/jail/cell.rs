@@ -46,6 +46,8 @@ pub struct Request {
     pub users: Users,
     /// Whether tasks may use the worker's network.
     pub shares_network: bool,
+    /// Folders of the worker's host that its tasks may read.
+    pub mounts: Vec<PathBuf>,
 }
 
 impl Jail {
@@ -64,7 +66,7 @@ impl Jail {
         let users = have(can_be_others()).then_some(wanted.users);
         let mut mounts = None;
         have(
-            apart(|| root::make(layout, wanted.shares_network), Part::Mounts)
+            apart(|| root::make(layout, &wanted.mounts, wanted.shares_network), Part::Mounts)
                 .map(|made| mounts = Some(made)),
         );
         let has_ipc = have(ipc().map(drop));

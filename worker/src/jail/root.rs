@@ -109,14 +109,14 @@ fn canonical(program: &Path) -> io::Result<PathBuf> {
 }
 
 /// Makes the namespace, for tasks that use the worker's network or have one of their own. This thread is in it afterwards, and good for nothing else.
-pub(super) fn make(layout: &Layout, shares_network: bool) -> Result<OwnedFd> {
+pub(super) fn make(layout: &Layout, lent: &[PathBuf], shares_network: bool) -> Result<OwnedFd> {
     let at = |step: &str| Error::at(Part::Mounts, step);
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| at("making the namespace")(e.into()))?;
     // Nothing of it is seen outside. What is laid over a task's directory later is seen here: its quota.
     mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_SLAVE, none())
         .map_err(|e| at("making the mounts its own")(e.into()))?;
     let root = &layout.mount_point;
-    build(root, layout, shares_network).map_err(|(step, source)| at(&step)(source))?;
+    build(root, (layout, lent), shares_network).map_err(|(step, source)| at(&step)(source))?;
     enter(root).map_err(at("changing the root"))?;
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
@@ -124,7 +124,7 @@ pub(super) fn make(layout: &Layout, shares_network: bool) -> Result<OwnedFd> {
 /// What was done when it failed, and why.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
-fn build(root: &Path, layout: &Layout, shares_network: bool) -> Step {
+fn build(root: &Path, (layout, lent): (&Layout, &[PathBuf]), shares_network: bool) -> Step {
     create(root, 0o755)?;
     tmpfs(root, "mode=755,size=16m")?;
     let criu = match &layout.criu {
@@ -159,6 +159,9 @@ fn build(root: &Path, layout: &Layout, shares_network: bool) -> Step {
     small_system(&cell, shares_network)?;
     let inside = |path: &Path| cell.join(path.strip_prefix("/").unwrap_or(path));
     let read_only = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    for folder in lent {
+        bind(folder, &inside(folder), read_only)?;
+    }
     bind(&layout.programs, &inside(&layout.programs), read_only)?;
     bind(&layout.tasks, &inside(&layout.tasks), nothing)
 }

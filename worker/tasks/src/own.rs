@@ -27,6 +27,9 @@ pub struct OwnProgram {
     /// the directory, in which a `*` stands for any letters but slashes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outputs: Vec<String>,
+    /// Folders of its worker's host that it reads, as absolute paths: what the operator of the worker allows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mounts: Vec<String>,
     /// The most bytes that its directory may hold.
     pub quota: Bytes,
     /// The most processes and threads that it may have at once.
@@ -185,6 +188,7 @@ mod tests {
             env: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            mounts: Vec::new(),
             quota: Bytes::new(1),
             processes: 1,
             saves: Saves::Criu,

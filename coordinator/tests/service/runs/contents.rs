@@ -28,6 +28,7 @@ fn own(out: &Path) -> LiveRun {
         env: BTreeMap::new(),
         inputs: vec![input],
         outputs: vec!["*.csv".to_owned()],
+        mounts: Vec::new(),
         quota: Bytes::new(QUOTA),
         processes: 1,
         saves: Saves::Own,

@@ -100,6 +100,7 @@ fn program(
         env: command.env.clone(),
         inputs,
         outputs: task.outputs.clone(),
+        mounts: Vec::new(),
         quota: DIRECTORY,
         processes: THREADS,
         saves: Saves::default(),

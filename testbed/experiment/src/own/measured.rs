@@ -167,6 +167,7 @@ mod tests {
             env: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            mounts: Vec::new(),
             quota: Bytes::new(1),
             processes: 1,
             saves: dormouse_tasks::own::Saves::Criu,

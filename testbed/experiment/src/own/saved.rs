@@ -55,6 +55,7 @@ mod tests {
             env: BTreeMap::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            mounts: Vec::new(),
             quota: Bytes::new(1),
             processes: 1,
             saves: saves.clone(),

@@ -17,6 +17,8 @@ use crate::sections::TaskSection;
 
 /// Most bytes of a word of a command.
 const LONGEST_WORD: usize = 100_000;
+/// Most bytes of the path of a folder of a worker's host.
+const LONGEST_MOUNT: usize = 4000;
 /// Names of columns that are read, and stand for nothing in braces.
 const KEYS: [&str; 12] = [
     "name",
@@ -226,6 +228,7 @@ fn task(
         Some(Check::Outputs(folder)) => Some(reference(folder, &values, &outputs, inputs.files)?),
     };
     let inputs: Vec<FileRef> = inputs.all.into_values().map(|(file, _)| file).collect();
+    let mounts = form.mounts.iter().map(mount).collect::<Result<_, _>>()?;
     let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     if bytes > form.directory.get() {
         let what = format!(
@@ -242,7 +245,8 @@ fn task(
         directory: quota, threads: processes, saves, memory, runtime, submitted, place, ..
     } = form;
     let kind = form.command.into_iter().map(|word| word.text).collect();
-    let program = OwnProgram { argv, env, inputs, outputs, quota, processes, saves, verify };
+    let program =
+        OwnProgram { argv, env, inputs, outputs, mounts, quota, processes, saves, verify };
     within_limits(&program).map_err(|flaw| (None, flaw))?;
     Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
 }
@@ -271,6 +275,21 @@ fn fill(named: &Named, values: &Values) -> Result<String, PlacedFlaw> {
     values
         .fill(&named.text)
         .map_err(|name| (Some(Box::new(named.place.clone())), nothing_for(&name)))
+}
+
+/// A folder of a worker's host, by the path that it has there and that its program finds it at.
+fn mount(named: &Named) -> Result<String, PlacedFlaw> {
+    let path = Path::new(&named.text);
+    let mut parts = path.components();
+    let is_whole = parts.next() == Some(Component::RootDir)
+        && parts.clone().next().is_some()
+        && parts.all(|part| matches!(part, Component::Normal(_)));
+    if is_whole && named.text.len() <= LONGEST_MOUNT && !named.text.contains('\0') {
+        return Ok(named.text.clone());
+    }
+    let what = format!("'{}' is no folder of a worker's host", named.text);
+    let remedy = "write its absolute path there without . and .., such as \"/opt/R\"".to_owned();
+    Err((Some(Box::new(named.place.clone())), (what, remedy)))
 }
 
 fn filled(all: &[Named], values: &Values) -> Result<Vec<String>, PlacedFlaw> {

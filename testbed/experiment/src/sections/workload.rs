@@ -185,6 +185,11 @@ pub(crate) struct TaskSection {
     #[serde(default)]
     #[schemars(example = ["*.out"])]
     pub(crate) outputs: Vec<String>,
+    /// Folders of its worker's host that it reads, as absolute paths, such as those of a program that is installed
+    /// there: what the operator of each worker allows with `--allow-mounts`.
+    #[serde(default)]
+    #[schemars(example = ["/opt/R"])]
+    pub(crate) mounts: Vec<String>,
     /// The most that its directory may hold; 1 GiB where it is not given.
     #[serde(default)]
     #[schemars(extend("least" = "1 B"), example = "1 GiB")]

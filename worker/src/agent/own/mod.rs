@@ -7,6 +7,7 @@ mod idle;
 mod keep;
 mod launch;
 mod meter;
+mod mounts;
 mod order;
 mod snapshot;
 mod wants;
@@ -20,4 +21,5 @@ pub(crate) use launch::{
     with_saved,
 };
 pub(crate) use meter::OwnMeter;
+pub(crate) use mounts::check_mounts;
 pub(crate) use snapshot::take;

@@ -39,6 +39,7 @@ impl Owner {
         if self.seen(key).is_some() {
             return Err("this attempt is here already".to_owned());
         }
+        own::check_mounts(order, &self.host.prepared.mounts)?;
         let name = self.host.task_name(key.0).map_err(|e| explain(&e))?;
         let seats = order.seats.clone().unwrap_or_default();
         let tier = match seats.tier() {

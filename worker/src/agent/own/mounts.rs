@@ -1,0 +1,52 @@
+//! Folders of this host that programs of the user's own read: those that its operator allows.
+
+use std::path::{Component, Path, PathBuf};
+
+use dormouse_proto::v1::StartTask;
+
+/// The most folders that one program may ask for.
+const MOST: usize = 64;
+
+/// Whether all folders that the program of an order reads may be read here: each is one of `allowed`, or in one.
+///
+/// # Errors
+/// In words, the first that may not.
+pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(), String> {
+    let asked = order.own.as_ref().map_or(&[][..], |own| &own.mounts);
+    if asked.len() > MOST {
+        return Err(format!("{} folders of this host, and a worker takes {MOST}", asked.len()));
+    }
+    let is_plain = |path: &Path| {
+        path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
+    };
+    let may = |path: &Path| is_plain(path) && allowed.iter().any(|folder| path.starts_with(folder));
+    match asked.iter().find(|path| !may(Path::new(path))) {
+        None => Ok(()),
+        Some(path) => Err(format!(
+            "its program reads {path:?} of this host, which its operator has not allowed: start the worker with \
+             --allow-mounts {path}"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_proto::v1::OwnProgram;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_allowed_and_in_it_is_read() {
+        let asks = |path: &str| {
+            let own = OwnProgram { mounts: vec![path.to_owned()], ..OwnProgram::default() };
+            let order = StartTask { own: Some(own), ..StartTask::default() };
+            check_mounts(&order, &[PathBuf::from("/opt/R")])
+        };
+        assert_eq!([asks("/opt/R"), asks("/opt/R/lib")], [Ok(()), Ok(())]);
+        for path in ["/opt", "/opt/Rust", "/opt/R/../../etc", "/etc", "opt/R", "", "/"] {
+            let refused = asks(path);
+            assert!(refused.is_err_and(|why| why.contains("--allow-mounts")), "{path}");
+        }
+        assert_eq!(check_mounts(&StartTask::default(), &[]), Ok(()));
+    }
+}
