@@ -142,7 +142,7 @@ pub enum Event {
     },
     /// A part of a task was to be computed again on another host, once all tasks had ended.
     SpotCheck {
-        /// The task.
+        /// The task whose answer was looked at.
         task: TaskId,
         /// The host that had reported the task's answer.
         of: HostId,
@@ -150,7 +150,7 @@ pub enum Event {
         by: HostId,
         /// CPU time that this took, real microseconds.
         real_cpu_us: u64,
-        /// The outcome.
+        /// The outcome of the check.
         #[serde(flatten)]
         finding: CheckFinding,
     },

@@ -57,7 +57,7 @@ impl ConductorState {
     /// A host is gone, and its spot checks with it.
     pub(super) fn lose_checks(&mut self, host: HostId) {
         let lost = self.checks.lose(host);
-        self.leave_unanswered(lost, "it was lost");
+        self.leave_unanswered(lost, "its worker is gone");
     }
 
     fn leave_unanswered(&mut self, checks: Vec<OpenCheck>, why: &str) {

@@ -53,7 +53,7 @@ impl Vector {
         Self { passes: segment.from, trail: TrailRecorder::new(segment.trail), ..self }
     }
 
-    /// Its trail, and the number with which that ends.
+    /// The trail of the passes, and the number with which it ends.
     pub(crate) fn trail(&self) -> (WorkTrail, u64) {
         self.trail.end()
     }

@@ -8,13 +8,13 @@ use dormouse_units::{HostId, Ppm, TaskId};
 /// A part of a task that was computed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpotCheck {
-    /// The task.
+    /// The task whose answer was looked at.
     pub task: TaskId,
     /// The host that had reported its answer.
     pub of: HostId,
     /// The host that was to compute it again.
     pub by: HostId,
-    /// The outcome.
+    /// The outcome of the check.
     pub finding: CheckFinding,
 }
 
