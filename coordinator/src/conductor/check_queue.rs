@@ -47,8 +47,10 @@ pub(super) struct CheckQueue {
     considered: BTreeMap<u64, (Whose, Arc<str>, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
-    /// CPU time that checks may still take: none begins without.
+    /// CPU time that checks may still take: none begins that may take more.
     left: Duration,
+    /// The most that one has taken.
+    longest_yet: Duration,
 }
 
 impl CheckQueue {
@@ -108,8 +110,9 @@ impl CheckQueue {
     }
 
     /// A check has taken so much CPU time.
-    pub(super) const fn spend(&mut self, spent: Duration) {
+    pub(super) fn spend(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(spent);
+        self.longest_yet = self.longest_yet.max(spent);
     }
 
     /// Begins the first of each host: the VMs to be made.
@@ -120,11 +123,18 @@ impl CheckQueue {
 
     /// The VM to be made for the next check of a host, whose last one is over.
     pub(super) fn next_of(&mut self, host: HostId) -> Option<VmId> {
-        if self.left.is_zero()
-            && let Some(of_host) = self.hosts.get_mut(&host)
-        {
-            of_host.queued.clear();
-        }
+        let under_way = |(other, of): (&HostId, &HostChecks)| {
+            *other != host && of.now.as_ref().is_some_and(|(_, is_answered)| !is_answered)
+        };
+        let others = self.hosts.iter().filter(|of| under_way(*of)).count();
+        let others = u32::try_from(others).unwrap_or(u32::MAX);
+        let (left, longest_yet) = (self.left, self.longest_yet);
+        let of_host = self.hosts.get_mut(&host)?;
+        // Those under way on other hosts are not counted yet.
+        let fits = |check: &OpenCheck| {
+            check.takes.max(longest_yet).saturating_mul(others.saturating_add(1)) <= left
+        };
+        of_host.queued.retain(fits);
         self.begin_next(host)
     }
 
@@ -193,7 +203,7 @@ mod tests {
     /// Three checks of the first host and one of the second, of 10 ms each.
     fn queue() -> CheckQueue {
         let mut queue = CheckQueue::new(true);
-        queue.allow(Duration::from_millis(15));
+        queue.allow(Duration::from_millis(35));
         let arguments: Vec<String> = ["ed", "--id", "7", "--nonce", "1"].map(str::to_owned).into();
         let answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
         let order = CheckOrder::draw(&arguments[..3], 1, &answer, 0);
@@ -222,7 +232,7 @@ mod tests {
         queue.spend(Duration::from_millis(10));
         let next = queue.next_of(ONE).expect("there is time left");
         assert_ne!(next, first);
-        // What was allowed is used up: the third is not begun.
+        // What is left is no more than the one under way on the other host may take: the third is not begun.
         queue.spend(Duration::from_millis(10));
         assert_eq!(queue.next_of(ONE), None);
         assert!(queue.are_open(), "the second host's");
