@@ -91,7 +91,7 @@ pub(crate) struct Caller {
     pub(crate) life: Option<Arc<WorkerLife>>,
     /// The token with which that worker joined.
     pub(crate) token: Option<TokenId>,
-    /// Until when that certificate is taken, in seconds since 1970; 0 where it does not say, as one of an older version.
+    /// End of that certificate, in seconds since 1970; 0 where it does not say, as one of an older version.
     pub(crate) until: u64,
     /// The certificate was good when the connection came: the worker may have had it renewed since.
     pub(crate) came_in_time: bool,

@@ -32,7 +32,7 @@ pub(crate) struct Guard {
     renewed: Arc<Mutex<Renewals>>,
 }
 
-/// Until when the newest certificate of a worker's life is taken, by its name and incarnation.
+/// End of the newest certificate of each life, in seconds since 1970, by the worker's name and its incarnation.
 type Renewals = BTreeMap<(String, u64), u64>;
 
 /// A token that a call carried and that was taken: whether it still would be can be asked later.
@@ -63,7 +63,7 @@ impl Bearer {
     }
 }
 
-/// What a worker does whose certificate's time is over.
+/// Remedy of a worker whose certificate's time is over.
 const REJOIN: &str = "start the worker again, so that it joins anew with its token (--secret-file)";
 
 impl Guard {
@@ -78,7 +78,7 @@ impl Guard {
         self.wall.unix_us() / 1_000_000
     }
 
-    /// Until when a certificate is taken that is given to this life now.
+    /// End of a certificate that is given to this life now, in seconds since 1970; it is noted as the newest.
     pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
         let now = self.now_s();
         let until = now.saturating_add(CERTIFICATE_VALID.as_secs());
@@ -89,7 +89,7 @@ impl Guard {
         until
     }
 
-    /// Whether the time of the certificate that a connection has shown is over, and its worker has not had it renewed over
+    /// Refuses a connection that has shown a certificate whose time is over, unless its worker has had it renewed since, over
     /// this connection or another.
     ///
     /// # Errors

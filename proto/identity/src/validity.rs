@@ -6,7 +6,7 @@ use rustls::pki_types::CertificateDer;
 
 /// Beginning of the time among the certificate's alternative names.
 const SCHEME: &str = "dormouse:until/";
-/// How long a certificate of a worker is taken. In its session a worker has it renewed after two thirds of that.
+/// Time for which a certificate of a worker is taken. In its session a worker has it renewed after two thirds of that.
 pub const CERTIFICATE_VALID: Duration = Duration::from_hours(12);
 
 /// The time as a certificate has it, of seconds since 1970.
@@ -14,7 +14,7 @@ pub(crate) fn uri(until: u64) -> String {
     format!("{SCHEME}{until}")
 }
 
-/// When a worker's certificate is over, in seconds since 1970; `None`: an older version made it. To TLS it is good for a day
+/// End of a worker's certificate, in seconds since 1970; `None`: an older version made it. To TLS it is good for a day
 /// longer: who comes late can be told so in words, and may renew it while the run still has the worker.
 #[must_use]
 pub fn certificate_end(certificate: &CertificateDer<'_>) -> Option<u64> {

@@ -1,12 +1,12 @@
 //! The system calls of tasks: those that they may make, and those that are refused by name.
 //!
-//! What is in neither list is answered as a call that the kernel has not ("Function not implemented"): those that came after these
-//! lists, and those that nobody calls any more. The C library and most programs then do without.
+//! A call that is in neither list is answered as one that the kernel has not ("Function not implemented"), as are calls that
+//! came after these lists, and those that nobody makes any more. The C library and most programs then do without.
 //!
 //! The lists are what sixty programs of every day call (`worker/tests/linux/everyday.calls`), and of what
 //! containers' engines allow the rest that other programs may, without what is refused here.
 
-/// A system call by its name, without `SYS_`, and its number on this kind of processor.
+/// A system call by its name, as libc has it, and its number on this kind of processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SystemCall {
     pub(super) name: &'static str,
@@ -14,7 +14,7 @@ pub(super) struct SystemCall {
 }
 
 /// Numbers of calls, with those that some C libraries do not name.
-#[allow(non_upper_case_globals, reason = "named as libc names them")]
+#[expect(non_upper_case_globals, reason = "named as libc names them")]
 mod numbers {
     pub(super) use libc::*;
 
@@ -38,7 +38,7 @@ macro_rules! calls {
     };
 }
 
-/// What tasks may call, whatever the arguments, by what it is for.
+/// Calls that tasks may make, whatever the arguments, by what they are for.
 pub(super) const ALLOWED: &[&[SystemCall]] = &[
     // Files by their names, and what is in folders.
     calls! {
@@ -119,7 +119,7 @@ pub(super) const ALLOWED: &[&[SystemCall]] = &[
     },
 ];
 
-/// What is answered with "Operation not permitted", whatever the arguments.
+/// Calls that are answered with "Operation not permitted", whatever the arguments.
 pub(super) const REFUSED: &[&[SystemCall]] = &[
     // Other processes: their memory, their files, their registers.
     calls! {
@@ -157,7 +157,7 @@ pub(super) const REFUSED: &[&[SystemCall]] = &[
     calls! { SYS_ioperm SYS_iopl SYS_modify_ldt SYS_uselib SYS_ustat },
 ];
 
-/// What is answered as a call that the kernel has not, though it has: the flags of this one are in memory, which a filter can't read,
+/// A call that is answered as if the kernel had it not: its flags are in memory, which a filter can't read,
 /// so that the C library calls `clone` instead.
 #[cfg(test)]
 pub(super) const UNKNOWN: &[SystemCall] = calls! { SYS_clone3 };

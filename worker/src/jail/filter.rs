@@ -9,7 +9,7 @@ use super::calls::{ALLOWED, REFUSED};
 /// A program of the kernel's.
 pub(super) type FilterProgram = Vec<sock_filter>;
 
-/// What a system call is answered.
+/// The answer to a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CallAnswer {
     Allow,
@@ -48,7 +48,7 @@ const NAMESPACES: [i32; 7] = [
 /// namespace has nothing but a loopback.
 const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
 
-/// What puts characters into the input of a terminal, as if somebody had typed them (ioctl_tty(2)).
+/// Requests that put characters into the input of a terminal, as if somebody had typed them (ioctl_tty(2)).
 const PUSHES: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
 /// The kind of processor and of calls that the numbers are of (linux/audit.h).
@@ -59,7 +59,7 @@ const ARCHITECTURE: Option<u32> = Some(0xC000_00B7);
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ARCHITECTURE: Option<u32> = None;
 
-/// Where in `struct seccomp_data` the number of the call is, the architecture, and the lower halves of the first two arguments.
+/// Places in `struct seccomp_data` of the number of the call, the architecture, and the lower halves of the first two arguments.
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const FIRST: u32 = 16;
@@ -120,7 +120,7 @@ fn ranges(answers: &BTreeMap<u32, CallAnswer>) -> Vec<(u32, CallAnswer)> {
     ranges
 }
 
-/// What finds the range of a number, which has been loaded, by halves, and answers.
+/// A program that finds the range of the number that has been loaded, by halves, and answers.
 fn search(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     if let [(_, answer)] = ranges {
         return Ok(look(*answer));
@@ -139,7 +139,7 @@ fn search(ranges: &[(u32, CallAnswer)]) -> io::Result<FilterProgram> {
     Ok(program)
 }
 
-/// What gives an answer, after a look at the arguments where that is needed.
+/// A program that gives an answer, after a look at the arguments where that is needed.
 fn look(what: CallAnswer) -> FilterProgram {
     let allow = answer(libc::SECCOMP_RET_ALLOW);
     let refuse = answer(libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs());
@@ -164,7 +164,7 @@ fn look(what: CallAnswer) -> FilterProgram {
     }
 }
 
-/// Of two answers the first, where what is loaded from there is one of these.
+/// A program that gives the first of two answers where the word at `from` is one of these, else the second.
 fn one_of(from: u32, these: &[u32], [one, none]: [sock_filter; 2]) -> FilterProgram {
     let tests = these.iter().zip((0..these.len()).rev()).map(|(value, left)| {
         // To the answer behind the tests that are left and the other answer.

@@ -1,4 +1,4 @@
-//! How long the certificate of a worker opens anything, by a clock that the test sets.
+//! Certificates of workers that are over, by a clock that the test sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use tonic::Code;
 
 const HOUR_US: u64 = 3_600_000_000;
 
-/// Hears what comes until its session has ended; the code of why.
+/// Hears what comes until its session has ended.
 async fn ended(worker: &mut FakeWorker) {
     while !matches!(worker.hear().await, Said::Ended(_)) {}
 }

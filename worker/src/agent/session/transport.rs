@@ -17,7 +17,7 @@ use crate::agent::{faults::Network, report::explain};
 /// Commands come in large batches when a run begins.
 const MESSAGE_LIMIT: usize = 64 << 20;
 
-/// How often it is looked whether the certificate is to be renewed: the clock that says so may be set, and stands still for no
+/// Time between two looks at whether the certificate is to be renewed: the clock that says so may be set, and stands still for no
 /// host that sleeps.
 const LOOK: Duration = Duration::from_secs(60);
 
