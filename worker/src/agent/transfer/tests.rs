@@ -3,7 +3,7 @@
 use super::{parcel::CHUNK, *};
 use std::{
     collections::BTreeMap,
-    io::{Read as _, Write as _},
+    io::Read as _,
     net::{SocketAddr, TcpListener},
     path::Path,
     pin::Pin,
