@@ -80,6 +80,8 @@ pub struct Restored {
 
 /// The kind of program that is a job: its worker itself puts its processes on cores.
 const JOB: &str = "parallel";
+/// How often a task is dumped of which a process or thread has just ended when CRIU comes to it.
+const TRIES: u32 = 40;
 /// What CRIU copies at least, in bytes per second: a disk that is slow and shared does more.
 const SLOWEST: u64 = 16 << 20;
 
@@ -285,6 +287,28 @@ impl Checkpointer {
         halt: &mut Halt<'_>,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
+        let mut progress = Some(progress);
+        let mut tries = 1;
+        loop {
+            match self.dump_once(name, pid, (vm, seats), after, deadline, halt, &mut progress) {
+                // A program of many short processes is one that others follow.
+                Err(Error::Criu { source, .. }) if source.may_pass() && tries < TRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
+    fn dump_once(
+        &self,
+        name: &TaskName,
+        pid: i32,
+        (vm, seats): (&Vm, &[(u32, Slot)]),
+        after: AfterDump,
+        deadline: Duration,
+        halt: &mut Halt<'_>,
+        progress: &mut Option<impl FnOnce() -> Progress>,
+    ) -> Result<Taken> {
         let _span = debug_span!(target: SPANS, "dump", task = %name).entered();
         let started = Instant::now();
         let memory = process::resident_bytes(pid)
@@ -297,7 +321,6 @@ impl Checkpointer {
         let mut lifted = Vec::new();
         let draft = self.store.begin(name).map_err(stored)?;
         let images = draft.images();
-        let mut progress = Some(progress);
         let mut noted = None;
         let (dumped, known) = following(&images, || {
             let mut lift = || {
