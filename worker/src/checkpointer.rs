@@ -25,70 +25,9 @@ use crate::{
     workspace::{TaskName, Workspace},
 };
 
-/// The result of a checkpoint or a restore.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+mod error;
 
-/// A checkpoint or a restore that failed.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// A call of CRIU failed.
-    #[error("the checkpoint of {task} failed in criu")]
-    Criu {
-        /// The task that was to be checkpointed.
-        task: TaskName,
-        /// The error of CRIU.
-        source: Box<criu::Error>,
-    },
-    /// The checkpoint store failed.
-    #[error("the checkpoint of {task} failed in the store")]
-    Store {
-        /// The task that was to be checkpointed.
-        task: TaskName,
-        /// The store's error.
-        source: store::Error,
-    },
-    /// The control groups.
-    #[error("the checkpoint of {task} failed: the quota of its vCPU cannot be lifted")]
-    Cgroup {
-        /// The task that was to be checkpointed.
-        task: TaskName,
-        /// The control group's error.
-        source: Box<cgroup::Error>,
-    },
-    /// The task's process.
-    #[error("the checkpoint of {task} failed: the size of its memory is not known")]
-    Process {
-        /// The task whose memory was to be counted.
-        task: TaskName,
-        /// What the kernel said of its processes.
-        source: process::Error,
-    },
-    /// The directory of the task is nobody's who may own a task.
-    #[error("the checkpoint of {task} failed: the user of the task is not known")]
-    User {
-        /// The task whose user was looked for.
-        task: TaskName,
-        /// Why its directory does not say.
-        source: std::io::Error,
-    },
-    /// There is nothing to restore from.
-    #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
-    NoCheckpoint {
-        /// The task that was to be restored.
-        task: TaskName,
-        /// Those that are damaged, newest first.
-        damaged: Vec<Damaged>,
-    },
-}
-
-impl Error {
-    /// Whether the task may be damaged and must not go on.
-    #[must_use]
-    pub fn may_have_damaged(&self) -> bool {
-        matches!(self, Self::Criu { source, .. } if source.may_have_damaged())
-    }
-}
+pub use error::{Error, Result};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -141,6 +80,8 @@ pub struct Restored {
 
 /// The kind of program that is a job: its worker itself puts its processes on cores.
 const JOB: &str = "parallel";
+/// How often a task is dumped of which a process or thread has just ended when CRIU comes to it.
+const TRIES: u32 = 40;
 /// What CRIU copies at least, in bytes per second: a disk that is slow and shared does more.
 const SLOWEST: u64 = 16 << 20;
 
@@ -316,11 +257,23 @@ impl Checkpointer {
         deadline: Duration,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
-        let mut halt = |moment, lift: &mut dyn FnMut() -> cgroup::Result<()>| match moment {
-            DumpMoment::Begins => Ok(lift()?),
-            DumpMoment::Seized | DumpMoment::Dumped => Ok(()),
+        let (vm, slots) = seats;
+        let mut halt = |moment, lift: &mut dyn FnMut() -> cgroup::Result<()>| {
+            match moment {
+                DumpMoment::Begins => lift()?,
+                DumpMoment::Seized => {}
+                // The first to run on could end the last before CRIU has let go of it.
+                DumpMoment::Dumped => {
+                    slots.iter().try_for_each(|(vcpu, slot)| vm.hold(*vcpu, *slot))?;
+                }
+            }
+            Ok(())
         };
-        self.dump(name, pid, seats, after, deadline, &mut halt, progress)
+        let taken = self.dump(name, pid, seats, after, deadline, &mut halt, progress);
+        let let_go: cgroup::Result<Vec<_>> =
+            slots.iter().map(|(vcpu, slot)| vm.let_go(*vcpu, *slot)).collect();
+        let_go.map_err(|e| Error::Cgroup { task: name.clone(), source: Box::new(e) })?;
+        taken
     }
 
     #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
@@ -334,6 +287,28 @@ impl Checkpointer {
         halt: &mut Halt<'_>,
         progress: impl FnOnce() -> Progress,
     ) -> Result<Taken> {
+        let mut progress = Some(progress);
+        let mut tries = 1;
+        loop {
+            match self.dump_once(name, pid, (vm, seats), after, deadline, halt, &mut progress) {
+                // A program of many short processes is one that others follow.
+                Err(Error::Criu { source, .. }) if source.may_pass() && tries < TRIES => tries += 1,
+                done => return done,
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "each says one thing about the checkpoint")]
+    fn dump_once(
+        &self,
+        name: &TaskName,
+        pid: i32,
+        (vm, seats): (&Vm, &[(u32, Slot)]),
+        after: AfterDump,
+        deadline: Duration,
+        halt: &mut Halt<'_>,
+        progress: &mut Option<impl FnOnce() -> Progress>,
+    ) -> Result<Taken> {
         let _span = debug_span!(target: SPANS, "dump", task = %name).entered();
         let started = Instant::now();
         let memory = process::resident_bytes(pid)
@@ -346,7 +321,6 @@ impl Checkpointer {
         let mut lifted = Vec::new();
         let draft = self.store.begin(name).map_err(stored)?;
         let images = draft.images();
-        let mut progress = Some(progress);
         let mut noted = None;
         let (dumped, known) = following(&images, || {
             let mut lift = || {

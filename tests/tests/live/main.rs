@@ -20,9 +20,11 @@ mod live {
     mod live_page;
     mod metrics_live;
     mod own_attacks;
+    mod own_mounts;
     mod own_pace;
     mod own_programs;
     mod own_saves;
+    mod own_unnoticed;
     mod program_live;
     mod scarce_live;
     mod spot_checks;

@@ -10,7 +10,7 @@
 
 use std::time::Duration;
 
-use super::{Controller, Result, Slot, Vm, freezer};
+use super::{Controller, Result, Slot, Vm, file, freezer};
 
 impl Vm {
     /// Asks all that is in `slot` of vCPU `vcpu` to stand still, and does not wait for it: who is kept from running
@@ -40,6 +40,22 @@ impl Vm {
             let _ = freezer::ask(&group, v2, false);
         }
         held.map(drop)
+    }
+
+    /// Asks all that is in `slot` of vCPU `vcpu` to stand still but for these processes, which leave its freezer for that of the VM;
+    /// whether that can be: above the groups of slots those of version 2 hold no processes.
+    ///
+    /// # Errors
+    /// No such vCPU, or the kernel refuses; nothing is held then.
+    pub(crate) fn hold_all_but(&self, vcpu: u32, slot: Slot, apart: &[i32]) -> Result<bool> {
+        if self.hierarchy.is_v2() {
+            return Ok(false);
+        }
+        let above = self.group(Controller::Freezer).join("cgroup.procs");
+        for pid in apart {
+            file::write(&above, &pid.to_string())?;
+        }
+        self.hold(vcpu, slot).map(|()| true)
     }
 
     /// Lets what is in `slot` of vCPU `vcpu` go on.

@@ -28,6 +28,7 @@ use super::{
     rpc::{CriuFeatures, CriuNotify, CriuOpts, CriuReq, CriuReqType, CriuResp},
     scratch::Scratch,
     session::{Session, Step, accepted, conclude, converse},
+    status::Status,
 };
 use crate::{
     cgroup::{Slot, Vm},
@@ -386,15 +387,23 @@ impl Criu {
         session.send(&request)?;
         // It stands still with the VM, whose groups it is in.
         let frozen = || vm.is_frozen().unwrap_or(false);
-        let (mut looked, mut found) = (inspection.is_none(), None);
+        let (mut looked, mut found, mut held) = (inspection.is_none(), None, false);
         let response = converse(&mut session, &frozen, |notify| {
             if let (PRE_RESUME, Some(inspection)) = (notify.script(), &inspection) {
                 looked = true;
                 let slot = vm.slot_pids(vcpu, slot)?;
                 inspection.look(&slot).inspect_err(|what| found = Some(what.clone()))?;
             }
-            notified(notify)
+            notified(notify)?;
+            if notify.script() == PRE_RESUME {
+                held = hold_made(vm, (vcpu, slot))?;
+            }
+            Ok(())
         });
+        if held {
+            // CRIU has let go of all of it, or it is to die.
+            vm.let_go(vcpu, slot).map_err(|e| Error::Cgroup { call, source: Box::new(e) })?;
+        }
         let mut result = conclude(call, response, || session.log_tail());
         if let Some(what) = found {
             result = Err(Error::Foreign { call, what });
@@ -410,6 +419,19 @@ impl Criu {
             .ok_or(Error::Protocol { call, what: "no restored process".to_owned() })?;
         Task::adopt(pid).map_err(|source| Error::Process { call, source: Box::new(source) })
     }
+}
+
+/// Holds what CRIU has made in a slot until CRIU has let go of all of it, if it is several processes: the first to run could end
+/// the last before that, and CRIU takes that for a failure. CRIU's own processes are not held; whether others are.
+fn hold_made(vm: &Vm, (vcpu, slot): (u32, Slot)) -> crate::cgroup::Result<bool> {
+    // What is made is a PID namespace below CRIU's, which is the worker's.
+    let depth = Status::of_task("self").map_or(1, |own| own.numbers.len());
+    let is_made = |pid: &i32| {
+        Status::of_task(&pid.to_string()).is_ok_and(|status| status.numbers.len() > depth)
+    };
+    let (made, apart): (Vec<i32>, Vec<i32>) =
+        vm.slot_pids(vcpu, slot)?.into_iter().partition(is_made);
+    if made.len() < 2 { Ok(false) } else { vm.hold_all_but(vcpu, slot, &apart) }
 }
 
 fn directory(path: &Path) -> Result<File> {

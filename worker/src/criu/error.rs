@@ -130,6 +130,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether CRIU met a process or thread that just ended, or a connection that was just being made: the next try finds
+    /// neither.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        let Self::Refused { errno, reason, .. } = self else { return false };
+        *errno == Some(libc::ESRCH) || reason.contains("In-flight connection")
+    }
+
     /// Whether CRIU may have left something of its own in the task, as it does in a dump that it does
     /// not end itself: kill the task and restore an older checkpoint.
     #[must_use]

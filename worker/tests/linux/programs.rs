@@ -1,10 +1,11 @@
-//! Programs that take a small Linux for granted, in the jail: they leave what they leave outside of it, whether CRIU dumps and
-//! restores them meanwhile or not.
+//! Programs that take a small Linux for granted, in the jail: they leave what they leave outside of it, whatever is done to them
+//! meanwhile: their VM is hibernated, CRIU takes checkpoints of them as they run, or they go on in another VM.
 
 use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    time::Duration,
 };
 
 use dormouse_worker::{
@@ -16,6 +17,21 @@ use dormouse_worker::{
 };
 
 use crate::worker::{SOON, Worker, name, wait_for};
+
+/// What is done to a program in the middle of its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Disturbance {
+    Nothing,
+    /// Its VM is frozen, and thawed again.
+    Hibernated,
+    /// It is dumped three times, and runs on.
+    Checkpointed,
+    /// It is dumped and killed, as with the notice that its VM is taken away, and restored in another VM.
+    Moved,
+}
+
+const DISTURBANCES: [Disturbance; 3] =
+    [Disturbance::Hibernated, Disturbance::Checkpointed, Disturbance::Moved];
 
 /// A program, and what it is given.
 struct Resident {
@@ -142,8 +158,13 @@ fn outside(resident: &Resident) -> String {
     fs::read_to_string(alone.path().join("said")).unwrap()
 }
 
-/// What it says in the jail, where it is dumped, and restored in the other VM, in the middle of its work if it is to move.
-fn inside(worker: &Worker, (vm, other): (&Vm, &Vm), resident: &Resident) -> String {
+/// What it says in the jail, where this is done to it in the middle of its work; it moves to the other VM.
+fn inside(
+    worker: &Worker,
+    (vm, other): (&Vm, &Vm),
+    resident: &Resident,
+    disturbance: Disturbance,
+) -> String {
     let task = name(resident.name);
     let directory: PathBuf = worker.workspace.create_task(&task).unwrap();
     worker.workspace.bound_task(&task, 2 << 30).unwrap();
@@ -160,23 +181,32 @@ fn inside(worker: &Worker, (vm, other): (&Vm, &Vm), resident: &Resident) -> Stri
         .start(&vm.entry(0, Slot::A).unwrap(), SOON)
         .unwrap();
     let errors = || fs::read_to_string(directory.join("stderr")).unwrap_or_default();
-    let process = if resident.moves {
+    if disturbance != Disturbance::Nothing {
         wait_for(resident.name, || {
             assert_eq!(process.try_wait().unwrap(), None, "{}: {}", resident.name, errors());
             if directory.join("began").exists() { Ok(()) } else { Err("starting".to_owned()) }
         });
-        let (checkpointer, seats) = (worker.checkpointer(), [(0, Slot::A)]);
-        let noted = Progress::default;
-        // A connection that is just being made can't be dumped: a worker tries again at the next point, too.
-        let taken = (0..50).find_map(|_| {
-            let seats = (vm, &seats[..]);
-            match checkpointer.take_tree(&task, process.pid(), seats, AfterDump::Kill, SOON, noted)
-            {
-                Err(error) if format!("{error:?}").contains("In-flight connection") => None,
-                taken => Some(taken),
-            }
-        });
-        taken.unwrap().unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
+    }
+    let (checkpointer, seats) = (worker.checkpointer(), [(0, Slot::A)]);
+    let dump = |after| {
+        let (seats, noted) = ((vm, &seats[..]), Progress::default);
+        checkpointer
+            .take_tree(&task, process.pid(), seats, after, SOON, noted)
+            .unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
+    };
+    match disturbance {
+        Disturbance::Nothing | Disturbance::Moved => {}
+        Disturbance::Hibernated => {
+            vm.freeze(SOON).unwrap();
+            let before = vm.cpu_ns().unwrap();
+            std::thread::sleep(Duration::from_millis(500));
+            assert_eq!(vm.cpu_ns().unwrap(), before, "{} ran on", resident.name);
+            vm.thaw(SOON).unwrap();
+        }
+        Disturbance::Checkpointed => (0..3).for_each(|_| dump(AfterDump::Continue)),
+    }
+    let process = if disturbance == Disturbance::Moved {
+        dump(AfterDump::Kill);
         process.wait(SOON).unwrap().unwrap();
         // Its files are those of the checkpoint, and not what is there by chance.
         worker.workspace.bound_task(&task, 2 << 30).unwrap();
@@ -204,10 +234,14 @@ pub(crate) fn programs_leave_what_they_leave_outside() {
     let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
     let (vm, other) = (worker.vm(4), worker.vm(4));
     for resident in &RESIDENTS {
-        let begun = std::time::Instant::now();
-        let said = inside(&worker, (&vm, &other), resident);
-        println!("{}: {} ms in the jail", resident.name, begun.elapsed().as_millis());
-        assert_eq!(said, outside(resident), "{}", resident.name);
+        let right = outside(resident);
+        let by_criu = |it: &Disturbance| !matches!(it, Disturbance::Hibernated);
+        for disturbance in DISTURBANCES.into_iter().filter(|it| resident.moves || !by_criu(it)) {
+            let begun = std::time::Instant::now();
+            let said = inside(&worker, (&vm, &other), resident, disturbance);
+            println!("{} {disturbance:?}: {} ms", resident.name, begun.elapsed().as_millis());
+            assert_eq!(said, right, "{} {disturbance:?}", resident.name);
+        }
     }
 }
 
@@ -217,13 +251,11 @@ pub(crate) fn programs_of_each_habit_are_right() {
     let (vm, other) = (worker.vm(8), worker.vm(8));
     let command = format!("exec bash all_habits.sh 5 {}", HABITS.join(" "));
     let right = HABITS.map(|name| format!("{name} OK"));
-    for (name, moves) in [("still", false), ("moved", true)] {
+    for disturbance in [Disturbance::Nothing, Disturbance::Moved] {
         let inputs = &["all_habits.sh", "habits.py"];
-        let said = inside(
-            &worker,
-            (&vm, &other),
-            &Resident { name, command: command.clone().leak(), inputs, moves },
-        );
-        assert_eq!(said.lines().collect::<Vec<_>>(), right, "{name}");
+        let (name, command) = ("habits", command.clone().leak());
+        let resident = Resident { name, command, inputs, moves: true };
+        let said = inside(&worker, (&vm, &other), &resident, disturbance);
+        assert_eq!(said.lines().collect::<Vec<_>>(), right, "{disturbance:?}");
     }
 }

@@ -1,0 +1,72 @@
+//! Why there is no checkpoint, or no restore.
+
+use crate::{
+    cgroup, criu, process,
+    store::{self, Damaged},
+    workspace::TaskName,
+};
+
+/// The result of a checkpoint or a restore.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A checkpoint or a restore that failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A call of CRIU failed.
+    #[error("the checkpoint of {task} failed in criu")]
+    Criu {
+        /// The task that was to be checkpointed.
+        task: TaskName,
+        /// The error of CRIU.
+        source: Box<criu::Error>,
+    },
+    /// The checkpoint store failed.
+    #[error("the checkpoint of {task} failed in the store")]
+    Store {
+        /// The task that was to be checkpointed.
+        task: TaskName,
+        /// The store's error.
+        source: store::Error,
+    },
+    /// The control groups.
+    #[error("the checkpoint of {task} failed: the quota of its vCPU cannot be lifted")]
+    Cgroup {
+        /// The task that was to be checkpointed.
+        task: TaskName,
+        /// The control group's error.
+        source: Box<cgroup::Error>,
+    },
+    /// The task's process.
+    #[error("the checkpoint of {task} failed: the size of its memory is not known")]
+    Process {
+        /// The task whose memory was to be counted.
+        task: TaskName,
+        /// What the kernel said of its processes.
+        source: process::Error,
+    },
+    /// The directory of the task is nobody's who may own a task.
+    #[error("the checkpoint of {task} failed: the user of the task is not known")]
+    User {
+        /// The task whose user was looked for.
+        task: TaskName,
+        /// Why its directory does not say.
+        source: std::io::Error,
+    },
+    /// There is nothing to restore from.
+    #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
+    NoCheckpoint {
+        /// The task that was to be restored.
+        task: TaskName,
+        /// Those that are damaged, newest first.
+        damaged: Vec<Damaged>,
+    },
+}
+
+impl Error {
+    /// Whether the task may be damaged and must not go on.
+    #[must_use]
+    pub fn may_have_damaged(&self) -> bool {
+        matches!(self, Self::Criu { source, .. } if source.may_have_damaged())
+    }
+}
