@@ -77,11 +77,12 @@ impl ClaimList {
     /// There is none, or it is no such list.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
-        let text = fs::read_to_string(&file).map_err(SweepError::io("read", &file))?;
-        serde_json::from_str(&text).map_err(|error| {
+        let unfit = |error: &dyn std::fmt::Display| {
             let remedy = "give a claims.json that dormouse reproduce left, or its folder";
             SweepError::BadInput(format!("{}: {error}; {remedy}", file.display()))
-        })
+        };
+        let text = fs::read_to_string(&file).map_err(|error| unfit(&error))?;
+        serde_json::from_str(&text).map_err(|error| unfit(&error))
     }
 
     /// How many claims hold, fail, are open and are undecidable.
