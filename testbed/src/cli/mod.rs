@@ -1,6 +1,7 @@
 //! The command line.
 
 mod advise;
+mod all_papers;
 mod args;
 mod awaited_run;
 mod begun;

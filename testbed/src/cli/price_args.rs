@@ -10,7 +10,7 @@ use dormouse_units::Span;
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::reproduction::seeds;
+use super::reproduction::{AgainstArgs, seeds};
 use super::when::When;
 
 #[derive(Debug, Args)]
@@ -22,6 +22,8 @@ pub(crate) struct PricesArgs {
     /// Run every cell under seeds 1 to N; of acc 20 jobs each [default: 10, of acc 150]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
+    #[command(flatten)]
+    pub(super) against: AgainstArgs,
     #[command(flatten)]
     pub(super) shards: Shards,
     #[command(flatten)]

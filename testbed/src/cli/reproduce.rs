@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 
+use super::all_papers::{AllPapersArgs, reproduce_all};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::price_args::{AccArgs, PricesArgs};
-use super::reproduction::{run, seeds};
+use super::reproduction::{AgainstArgs, run, seeds};
 use super::{ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
@@ -33,6 +34,8 @@ pub(crate) enum Reproduce {
     Bathtub(String, BathtubArgs),
     /// The ACC paper, or a figure of it.
     Acc(String, AccArgs),
+    /// Every paper, one after the other.
+    All(AllPapersArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -49,6 +52,7 @@ const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
+const EVERYTHING: &str = "all";
 const TWO_TIER: &str = "measy/two-tier";
 const LIVE: &str = "measy/live";
 
@@ -77,6 +81,8 @@ pub(crate) struct BurstHadsArgs {
     /// Make N live runs of j60 and of j60-sc2, one after the other, to be drawn beside; needs root
     #[arg(long, value_name = "N", conflicts_with_all = ["shard", "engine"], value_parser = clap::value_parser!(u64).range(1..=1000))]
     live: Option<u64>,
+    #[command(flatten)]
+    against: AgainstArgs,
     #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
@@ -132,6 +138,8 @@ pub(crate) struct MeasyArgs {
     #[arg(long, conflicts_with_all = ["cause_jobs", "cause_seeds"], help_heading = "Causes")]
     no_causes: bool,
     #[command(flatten)]
+    against: AgainstArgs,
+    #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
     common: Common,
@@ -142,6 +150,8 @@ pub(crate) struct SeedsArgs {
     /// Run every cell, and make every measurement, under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
+    #[command(flatten)]
+    against: AgainstArgs,
     #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
@@ -156,6 +166,8 @@ pub(crate) struct BathtubArgs {
     /// Run every cell, and make every resample and simulation, under seeds 1 to N [default: 40]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
+    #[command(flatten)]
+    against: AgainstArgs,
     #[command(flatten)]
     shards: Shards,
     #[command(flatten)]
@@ -186,6 +198,7 @@ pub(crate) struct MeasyLiveArgs {
 impl Subcommand for Reproduce {
     fn augment_subcommands(command: Command) -> Command {
         let about = [
+            (EVERYTHING, "Every paper, one after the other, and how long each took"),
             (
                 BURST_HADS,
                 "Tables IV and VI of Burst-HADS; a part: burst-hads/table-4, …/table-6, …/readings",
@@ -227,7 +240,7 @@ impl Subcommand for Reproduce {
 
     fn has_subcommand(name: &str) -> bool {
         let paper = name.split('/').next().unwrap_or(name);
-        ALL.contains(&paper)
+        ALL.contains(&paper) || paper == EVERYTHING
     }
 }
 
@@ -235,6 +248,7 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
     let command = match name {
         BURST_HADS => BurstHadsArgs::augment_args(command),
         PLANS => PlansArgs::augment_args(command),
+        EVERYTHING => AllPapersArgs::augment_args(command),
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => SeedsArgs::augment_args(command),
@@ -254,6 +268,7 @@ impl FromArgMatches for Reproduce {
         let (name, args) = matches.subcommand().ok_or_else(missing)?;
         let is_of = |paper| name.split('/').next() == Some(paper);
         Ok(match name {
+            EVERYTHING => Self::All(AllPapersArgs::from_arg_matches(args)?),
             PLANS => Self::Plans(PlansArgs::from_arg_matches(args)?),
             TWO_TIER => Self::TwoTier(TwoTierArgs::from_arg_matches(args)?),
             LIVE => Self::MeasyLive(MeasyLiveArgs::from_arg_matches(args)?),
@@ -314,12 +329,15 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::Combined(what, args) => {
             let spec = args.spec(what, "{workloads}/{recorded,recorded-bid}/*")?;
-            run(&spec, Request::new(1), (&args.shards, &args.common))
+            run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
-        Reproduce::Acc(what, args) => {
-            run(&args.spec(what)?, Request::new(1), (&args.prices.shards, &args.prices.common))
-        }
+        Reproduce::Acc(what, args) => run(
+            &args.spec(what)?,
+            Request::new(1),
+            (&args.prices.shards, &args.prices.common, &args.prices.against),
+        ),
+        Reproduce::All(args) => reproduce_all(args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -350,7 +368,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     };
     let make_live = args.live.map(make_live).transpose()?;
     let request = Request { live: args.live_runs.clone(), make_live, ..Request::new(1) };
-    run(&spec, request, (&args.shards, &args.common))
+    run(&spec, request, (&args.shards, &args.common, &args.against))
 }
 
 /// What needs the log of KTH-SP2, and where that is to be had.
@@ -401,7 +419,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
         words,
         ..Reproduction::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common))
+    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
 }
 
 fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
@@ -409,7 +427,7 @@ fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
     let spec = Reproduction { what, first_seed: 1, seeds, words, ..Reproduction::default() };
-    run(&spec, Request::new(1), (&args.shards, &args.common))
+    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
 }
 
 /// What needs recorded lifetimes, and where those are to be had.
@@ -435,7 +453,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
         words,
         ..Reproduction::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common))
+    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
 }
 
 /// The stored plans beside ours.
@@ -520,6 +538,9 @@ mod tests {
             ("bathtub --data x.csv --seeds 3", true),
             ("bathtub/figure-8a --seeds 3 --shard 1/2", true),
             ("bathtub --kth x.swf", false),
+            ("bathtub --seeds 3 --compare-with before/claims.json", true),
+            ("all --prices p --lifetimes l.csv --kth k.swf --seeds 2", true),
+            ("all --shard 1/2", false),
         ] {
             let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
             assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");

@@ -6,8 +6,17 @@ use std::path::{Path, PathBuf};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::{engine, next_steps, terminal};
-use dormouse_reproduce::papers::{Finished, Request, named, table};
+use clap::Args;
+use dormouse_reproduce::papers::{ClaimList, Finished, Request, named, table};
 use dormouse_reproduce::sweep::{Reproduction, Spec};
+
+/// Results that these are compared with.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct AgainstArgs {
+    /// Say which claims have another verdict or figure than in this claims.json, or in that of this folder
+    #[arg(long, value_name = "PATH", help_heading = "Results")]
+    pub(super) compare_with: Option<PathBuf>,
+}
 
 /// Number of seeds: those given, or the default in the paper's data file.
 pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
@@ -18,8 +27,9 @@ pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
 pub(super) fn run(
     spec: &Reproduction,
     request: Request,
-    (shards, common): (&Shards, &Common),
+    (shards, common, against): (&Shards, &Common, &AgainstArgs),
 ) -> Result<(), Failure> {
+    let before = against.compare_with.as_deref().map(ClaimList::read).transpose()?;
     let name = format!("reproduce-{}", spec.what.replace('/', "-"));
     let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
     let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
@@ -37,7 +47,7 @@ pub(super) fn run(
     })?;
     match (done, shards.shard) {
         (None, Some(shard)) => common.report_part(&out, (shard, made.values().sum())),
-        (done, _) => report(common, &out, done.as_ref()),
+        (done, _) => report(common, &out, (done.as_ref(), before.as_ref())),
     }
 }
 
@@ -49,12 +59,20 @@ pub(super) fn merge(
 ) -> Result<(), Failure> {
     let request = Request::new(common.threads());
     let done = common.watched(|progress| request.merge(parts, (out, force), progress))?;
-    report(common, out, done.as_ref())
+    report(common, out, (done.as_ref(), None))
 }
 
-fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Failure> {
+fn report(
+    common: &Common,
+    out: &Path,
+    (done, before): (Option<&Finished>, Option<&ClaimList>),
+) -> Result<(), Failure> {
     if let Some(done) = done {
-        common.report(out, (table(done, terminal::stdout()), done.json()))?;
+        let mut text = table(done, terminal::stdout());
+        if let Some(before) = before {
+            text += &changed(&done.claim_list().changes(before));
+        }
+        common.report(out, (text, done.json()))?;
     }
     match done {
         Some(done) if is_whole(&done.what) && done.ours.judged() == 0 => Err(unjudged(done)),
@@ -63,6 +81,17 @@ fn report(common: &Common, out: &Path, done: Option<&Finished>) -> Result<(), Fa
             Ok(())
         }
         None => Ok(()),
+    }
+}
+
+/// What differs from the results that were given, in words.
+fn changed(lines: &[String]) -> String {
+    match lines {
+        [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
+        lines => {
+            let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
+            format!("\n  other than in --compare-with:{lines}")
+        }
     }
 }
 

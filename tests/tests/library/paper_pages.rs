@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use dormouse_reproduce::papers::{Claim, ClaimList, named};
+
 /// Headings that the page of a paper has, in this order.
 const HEADINGS: [&str; 5] = [
     "## What does the paper ask, and what does it answer?",
@@ -110,10 +112,38 @@ fn every_function_of_a_papers_page_is_there() {
         let rows = rows(table.unwrap());
         assert!(rows.len() >= least, "docs/papers/{paper}.md: {} rows", rows.len());
     }
-    for entry in fs::read_dir(pages).unwrap() {
-        let path = entry.unwrap().path();
+    let entries = fs::read_dir(pages).unwrap().map(|entry| entry.unwrap().path());
+    for path in entries.filter(|path| path.extension().is_some_and(|end| end == "md")) {
         let flaws = flaws(root, &fs::read_to_string(&path).unwrap());
         assert!(flaws.is_empty(), "{}: {flaws:#?}", path.display());
+    }
+}
+
+/// The table of claims on a paper's page is that of the results that are kept beside it, as are the counts; and these
+/// results are of the claims that the paper's data file has.
+#[test]
+fn a_pages_claims_are_those_that_the_command_left() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("docs/papers");
+    let index = fs::read_to_string(pages.join("index.md")).unwrap();
+    for paper in ["acc", "bathtub", "burst-hads", "measy"] {
+        let list = ClaimList::read(&pages.join(format!("results/{paper}.json"))).unwrap();
+        let page = fs::read_to_string(pages.join(format!("{paper}.md"))).unwrap();
+        let table = page.split("|---|---|---|---|---|---|\n").nth(1).unwrap();
+        let rows: Vec<&str> = table.lines().take_while(|line| line.starts_with('|')).collect();
+        let judged: Vec<_> = list.claims.iter().filter(|of| !of.verdict.is_empty()).collect();
+        let wanted: Vec<String> = judged.iter().map(|claim| claim.to_row()).collect();
+        assert_eq!(rows, wanted, "docs/papers/{paper}.md");
+        let [hold, fail, open, undecidable] = list.counts();
+        let counts =
+            format!("{hold} of {} hold, {fail} fail, {open} open", judged.len() - undecidable);
+        for (name, text) in [("index", &index), (paper, &page)] {
+            assert!(text.contains(&counts), "docs/papers/{name}.md: {paper}: {counts}");
+        }
+        let (data, _) = named(paper).unwrap();
+        for claim in judged {
+            let is_same = |of: &Claim| of.place == claim.place && of.quote == claim.quote;
+            assert!(data.claims.iter().any(is_same), "{paper}: {}", claim.says);
+        }
     }
 }
 

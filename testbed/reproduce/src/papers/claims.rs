@@ -163,7 +163,7 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
 }
 
 /// The claim's measure of a cell, sample by sample; where the claim has resamples, with the samples moved
-/// apart as far as those lie. `None` where a cell has no such figure.
+/// apart as far as those lie. `None` where a cell has no such figure, or none of its resamples were made.
 fn measured(
     claim: &Claim,
     results: &Results,
@@ -175,12 +175,16 @@ fn measured(
     let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
     let named = |case: &str| case.replace(&word, &instead);
     let other = other.map(|other| named(other));
-    // A reading that is tried has none: what is changed in it has no other record.
     let each = |of: &Series, than: &Series, measure: Measure| {
         of.compared(than, |pair| measure.value(pair))
     };
     let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
-    Some(resamples.map_or_else(|| series.clone(), |resamples| series.with_resamples(&resamples)))
+    match resamples {
+        Some(resamples) => Some(series.with_resamples(&resamples)),
+        // A reading that is tried has none: what is changed in it has no other record. Where the part that has them was
+        // not asked for, nothing can be said of the claim.
+        None => results.is_trial().then_some(series),
+    }
 }
 
 /// The claim's measure of a cell, sample by sample, without resamples; `compare` is how two cells are compared.

@@ -1,10 +1,12 @@
 //! A reproduction that is made: its figures, claims and readings, before they are written anywhere.
 
 use super::cause::Trials;
+use super::input_files::InputFile;
 use super::live::{Against, LiveRun};
 use super::paper::{Paper, Part};
 use super::price_notes::PriceNotes;
 use super::readings::Reading;
+use super::reference::ClaimList;
 use super::results::Results;
 
 /// Everything that came out.
@@ -16,6 +18,10 @@ pub struct Finished {
     pub what: String,
     /// The command that makes the same again.
     pub command: String,
+    /// The first and the last seed.
+    pub seeds: (u64, u64),
+    /// The files that it was made of.
+    pub inputs: Vec<InputFile>,
     /// The parts that were asked for, by name.
     pub parts: Vec<String>,
     /// The cells, and the command that makes the figures of each by itself.
@@ -43,6 +49,12 @@ pub struct Finished {
 }
 
 impl Finished {
+    /// The claims as a list for programs.
+    #[must_use]
+    pub fn claim_list(&self) -> ClaimList {
+        ClaimList::new(self)
+    }
+
     /// Whether readings were searched, and not the presets made beside ours.
     pub(super) fn is_search(&self) -> bool {
         self.parts().any(|part| !part.search.is_empty())

@@ -58,7 +58,7 @@ pub(super) fn each_alone(
             by_cell.map(named).collect::<Vec<_>>()
         };
         let results = cells.into_iter().zip(samples.by_ref()).flat_map(of_cell);
-        readings.push(Reading::new(paper, parts, factors, &Results::new(results)));
+        readings.push(Reading::new(paper, parts, factors, &Results::new(results).of_trial()));
     }
     Ok((readings, tried))
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::factor::Factor;
 use super::finished::Finished;
+use super::input_files::InputFile;
 use super::live::{LiveRun, MakeLive};
 use super::own::{Made, Recorded};
 use super::paper::{Paper, Part};
@@ -328,6 +329,8 @@ impl Request {
         let done = Finished {
             what: spec.what.clone(),
             command: folder.spec().command(),
+            seeds: (spec.first_seed, spec.first_seed + spec.seeds.max(1) - 1),
+            inputs: InputFile::read_all(spec)?,
             parts: parts.iter().map(|part| part.name.clone()).collect(),
             cells: cells
                 .iter()

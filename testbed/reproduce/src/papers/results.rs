@@ -16,6 +16,8 @@ pub struct Results {
     instead: BTreeMap<String, String>,
     /// Cells that others are taken for.
     stand_ins: BTreeMap<String, String>,
+    /// Whether they are of a trial, which draws no record anew.
+    is_trial: bool,
 }
 
 impl Results {
@@ -31,6 +33,16 @@ impl Results {
         stand_ins: BTreeMap<String, String>,
     ) -> Self {
         Self { instead, stand_ins, ..self }
+    }
+
+    /// The same of a trial: no record is drawn anew, and intervals don't cover that.
+    pub(super) fn of_trial(self) -> Self {
+        Self { is_trial: true, ..self }
+    }
+
+    /// Whether they are of a trial.
+    pub(super) const fn is_trial(&self) -> bool {
+        self.is_trial
     }
 
     /// The samples of a cell.

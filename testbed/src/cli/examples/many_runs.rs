@@ -76,6 +76,17 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
+        "reproduce all",
+        &[
+            Example::needing(LONG, "dormouse reproduce all", "what needs no data of all papers"),
+            Example::needing(
+                DATA,
+                "dormouse reproduce all --prices prices --lifetimes lifetimes.csv --kth KTH-SP2-1996-2.1-cln.swf.gz",
+                "all of them",
+            ),
+        ],
+    ),
+    (
         "reproduce burst-hads",
         &[
             Example::needing(

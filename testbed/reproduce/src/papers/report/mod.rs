@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::finished::Finished;
 use super::price_notes::{NO_PRICES, PriceNotes};
+use super::reference::CLAIMS;
 use crate::sweep::{Folder, SweepError};
 
 /// Writes all files of the report into the folder.
@@ -24,6 +25,8 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
     if !best.is_empty() {
         folder.write("best.csv", &best.to_csv())?;
     }
+    let claims = serde_json::json!(done.claim_list());
+    folder.write(CLAIMS, &format!("{claims:#}\n"))?;
     folder.write("results.json", &format!("{:#}\n", done.json()))?;
     folder.write("report.html", &page::page(done).to_html())?;
     for part in done.parts().filter(|part| !part.lines.is_empty()) {
@@ -40,6 +43,9 @@ impl Finished {
             "paper": self.paper.source,
             "what": self.what,
             "command": self.command,
+            "version": env!("CARGO_PKG_VERSION"),
+            "seeds": self.seeds,
+            "inputs": self.inputs,
             "figures": tables::figures(self).to_json(),
             "claims": tables::claims(self).to_json(),
             "factors": tables::factors(self).to_json(),

@@ -70,6 +70,7 @@ pub(super) fn page(done: &Finished) -> Page {
     page.section("A representative run of each cell", runs(done));
     page.section("Reproduce", [
         Block::Command(done.command.clone()),
+        Block::text(made_by(done)),
         Block::text(
             "Each cell by itself: the table.csv of this command has its figures to the last digit, and \
              dormouse run with the same settings and one of the seeds makes a single run of it.",
@@ -77,6 +78,18 @@ pub(super) fn page(done: &Finished) -> Page {
         Block::Folded("The command of each cell".to_owned(), vec![Block::Table(commands(done))]),
     ]);
     page
+}
+
+/// The version and the seeds that made it, and the files that it was made of.
+fn made_by(done: &Finished) -> String {
+    let (first, last) = done.seeds;
+    let version = env!("CARGO_PKG_VERSION");
+    let inputs = done.inputs.iter().map(|of| format!("{} (SHA-256 {})", of.file, of.sha256));
+    let inputs = match inputs.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "no file".to_owned(),
+        some => some,
+    };
+    format!("Made by dormouse {version} under seeds {first} to {last}, of {inputs}.")
 }
 
 fn cards(done: &Finished) -> Vec<Card> {

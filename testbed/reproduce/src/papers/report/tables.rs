@@ -73,9 +73,9 @@ pub(super) fn all(done: &Finished) -> Table {
 fn other_readings(of: &Judged) -> String {
     let read = of.readings.iter().map(|reading| {
         let ours = match reading.ours.ci95 {
-            _ if of.claim.is_about_each() => format!("{} of {}", reading.ours.mean, reading.ours.n),
             Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", reading.ours.mean),
-            None => format!("{:.2}", reading.ours.mean),
+            // A count of cells or groups has none.
+            None => format!("{} of {}", reading.ours.mean, reading.ours.n),
         };
         format!("{}: {ours} {}", reading.name, reading.verdict.words())
     });

@@ -1,0 +1,225 @@
+//! The claims of a reproduction as a list for programs, which another reproduction can be compared with.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::claims::Judged;
+use super::finished::Finished;
+use super::input_files::InputFile;
+use crate::sweep::SweepError;
+
+/// File in the folder of a reproduction that has the list.
+pub const CLAIMS: &str = "claims.json";
+
+/// The claims of a paper, judged, and what they were judged from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ClaimList {
+    /// The part of which paper.
+    pub what: String,
+    /// The command that makes the same again.
+    pub command: String,
+    /// The version of this program.
+    pub version: String,
+    /// The first and the last seed.
+    pub seeds: (u64, u64),
+    /// The files that it was made of.
+    #[serde(skip_deserializing)]
+    pub inputs: Vec<InputFile>,
+    /// The claims, in the order of the paper's data file.
+    pub claims: Vec<ListedClaim>,
+}
+
+/// A claim, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListedClaim {
+    /// Its number on the page.
+    pub number: usize,
+    /// The verdict in a word; empty where the paper is silent.
+    pub verdict: String,
+    /// The claim in our words.
+    pub says: String,
+    /// The claim in the paper's words.
+    pub quote: String,
+    /// The section, figure or table where they stand.
+    pub place: String,
+    /// The figure that the paper prints.
+    pub paper: Option<f64>,
+    /// The bounds that it says ours is above and below.
+    pub bounds: (Option<f64>, Option<f64>),
+    /// Ours; of a claim about each of several cells, how many are as it says.
+    pub ours: f64,
+    /// The 95 % interval.
+    pub ci95: Option<(f64, f64)>,
+    /// The number of samples, or of cells.
+    pub n: usize,
+}
+
+impl ClaimList {
+    /// The list of what was made.
+    pub(super) fn new(done: &Finished) -> Self {
+        let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| ListedClaim::new(n, judged));
+        Self {
+            what: done.what.clone(),
+            command: done.command.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seeds: done.seeds,
+            inputs: done.inputs.clone(),
+            claims: claims.collect(),
+        }
+    }
+
+    /// The list in a folder of results, or in a file.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or it is no such list.
+    pub fn read(path: &Path) -> Result<Self, SweepError> {
+        let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
+        let unfit = |error: &dyn std::fmt::Display| {
+            let remedy = "give a claims.json that dormouse reproduce left, or its folder";
+            SweepError::BadInput(format!("{}: {error}; {remedy}", file.display()))
+        };
+        let text = fs::read_to_string(&file).map_err(|error| unfit(&error))?;
+        serde_json::from_str(&text).map_err(|error| unfit(&error))
+    }
+
+    /// How many claims hold, fail, are open and are undecidable.
+    #[must_use]
+    pub fn counts(&self) -> [usize; 4] {
+        ["holds", "fails", "open", "undecidable"]
+            .map(|word| self.claims.iter().filter(|claim| claim.verdict == word).count())
+    }
+
+    /// What differs from an earlier list, a line each; empty: every claim has the same verdict and figure.
+    #[must_use]
+    pub fn changes(&self, before: &Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.what != before.what {
+            lines.push(format!("the other is of {}, this of {}", before.what, self.what));
+        }
+        for claim in &self.claims {
+            match before.claims.iter().find(|other| other.says == claim.says) {
+                None => lines.push(format!("new: {}: {}", claim.says, claim.shown())),
+                Some(other) if other.shown() != claim.shown() => {
+                    let (was, is) = (other.shown(), claim.shown());
+                    lines.push(format!("{}: {was} becomes {is}", claim.says));
+                }
+                Some(_) => {}
+            }
+        }
+        let gone = before
+            .claims
+            .iter()
+            .filter(|other| !self.claims.iter().any(|claim| claim.says == other.says));
+        lines.extend(gone.map(|other| format!("gone: {}: {}", other.says, other.shown())));
+        lines
+    }
+}
+
+impl ListedClaim {
+    fn new(number: usize, judged: &Judged) -> Self {
+        let (claim, ours) = (&judged.claim, &judged.ours);
+        Self {
+            number,
+            verdict: judged.verdict.words().to_owned(),
+            says: claim.says.clone(),
+            quote: claim.quote.clone(),
+            place: claim.place.clone(),
+            paper: claim.figure.first().copied(),
+            bounds: (claim.above, claim.below),
+            ours: ours.mean,
+            ci95: ours.ci95,
+            n: ours.n,
+        }
+    }
+
+    /// Ours in words, to the digits that a page has.
+    fn shown(&self) -> String {
+        let verdict = if self.verdict.is_empty() { "no verdict" } else { &self.verdict };
+        match self.ci95 {
+            Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}], {verdict}", self.ours),
+            None => format!("{:.2}, {verdict}", self.ours),
+        }
+    }
+
+    /// A row of a page's table of claims, in Markdown.
+    #[must_use]
+    pub fn to_row(&self) -> String {
+        let said = match (self.paper, self.bounds) {
+            (Some(figure), _) => format!("{figure}"),
+            (None, (Some(above), Some(below))) => format!("{above} to {below}"),
+            (None, (Some(above), None)) => format!("> {above}"),
+            (None, (None, Some(below))) => format!("< {below}"),
+            (None, (None, None)) => String::new(),
+        };
+        let ours = match self.ci95 {
+            Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", self.ours),
+            None => format!("{} of {}", self.ours, self.n),
+        };
+        let Self { number, verdict, says, quote, place, .. } = self;
+        format!(
+            "| {number} | {verdict} | {says} | {said} | {ours} | \u{201c}{quote}\u{201d}, {place} |"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(claims: &[(&str, &str, f64)]) -> ClaimList {
+        let claim = |(n, (says, verdict, ours)): (usize, &(&str, &str, f64))| ListedClaim {
+            number: n + 1,
+            verdict: (*verdict).to_owned(),
+            says: (*says).to_owned(),
+            quote: "more".to_owned(),
+            place: "section 1".to_owned(),
+            paper: Some(5.0),
+            bounds: (None, None),
+            ours: *ours,
+            ci95: Some((ours - 1.0, ours + 1.0)),
+            n: 30,
+        };
+        ClaimList {
+            what: "p".to_owned(),
+            command: String::new(),
+            version: String::new(),
+            seeds: (1, 30),
+            inputs: Vec::new(),
+            claims: claims.iter().enumerate().map(claim).collect(),
+        }
+    }
+
+    #[test]
+    fn what_changed_is_said_claim_by_claim() {
+        let before = list(&[("a", "holds", 5.0), ("b", "fails", 9.0), ("c", "open", 1.0)]);
+        let now = list(&[("a", "holds", 5.001), ("b", "open", 6.5), ("d", "holds", 2.0)]);
+        assert_eq!(now.changes(&now), Vec::<String>::new());
+        assert_eq!(
+            now.changes(&before),
+            [
+                "b: 9.00 [8.00, 10.00], fails becomes 6.50 [5.50, 7.50], open",
+                "new: d: 2.00 [1.00, 3.00], holds",
+                "gone: c: 1.00 [0.00, 2.00], open",
+            ]
+        );
+        assert_eq!(before.counts(), [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_list_is_read_as_it_was_written() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let list = list(&[("a", "holds", 5.0)]);
+        let text = serde_json::to_string(&list).expect("it is text");
+        fs::write(dir.path().join(CLAIMS), text).expect("it is written");
+        let read = ClaimList::read(dir.path()).expect("it is there");
+        assert_eq!(read.claims, list.claims);
+        fs::write(dir.path().join("other.json"), "{}").expect("it is written");
+        let error = ClaimList::read(&dir.path().join("other.json")).expect_err("it is none");
+        assert!(
+            error.to_string().contains("other.json") && error.to_string().contains("claims.json")
+        );
+    }
+}

@@ -1,0 +1,106 @@
+//! `dormouse reproduce all`: every paper, one after the other, with the time that each took.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{Args, Command, FromArgMatches as _, Subcommand as _};
+use dormouse_reproduce::papers::ClaimList;
+use dormouse_view::{Column, Table};
+
+use super::failure::Failure;
+use super::many::Common;
+use super::reproduce::{Reproduce, reproduce};
+use super::terminal;
+
+#[derive(Debug, Args)]
+pub(crate) struct AllPapersArgs {
+    /// A folder of records of spot prices, for acc
+    #[arg(long, value_name = "DIR")]
+    prices: Option<PathBuf>,
+    /// The recorded lifetimes of preemptible VMs, for bathtub
+    #[arg(long, value_name = "FILE")]
+    lifetimes: Option<PathBuf>,
+    /// The log of KTH-SP2, for measy
+    #[arg(long, value_name = "FILE")]
+    kth: Option<PathBuf>,
+    /// Run every cell under seeds 1 to N, in place of each paper's own number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A paper that was made: what came of its claims, or why none was judged, and the time that it took.
+struct MadePaper {
+    name: &'static str,
+    counts: Result<[usize; 4], String>,
+    took: Duration,
+}
+
+impl AllPapersArgs {
+    /// The papers, each with the option that its data is given by.
+    fn papers(&self) -> [(&'static str, Option<(&'static str, &PathBuf)>); 5] {
+        [
+            ("burst-hads", None),
+            ("opie", None),
+            ("acc", self.prices.as_ref().map(|path| ("--data", path))),
+            ("bathtub", self.lifetimes.as_ref().map(|path| ("--data", path))),
+            ("measy", self.kth.as_ref().map(|path| ("--kth", path))),
+        ]
+    }
+
+    /// The words of a paper's own command.
+    fn words(&self, paper: &str, data: Option<(&str, &PathBuf)>, out: &Path) -> Vec<OsString> {
+        let mut words: Vec<OsString> =
+            ["reproduce", paper, "--quiet", "--out"].map(OsString::from).into();
+        words.push(out.into());
+        words.extend(["--threads".into(), self.common.threads().to_string().into()]);
+        if let Some((option, path)) = data {
+            words.extend([option.into(), path.into()]);
+        }
+        if let Some(seeds) = self.seeds {
+            words.extend(["--seeds".into(), seeds.to_string().into()]);
+        }
+        words
+    }
+}
+
+/// Makes every paper, and says how many claims of each hold and how long it took.
+pub(super) fn reproduce_all(args: &AllPapersArgs) -> Result<(), Failure> {
+    let out = args.common.folder("reproduce-all", None);
+    let mut made = Vec::new();
+    for (name, data) in args.papers() {
+        let (begin, folder) = (Instant::now(), out.join(name));
+        let command = Reproduce::augment_subcommands(Command::new("reproduce"));
+        let matches = command.try_get_matches_from(args.words(name, data, &folder));
+        let what = matches.and_then(|matches| Reproduce::from_arg_matches(&matches));
+        let what = what.map_err(|error| Failure::BadInput(format!("{name}: {error}")))?;
+        let counts = match reproduce(&what) {
+            Ok(()) => Ok(ClaimList::read(&folder)?.counts()),
+            Err(Failure::BadInput(why)) => Err(why),
+            Err(other) => return Err(other),
+        };
+        made.push(MadePaper { name, counts, took: begin.elapsed() });
+    }
+    let table = table(&made);
+    let mut text = table.to_text(terminal::stdout());
+    for paper in &made {
+        if let Err(why) = &paper.counts {
+            text += &format!("\n  {}: {why}", paper.name);
+        }
+    }
+    args.common.report(&out, (text, table.to_json()))
+}
+
+fn table(made: &[MadePaper]) -> Table {
+    let count = |paper: &MadePaper, n: usize| paper.counts.as_ref().ok().map(|all| all[n] as u64);
+    Table::with_rows(made)
+        .column(Column::text("paper"), |paper| paper.name)
+        .column(Column::count("claims that hold").named("hold"), move |paper| count(paper, 0))
+        .column(Column::count("fail"), move |paper| count(paper, 1))
+        .column(Column::count("open"), move |paper| count(paper, 2))
+        .column(Column::count("undecidable"), move |paper| count(paper, 3))
+        .column(Column::seconds("took").named("took_s"), |paper| paper.took.as_secs_f64())
+        .into()
+}
