@@ -145,7 +145,7 @@ impl ExpiredTimer {
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
     fn arm(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.
-        const SET_TICKS: u32 = 0x4008_5400;
+        const SET_TICKS: libc::Ioctl = 0x4008_5400;
         let timer = pidfd::file_of(pidfd::open(pid)?.as_fd(), self.fd)?;
         let timer = timer.as_raw_fd();
         let time = |ns: u64| libc::timespec {
@@ -173,7 +173,7 @@ impl ExpiredTimer {
         }
         set(self.period_ns)?;
         // SAFETY: the kernel reads one number.
-        let ticked = checked(unsafe { libc::ioctl(timer, SET_TICKS as _, &raw const self.ticks) });
+        let ticked = checked(unsafe { libc::ioctl(timer, SET_TICKS, &raw const self.ticks) });
         // A kernel that can't set them has it run out at once.
         ticked.or_else(|_| set(1))
     }

@@ -346,7 +346,7 @@ mod tests {
         let whole = after(100);
         let (trail, _) = whole.trail();
         for point in [0, 1, trail.points.len() - 1] {
-            let segment = trail.segment(point, 5).unwrap();
+            let segment = trail.segment(point, 5).expect("a segment begins there");
             let mut part = Vector::new(BYTES, 5).at(segment);
             part.run(segment.passes, &mut Meter::unlimited());
             assert_eq!(part.trail().1, trail.points[point]);
