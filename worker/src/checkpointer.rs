@@ -18,9 +18,12 @@ use tracing::debug_span;
 use crate::{
     SPANS,
     cgroup::{self, Slot, Vm},
-    criu::{self, AfterDump, Criu, DumpMoment, RestoreMoment, Step, Version, images::ImageRules},
+    criu::{
+        self, AfterDump, Criu, DumpMoment, Keepsakes, RestoreMoment, Step, Version,
+        images::ImageRules,
+    },
     jail::{Occupant, inside},
-    process::{self, Inmate, Keepsakes, Task},
+    process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
     workspace::{TaskName, Workspace},
 };
@@ -515,7 +518,7 @@ fn put_back(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) {
         Err(error) => vec![error.to_string()],
     };
     for what in lost {
-        tracing::warn!(what, task = %checkpoint.manifest().task, "something is lost by the restore");
+        tracing::warn!(what, task = %checkpoint.manifest().task, "a restored task is without this");
     }
 }
 

@@ -352,7 +352,7 @@ impl Desk {
 
     /// The life of a worker that this host is, by which it seals.
     fn life(&self, host: HostId) -> Result<(String, u64), Status> {
-        self.lives.life(host).ok_or_else(|| refused(format!("{host} is lost to run {}", self.run)))
+        self.lives.life(host).ok_or_else(|| refused(format!("run {} has {host} no more", self.run)))
     }
 
     fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {

@@ -4,13 +4,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::{Args, Command, FromArgMatches as _, Subcommand as _};
+use clap::Args;
 use dormouse_reproduce::papers::ClaimList;
 use dormouse_view::{Column, Table};
 
 use super::failure::Failure;
 use super::many::Common;
-use super::reproduce::{Reproduce, reproduce};
 use super::terminal;
 
 #[derive(Debug, Args)]
@@ -66,17 +65,16 @@ impl AllPapersArgs {
     }
 }
 
-/// Makes every paper, and says how many claims of each hold and how long it took.
-pub(super) fn reproduce_all(args: &AllPapersArgs) -> Result<(), Failure> {
+/// Makes every paper by the words of its own command, and says how many claims of each hold and how long it took.
+pub(super) fn reproduce_all(
+    args: &AllPapersArgs,
+    reproduce: impl Fn(Vec<OsString>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     let out = args.common.folder("reproduce-all", None);
     let mut made = Vec::new();
     for (name, data) in args.papers() {
         let (begin, folder) = (Instant::now(), out.join(name));
-        let command = Reproduce::augment_subcommands(Command::new("reproduce"));
-        let matches = command.try_get_matches_from(args.words(name, data, &folder));
-        let what = matches.and_then(|matches| Reproduce::from_arg_matches(&matches));
-        let what = what.map_err(|error| Failure::BadInput(format!("{name}: {error}")))?;
-        let counts = match reproduce(&what) {
+        let counts = match reproduce(args.words(name, data, &folder)) {
             Ok(()) => Ok(ClaimList::read(&folder)?.counts()),
             Err(Failure::BadInput(why)) => Err(why),
             Err(other) => return Err(other),

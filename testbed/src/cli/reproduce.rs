@@ -337,7 +337,12 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
             Request::new(1),
             (&args.prices.shards, &args.prices.common, &args.prices.against),
         ),
-        Reproduce::All(args) => reproduce_all(args),
+        Reproduce::All(args) => reproduce_all(args, |words| {
+            let command = Reproduce::augment_subcommands(Command::new("reproduce"));
+            let matches = command.try_get_matches_from(words);
+            let what = matches.and_then(|matches| Reproduce::from_arg_matches(&matches));
+            reproduce(&what.map_err(|error| Failure::BadInput(error.to_string()))?)
+        }),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }

@@ -14,6 +14,7 @@ mod client;
 mod error;
 pub(crate) mod images;
 mod inspection;
+mod keepsakes;
 mod place;
 mod probe;
 mod request;
@@ -34,7 +35,7 @@ mod status;
 
 pub use client::{AfterDump, Criu, DumpMoment, RestoreMoment};
 pub use error::{Error, Result};
+pub use keepsakes::{BoundThread, ExpiredTimer, Keepsakes};
 pub use place::find_criu;
 pub use probe::{Probe, Version};
 pub use session::Step;
-pub(crate) use status::Status;

@@ -13,8 +13,8 @@ use super::{
     sound::Sound,
 };
 use crate::{
+    criu::Keepsakes,
     directory::{self, Node, Objects},
-    process::Keepsakes,
     workspace::TaskName,
 };
 

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Error, Result};
 use crate::{
+    criu::Keepsakes,
     directory::{self, Node, Wrong},
-    process::Keepsakes,
     workspace::TaskName,
 };
 

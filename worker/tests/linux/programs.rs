@@ -22,7 +22,7 @@ use crate::worker::{SOON, Worker, name, wait_for};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disturbance {
     Nothing,
-    /// Its VM is frozen, and thawed again.
+    /// The VM of the program is frozen, and thawed again.
     Hibernated,
     /// It is dumped three times, and runs on.
     Checkpointed,
@@ -70,7 +70,7 @@ const RESIDENTS: [Resident; 7] = [
     },
     Resident {
         name: "java",
-        command: "exec java -Xmx64m -XX:+UseSerialGC -cp . Jvm 2000",
+        command: "exec java -Xmx64m -XX:+UseSerialGC -cp . Jvm 5000",
         inputs: &["Jvm.class"],
         moves: true,
     },

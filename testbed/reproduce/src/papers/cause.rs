@@ -344,7 +344,7 @@ mod tests {
         assert_eq!(found(&judged(Verdict::Holds, &runs(10.0, 0.0)), &trials), None);
     }
 
-    /// Of many factors that do nothing, one is nearer by chance; it is no cause. Nor is any by few runs, or by other
+    /// A factor that does nothing, but is nearer by chance as one of many, is no cause. Nor is any by few runs, or by other
     /// runs than the figure's.
     #[test]
     fn what_chance_brings_nearer_is_no_cause() {

@@ -84,11 +84,11 @@ pub struct Claim {
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// Its cells.
+    /// The cells that it is made of.
     pub of: Option<String>,
     /// The cells that these are compared with.
     pub than: Option<String>,
-    /// Its figure.
+    /// The figure that it compares.
     pub metric: Option<String>,
     /// What is made of the measures of several cells.
     pub over: Option<Over>,

@@ -34,7 +34,7 @@ pub struct ClaimList {
 /// A claim, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedClaim {
-    /// Its number on the page.
+    /// The number of the claim on the page.
     pub number: usize,
     /// The verdict in a word; empty where the paper is silent.
     pub verdict: String,

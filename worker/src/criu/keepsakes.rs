@@ -17,8 +17,8 @@ use nix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::pidfd;
-use crate::criu::Status;
+use super::status::Status;
+use crate::process::pidfd;
 
 /// The most threads, and the most timers, of a task that are noted, or put back.
 const MOST: usize = 4096;
@@ -58,7 +58,7 @@ pub struct ExpiredTimer {
     pub fd: i32,
     /// How often it had run out since it was read.
     pub ticks: u64,
-    /// Its period, in nanoseconds.
+    /// The period of the timer, in nanoseconds.
     pub period_ns: u64,
 }
 
