@@ -183,10 +183,11 @@ fn note(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> {
     let fail = |source| SupervisorError::Result { path: path.to_owned(), source };
     let json = serde_json::to_vec(result).map_err(|error| fail(error.into()))?;
     let partial = path.with_extension("partial");
-    // Blanks follow, which are nothing to whoever reads it.
     let write = || {
         let mut file = left::open(&partial, OpenOptions::new().write(true))?;
         file.write_all(&json)?;
+        // What the program wrote there may be longer.
+        file.set_len(json.len() as u64)?;
         fs::rename(&partial, path)
     };
     // The program may have put something else in either place. It runs no more.
@@ -400,6 +401,8 @@ mod tests {
         for before in [
             String::new(),
             format!("echo '{good}' > ../result; echo '{good}' > ../result.partial;"),
+            // As long as a note that says more, of which the rest must not stay behind the right one.
+            format!("echo '{good} {good}' > ../result.partial;"),
             "mkdir -p ../result/deep; rm ../result.partial; mkfifo ../result.partial;".to_owned(),
             "rm ../result.partial; ln -s /etc/passwd ../result.partial;".to_owned(),
         ] {
