@@ -21,9 +21,9 @@ pub const SUPPLY: &str = "supply";
 pub const FAULTS: &str = "faults";
 /// Capability: VMs have a metadata endpoint, and are told what is announced to them.
 pub const METADATA: &str = "metadata";
-/// The worker's tasks are in no jail: they run as its user, and may do what it may.
+/// A word of a worker's hello: its tasks are in no jail, run as its user, and may do what that may.
 pub const NO_JAIL: &str = "no-jail";
-/// A part of the jail of the worker's tasks is lacking.
+/// A word of a worker's hello: the jail of its tasks lacks a part, and the worker was told to do without.
 pub const PARTIAL_JAIL: &str = "partial-jail";
 /// The worker's control groups are of version 1.
 pub const CGROUP_V1: &str = "cgroup-v1";

@@ -59,7 +59,7 @@ impl CheckpointReceipts {
         table.entry(task).or_default().entry(which).or_insert(StoredLength::AtLeast(0));
     }
 
-    /// Forgets all of a task.
+    /// Forgets the receipts of a task whose checkpoints are needed no more.
     pub(crate) fn forget(&self, task: u32) {
         self.table().remove(&task);
     }

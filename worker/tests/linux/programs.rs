@@ -20,7 +20,7 @@ use crate::worker::{SOON, Worker, name, wait_for};
 
 /// What is done to a program in the middle of its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Disturbance {
+enum ProgramDisturbance {
     Nothing,
     /// The VM of the program is frozen, and thawed again.
     Hibernated,
@@ -30,8 +30,8 @@ enum Disturbance {
     Moved,
 }
 
-const DISTURBANCES: [Disturbance; 3] =
-    [Disturbance::Hibernated, Disturbance::Checkpointed, Disturbance::Moved];
+const DISTURBANCES: [ProgramDisturbance; 3] =
+    [ProgramDisturbance::Hibernated, ProgramDisturbance::Checkpointed, ProgramDisturbance::Moved];
 
 /// A program, and what it is given.
 struct Resident {
@@ -163,7 +163,7 @@ fn inside(
     worker: &Worker,
     (vm, other): (&Vm, &Vm),
     resident: &Resident,
-    disturbance: Disturbance,
+    disturbance: ProgramDisturbance,
 ) -> String {
     let task = name(resident.name);
     let directory: PathBuf = worker.workspace.create_task(&task).unwrap();
@@ -181,7 +181,7 @@ fn inside(
         .start(&vm.entry(0, Slot::A).unwrap(), SOON)
         .unwrap();
     let errors = || fs::read_to_string(directory.join("stderr")).unwrap_or_default();
-    if disturbance != Disturbance::Nothing {
+    if disturbance != ProgramDisturbance::Nothing {
         wait_for(resident.name, || {
             assert_eq!(process.try_wait().unwrap(), None, "{}: {}", resident.name, errors());
             if directory.join("began").exists() { Ok(()) } else { Err("starting".to_owned()) }
@@ -195,17 +195,17 @@ fn inside(
             .unwrap_or_else(|error| panic!("{}: {error:?}", resident.name));
     };
     match disturbance {
-        Disturbance::Nothing | Disturbance::Moved => {}
-        Disturbance::Hibernated => {
+        ProgramDisturbance::Nothing | ProgramDisturbance::Moved => {}
+        ProgramDisturbance::Hibernated => {
             vm.freeze(SOON).unwrap();
             let before = vm.cpu_ns().unwrap();
             std::thread::sleep(Duration::from_millis(500));
             assert_eq!(vm.cpu_ns().unwrap(), before, "{} ran on", resident.name);
             vm.thaw(SOON).unwrap();
         }
-        Disturbance::Checkpointed => (0..3).for_each(|_| dump(AfterDump::Continue)),
+        ProgramDisturbance::Checkpointed => (0..3).for_each(|_| dump(AfterDump::Continue)),
     }
-    let process = if disturbance == Disturbance::Moved {
+    let process = if disturbance == ProgramDisturbance::Moved {
         dump(AfterDump::Kill);
         process.wait(SOON).unwrap().unwrap();
         // Its files are those of the checkpoint, and not what is there by chance.
@@ -235,7 +235,7 @@ pub(crate) fn programs_leave_what_they_leave_outside() {
     let (vm, other) = (worker.vm(4), worker.vm(4));
     for resident in &RESIDENTS {
         let right = outside(resident);
-        let by_criu = |it: &Disturbance| !matches!(it, Disturbance::Hibernated);
+        let by_criu = |it: &ProgramDisturbance| !matches!(it, ProgramDisturbance::Hibernated);
         for disturbance in DISTURBANCES.into_iter().filter(|it| resident.moves || !by_criu(it)) {
             let begun = std::time::Instant::now();
             let said = inside(&worker, (&vm, &other), resident, disturbance);
@@ -251,7 +251,7 @@ pub(crate) fn programs_of_each_habit_are_right() {
     let (vm, other) = (worker.vm(8), worker.vm(8));
     let command = format!("exec bash all_habits.sh 5 {}", HABITS.join(" "));
     let right = HABITS.map(|name| format!("{name} OK"));
-    for disturbance in [Disturbance::Nothing, Disturbance::Moved] {
+    for disturbance in [ProgramDisturbance::Nothing, ProgramDisturbance::Moved] {
         let inputs = &["all_habits.sh", "habits.py"];
         let (name, command) = ("habits", command.clone().leak());
         let resident = Resident { name, command, inputs, moves: true };

@@ -38,7 +38,7 @@ pub struct ListedClaim {
     pub number: usize,
     /// The verdict in a word; empty where the paper is silent.
     pub verdict: String,
-    /// The claim in our words.
+    /// The claim of the paper, in our words.
     pub says: String,
     /// The claim in the paper's words.
     pub quote: String,
