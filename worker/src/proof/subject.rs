@@ -161,8 +161,10 @@ impl<'a> Subject<'a> {
                 },
             )
             .map_err(|e| match self.task.try_wait() {
-                Ok(None) => explain(&e),
-                _ => "it ended before CRIU came to it: the host is too busy".to_owned(),
+                Ok(Some(ended)) => {
+                    format!("{}; the task: {ended}, {}", explain(&e), self.last_words())
+                }
+                _ => explain(&e),
             })?;
         match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
             Some(Ended::Killed(libc::SIGKILL)) => Ok(last),

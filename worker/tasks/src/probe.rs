@@ -197,15 +197,27 @@ fn files() -> io::Result<Beat> {
         if !stat.starts_with(format!("{id} ").as_bytes()) || !processes.metadata()?.is_dir() {
             return Err(io::Error::other("/proc shows another process"));
         }
-        let (line, mut come) = (format!("{count}\n"), vec![0; 32]);
-        other.write_all(line.as_bytes())?;
-        let read = one.read(&mut come)?;
-        // A terminal ends lines in its own way.
-        match come.get(..read) {
-            Some(said) if String::from_utf8_lossy(said).trim() == line.trim() => Ok(count),
-            _ => Err(io::Error::other("something else comes out of the terminal")),
-        }
+        pass_line(&mut other, &mut one, count)
     }))
+}
+
+/// Writes `count` as a line into one end of a terminal; `count`, where it comes out of the other.
+fn pass_line(from: &mut File, to: &mut File, count: u64) -> io::Result<u64> {
+    let line = format!("{count}\n");
+    from.write_all(line.as_bytes())?;
+    // A terminal gives a line in as many pieces as it likes, and ends it in its own way.
+    let mut come = Vec::new();
+    while !come.ends_with(b"\n") {
+        let mut piece = [0; 32];
+        match to.read(&mut piece)? {
+            0 => return Err(io::Error::other("the terminal has ended")),
+            read => come.extend_from_slice(piece.get(..read).unwrap_or_default()),
+        }
+    }
+    match String::from_utf8_lossy(&come) {
+        said if said.trim() == line.trim() => Ok(count),
+        said => Err(io::Error::other(format!("out of the terminal comes {said:?}"))),
+    }
 }
 
 /// Both ends of a new terminal.
@@ -234,6 +246,14 @@ mod tests {
             let mut beat = habit.begin().unwrap();
             let first = beat().unwrap();
             assert!(beat().unwrap() >= first && first > 0, "{habit}");
+        }
+    }
+
+    #[test]
+    fn a_terminal_gives_each_line() {
+        let (mut one, mut other) = terminal().unwrap();
+        for count in 0..10_000 {
+            assert_eq!(pass_line(&mut other, &mut one, count).unwrap(), count);
         }
     }
 
