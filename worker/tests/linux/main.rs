@@ -28,20 +28,33 @@ mod worker;
 use std::{env, process::ExitCode};
 
 use harness::{
-    Need::{Cgroup, Criu},
+    Need::{Cgroup, Criu, Quiet},
     Test,
 };
 
+/// Tests that run at a time where they measure no processor time: what they wait for is mostly the kernel and CRIU.
+const AT_A_TIME: usize = 2;
+
 const TESTS: &[Test] = &[
-    Test("quota_is_what_the_task_gets", &[Cgroup], groups::quota_is_what_the_task_gets),
+    // It takes longest, and begins first.
+    Test(
+        "programs_leave_what_they_leave_outside",
+        &[Cgroup, Criu],
+        programs::programs_leave_what_they_leave_outside,
+    ),
+    Test("quota_is_what_the_task_gets", &[Cgroup, Quiet], groups::quota_is_what_the_task_gets),
     Test(
         "quotas_change_while_a_slot_is_exempt",
         &[Cgroup],
         groups::quotas_change_while_a_slot_is_exempt,
     ),
     Test("a_cap_outlives_a_promotion", &[Cgroup], groups::a_cap_outlives_a_promotion),
-    Test("a_throttled_vm_freezes_promptly", &[Cgroup], groups::a_throttled_vm_freezes_promptly),
-    Test("swapping_tiers_swaps_the_processor", &[Cgroup], groups::swapping_tiers),
+    Test(
+        "a_throttled_vm_freezes_promptly",
+        &[Cgroup, Quiet],
+        groups::a_throttled_vm_freezes_promptly,
+    ),
+    Test("swapping_tiers_swaps_the_processor", &[Cgroup, Quiet], groups::swapping_tiers),
     Test("a_frozen_vm_can_be_killed", &[Cgroup], groups::a_frozen_vm_can_be_killed),
     Test("tasks_are_isolated_and_reaped", &[Cgroup], groups::tasks_are_isolated_and_reaped),
     Test("failures_to_start_say_why", &[Cgroup], groups::failures_to_start_say_why),
@@ -60,11 +73,6 @@ const TESTS: &[Test] = &[
     Test("a_container_s_mounts_are_made_writable", &[Cgroup, Criu], mounts::read_only_mounts),
     Test("a_captive_gets_nowhere", &[Cgroup, Criu], jail::a_captive_gets_nowhere),
     Test(
-        "programs_leave_what_they_leave_outside",
-        &[Cgroup, Criu],
-        programs::programs_leave_what_they_leave_outside,
-    ),
-    Test(
         "programs_of_each_habit_are_right",
         &[Cgroup, Criu],
         programs::programs_of_each_habit_are_right,
@@ -72,9 +80,9 @@ const TESTS: &[Test] = &[
     Test("without_a_jail_it_gets_far", &[Cgroup, Criu], jail::without_a_jail_it_gets_far),
     Test("metadata_are_answered_by_ipv6", &[Cgroup], metadata::answer_by_ipv6),
     Test("a_hostile_image_never_runs", &[Cgroup, Criu], hostile::a_hostile_image_never_runs),
-    Test("ranks_run_on_processors_of_their_own", &[Cgroup], parallel::ranks_have_processors),
+    Test("ranks_run_on_processors_of_their_own", &[Cgroup, Quiet], parallel::ranks_have_processors),
     Test("a_parallel_job_moves", &[Cgroup, Criu], parallel::a_parallel_job_moves),
-    Test("kill_9_leaves_nothing", &[Cgroup, Criu], deaths::kill_9_leaves_nothing),
+    Test("kill_9_leaves_nothing", &[Cgroup, Criu, Quiet], deaths::kill_9_leaves_nothing),
     Test(
         "a_start_in_another_namespace_takes_nothing",
         &[Cgroup, Criu],
@@ -89,6 +97,6 @@ fn main() -> ExitCode {
         ["task", mode, rest @ ..] => task::run(mode, rest),
         ["worker", rest @ ..] => worker::run(rest),
         ["bench", name] => bench::run(name),
-        args => harness::main(TESTS, 1, args),
+        args => harness::main(TESTS, AT_A_TIME, args),
     }
 }
