@@ -35,7 +35,7 @@ use crate::status::progress::{Posted, Progress};
 use crate::status::vitals::Vitals;
 use crate::storage::store::{Forget, Logged, Store};
 use crate::time::clock::DilatedClock;
-use crate::time::outage::{self, Back};
+use crate::time::outage::{self, Back, MachineTime};
 use crate::{CoordinatorError, SPANS};
 use alarm::{Clock, ClockMsg};
 pub(crate) use args::{ConductorArgs, RestoredHost};
@@ -175,8 +175,9 @@ impl ConductorState {
             return;
         }
         let hold_real_us = outage::micros(hold);
-        let (shows, unix_us) = (self.clock.now(), self.plan.world.wall.unix_us());
-        self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us });
+        let MachineTime { unix_us, since_boot } = self.plan.world.machine_time();
+        let shows = self.clock.now();
+        self.feed(self.last, Event::Clock { shows, unix_us, hold_real_us, since_boot });
     }
 
     fn left(&self) -> String {
@@ -421,8 +422,8 @@ impl Actor for Conductor {
         let (alarm, _) = args.runtime.spawn(alarm).await??;
         let speedup = args.plan.speedup;
         let anchor = args.anchor.filter(|_| !jobs::waits_for_machine(&args.run));
-        let back =
-            anchor.map(|anchor| anchor.back(args.last, args.plan.world.wall.unix_us(), speedup));
+        let machine = args.plan.world.machine_time();
+        let back = anchor.map(|anchor| anchor.back(args.last, &machine, speedup));
         let back = back.unwrap_or(Back::unknown(args.last));
         let clock = DilatedClock::standing(speedup, args.last);
         args.vitals.shows(clock.clone());

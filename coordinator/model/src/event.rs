@@ -179,6 +179,9 @@ pub enum Event {
         unix_us: u64,
         /// How long workers keep their VMs without a coordinator, real microseconds.
         hold_real_us: u64,
+        /// The clock of the coordinator's machine that nobody sets; absent in logs of older versions, and where it has none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since_boot: Option<BootClock>,
     },
     /// A live run goes on after its coordinator was away. VMs that their workers kept in the
     /// meantime, as these have confirmed, are charged for that time and earned credits in it; where
@@ -194,4 +197,13 @@ pub enum Event {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+/// A time of the clock that runs since a machine was booted, whatever is done to its wall clock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BootClock {
+    /// The kernel's name for the machine since that boot.
+    pub boot: String,
+    /// Real microseconds since then, those in which it was suspended included.
+    pub us: u64,
 }

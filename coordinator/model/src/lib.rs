@@ -41,7 +41,7 @@ pub use checkpoint_store::{BucketUrl, CheckpointStore, Endpoint};
 pub use command::{Announcement, Command, StartTask};
 pub use counts::{MOST_PROCESSORS, check_count};
 pub use decision::{Decision, EndReason, Promotion, StartReason};
-pub use event::Event;
+pub use event::{BootClock, Event};
 pub use fault::{Fault, FaultKind, Felt, Victims};
 pub use host_load::HostLoad;
 pub use job::{After, Job, Refusal, Space, Submission, UsageInformation};

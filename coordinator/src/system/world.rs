@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use dormouse_log::{LogFile, LogWriter, open_file};
+use dormouse_model::BootClock;
 use nix::time::{ClockId, clock_gettime};
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::system::disk;
 use crate::system::objects::Objects;
-use crate::time::outage::micros;
+use crate::time::outage::{MachineTime, micros};
 
 /// The surroundings of one coordinator. Clones share them.
 #[derive(Clone, Debug)]
@@ -141,6 +142,19 @@ impl World {
                 .unwrap_or_default(),
             Threads::InPlace(_) => Duration::ZERO,
         }
+    }
+
+    /// What the clocks of this machine show.
+    pub(crate) fn machine_time(&self) -> MachineTime {
+        let boot = match (&self.wall, self.machine()) {
+            (WallClock::System, boot) if !boot.is_empty() => Some(boot),
+            _ => None,
+        };
+        let since_boot = boot.and_then(|boot| {
+            let us = micros(clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.into());
+            Some(BootClock { boot, us })
+        });
+        MachineTime { unix_us: self.wall.unix_us(), since_boot }
     }
 
     /// The machine, as its kernel names it since it was booted; empty where nobody says.

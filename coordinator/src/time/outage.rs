@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::Event;
+use dormouse_model::{BootClock, Event};
 use dormouse_units::{Span, Speedup, Time};
 
 /// A time of the real clock in microseconds.
@@ -11,11 +11,32 @@ pub(crate) fn micros(real: Duration) -> u64 {
 }
 
 /// The run's clock beside the wall clock, as its log has it last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Anchor {
     shows: Time,
-    unix_us: u64,
+    machine: MachineTime,
     hold: Duration,
+}
+
+/// What the clocks of the coordinator's machine show at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct MachineTime {
+    /// The wall clock, microseconds since 1970.
+    pub(crate) unix_us: u64,
+    /// The clock that nobody sets, where the machine has one.
+    pub(crate) since_boot: Option<BootClock>,
+}
+
+impl MachineTime {
+    /// The time that has passed since an `earlier` moment: by the clock that nobody sets, where the machine has not been booted
+    /// since. A wall clock that was set back stood still.
+    fn since(&self, earlier: &Self) -> Duration {
+        let us = match (&self.since_boot, &earlier.since_boot) {
+            (Some(now), Some(then)) if now.boot == then.boot => now.us.saturating_sub(then.us),
+            _ => self.unix_us.saturating_sub(earlier.unix_us),
+        };
+        Duration::from_micros(us)
+    }
 }
 
 /// What a run goes on with.
@@ -38,20 +59,21 @@ impl Back {
 
 impl Anchor {
     /// What an event says, if it says that.
-    pub(crate) const fn from_event(event: &Event) -> Option<Self> {
-        match *event {
-            Event::Clock { shows, unix_us, hold_real_us } => {
-                Some(Self { shows, unix_us, hold: Duration::from_micros(hold_real_us) })
-            }
+    pub(crate) fn from_event(event: &Event) -> Option<Self> {
+        match event {
+            Event::Clock { shows, unix_us, hold_real_us, since_boot } => Some(Self {
+                shows: *shows,
+                machine: MachineTime { unix_us: *unix_us, since_boot: since_boot.clone() },
+                hold: Duration::from_micros(*hold_real_us),
+            }),
             _ => None,
         }
     }
 
-    /// What the run, whose last step is of `last`, goes on with at this time of the wall clock: its
-    /// VMs went on for as long as their workers kept them without a coordinator, and no longer. A
-    /// wall clock that was set back stood still.
-    pub(crate) fn back(&self, last: Time, unix_us: u64, speedup: Speedup) -> Back {
-        let away = Duration::from_micros(unix_us.saturating_sub(self.unix_us));
+    /// What the run, whose last step is of `last`, goes on with at this time of its machine: its
+    /// VMs went on for as long as their workers kept them without a coordinator, and no longer.
+    pub(crate) fn back(&self, last: Time, machine: &MachineTime, speedup: Speedup) -> Back {
+        let away = machine.since(&self.machine);
         let at = self.shows + speedup.emulated(away.min(self.hold));
         let at = at.max(last);
         Back { at, outage: at.since(last), away }
@@ -62,28 +84,53 @@ impl Anchor {
 mod tests {
     use super::*;
 
+    const SPEEDUP: Speedup = Speedup::times(30);
+
+    fn anchor(since_boot: Option<BootClock>) -> Anchor {
+        let shows = Time::from_secs(100);
+        let (unix_us, hold_real_us) = (1_000_000_000, 5_000_000);
+        Anchor::from_event(&Event::Clock { shows, unix_us, hold_real_us, since_boot })
+            .expect("it says so")
+    }
+
+    fn in_seconds(back: Back) -> (u64, u64, u64) {
+        (back.at.as_micros() / 1_000_000, back.outage.as_micros() / 1_000_000, back.away.as_secs())
+    }
+
     #[test]
     fn the_clock_went_on_for_as_long_as_the_vms_were_kept() {
-        let anchor = Anchor::from_event(&Event::Clock {
-            shows: Time::from_secs(100),
-            unix_us: 1_000_000_000,
-            hold_real_us: 5_000_000,
-        })
-        .expect("it says so");
-        let speedup = Speedup::times(30);
+        let anchor = anchor(None);
         let back = |last, after_us: u64| {
-            let back = anchor.back(Time::from_secs(last), 1_000_000_000 + after_us, speedup);
-            (back.at.as_micros() / 1_000_000, back.outage.as_micros() / 1_000_000)
+            let machine = MachineTime { unix_us: 1_000_000_000 + after_us, since_boot: None };
+            in_seconds(anchor.back(Time::from_secs(last), &machine, SPEEDUP))
         };
-        assert_eq!(back(100, 3_000_000), (190, 90));
+        assert_eq!(back(100, 3_000_000), (190, 90, 3));
         // Steps after the clock was last said.
-        assert_eq!(back(130, 3_000_000), (190, 60));
+        assert_eq!(back(130, 3_000_000), (190, 60, 3));
         // Nobody keeps its VMs overnight.
-        assert_eq!(back(130, 40_000_000_000), (250, 120));
+        assert_eq!(back(130, 40_000_000_000), (250, 120, 40_000));
         // The wall clock was set back, or steps were made since.
-        assert_eq!(back(130, 0), (130, 0));
-        let early = anchor.back(Time::from_secs(130), 5, speedup);
+        assert_eq!(back(130, 0), (130, 0, 0));
+        let set_back = MachineTime { unix_us: 5, since_boot: None };
+        let early = anchor.back(Time::from_secs(130), &set_back, SPEEDUP);
         assert_eq!(early, Back::unknown(Time::from_secs(130)));
         assert_eq!(Anchor::from_event(&Event::Begin), None);
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_ends_no_run() {
+        let since_boot =
+            |boot: &str, s: u64| Some(BootClock { boot: boot.to_owned(), us: s * 1_000_000 });
+        let anchor = anchor(since_boot("this boot", 700));
+        let back = |unix_s: u64, since_boot| {
+            let machine = MachineTime { unix_us: unix_s * 1_000_000, since_boot };
+            in_seconds(anchor.back(Time::from_secs(100), &machine, SPEEDUP))
+        };
+        // Three seconds have passed, whether it was set a day ahead or back.
+        assert_eq!(back(1_000 + 86_400, since_boot("this boot", 703)), (190, 90, 3));
+        assert_eq!(back(3, since_boot("this boot", 703)), (190, 90, 3));
+        // Another boot, or another machine: the wall clock is all that both have.
+        assert_eq!(back(1_004, since_boot("another", 2)), (220, 120, 4));
+        assert_eq!(back(1_004, None), (220, 120, 4));
     }
 }
