@@ -46,13 +46,15 @@ pub use lifetimes::{
 };
 pub use price_model::{BadModel, GeneratedPrices, PriceModel};
 pub use price_record::{
-    Dates, PriceHistories, PriceQuery, PriceRecord, PriceStatistics, SeriesName, listed,
-    looks_like_prices, read_prices,
+    Dates, PriceHistories, PriceQuery, PriceRecord, PriceStatistics, SeriesName,
+    count_trace_prices, listed, looks_like_prices, read_prices,
 };
 pub use prices::{DrawnStart, Listed, PriceTrace, Prices, Recorded};
 pub use provider::{AvailabilityChange, PriceChange, Provider};
 pub use rebalancing::Rebalancing;
 pub use surplus::Surplus;
-pub use tariff::{ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName};
+pub use tariff::{
+    BySecondsOfUse, ByTheHour, ByTheSecond, ByTheStartedHour, EndedBy, Tariff, TariffName,
+};
 pub use terms::{Preemption, SpotPlaces, Terms};
 pub use vm::{Vm, VmState};

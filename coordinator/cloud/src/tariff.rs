@@ -39,6 +39,14 @@ pub enum TariffName {
     Hour,
     /// Every started hour at the price at its beginning, whoever ends the VM.
     StartedHour,
+    /// Amazon's since 2018: every interval at its price, and a minute at least for each use; a use that the provider ends within
+    /// its first hour is free.
+    Ec2,
+    /// Google's: every interval at its price, and a minute at least for each use; a use that the provider ends within its first
+    /// minute is free.
+    Gce,
+    /// Microsoft's: every interval at its price, whoever ends the VM, as `second`.
+    Azure,
 }
 
 impl TariffName {
@@ -49,6 +57,9 @@ impl TariffName {
             Self::Second => &ByTheSecond,
             Self::Hour => &ByTheHour,
             Self::StartedHour => &ByTheStartedHour,
+            Self::Ec2 => &BySecondsOfUse { least: MINUTE, free: HOUR },
+            Self::Gce => &BySecondsOfUse { least: MINUTE, free: MINUTE },
+            Self::Azure => &ByTheSecond,
         }
     }
 }
@@ -72,6 +83,7 @@ impl Tariff for ByTheSecond {
 #[derive(Clone, Copy, Debug)]
 pub struct ByTheHour;
 
+const MINUTE: Span = Span::from_secs(60);
 const HOUR: Span = Span::from_secs(3_600);
 
 impl Tariff for ByTheHour {
@@ -96,6 +108,53 @@ impl Tariff for ByTheStartedHour {
 
     fn forgone(&self, _: &[Charge], _: EndedBy) -> Money {
         Money::ZERO
+    }
+}
+
+/// Every interval at its price, for `least` of each use at least, at its last price; a use that the provider ends within the time
+/// `free` is free. Amazon: User Guide for EC2, "Billing for interrupted Spot Instances" (Linux), and "Per Second Billing" of its
+/// prices. Google: Compute Engine's "Spot VMs", "Pricing", and "per-second billing". Microsoft's prices say "by the second".
+#[derive(Clone, Copy, Debug)]
+pub struct BySecondsOfUse {
+    /// The shortest time that is charged of a use.
+    pub least: Span,
+    /// The time within which the provider's end of a use makes it free.
+    pub free: Span,
+}
+
+impl BySecondsOfUse {
+    /// Whether a use that ended so is free.
+    fn is_free(&self, of_one: &[Charge], ended: EndedBy) -> bool {
+        ended == EndedBy::Provider && length(of_one) < self.free
+    }
+}
+
+impl Tariff for BySecondsOfUse {
+    fn owed(&self, used: &[Charge], ended: EndedBy) -> Money {
+        let owed = uses(used, ended).into_iter().filter(|(of_one, by)| !self.is_free(of_one, *by));
+        let owed = owed.map(|(of_one, _)| {
+            let last = of_one.last().map(|charge| charge.price).unwrap_or_default();
+            let missing = match length(of_one) {
+                Span::ZERO => Span::ZERO,
+                length => self.least.saturating_sub(length),
+            };
+            of_one.iter().map(Charge::cost).sum::<Money>() + last.for_span(missing)
+        });
+        owed.sum()
+    }
+
+    fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money {
+        let free = uses(used, ended).into_iter().filter(|(of_one, by)| self.is_free(of_one, *by));
+        free.flat_map(|(of_one, _)| of_one).map(Charge::cost).sum()
+    }
+}
+
+/// Length of a use.
+fn length(of_one: &[Charge]) -> Span {
+    match of_one {
+        [] => Span::ZERO,
+        [first, .., last] => last.until.since(first.from),
+        [one] => one.duration(),
     }
 }
 
@@ -194,6 +253,40 @@ mod tests {
         // A hibernation after an hour and a half, and an end after half an hour.
         let used = [charge(0, 90, 10), charge(200, 230, 20)];
         assert_eq!((forgone(&used, User), forgone(&used, Provider)), (5, 5 + 10));
+    }
+
+    /// cases/billing-ec2-today: at $1.20, preempted after 30 minutes and ended by its user after 50; and after 90 minutes instead.
+    #[test]
+    fn amazon_takes_nothing_for_a_first_hour_that_it_ends() {
+        use EndedBy::{Provider, User};
+        let ec2 = |until, by| cents(TariffName::Ec2, &[charge(0, until, 120)], by);
+        assert_eq!(ec2(30, Provider) + ec2(50, User), 100);
+        assert_eq!(ec2(90, Provider), 180);
+        assert_eq!(ec2(60, Provider), 120, "a whole hour");
+        // The hour is that of the use, whatever its prices, and each use has one.
+        let used = [charge(0, 40, 60), charge(40, 70, 120), charge(100, 130, 120)];
+        assert_eq!(cents(TariffName::Ec2, &used, Provider), 40 + 60);
+        assert_eq!(cents(TariffName::Ec2, &used, User), 40 + 60 + 60);
+        let rule = TariffName::Ec2.rule();
+        assert_eq!(rule.forgone(&used, Provider).as_nanos() / 10_000_000, 60);
+        assert_eq!(rule.forgone(&used, User), Money::ZERO);
+    }
+
+    #[test]
+    fn a_use_costs_a_minute_at_least() {
+        use EndedBy::{Provider, User};
+        let of = |tariff: TariffName, seconds, by| {
+            // A dollar a second.
+            let price = Price::from_nanos_per_hour(3_600 * 1_000_000_000);
+            let charge = Charge { from: Time::ZERO, until: Time::from_secs(seconds), price };
+            tariff.rule().owed(&[charge], by).as_nanos() / 1_000_000_000
+        };
+        for tariff in [TariffName::Ec2, TariffName::Gce] {
+            assert_eq!([0, 1, 60, 61].map(|s| of(tariff, s, User)), [0, 60, 60, 61], "{tariff:?}");
+        }
+        assert_eq!([59, 60, 3_599].map(|s| of(TariffName::Gce, s, Provider)), [0, 60, 3_599]);
+        assert_eq!([59, 60, 3_599].map(|s| of(TariffName::Ec2, s, Provider)), [0, 0, 0]);
+        assert_eq!([1, 59].map(|s| of(TariffName::Azure, s, Provider)), [1, 59]);
     }
 
     #[test]

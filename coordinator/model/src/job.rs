@@ -31,6 +31,9 @@ pub struct Submission {
     /// Whether it wanted more than its estimate, at which it is ended: its run time is what it had.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_cut: bool,
+    /// Whether its program says at its end that it failed: it has run as long as it would have otherwise.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fails: bool,
 }
 
 /// The end of other jobs, after which a job is submitted.
@@ -171,6 +174,7 @@ mod tests {
             memory,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 

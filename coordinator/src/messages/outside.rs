@@ -89,6 +89,7 @@ impl Asked {
             memory: self.memory,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 }

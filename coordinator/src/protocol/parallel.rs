@@ -129,6 +129,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         };
         let program = programs.arguments(&job).join(" ");
         // 300 s at speed-up 30 are 10 s, of which a processor does 1.125 s on a core.

@@ -126,6 +126,7 @@ mod tests {
             memory,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 

@@ -335,6 +335,7 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
         memory: spec.memory,
         after: None,
         is_cut: false,
+        fails: false,
     };
     match spec.usage {
         Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },

@@ -17,7 +17,7 @@ fn experiment(seed: u64) -> Experiment {
     let pick = |random: &mut Stream, of: &[&'static str]| of[random.below(of.len())];
     let scheduler = pick(random, &["opie", "opie", "retry", "filter"]);
     let cost = pick(random, &["period", "age", "number"]);
-    let tariff = pick(random, &["hour", "second"]);
+    let tariff = pick(random, &["hour", "second", "ec2", "gce"]);
     let (boot, notice) = (pick(random, &["0s", "40s"]), pick(random, &["0s", "30s", "5m"]));
     let hosts = 1 + random.below(3);
     // Some make room by hibernating.
@@ -211,7 +211,13 @@ fn figures_are_those_of_a_reckoning_by_hand() {
                     let started = hours + u64::from(rest > 0);
                     let charged = hours + u64::from(rest > 0 && !is_taken);
                     match tariff {
-                        TariffName::Second => it.price.for_span(ran),
+                        TariffName::Second | TariffName::Azure => it.price.for_span(ran),
+                        TariffName::Ec2 | TariffName::Gce => {
+                            let first = if tariff == TariffName::Ec2 { 3_600 } else { 60 };
+                            let is_free = is_taken && ran < Span::from_secs(first);
+                            let least = Span::from_secs(if ran > Span::ZERO { 60 } else { 0 });
+                            it.price.for_span(if is_free { Span::ZERO } else { ran.max(least) })
+                        }
                         TariffName::Hour => it.price.for_span(Span::from_micros(charged * hour)),
                         TariffName::StartedHour => {
                             it.price.for_span(Span::from_micros(started * hour))
@@ -231,12 +237,16 @@ fn figures_are_those_of_a_reckoning_by_hand() {
         assert_eq!(figures.lost.cut_short, of_terminated().map(rest).sum());
         let part = |it: &ByHand| {
             let taken = it.uses().filter(|(_, is_taken)| *is_taken);
-            let of_use = |(ran, _): (Span, bool)| Span::from_micros(ran.as_micros() % hour);
+            let of_use = |(ran, _): (Span, bool)| match tariff {
+                TariffName::Hour => Span::from_micros(ran.as_micros() % hour),
+                TariffName::Ec2 if ran.as_micros() < hour => ran,
+                TariffName::Gce if ran < Span::from_secs(60) => ran,
+                _ => Span::ZERO,
+            };
             taken.map(|of| it.price.for_span(of_use(of))).sum::<Money>()
         };
         let uncharged: Money = all.iter().map(part).sum();
-        let none = tariff == TariffName::Second;
-        assert_eq!(figures.lost.uncharged, if none { Money::ZERO } else { uncharged });
+        assert_eq!(figures.lost.uncharged, uncharged);
         let missed = |market| {
             let refused = all.iter().filter(move |it| it.is_refused && it.asks.market == market);
             refused.map(|it| it.price.for_span(it.asks.duration)).sum::<Money>()

@@ -373,6 +373,7 @@ mod tests {
             memory,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 

@@ -150,6 +150,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 

@@ -20,6 +20,15 @@ consumed_energy,metadata";
 /// Success and final state of a job that was ended at its time limit, in Batsim's words.
 const AT_THE_LIMIT: &[u8] = b"0,COMPLETED_WALLTIME_REACHED";
 
+/// Success and final state of a job that has ended by itself or at its time limit.
+const fn end_of(job: &Submission) -> &'static [u8] {
+    match (job.is_cut, job.fails) {
+        (true, _) => AT_THE_LIMIT,
+        (false, true) => b"0,COMPLETED_FAILED",
+        (false, false) => b"1,COMPLETED_SUCCESSFULLY",
+    }
+}
+
 /// Those of a live run beside them.
 const PROMISES: &str = ",promised_s,took_s";
 
@@ -103,7 +112,7 @@ impl<W: Write> JobsCsv<W> {
                 &Row {
                     job: &job.job,
                     submitted: job.job.submitted,
-                    state: if job.job.is_cut { AT_THE_LIMIT } else { b"1,COMPLETED_SUCCESSFULLY" },
+                    state: end_of(&job.job),
                     during: (started, ended),
                     on: job.on(),
                 },
@@ -175,8 +184,7 @@ impl<W: Write> AllocationsCsv<W> {
         for spell in &job.spells {
             let Some((until, end)) = spell.until else { continue };
             let (state, end): (&[u8], &[u8]) = match end {
-                SpellEnd::Done if job.job.is_cut => (AT_THE_LIMIT, b"end=done"),
-                SpellEnd::Done => (b"1,COMPLETED_SUCCESSFULLY", b"end=done"),
+                SpellEnd::Done => (end_of(&job.job), b"end=done"),
                 SpellEnd::Swapped => (b"1,COMPLETED_SUCCESSFULLY", b"end=swapped"),
                 SpellEnd::Migrated => (b"1,COMPLETED_SUCCESSFULLY", b"end=migrated"),
                 SpellEnd::Killed => (b"0,COMPLETED_KILLED", b"end=killed"),
@@ -339,6 +347,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut,
+            fails: false,
         };
         let spell = |tier, from, until, end| Spell {
             tier,
@@ -378,6 +387,10 @@ mod tests {
         assert_eq!(line.split(',').count(), columns);
         // One that was ended at its time limit.
         let line = lines.next().expect("a job");
+        let failed = Submission { fails: true, ..(*example(false).job).clone() };
+        assert_eq!(end_of(&failed), b"0,COMPLETED_FAILED");
+        // One that is ended at its limit never comes to fail.
+        assert_eq!(end_of(&Submission { is_cut: true, ..failed }), AT_THE_LIMIT);
         let ended = ",5,60,0,COMPLETED_WALLTIME_REACHED,120.5,40.5,161,";
         assert!(line.contains(ended) && line.split(',').count() == columns, "{line}");
     }

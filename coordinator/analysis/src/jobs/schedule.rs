@@ -86,7 +86,7 @@ struct Scheduled {
     run_time: i64,
     requested_time: i64,
     processes: u32,
-    is_cut: bool,
+    succeeds: bool,
 }
 
 impl Scheduled {
@@ -104,12 +104,12 @@ impl Scheduled {
             run_time,
             requested_time: seconds(job.estimate).max(run_time),
             processes: job.processes,
-            is_cut: job.is_cut,
+            succeeds: !job.is_cut && !job.fails,
         }
     }
 
     fn line(&self) -> SwfJob {
-        let Self { number, submitted, wait, run_time, requested_time, processes, is_cut } = *self;
+        let Self { number, submitted, wait, run_time, requested_time, processes, succeeds } = *self;
         let size = i64::from(processes);
         SwfJob {
             number,
@@ -120,7 +120,7 @@ impl Scheduled {
             requested: size,
             requested_time,
             // One that was ended at its time limit has failed.
-            status: i64::from(!is_cut),
+            status: i64::from(succeeds),
             ..SwfJob::unknown()
         }
     }
@@ -147,6 +147,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut,
+            fails: false,
         };
         let (tier, on, ended) = (Tier::Foreground, [0, 1, 2].into(), Time::from_secs(3));
         let until = Some((ended, SpellEnd::Done));

@@ -355,6 +355,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         };
         Command::StartTask(StartTask {
             host: HOST,

@@ -6,6 +6,7 @@ mod json;
 mod oddities;
 mod read;
 mod record;
+mod spot_trace;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -13,4 +14,5 @@ mod tests;
 pub use dates::Dates;
 pub use read::{PriceHistories, PriceQuery, SeriesName, listed, looks_like_prices, read_prices};
 pub use record::PriceRecord;
+pub use spot_trace::count_trace_prices;
 pub use statistics::PriceStatistics;

@@ -11,6 +11,8 @@ use dormouse_input::{
 use super::columns::{COLUMNS, Cells, price};
 use super::json::Keys;
 use super::record::{NewestFirst, PriceRecord};
+use super::spot_trace;
+use crate::Availability;
 
 /// Most prices of one series: one a minute for more than a year. They become a part of the run's
 /// log.
@@ -83,6 +85,7 @@ pub struct PriceHistories {
 /// of a wanted series can't be used.
 pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     match source.is_json()? {
+        true if Availability::is_trace(source.next_bytes()?) => read_trace(source, query),
         true => read_json(source, query),
         false => read_rows(source, query),
     }
@@ -157,6 +160,34 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     keys.all_are_there()?;
     let form = format!("JSON of the price-history call{}", packed(packing));
     all.whole(NewestFirst::Usually, form)
+}
+
+/// The prices of a trace of availability, which is of one type.
+fn read_trace(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
+    let packing = source.packing();
+    if query.wanted().iter().any(|wanted| wanted.is_some()) {
+        let remedy = "leave type, zone and product out: a trace of availability is of one type";
+        return Err(FileFlaw::whole("it does not say of what its prices are", remedy));
+    }
+    let mut all = Collected::new(query);
+    let form = format!("prices of a trace of availability{}", packed(packing));
+    for (at, written) in spot_trace::prices(&source.into_text(spot_trace::LONGEST)?)? {
+        let price = price(&written)
+            .ok_or_else(|| FileFlaw::whole(format!("'{written}' is no price"), PRICE_REMEDY))?;
+        let Some(slot) = all.wanted([""; 3]) else { continue };
+        let flaw = |what, remedy: &str| FlawedRow {
+            line: 1,
+            row: String::new(),
+            what,
+            remedy: remedy.to_owned(),
+        };
+        all.add(slot, at, price, flaw)?;
+    }
+    if all.kept == 0 {
+        let remedy = "give a record of prices, or name this file at [cloud.availability]";
+        return Err(FileFlaw::whole("it is a trace of availability without prices", remedy));
+    }
+    all.whole(NewestFirst::Never, form)
 }
 
 fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {

@@ -354,3 +354,39 @@ fn packed_files_are_unpacked() {
     assert!(all.form.starts_with("rows with commas (gzip): time from column 1"), "{}", all.form);
     assert_eq!(steps(&only(all)), [(0, 0.4), (60, 0.5)]);
 }
+
+/// cases/spot-traces-prices, and what such a file may lack.
+#[test]
+fn prices_of_a_trace_of_availability_are_read() {
+    let trace = r#"{"metadata": {"gap_seconds": 600, "start_time": 1682150400.0}, "data": [1,1,0,1],
+        "prices": [0.918, 0.918, 1.2, 0.95]}"#;
+    let all = read_prices(source(trace.as_bytes()), &PriceQuery::default()).unwrap();
+    assert_eq!(all.form, "prices of a trace of availability");
+    let record = only(all);
+    assert_eq!(steps(&record), [(0, 0.918), (1_200, 1.2), (1_800, 0.95)]);
+    assert!(record.dates().is_some(), "it says when it began");
+    let undated = trace.replace(", \"start_time\": 1682150400.0", "");
+    let record = only(read_prices(source(undated.as_bytes()), &PriceQuery::default()).unwrap());
+    assert_eq!(steps(&record), [(0, 0.918), (1_200, 1.2), (1_800, 0.95)]);
+    for (text, part) in [
+        (
+            r#"{"metadata": {"gap_seconds": 600}, "data": [1]}"#,
+            "a trace of availability without prices",
+        ),
+        (r#"{"metadata": {"gap_seconds": 0}, "data": [1], "prices": [1]}"#, "gap_seconds is 0"),
+        (
+            r#"{"metadata": {"gap_seconds": 6}, "data": [1], "prices": ["x"]}"#,
+            "its prices can't be read",
+        ),
+        (
+            r#"{"metadata": {"gap_seconds": 6}, "data": [1], "prices": [-1]}"#,
+            "number 0 of prices is -1",
+        ),
+    ] {
+        let error = read_with(text, &PriceQuery::default()).unwrap_err();
+        assert!(error.contains(part), "{text}: {error}");
+    }
+    let of_type = PriceQuery { kind: Some("a.x".to_owned()), ..PriceQuery::default() };
+    let error = read_with(trace, &of_type).unwrap_err();
+    assert!(error.contains("does not say of what its prices are"), "{error}");
+}

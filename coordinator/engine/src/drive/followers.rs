@@ -153,6 +153,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: (!after.jobs.is_empty()).then(|| Arc::new(after)),
             is_cut: false,
+            fails: false,
         }
     }
 

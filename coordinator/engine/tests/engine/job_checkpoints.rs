@@ -39,6 +39,7 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
         },
         after: None,
         is_cut: false,
+        fails: false,
     }
 }
 

@@ -26,6 +26,7 @@ fn job(number: u64, processes: u32, mib: u64) -> Submission {
         memory: Bytes::new(mib * MIB),
         after: None,
         is_cut: false,
+        fails: false,
     }
 }
 

@@ -143,6 +143,7 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         })
     });
     let mut starts = Starts::default();

@@ -98,6 +98,7 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
                 memory: Bytes::ZERO,
                 after: None,
                 is_cut: false,
+                fails: false,
             }
         })
         .collect()

@@ -29,6 +29,7 @@ fn submissions(n: u64) -> Vec<Submission> {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         })
         .collect()
 }

@@ -204,6 +204,7 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         memory: Bytes::ZERO,
         after: None,
         is_cut: false,
+        fails: false,
     };
     let dir = tempfile::tempdir().unwrap();
     let live = LiveRun {

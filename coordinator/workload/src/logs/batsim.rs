@@ -41,6 +41,18 @@ struct Profile {
     repeat: Option<u32>,
     #[serde(default)]
     seq: Vec<String>,
+    /// The status that a job ends with; another than 0 is a failure.
+    #[serde(default)]
+    ret: i64,
+}
+
+/// What a profile comes to.
+#[derive(Clone, Copy, Debug, Default)]
+struct ProfileRun {
+    /// Microseconds that it takes.
+    takes: u64,
+    /// Whether it ends with a failure.
+    fails: bool,
 }
 
 /// Reads a workload, whose jobs come out in order of submission.
@@ -91,8 +103,8 @@ fn whole(id: &Value) -> Option<i64> {
 /// The profiles, with how long they take as far as that was asked.
 struct Profiles<'a> {
     all: &'a BTreeMap<String, Profile>,
-    /// In microseconds, or why that can't be said; `None`: it is being found out.
-    known: BTreeMap<&'a str, Option<Result<u64, String>>>,
+    /// What each comes to, or why that can't be said; `None`: it is being found out.
+    known: BTreeMap<&'a str, Option<Result<ProfileRun, String>>>,
 }
 
 impl<'a> Profiles<'a> {
@@ -103,9 +115,8 @@ impl<'a> Profiles<'a> {
             Some(walltime) if walltime > 0.0 => exact("walltime", walltime)?,
             _ => (-1, 0),
         };
-        let runtime = self.takes(&job.profile).map_err(|what| Problem::Profile {
-            name: job.profile.as_str().into(),
-            what: what.into(),
+        let ProfileRun { takes: runtime, fails } = self.run(&job.profile).map_err(|what| {
+            Problem::Profile { name: job.profile.as_str().into(), what: what.into() }
         })?;
         let fraction = u32::try_from(runtime % 1_000_000).unwrap_or_default();
         Ok(SwfJob {
@@ -114,12 +125,14 @@ impl<'a> Profiles<'a> {
             requested: job.res,
             requested_time,
             micros: [micros, fraction, of_request],
+            status: if fails { 0 } else { -1 },
+            fails,
             ..SwfJob::unknown()
         })
     }
 
-    /// The time that a profile takes, or what it is instead.
-    fn takes(&mut self, name: &str) -> Result<u64, String> {
+    /// What a profile comes to, or what it is instead.
+    fn run(&mut self, name: &str) -> Result<ProfileRun, String> {
         let Some((name, profile)) = self.all.get_key_value(name) else {
             return Err("not among the profiles".to_owned());
         };
@@ -129,27 +142,36 @@ impl<'a> Profiles<'a> {
             None => {}
         }
         self.known.insert(name, None);
-        let takes = self.found(profile);
-        self.known.insert(name, Some(takes.clone()));
-        takes
+        let run = self.found(profile);
+        self.known.insert(name, Some(run.clone()));
+        run
     }
 
-    fn found(&mut self, profile: &'a Profile) -> Result<u64, String> {
+    fn found(&mut self, profile: &'a Profile) -> Result<ProfileRun, String> {
         let kind = &profile.kind;
+        let fails = profile.ret != 0;
         match kind.as_str() {
             "delay" | "DelayProfile" => {
                 let delay = profile.delay.and_then(micros);
-                delay.ok_or_else(|| format!("of type {kind} without a 'delay' in seconds"))
+                let takes =
+                    delay.ok_or_else(|| format!("of type {kind} without a 'delay' in seconds"))?;
+                Ok(ProfileRun { takes, fails })
             }
             "composed" | "SequentialCompositionProfile" => {
-                let mut sum = 0_u64;
+                let mut once = ProfileRun::default();
                 for part in &profile.seq {
-                    let takes = self
-                        .takes(part)
+                    let run = self
+                        .run(part)
                         .map_err(|what| format!("a sequence with '{part}', {what}"))?;
-                    sum = sum.saturating_add(takes);
+                    once.takes = once.takes.saturating_add(run.takes);
+                    once.fails |= run.fails;
+                    // Batsim ends a sequence with the first part that fails.
+                    if run.fails {
+                        return Ok(once);
+                    }
                 }
-                Ok(sum.saturating_mul(profile.repeat.unwrap_or(1).into()))
+                let takes = once.takes.saturating_mul(profile.repeat.unwrap_or(1).into());
+                Ok(ProfileRun { takes, fails })
             }
             _ => Err(format!("of type {kind}, which does not say how long it takes")),
         }

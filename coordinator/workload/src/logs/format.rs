@@ -6,6 +6,7 @@ use dormouse_input::Source;
 use serde::Serialize;
 
 use super::job::{Separator, is_name};
+use super::{lsf, pbs, sge};
 
 /// A format of logs of parallel jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -18,6 +19,12 @@ pub enum JobsFormat {
     Batsim,
     /// What Slurm's `sacct` prints, with bars (`-P`, `-p`) or in columns.
     Sacct,
+    /// An accounting file of OpenPBS, PBS Professional or Torque.
+    Pbs,
+    /// The file `lsb.acct` of LSF.
+    Lsf,
+    /// The accounting file of Grid Engine.
+    Sge,
 }
 
 impl JobsFormat {
@@ -34,13 +41,16 @@ impl JobsFormat {
         let mut lines = begins.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let mut is_commented = false;
         let first = lines.find(|line| {
-            let is_comment = line.first() == Some(&b';');
-            is_commented |= is_comment && line.contains(&b':');
+            let is_comment = matches!(line.first(), Some(b';' | b'#'));
+            is_commented |= line.first() == Some(&b';') && line.contains(&b':');
             !line.is_empty() && !is_comment
         });
         let Some(first) = first else { return is_commented.then_some(Self::Swf) };
         if is_sacct_heading(first) {
             return Some(Self::Sacct);
+        }
+        if let Some(accounting) = Self::of_accounting(first) {
+            return Some(accounting);
         }
         let separator = Separator::from_line(first);
         let is_job = |line: &[u8]| {
@@ -54,6 +64,21 @@ impl JobsFormat {
             || separator.cells(first).filter(|cell| is_name(cell)).count() >= 18
                 && lines.find(|line| !line.is_empty()).is_some_and(is_job);
         is_log.then_some(Self::Swf)
+    }
+
+    /// The format of the accounting file that begins with this line; `None`: it is none. Comments of Grid Engine count as it.
+    pub(super) fn of_accounting(line: &[u8]) -> Option<Self> {
+        let line = String::from_utf8_lossy(line);
+        let line = line.trim();
+        if pbs::is_first_line(line) {
+            Some(Self::Pbs)
+        } else if lsf::is_first_line(line) {
+            Some(Self::Lsf)
+        } else if sge::is_first_line(line) {
+            Some(Self::Sge)
+        } else {
+            None
+        }
     }
 
     /// The format of a file, which may be packed; `None`: it is no log of jobs.
@@ -73,6 +98,9 @@ impl JobsFormat {
             Self::Swf => "the Standard Workload Format",
             Self::Batsim => "a workload of Batsim",
             Self::Sacct => "the output of sacct",
+            Self::Pbs => "an accounting file of PBS",
+            Self::Lsf => "an accounting file of LSF",
+            Self::Sge => "an accounting file of Grid Engine",
         }
     }
 }
@@ -124,6 +152,15 @@ mod tests {
             (
                 "       JobID    JobName      State \n------------ ----\n".to_owned(),
                 Some(JobsFormat::Sacct),
+            ),
+            ("03/01/2024 10:00:00;Q;101.srv;queue=workq\n".to_owned(), Some(JobsFormat::Pbs)),
+            ("\"JOB_FINISH\" \"10.1\" 1709287810 101 1000\n".to_owned(), Some(JobsFormat::Lsf)),
+            (
+                format!(
+                    "# Version: 8.1\nq:n1:g:ann:a:7:sge:0:100:110:170:0:0{}\n",
+                    ":0".repeat(32)
+                ),
+                Some(JobsFormat::Sge),
             ),
             ("at,type,market,duration\n".to_owned(), None),
             ("{\"SpotPriceHistory\": []}".to_owned(), None),

@@ -52,6 +52,8 @@ pub struct SwfJob {
     pub think_time: i64,
     /// Whether a time that counts (fields 2, 4 and 9) had a part of a second, which is cut off.
     pub had_fractions: bool,
+    /// Whether its program is to fail at its end, however it ends in the log; SWF can't say so.
+    pub fails: bool,
     /// Whether there were more than 18 fields.
     pub had_more_fields: bool,
     /// Microseconds that fields 2, 4 and 9 have beside their whole seconds; SWF has none.
@@ -89,6 +91,7 @@ impl SwfJob {
             preceding_others: Box::default(),
             think_time: f[17],
             had_fractions: false,
+            fails: false,
             had_more_fields: false,
             micros: [0; 3],
         }
@@ -279,7 +282,8 @@ impl From<&Submission> for SwfJob {
                 0 => -1,
                 bytes => i64::try_from(bytes.div_ceil(1024)).unwrap_or(i64::MAX),
             },
-            status: 1,
+            status: i64::from(!job.fails),
+            fails: job.fails,
             ..follows(job)
         }
     }

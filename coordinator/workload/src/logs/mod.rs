@@ -1,16 +1,21 @@
 //! Logs of parallel jobs: the Standard Workload Format, version 2.2 (Chapin et al. 1999; Parallel
 //! Workloads Archive), in which `;` begins comments with `; Name: value` directives and a job is
-//! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints.
+//! eighteen numbers a line; workloads of Batsim; what Slurm's `sacct` prints; accounting files of PBS, LSF
+//! and Grid Engine.
 
+mod accounting;
 mod batsim;
 mod error;
 mod format;
 mod header;
 mod job;
+mod lsf;
+mod pbs;
 mod problem;
 mod reader;
 mod rules;
 mod sacct;
+mod sge;
 mod skipped;
 mod trace;
 mod writer;

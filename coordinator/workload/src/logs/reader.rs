@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use dormouse_input::{Line, Source, Text};
 
-use super::batsim;
 use super::error::SwfError;
 use super::format::{JobsFormat, is_sacct_heading};
 use super::header::Header;
@@ -14,6 +13,7 @@ use super::problem::Problem;
 use super::rules::{ExtraFields, Fractions, LogRules, Odd, OnMalformed};
 use super::sacct;
 use super::skipped::{LogForm, Skipped};
+use super::{accounting, batsim};
 
 /// Longest JSON file that is read, in bytes: it is in memory whole.
 const LONGEST_JSON: u64 = 1 << 29;
@@ -153,9 +153,14 @@ impl SwfReader {
             match (got, text.line().trim_ascii()) {
                 (Line::Read, []) => {}
                 (Line::Read, [b';', comment @ ..]) => header.add(comment),
+                // As Grid Engine begins its files.
+                (Line::Read, [b'#', ..]) if !skipped.taken_for.heading => {}
                 (Line::Read, line) if !skipped.taken_for.heading => {
                     if is_sacct_heading(line) {
                         return Self::listed(path, sacct::read(text), rules);
+                    }
+                    if let Some(format) = JobsFormat::of_accounting(line) {
+                        return Self::listed(path, accounting::read(text, format), rules);
                     }
                     separator = Separator::from_line(line);
                     if !is_heading(line, separator) {

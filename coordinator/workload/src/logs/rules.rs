@@ -176,6 +176,9 @@ pub struct Odd {
     /// Partial executions without a line for all of the job, which are jobs therefore.
     #[serde(skip_serializing_if = "is_zero")]
     pub partial: u64,
+    /// Jobs whose programs fail at their end.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub fails: u64,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -213,6 +216,7 @@ impl fmt::Display for Odd {
             ),
             (self.follow_one, "followed one job that follows itself, and keep their times"),
             (self.partial, "were partial executions without a line for the whole job"),
+            (self.fails, "fail at their end ('ret' of their profiles)"),
         ];
         let said = said.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}"));
         f.write_str(&said.collect::<Vec<_>>().join(", "))

@@ -234,6 +234,9 @@ impl Trace {
         if number >= 0 {
             self.numbers.is_repeated(number);
         }
+        let is_cut = ran_over && rules.ran_over == RanOver::Cut;
+        // One that is ended at its limit never comes to say so.
+        let fails = job.fails && !is_cut;
         let other_size = job.requested > 0 && job.allocated > 0 && job.requested != job.allocated;
         let odd = self.reader.odd();
         odd.ran_over += u64::from(ran_over);
@@ -241,6 +244,7 @@ impl Trace {
         odd.other_size += u64::from(other_size);
         odd.repeated += u64::from(is_repeated);
         odd.fractions += u64::from(job.had_fractions);
+        odd.fails += u64::from(fails);
         odd.extra_fields += u64::from(job.had_more_fields);
         odd.partial +=
             u64::from(is_partial(job) && rules.partial_executions == PartialExecutions::LeftOut);
@@ -253,7 +257,8 @@ impl Trace {
             usage: Usage::FULL,
             memory,
             after,
-            is_cut: ran_over && rules.ran_over == RanOver::Cut,
+            is_cut,
+            fails,
         }))
     }
 }

@@ -117,6 +117,7 @@ fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Sub
                 memory,
                 after: None,
                 is_cut: false,
+                fails: false,
             }
         })
         .collect()

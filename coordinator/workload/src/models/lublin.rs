@@ -190,6 +190,7 @@ impl<'a> Jobs<'a> {
             memory,
             after: None,
             is_cut: false,
+            fails: false,
         }
     }
 

@@ -15,8 +15,8 @@ use dormouse_units::{Span, Time};
 
 use crate::{
     BatchWorkload, Estimates, ExtraFields, FollowUps, JobSource, Jobs, JobsFormat, Listed,
-    LogRules, OnMalformed, PartialExecutions, RanOver, Skipped, SwfJob, SwfWriter, Trace,
-    UsageKind, Wanted, scale_arrivals,
+    LogRules, OnMalformed, PartialExecutions, RanOver, Skipped, SwfJob, SwfReader, SwfWriter,
+    Trace, UsageKind, Wanted, scale_arrivals,
 };
 
 /// The jobs of a log and what is said of it, or the error.
@@ -336,6 +336,108 @@ fn workloads_of_batsim_are_read() {
     assert_eq!(skipped.taken_for.format, JobsFormat::Batsim);
 }
 
+/// cases/logs-pbs-lsf-sge: one job of each, which waited ten seconds and ran for 600 on 4 processors.
+#[test]
+fn accounting_files_of_batch_systems_are_read() {
+    let pbs = "03/01/2024 10:00:00;Q;101.srv;queue=workq\n\
+        03/01/2024 10:00:10;S;101.srv;user=ann group=g jobname=a queue=workq ctime=1709287200 qtime=1709287200 \
+        start=1709287210 exec_host=n1/0*4 Resource_List.ncpus=4 Resource_List.walltime=01:00:00\n\
+        03/01/2024 10:10:10;E;101.srv;user=ann group=g jobname=a queue=workq ctime=1709287200 qtime=1709287200 \
+        etime=1709287200 start=1709287210 exec_host=n1/0*4 Resource_List.ncpus=4 Resource_List.walltime=01:00:00 \
+        session=1 end=1709287810 Exit_status=0 resources_used.walltime=00:10:00 resources_used.ncpus=4\n";
+    let lsf = "\"JOB_FINISH\" \"10.1\" 1709287810 101 1000 33619971 4 1709287200 0 0 1709287210 \"ann\" \"normal\" \
+        \"\" \"\" \"\" \"login1\" \"/home/ann\" \"\" \"\" \"\" \"1709287200.101\" 0 1 \"n1\" 64 60.0 \"a\" \
+        \"./a \"\"b\"\".out\" 1.0 0.1 0 0 -1 0 0 0 0 0 0 0 -1 0 0 0 -1 \"\" \"default\" 0 4 \"\" \"\" 0 0 0\n";
+    let sge = "# Version: 8.1.9\n\
+        all.q:n1:g:ann:a:101:sge:0:1709287200:1709287210:1709287810:0:0:600:1:1:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:\
+        NONE:defaultdepartment:mpi:4:0:600.0:0.0:0.0:-l h_rt=3600 -pe mpi 4:0.0:NONE:0.0:0:0\n";
+    for (text, format, limit) in [
+        (pbs, JobsFormat::Pbs, 3600),
+        // That file has no time limits.
+        (lsf, JobsFormat::Lsf, -1),
+        (sge, JobsFormat::Sge, 3600),
+    ] {
+        assert_eq!(JobsFormat::detect(text.as_bytes()), Some(format));
+        let jobs = listed(text);
+        let [job] = &jobs[..] else { panic!("{format:?}: {jobs:?}") };
+        let said = (job.number, job.submitted, job.wait, job.run_time, job.requested, job.status);
+        assert_eq!(said, (101, 1_709_287_200, 10, 600, 4, 1), "{format:?}");
+        assert_eq!((job.allocated, job.requested_time, job.user), (4, limit, 1), "{format:?}");
+        let (jobs, skipped) =
+            read(text.as_bytes(), Some(8), OnMalformed::Fail).expect("it is read");
+        assert_eq!((jobs.len(), skipped.taken_for.format), (1, format));
+    }
+}
+
+/// Own inputs, by the manuals: requeued, unfinished, never run, arrays, Torque's words, failures.
+#[test]
+fn accounting_files_tell_of_more_than_ends() {
+    let text = "05/01/2024 08:00:00;S;1.s;ctime=100 start=110 exec_host=n1/0-3\n\
+        05/01/2024 08:00:00;R;1.s;ctime=100 start=110 end=140 exec_host=n1/0-3\n\
+        05/01/2024 08:00:00;L;license;floating\n\
+        05/01/2024 08:00:00;S;1.s;ctime=100 start=150 exec_host=n1/0-3\n\
+        05/01/2024 08:00:00;E;1.s;user=bo group=\"a b\" ctime=100 start=150 end=170 exec_host=n1/0-3 \
+        Resource_List.nodes=1:ppn=4 Resource_List.mem=8gb Exit_status=271\n\
+        05/01/2024 08:00:00;Q;2.s;queue=q\n05/01/2024 08:00:00;D;2.s;requestor=bo\n\
+        05/01/2024 08:00:00;S;3.s;ctime=120 start=130 exec_host=n1/0\n\
+        05/01/2024 08:00:00;E;4.s;ctime=x start=1 end=2 exec_host=n1/0\n";
+    let rules = skip();
+    let (jobs, skipped) = read(text.as_bytes(), Some(8), rules).expect("it is read");
+    let [job] = &jobs[..] else { panic!("{jobs:?}") };
+    assert_eq!(
+        (job.processes, job.runtime, job.estimate),
+        (4, Span::from_secs(20), Span::from_secs(20))
+    );
+    assert_eq!((skipped.requeued, skipped.requeued_cpu_s), (1, 4 * 30));
+    assert_eq!((skipped.unfinished, skipped.never_ran, skipped.unreadable), (1, 1, 1));
+    let first = skipped.first.expect("a line was left out").to_string();
+    assert!(first.contains("line 9: its ctime is 'x'"), "{first}");
+    let lines = listed(text);
+    assert_eq!((lines[0].status, lines[0].requested_memory), (0, 8 * 1024 * 1024 / 4));
+
+    let array = "\"JOB_FINISH\" \"10.1\" 200 7 1 0 2 100 0 0 0 \"ann\" \"q\" \"\" \"\" \"\" \"h\" \"/\" \"\" \"\" \"\" \
+        \"f\" 1 \"n9\" 0 32 1.0 \"a\" \"c\" 0 0 \"\" \"p\" 1 2 \"\" \"\" 3 0 0\n\
+        \"JOB_FINISH\" \"10.1\" 300 7 1 0 2 100 0 0 150 \"ann\" \"q\" \"\" \"\" \"\" \"h\" \"/\" \"\" \"\" \"\" \
+        \"f\" 0 1 \"4*n1\" 32 1.0 \"a\" \"c\" 0 0 \"\" \"p\" 1 2 \"\" \"\" 4 0 0\n\
+        \"JOB_FINISH\" \"10.1\" 300 7 1 0 2 100 0 0 150 \"ann\" \"q\" \"\" \"\" \"\" \"h\" \"/\" \"\" \"\" \"\" \
+        \"f\" 0 9 \"n1\" 32\n";
+    let (jobs, skipped) = read(array.as_bytes(), Some(8), skip()).expect("it is read");
+    assert_eq!((jobs.len(), skipped.never_ran, skipped.unreadable), (1, 1, 1));
+    assert_eq!((jobs[0].processes, jobs[0].runtime), (2, Span::from_secs(150)));
+    assert!(skipped.taken_for.numbered, "parts of an array share a number");
+    assert_eq!(listed(array).iter().map(|job| job.status).collect::<Vec<_>>(), [5, 0]);
+}
+
+/// cases/batsim-ret, and sequences: Batsim ends one with the first part that fails.
+#[test]
+fn jobs_of_batsim_fail_as_their_profiles_say() {
+    let log = br#"{"nb_res": 4, "jobs": [
+ {"id": "a", "subtime": 0, "walltime": 100, "res": 4, "profile": "ok"},
+ {"id": "b", "subtime": 0, "walltime": 100, "res": 4, "profile": "bad"},
+ {"id": "c", "subtime": 0, "walltime": 5, "res": 4, "profile": "bad"},
+ {"id": "d", "subtime": 0, "walltime": -1, "res": 4, "profile": "ok"},
+ {"id": "e", "subtime": 0, "res": 4, "profile": "part"},
+ {"id": "f", "subtime": 0, "res": 4, "profile": "last"}],
+ "profiles": {"ok": {"type": "delay", "delay": 10}, "bad": {"type": "delay", "delay": 10, "ret": 1},
+  "part": {"type": "composed", "repeat": 2, "seq": ["ok", "bad", "ok"]},
+  "last": {"type": "composed", "repeat": 2, "seq": ["ok"], "ret": -1}}}"#;
+    let (jobs, skipped) = read(log, None, cut()).expect("it is read");
+    let ends: Vec<_> =
+        jobs.iter().map(|job| (job.runtime.as_secs_f64(), job.is_cut, job.fails)).collect();
+    let right = [
+        (10.0, false, false),
+        (10.0, false, true),
+        // Ended at its limit, before it could say anything.
+        (5.0, true, false),
+        (10.0, false, false),
+        (20.0, false, true),
+        (20.0, false, true),
+    ];
+    assert_eq!(ends, right);
+    assert_eq!(skipped.odd.fails, 3);
+    assert!(skipped.to_string().contains("3 fail at their end"), "{skipped}");
+}
+
 /// Own inputs: out of order, exact times, sequences of delays; and profiles that don't say.
 #[test]
 fn delays_of_batsim_are_exact_and_other_profiles_are_named() {
@@ -527,4 +629,11 @@ fn a_bar_within_a_cell_of_sacct_moves_no_others() {
     let trace = Trace::from_file(&path, open(), Some(8), OnMalformed::Skip).expect("a log");
     let jobs: Vec<_> = trace.map(|job| job.expect("a job")).collect();
     assert_eq!(jobs.iter().map(|job| job.processes).collect::<Vec<_>>(), [4]);
+}
+
+/// The jobs of a log as it has them, without those that can't be read.
+fn listed(text: &str) -> Vec<SwfJob> {
+    let file = Ok(Cursor::new(text.as_bytes().to_vec()));
+    let reader = SwfReader::from_file(Path::new("some.log"), file, skip()).expect("it is read");
+    reader.filter_map(Result::ok).collect()
 }

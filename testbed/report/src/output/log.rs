@@ -455,6 +455,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         };
         let submitted = Event::Submitted { task: TaskId::new(0), key: None, job: Arc::new(job) };
         let wide = said(&header, &step(submitted, Vec::new())).unwrap_err();

@@ -53,7 +53,15 @@ fn charged_how(terms: &Terms) -> String {
         false => "",
     };
     let tariff = match terms.tariff {
-        TariffName::Second => "It costs its price by the second.",
+        TariffName::Second | TariffName::Azure => "It costs its price by the second.",
+        TariffName::Ec2 => {
+            "It costs its price by the second, and a minute at least for each use. A use that the provider ends \
+             or hibernates within its first hour is free."
+        }
+        TariffName::Gce => {
+            "It costs its price by the second, and a minute at least for each use. A use that the provider ends \
+             or hibernates within its first minute is free."
+        }
         TariffName::Hour => {
             "It costs the price at the beginning of each hour that it begins. The last hour, if it is not \
              full, is free where the provider ends or hibernates the VM, and costs a full one where its \
@@ -268,15 +276,17 @@ mod tests {
              ends without having resumed: then since it froze, too. It costs the price at the beginning of \
              each hour that it begins, a full one whoever ends or hibernates the VM."
         );
-        for tariff in [TariffName::Second, TariffName::Hour, TariffName::StartedHour] {
+        use TariffName::{Azure, Ec2, Gce, Hour, Second, StartedHour};
+        for tariff in [Second, Hour, StartedHour, Ec2, Gce, Azure] {
             let [boot, no_boot] = [true, false].map(|boot| of(tariff, boot, false));
             assert!(boot.contains("from its launch") && !boot.contains("boot"), "{boot}");
             assert!(
                 no_boot.contains("the end of its boot") && !no_boot.contains("launch"),
                 "{no_boot}"
             );
-            assert_eq!(boot.contains("hour"), tariff != TariffName::Second, "{boot}");
-            assert_eq!(boot.contains("free"), tariff == TariffName::Hour, "{boot}");
+            assert_eq!(boot.contains("hour"), [Hour, StartedHour, Ec2].contains(&tariff), "{boot}");
+            assert_eq!(boot.contains("free"), [Hour, Ec2, Gce].contains(&tariff), "{boot}");
+            assert_eq!(boot.contains("minute"), [Ec2, Gce].contains(&tariff), "{boot}");
         }
     }
 }

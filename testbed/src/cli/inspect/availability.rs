@@ -1,6 +1,6 @@
 //! Records of how many spot VMs can be had.
 
-use dormouse_cloud::Availability;
+use dormouse_cloud::{Availability, count_trace_prices};
 use dormouse_experiment::read_file;
 use dormouse_units::{Span, Time};
 
@@ -32,6 +32,10 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
     }
     if steps.last().is_some_and(|(_, vms)| *vms == 0) {
         found.oddities.push("it ends with none, which holds for ever".to_owned());
+    }
+    let prices = if head.is_json() { read_file(&args.file, count_trace_prices)? } else { 0 };
+    if prices > 0 {
+        found.fact("prices", format!("{prices}, which [cloud.prices] reads of this file"));
     }
     let columns = args.columns();
     let value = match columns.as_str() {

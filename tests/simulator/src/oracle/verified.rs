@@ -112,6 +112,7 @@ mod tests {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         };
         step(Event::Submitted { task: TASK, key: None, job: Arc::new(job) })
     }

@@ -172,6 +172,7 @@ pub(super) fn jobs(seed: u64) -> Drawn {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         }
     });
     let submissions: Vec<_> = submissions.collect();

@@ -117,6 +117,7 @@ pub(crate) fn submissions(first: u32, jobs: &[Job]) -> Vec<(Time, Event)> {
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,
+            fails: false,
         };
         let task = TaskId::new(first + number);
         (Time::from_secs(at), Event::Submitted { task, key: None, job: Arc::new(job) })

@@ -1,0 +1,64 @@
+//! The prices that a trace of availability has beside its numbers of VMs (github.com/skypilot-org/spot-traces).
+
+use dormouse_input::{FileFlaw, Moment, Source};
+use serde::Deserialize;
+
+/// Longest trace that is read, in bytes.
+pub(super) const LONGEST: u64 = 256 << 20;
+
+/// A trace, of which the prices are read.
+#[derive(Deserialize)]
+struct PricedTrace {
+    metadata: TraceClock,
+    #[serde(default)]
+    prices: Vec<f64>,
+}
+
+/// When a trace was looked at.
+#[derive(Deserialize)]
+struct TraceClock {
+    /// Seconds between two looks.
+    gap_seconds: f64,
+    /// The first look, in seconds since 1970; nobody says so in all of them.
+    start_time: Option<f64>,
+}
+
+/// The number of prices that a trace of availability has.
+///
+/// # Errors
+///
+/// The file can't be read, or its prices can't be used.
+pub fn count_trace_prices(source: Source) -> Result<usize, FileFlaw> {
+    Ok(prices(&source.into_text(LONGEST)?)?.len())
+}
+
+/// Each price of a trace, in text, with the time of its look.
+pub(super) fn prices(text: &str) -> Result<Vec<(Moment, String)>, FileFlaw> {
+    let trace: PricedTrace = serde_json::from_str(text).map_err(|error| {
+        let what = format!("it is a trace of availability, and its prices can't be read: {error}");
+        let remedy = "write a number of dollars an hour for each look: \"prices\": [0.918, 1.2]";
+        FileFlaw::whole(what, remedy)
+    })?;
+    let TraceClock { gap_seconds, start_time } = trace.metadata;
+    if !(gap_seconds > 0.0 && gap_seconds < 1e9) {
+        let what = format!("gap_seconds is {gap_seconds}");
+        return Err(FileFlaw::whole(what, "write the seconds between two looks, such as 300"));
+    }
+    let begins = start_time.unwrap_or(0.0);
+    let mut at = 0.0;
+    let mut looked = Vec::with_capacity(trace.prices.len());
+    for (n, price) in trace.prices.iter().enumerate() {
+        let second = (begins + at).round();
+        let moment = Moment::read(&second.to_string()).ok_or_else(|| {
+            let what = format!("start_time is {begins}");
+            FileFlaw::whole(what, "write seconds since 1970, or leave it out")
+        })?;
+        if !(0.0..1e9).contains(price) {
+            let what = format!("number {n} of prices is {price}");
+            return Err(FileFlaw::whole(what, "write dollars an hour, like 0.0347"));
+        }
+        looked.push((moment, price.to_string()));
+        at += gap_seconds;
+    }
+    Ok(looked)
+}

@@ -1,0 +1,101 @@
+//! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
+//! that ended (LSF's reference, "lsb.acct").
+
+use super::accounting::{AccountingLine, JobRecord, flaw, whole};
+use super::problem::Problem;
+
+/// Whether a file of LSF begins with this line.
+pub(super) fn is_first_line(line: &str) -> bool {
+    let mut cells = cells(line).into_iter();
+    let is_name = |cell: &Cell| {
+        let mut bytes = cell.text.bytes();
+        cell.is_quoted
+            && !cell.text.is_empty()
+            && bytes.all(|b| b.is_ascii_uppercase() || b == b'_')
+    };
+    cells.next().is_some_and(|cell| is_name(&cell))
+        && cells.next().is_some_and(|version| version.is_quoted && version.text.contains('.'))
+        && cells.next().is_some_and(|time| !time.is_quoted && whole(&time.text).is_some())
+}
+
+/// What stands between two blanks, or in quotation marks, in which two are one.
+#[derive(Debug)]
+struct Cell {
+    text: String,
+    is_quoted: bool,
+}
+
+fn cells(line: &str) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let mut rest = line.chars().peekable();
+    loop {
+        while rest.next_if(|c| c.is_whitespace()).is_some() {}
+        let Some(first) = rest.peek() else { return cells };
+        let mut text = String::new();
+        let is_quoted = *first == '"';
+        if is_quoted {
+            rest.next();
+            while let Some(c) = rest.next() {
+                if c == '"' && rest.next_if_eq(&'"').is_none() {
+                    break;
+                }
+                text.push(c);
+            }
+        } else {
+            while let Some(c) = rest.next_if(|c| !c.is_whitespace()) {
+                text.push(c);
+            }
+        }
+        cells.push(Cell { text, is_quoted });
+    }
+}
+
+/// Takes a line of the file.
+pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
+    let cells = cells(line);
+    let cell = |n: usize| cells.get(n).map_or("", |cell| cell.text.as_str());
+    if cell(0) != "JOB_FINISH" {
+        return Ok(AccountingLine::Other);
+    }
+    let number = |name: &'static str, n: usize| {
+        whole(cell(n)).ok_or_else(|| flaw(name, cell(n), "write a whole number"))
+    };
+    let (ended, submitted) = (number("event time", 2)?, number("submitTime", 7)?);
+    let (began, requested) = (number("startTime", 10)?, number("numProcessors", 6)?);
+    // Behind the hosts that were asked for are those that ran it: a name for each slot, or 4*name.
+    let asked_hosts = usize::try_from(number("numAskedHosts", 22)?).unwrap_or(usize::MAX);
+    let hosts_at = asked_hosts.saturating_add(23);
+    let hosts = usize::try_from(number("numExHosts", hosts_at)?).unwrap_or(usize::MAX);
+    let status_at = hosts.saturating_add(hosts_at).saturating_add(1);
+    if status_at >= cells.len() {
+        return Err(flaw("numExHosts", cell(hosts_at), "write as many hosts as it says"));
+    }
+    let slots = cells[hosts_at + 1..status_at].iter().map(|host| {
+        let count = host.text.split_once('*').and_then(|(count, _)| whole(count));
+        count.unwrap_or(1)
+    });
+    let status = cell(status_at);
+    // Behind status, factor, name and command stand numbers of what it used, as many as its version has.
+    let used_at = status_at + 4;
+    let behind = cells.iter().skip(used_at).position(|cell| cell.is_quoted);
+    let after_used = behind.map_or(cells.len(), |numbers| used_at + numbers);
+    // The user's mail, project, exit status, most processors, shell, time event, index in an array.
+    let index = whole(cell(after_used + 6)).unwrap_or(0);
+    let allocated: i64 = slots.sum();
+    Ok(AccountingLine::Job(Box::new(JobRecord {
+        number: whole(cell(3)).filter(|_| index == 0),
+        submitted,
+        ran: (began > 0).then_some((began, ended)),
+        requested,
+        // Where hosts are named once, however many of their slots it had.
+        allocated: if began > 0 { allocated.max(requested) } else { 0 },
+        // That of its queue and of bsub -W is not in this file.
+        limit: 0,
+        memory_kib: 0,
+        // JOB_STAT_DONE; else it exited.
+        succeeded: status == "64",
+        user: cell(11).to_owned(),
+        group: String::new(),
+        queue: cell(12).to_owned(),
+    })))
+}

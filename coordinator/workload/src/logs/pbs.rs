@@ -1,0 +1,210 @@
+//! Accounting files of OpenPBS, PBS Professional and Torque: `date time;TYPE;job;key=value ...` a line, of which `E` tells
+//! of a job that ended (PBS Administrator's Guide, "Accounting Log").
+
+use std::collections::BTreeMap;
+
+use super::accounting::{AccountingLine, JobRecord, flaw, kib, length, whole};
+use super::problem::Problem;
+
+/// Whether a file of PBS begins with this line.
+pub(super) fn is_first_line(line: &str) -> bool {
+    let mut parts = line.splitn(4, ';');
+    let (date, kind) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let like = |text: &str, form: &str| {
+        text.len() == form.len()
+            && text.bytes().zip(form.bytes()).all(|(byte, of)| match of {
+                b'0' => byte.is_ascii_digit(),
+                other => byte == other,
+            })
+    };
+    let is_kind = (1..=2).contains(&kind.len()) && kind.bytes().all(|b| b.is_ascii_alphabetic());
+    like(date, "00/00/0000 00:00:00") && is_kind && parts.count() == 2
+}
+
+/// Jobs of which the file has told, and not yet the end.
+#[derive(Debug, Default)]
+pub(super) struct OpenJobs {
+    /// Whether each has begun.
+    begun: BTreeMap<String, bool>,
+}
+
+impl OpenJobs {
+    /// Takes a line of the file.
+    pub(super) fn read_line(&mut self, line: &str) -> Result<AccountingLine, Problem> {
+        let mut parts = line.splitn(4, ';');
+        let mut part = || parts.next().unwrap_or_default();
+        let (_, kind, id, said) = (part(), part(), part(), part());
+        if id.is_empty() {
+            return Err(Problem::NoJob { why: "it has no date, kind of record and job".into() });
+        }
+        let fields = fields(said);
+        match kind {
+            "Q" => {
+                self.begun.entry(id.to_owned()).or_insert(false);
+                Ok(AccountingLine::Other)
+            }
+            "S" => {
+                self.begun.insert(id.to_owned(), true);
+                Ok(AccountingLine::Other)
+            }
+            // Requeued: it is in the queue again.
+            "R" => {
+                let begun = self.begun.insert(id.to_owned(), false).unwrap_or(false);
+                let cpu_s = cpu_seconds(&fields);
+                Ok(if begun { AccountingLine::Requeued(cpu_s) } else { AccountingLine::Other })
+            }
+            // Deleted or aborted: one that runs has an end of its own.
+            "D" | "A" => {
+                self.begun.entry(id.to_owned()).or_insert(false);
+                Ok(AccountingLine::Other)
+            }
+            "E" => {
+                self.begun.remove(id);
+                record(id, &fields).map(|job| AccountingLine::Job(Box::new(job)))
+            }
+            _ => Ok(AccountingLine::Other),
+        }
+    }
+
+    /// The numbers of jobs that had begun and not ended, and of those that had not begun.
+    pub(super) fn left(&self) -> (u64, u64) {
+        let begun = self.begun.values().filter(|begun| **begun).count() as u64;
+        (begun, self.begun.len() as u64 - begun)
+    }
+}
+
+/// The fields of a record, by their names; a value with blanks stands in quotation marks.
+fn fields(said: &str) -> BTreeMap<&str, &str> {
+    let mut fields = BTreeMap::new();
+    let mut rest = said.trim_start();
+    while let Some((name, behind)) = rest.split_once('=') {
+        let (value, after) = match behind.strip_prefix('"') {
+            Some(quoted) => quoted.split_once('"').unwrap_or((quoted, "")),
+            None => behind.split_once(' ').unwrap_or((behind, "")),
+        };
+        fields.insert(name.trim(), value);
+        rest = after.trim_start();
+    }
+    fields
+}
+
+fn record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, Problem> {
+    let field = |name: &str| fields.get(name).copied().unwrap_or_default();
+    let moment = |name: &'static str| {
+        let right = "write seconds since 1970";
+        whole(field(name)).ok_or_else(|| flaw(name, field(name), right))
+    };
+    let submitted = if fields.contains_key("ctime") { moment("ctime")? } else { moment("qtime")? };
+    let limit = field("Resource_List.walltime");
+    let right = "write seconds, or hours:minutes:seconds";
+    let limit = match limit {
+        "" => 0,
+        limit => length(limit).ok_or_else(|| flaw("Resource_List.walltime", limit, right))?,
+    };
+    let requested = requested_processors(&field);
+    let allocated = ["resources_used.ncpus", "total_execution_slots"]
+        .iter()
+        .find_map(|name| whole(field(name)).filter(|n| *n > 0))
+        .unwrap_or_else(|| slots_of(field("exec_host")));
+    let memory_kib = match (kib(field("Resource_List.mem")), kib(field("Resource_List.pmem"))) {
+        (Some(all), _) => all,
+        (None, Some(each)) => each.saturating_mul(requested.max(allocated).max(1)),
+        (None, None) => 0,
+    };
+    Ok(JobRecord {
+        // Parts of an array have names such as 101[3].
+        number: id.split_once('.').map_or(id, |(number, _)| number).parse().ok(),
+        submitted,
+        ran: Some((moment("start")?, moment("end")?)),
+        requested,
+        allocated,
+        limit,
+        memory_kib,
+        succeeded: matches!(field("Exit_status"), "0" | ""),
+        user: field("user").to_owned(),
+        group: field("group").to_owned(),
+        queue: field("queue").to_owned(),
+    })
+}
+
+/// Processors that a job asked for: as PBS counts them, or as Torque's `nodes=2:ppn=8`.
+fn requested_processors<'a>(field: &impl Fn(&str) -> &'a str) -> i64 {
+    let counted = ["Resource_List.ncpus", "Resource_List.procs"];
+    if let Some(counted) = counted.iter().find_map(|name| whole(field(name)).filter(|n| *n > 0)) {
+        return counted;
+    }
+    let parts = field("Resource_List.nodes").split('+').map(|part| {
+        let mut words = part.split(':');
+        // A name stands for one node.
+        let nodes = words.next().map_or(0, |nodes| match nodes {
+            "" => 0,
+            nodes => whole(nodes).unwrap_or(1),
+        });
+        let each = words.find_map(|word| whole(word.strip_prefix("ppn=")?));
+        nodes.saturating_mul(each.unwrap_or(1))
+    });
+    parts.sum()
+}
+
+/// Processors of `node/0*4+node/1` (PBS), `node/0-7` or `node/0+node/1` (Torque).
+fn slots_of(hosts: &str) -> i64 {
+    let slots = hosts.split('+').filter(|host| !host.is_empty()).map(|host| {
+        let slots = host.rsplit_once('/').map_or("", |(_, slots)| slots);
+        if let Some((_, count)) = slots.split_once('*') {
+            return whole(count).unwrap_or(1);
+        }
+        let ranges = slots.split(',').map(|range| match range.split_once('-') {
+            Some((first, last)) => match (whole(first), whole(last)) {
+                (Some(first), Some(last)) => (last - first + 1).max(1),
+                _ => 1,
+            },
+            None => 1,
+        });
+        ranges.sum()
+    });
+    slots.sum()
+}
+
+/// Seconds of processor time that its processors were a job's.
+fn cpu_seconds(fields: &BTreeMap<&str, &str>) -> u64 {
+    let field = |name: &str| fields.get(name).copied().unwrap_or_default();
+    let ran = length(field("resources_used.walltime")).unwrap_or_else(|| {
+        let ran = whole(field("end")).zip(whole(field("start")));
+        ran.map_or(0, |(end, start)| end - start)
+    });
+    let processors = slots_of(field("exec_host")).max(requested_processors(&field)).max(1);
+    u64::try_from(ran.saturating_mul(processors)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processors_are_counted_as_pbs_and_torque_write_them() {
+        for (hosts, slots) in [
+            ("n1/0*4", 4),
+            ("n1/0*4+n2/1*2", 6),
+            ("n1/0+n1/1+n2/0", 3),
+            ("n1/0-7", 8),
+            ("n1/0-3,6", 5),
+            ("n1", 1),
+            ("", 0),
+        ] {
+            assert_eq!(slots_of(hosts), slots, "{hosts}");
+        }
+        for (nodes, processors) in
+            [("2:ppn=8", 16), ("1:ppn=4+3:ppn=2", 10), ("node7", 1), ("3", 3), ("2:gpus=1", 2)]
+        {
+            let field = |name: &str| if name == "Resource_List.nodes" { nodes } else { "" };
+            assert_eq!(requested_processors(&field), processors, "{nodes}");
+        }
+    }
+
+    #[test]
+    fn values_may_stand_in_quotation_marks() {
+        let fields = fields("user=ann group=\"domain users\" jobname=a=b queue=q");
+        assert_eq!(fields["group"], "domain users");
+        assert_eq!((fields["jobname"], fields["queue"]), ("a=b", "q"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The accounting file of Grid Engine: 45 fields a line with colons between them, of a job or a task of one (accounting(5)).
+
+use super::accounting::{AccountingLine, JobRecord, flaw, length, whole};
+use super::problem::Problem;
+
+/// Fewest fields that a line has in any version.
+const FIELDS: usize = 40;
+
+/// Whether a file of Grid Engine begins with this line, which is no comment.
+pub(super) fn is_first_line(line: &str) -> bool {
+    let cells: Vec<&str> = line.split(':').collect();
+    let is_number = |n: usize| cells.get(n).is_some_and(|cell| whole_or_millis(cell).is_some());
+    cells.len() >= FIELDS && [5, 8, 9, 10].into_iter().all(is_number)
+}
+
+/// Takes a line of the file.
+pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
+    if line.starts_with('#') {
+        return Ok(AccountingLine::Other);
+    }
+    let cells: Vec<&str> = line.split(':').collect();
+    if cells.len() < FIELDS {
+        return Err(Problem::OtherCells { found: cells.len(), wanted: FIELDS });
+    }
+    let cell = |n: usize| cells.get(n).copied().unwrap_or_default();
+    // A task of a parallel job, beside which the job has a line for all of it.
+    if !matches!(cell(41), "NONE" | "") {
+        return Ok(AccountingLine::Step);
+    }
+    let moment = |name: &'static str, n: usize| {
+        let right = "write seconds since 1970";
+        whole_or_millis(cell(n)).ok_or_else(|| flaw(name, cell(n), right))
+    };
+    let (began, ended) = (moment("start_time", 9)?, moment("end_time", 10)?);
+    let slots = whole(cell(34)).ok_or_else(|| flaw("slots", cell(34), "write a whole number"))?;
+    let is_part_of_array = whole(cell(35)).is_some_and(|task| task > 0);
+    Ok(AccountingLine::Job(Box::new(JobRecord {
+        number: whole(cell(5)).filter(|_| !is_part_of_array),
+        submitted: moment("submission_time", 8)?,
+        ran: (began > 0 && ended > 0).then_some((began, ended)),
+        requested: slots,
+        allocated: slots,
+        limit: hard_limit(cell(39)),
+        memory_kib: 0,
+        succeeded: cell(11) == "0" && cell(12) == "0",
+        user: cell(3).to_owned(),
+        group: cell(2).to_owned(),
+        queue: cell(0).to_owned(),
+    })))
+}
+
+/// A moment in seconds since 1970; some versions write milliseconds.
+fn whole_or_millis(cell: &str) -> Option<i64> {
+    match cell.parse::<i64>().ok()? {
+        millis @ 100_000_000_000..=100_000_000_000_000 => Some(millis / 1000),
+        seconds @ 0..100_000_000_000 => Some(seconds),
+        _ => None,
+    }
+}
+
+/// Seconds of `h_rt` among what a job asked for, such as `-l h_rt=3600,h_vmem=2G`; 0: there is none.
+fn hard_limit(category: &str) -> i64 {
+    let words = category.split([' ', ',']);
+    let limit = words.filter_map(|word| word.strip_prefix("h_rt=")).find_map(length);
+    limit.unwrap_or(0)
+}
