@@ -3,10 +3,11 @@
 use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
 use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
+use crate::act_events::read_events;
 use crate::{Action, Interruption, Target};
 
 /// Most rows of a record: they become a part of the run's log.
-const MOST_ROWS: usize = 100_000;
+pub(crate) const MOST_ROWS: usize = 100_000;
 
 /// Number of seconds from which on it is a date: 1990, in seconds since 1970.
 const FIRST_DATE: f64 = 631_152_000.0;
@@ -48,16 +49,22 @@ pub fn are_acts(first: &Row<'_>) -> bool {
 /// Reads a record of acts: under a heading with `time` and `action` a row each, with `type`, `zone` or
 /// `vm` (a number from 0, in the order of launches) saying which VMs it is done to; a row with none of
 /// them is of all spot VMs. A time is a number of seconds, a span such as `15m`, or a date, which
-/// counts from `begins`, in seconds since 1970.
+/// counts from `begins`, in seconds since 1970. Or reads events of EventBridge or Compute Engine, in JSON.
 ///
 /// # Errors
 ///
 /// The file can't be read, or the first row that can't be used.
 pub fn read_acts(
-    source: Source,
+    mut source: Source,
     chosen: &Chosen,
     begins: Option<i64>,
 ) -> Result<Vec<WrittenAct>, FileFlaw> {
+    if source.is_json()? {
+        if !chosen.is_empty() {
+            return Err(FileFlaw::whole("events have no columns", "leave columns out"));
+        }
+        return read_events(source, begins);
+    }
     let mut rows = Rows::new(source)?;
     let right = "begin with a row of names, such as: time,action,type";
     let Some(first) = rows.first() else { return Err(FileFlaw::whole("it has no rows", right)) };

@@ -1,10 +1,10 @@
 //! Catalogues of instance types as people have them: rows of their own, or what the provider's calls
 //! answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_input::{Chosen, Column, Columns, FileFlaw, LeftOut, Row, Rows, Source};
-use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
+use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName, ZoneName};
 use serde::Deserialize;
 
 use crate::{Burstable, InstanceType, Limits, Types, built_in};
@@ -18,7 +18,7 @@ const LIMIT: u32 = 1_000;
 /// Most memory that a number without a unit can be, in GiB: above, it was meant in another unit.
 const MOST_GIB: f64 = 32_768.0;
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     Column {
         name: "name",
         known_as: &["name", "type", "instance type", "api name", "machine type"],
@@ -65,6 +65,7 @@ const COLUMNS: [Column; 12] = [
     Column { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
     Column { name: "gflops", known_as: &["gflops"], is_needed: false },
     Column { name: "limit", known_as: &["limit", "quota"], is_needed: false },
+    Column { name: "zone", known_as: &["availability zone", "zone", "az"], is_needed: false },
 ];
 
 /// The content of a file of instance types.
@@ -135,7 +136,7 @@ pub fn are_types(first: &Row<'_>) -> bool {
 }
 
 /// Reads a catalogue: rows under a heading with `name`, `vcpus` and `memory` (GiB, or with its unit),
-/// and prices in dollars an hour; or the JSON that the EC2 call `describe-instance-types` answers,
+/// and prices in dollars an hour, where a column of several zones makes each type one of each of them, `TYPE@ZONE`; or the JSON that the EC2 call `describe-instance-types` answers,
 /// which has no prices: those, and how types burst, are of the built-in catalogue `ec2-2026`, and
 /// types that it does not have are left out.
 ///
@@ -208,17 +209,36 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
         is_mib = ["mib", "mb"].iter().any(|unit| heading.trim_end_matches(')').ends_with(unit));
         rows.skip_first();
     }
-    loop {
-        let Some(row) = rows.next_row()? else { return Ok(file) };
+    let mut named: BTreeMap<(ZoneName, TypeName), InstanceType> = BTreeMap::new();
+    while let Some(row) = rows.next_row()? {
+        // Lists of accelerators have rows of no type of their own among others.
+        if [0, 1].iter().all(|n| columns.cell(&row, *n).is_empty()) {
+            file.left_out.add("without a name and vCPUs", row.line());
+            continue;
+        }
         let kind = instance_type(&row, &columns, is_mib)?;
+        let zone = columns.cell(&row, 12);
+        if zone.contains(['@', ',', '"']) {
+            let what = format!("'{zone}' is not fit for a zone");
+            return Err(row.flaw(what, "use letters, digits and '-', such as us-east-1a").into());
+        }
         if kind.on_demand.is_none() && kind.spot.is_none() {
             file.left_out.add("without a price", row.line());
-        } else if file.types.insert(kind.name.clone(), kind).is_some() {
-            return Err(row
-                .flaw("a type of this name is there already", "name each type once")
-                .into());
+        } else if named.insert((ZoneName::from(zone), kind.name.clone()), kind).is_some() {
+            let what = "a type of this name is there already";
+            return Err(row.flaw(what, "name each type once, or once in each zone").into());
         }
     }
+    let zones: BTreeSet<&ZoneName> = named.keys().map(|(zone, _)| zone).collect();
+    let has_zones = zones.len() > 1;
+    for ((zone, name), kind) in named {
+        let name = match has_zones && !zone.as_str().is_empty() {
+            true => name.in_zone(&zone),
+            false => name,
+        };
+        file.types.insert(name.clone(), InstanceType { name, ..kind });
+    }
+    Ok(file)
 }
 
 /// The type of a row; `is_mib`: a number alone in the column of memory is one of MiB, else of GiB.
@@ -393,6 +413,30 @@ mod tests {
             (Credits::whole(6), Credits::whole(144))
         );
         assert_eq!((types["a.large"].on_demand, types["a.large"].burstable), (None, None));
+    }
+
+    /// cases/types-skypilot-catalog.
+    #[test]
+    fn types_of_several_zones_are_of_each() {
+        let text = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n\
+                    m5.large,,,2.0,8.0,,0.096,0.0353,us-east-1,us-east-1a\n\
+                    m5.large,,,2.0,8.0,,0.096,0.0401,us-east-1,us-east-1b\n\
+                    ,V100,1.0,,,,2.5,0.8,us-east-1,us-east-1a\n\
+                    p3.2xlarge,V100,1.0,8.0,61.0,\"{'Gpus': [{'Name': 'V100'}]}\",3.06,,us-east-1,us-east-1a\n";
+        let CatalogueFile { types, left_out, .. } = read(text).unwrap();
+        let spot = |name: &str| types[name].spot;
+        assert_eq!(types.len(), 3);
+        assert_eq!(spot("m5.large@us-east-1a"), Price::from_usd_per_hour(0.0353));
+        assert_eq!(spot("m5.large@us-east-1b"), Price::from_usd_per_hour(0.0401));
+        assert_eq!(spot("p3.2xlarge@us-east-1a"), None);
+        assert_eq!(left_out.to_string(), "1 without a name and vCPUs (line 4)");
+        // One zone needs no name.
+        let one: String =
+            text.lines().filter(|line| !line.ends_with("1b")).map(|l| format!("{l}\n")).collect();
+        assert_eq!(read(&one).unwrap().types["m5.large"].spot, Price::from_usd_per_hour(0.0353));
+        let twice = text.replace("us-east-1b", "us-east-1a");
+        let error = read(&twice).unwrap_err();
+        assert!(error.contains("line 3: a type of this name is there already"), "{error}");
     }
 
     #[test]

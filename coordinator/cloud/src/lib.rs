@@ -4,6 +4,7 @@
 //! Nothing here reads a clock, does I/O or draws from an unseeded generator:
 //! every entry point is told the time, and seeded streams are the one source of chance.
 
+mod act_events;
 mod acts;
 mod availability;
 mod billing;
@@ -26,6 +27,7 @@ mod tariff;
 mod terms;
 mod vm;
 
+pub use act_events::are_cloud_events;
 pub use acts::{WrittenAct, are_acts, read_acts};
 pub use availability::Availability;
 pub use billing::{Billing, Charge, Meter};

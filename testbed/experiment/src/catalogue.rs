@@ -5,7 +5,7 @@ use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_input::Chosen;
 use dormouse_units::{Price, TypeName};
 
-use super::files;
+use super::{files, zones};
 
 /// Price of a surplus vCPU-hour where a type says none, dollars: that of most of EC2's types.
 const SURPLUS_USD: f64 = 0.05;
@@ -38,13 +38,16 @@ pub(super) fn named(
 
 /// Leaves only these of the types; all where none is named.
 pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &mut Mistakes) {
-    for (n, name) in names.iter().enumerate().filter(|(_, name)| !types.contains_key(*name)) {
+    let meant: Vec<_> = names.iter().flat_map(|name| zones::each(name, types)).collect();
+    let is_none =
+        |name: &TypeName| !zones::each(name, types).iter().any(|it| types.contains_key(it));
+    for (n, name) in names.iter().enumerate().filter(|(_, name)| is_none(name)) {
         let known: Vec<&str> = types.keys().map(TypeName::as_str).collect();
         let what = format!("the catalogue has no type '{name}'");
         found.add(node.place_of(&format!("only.{n}")), what, instead(name.as_str(), &known));
     }
     if !names.is_empty() {
-        types.retain(|name, _| names.contains(name));
+        types.retain(|name, _| meant.contains(name));
     }
 }
 

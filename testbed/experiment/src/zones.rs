@@ -2,7 +2,7 @@
 //! type in a zone is a type of its own, `TYPE@ZONE`.
 
 use dormouse_cloud::{InstanceType, Types};
-use dormouse_documents::{Mistakes, Node};
+use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_units::{TypeName, ZoneName};
 
 /// Every one of these types in every zone; the types as they are where there are no zones.
@@ -18,6 +18,24 @@ pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut 
         }
     }
     if zones.is_empty() {
+        return types;
+    }
+    // A catalogue may have zones of its own: these of them are meant.
+    let of_file = names(&types).into_iter().map(ZoneName::from).collect::<Vec<_>>();
+    for (n, zone) in zones.iter().enumerate().filter(|(_, zone)| !of_file.contains(zone)) {
+        if !of_file.is_empty() {
+            let known: Vec<&str> = of_file.iter().map(ZoneName::as_str).collect();
+            let what = format!("the catalogue has no type in the zone '{zone}'");
+            found.add(node.place_of(&format!("zones.{n}")), what, instead(zone.as_str(), &known));
+        }
+    }
+    let types: Types = types
+        .into_iter()
+        .filter(|(name, _)| {
+            name.zone().is_none_or(|zone| zones.iter().any(|it| it.as_str() == zone))
+        })
+        .collect();
+    if !of_file.is_empty() {
         return types;
     }
     let in_zone = |kind: &InstanceType, zone: &ZoneName| {

@@ -128,6 +128,7 @@ pub(crate) struct ScheduleSection {
     pub(crate) acts: Vec<ActSection>,
     /// A file of acts: under a heading such as `time,action,type` a row each, with a `type`, a `zone`, both, or
     /// a `vm`; without any it is of all spot VMs. Times are seconds, spans such as `15m`, or dates.
+    /// Or events of EventBridge or operations of Compute Engine, in JSON.
     #[schemars(example = "acts.csv")]
     pub(crate) file: Option<String>,
     /// The date at which the run begins, from which dates in `file` count; where prices have dates it is theirs.

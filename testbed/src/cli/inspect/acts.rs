@@ -15,7 +15,8 @@ use crate::cli::failure::Failure;
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     let chosen = args.chosen();
     let acts = read_file(&args.file, |source| read_acts(source, &chosen, Some(0)))?;
-    let mut found = Found::new(args, head, ("interruptions", "table"));
+    let format = if head.is_json() { "JSON of the cloud's events" } else { "table" };
+    let mut found = Found::new(args, head, ("interruptions", format));
     let times = || acts.iter().map(|written| written.act.at);
     // Nobody writes down what is to be in so many years.
     let are_dates = times().min() > Some(Time::from_secs(20 * 366 * 86_400));

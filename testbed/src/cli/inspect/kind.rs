@@ -2,7 +2,9 @@
 
 use std::io;
 
-use dormouse_cloud::{Availability, are_acts, are_types, is_described, looks_like_prices};
+use dormouse_cloud::{
+    Availability, are_acts, are_cloud_events, are_types, is_described, looks_like_prices,
+};
 use dormouse_fit::looks_like_lifetimes;
 use dormouse_input::Chosen;
 use dormouse_workload::{JobsFormat, RequestFile};
@@ -30,7 +32,7 @@ pub(super) struct Kind {
 /// All kinds, in the order in which they are asked: the first that says yes is it.
 const KINDS: [Kind; 9] = [
     Kind {
-        name: "parallel jobs (SWF, Batsim, sacct)",
+        name: "parallel jobs (SWF, Batsim, sacct, PBS, LSF, Grid Engine)",
         is: |head, _| Ok(JobsFormat::detect(head.bytes()).is_some()),
         keys: &[&["jobs", "profiles"], &["subtime"]],
         columns: &[],
@@ -63,7 +65,10 @@ const KINDS: [Kind; 9] = [
     },
     Kind {
         name: "interruptions",
-        is: |head, _| head.begins_with(are_acts),
+        is: |head, _| {
+            let are_events = head.is_json() && are_cloud_events(head.bytes());
+            Ok(are_events || head.begins_with(are_acts)?)
+        },
         keys: &[],
         columns: &["time", "action", "type", "zone", "vm"],
         inspect: acts::inspect,
@@ -117,6 +122,7 @@ const CATALOGUE: &[&str] = &[
     "surplus-price",
     "gflops",
     "limit",
+    "zone",
 ];
 
 impl Kind {

@@ -1,0 +1,198 @@
+//! Interruptions as clouds report them: events of Amazon EventBridge, and operations of Google's Compute Engine, in JSON.
+
+use dormouse_input::{FileFlaw, FlawedRow, ItemsAt, JsonItems, Moment, Source};
+use dormouse_units::{Span, Time, ZoneName};
+use serde::Deserialize;
+
+use crate::acts::{MOST_ROWS, WrittenAct};
+use crate::{Action, Interruption, Target};
+
+/// Key of the list in what Google's API answers.
+const LIST: &str = "items";
+/// Time from Amazon's warning to the interruption.
+const NOTICE: Span = Span::from_secs(120);
+
+/// An event of EventBridge, or an operation of Compute Engine.
+#[derive(Deserialize)]
+struct CloudEvent {
+    #[serde(rename = "detail-type")]
+    detail_type: Option<String>,
+    time: Option<String>,
+    #[serde(default)]
+    resources: Vec<String>,
+    detail: Option<EventDetail>,
+    #[serde(rename = "operationType")]
+    operation: Option<String>,
+    #[serde(rename = "insertTime")]
+    inserted: Option<String>,
+    zone: Option<String>,
+}
+
+/// What is particular to an event of EventBridge.
+#[derive(Deserialize)]
+struct EventDetail {
+    #[serde(rename = "instance-action")]
+    action: Option<String>,
+}
+
+/// Whether a file that begins with these bytes has such events.
+#[must_use]
+pub fn are_cloud_events(begins: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(begins);
+    let is_amazon = text.contains("\"detail-type\"") && text.contains("\"EC2 ");
+    let begins = text.trim_start();
+    begins.starts_with(['{', '[']) && (is_amazon || text.contains("\"operationType\""))
+}
+
+/// Reads events, one after the other or in a list: warnings of interruptions, each two minutes before it, and
+/// recommendations to rebalance, by Amazon; preemptions by Google. Each is of all spot VMs of the zone that it
+/// names, or of all where it names none; other events are left out.
+///
+/// # Errors
+///
+/// The file can't be read, or the first event that can't be used.
+pub(crate) fn read_events(
+    source: Source,
+    begins: Option<i64>,
+) -> Result<Vec<WrittenAct>, FileFlaw> {
+    let mut items = JsonItems::new(source, ItemsAt::ListOrDocuments(LIST));
+    let mut acts = Vec::new();
+    while let Some(item) = items.next_item()? {
+        let row: String = String::from_utf8_lossy(item.bytes).chars().take(120).collect();
+        let flaw = |what: String, remedy: &str| FlawedRow {
+            line: item.line,
+            row: row.clone(),
+            what,
+            remedy: remedy.to_owned(),
+        };
+        let event: CloudEvent = serde_json::from_slice(item.bytes)
+            .map_err(|error| flaw(format!("it is no event: {error}"), "mend the file"))?;
+        let Some(reported) = reported(event) else { continue };
+        if acts.len() == MOST_ROWS {
+            let what = format!("it has more than {MOST_ROWS} interruptions");
+            return Err(flaw(what, "give a part of it").into());
+        }
+        let (action, time, target, after) = reported;
+        let right = "write a date such as 2024-01-31T12:00:00Z";
+        let moment =
+            Moment::read(&time).ok_or_else(|| flaw(format!("'{time}' is no time"), right))?;
+        let begins = begins.ok_or_else(|| {
+            let what = format!("'{time}' is a date, and nobody says when the run begins");
+            flaw(what, "say when it begins: begins = \"2024-01-31 12:00:00\"")
+        })?;
+        let since = u64::try_from(moment.second - begins).map_err(|_| {
+            let remedy = "leave the event out, or begin earlier";
+            flaw(format!("'{time}' is before the run begins"), remedy)
+        })?;
+        let at = Time::from_secs(since) + after;
+        let act = Interruption { at, target, action };
+        acts.push(WrittenAct { act, line: item.line, row });
+    }
+    if acts.is_empty() {
+        let what = "it has no event of an interruption";
+        return Err(FileFlaw::whole(what, "give a record that has some, or leave it out"));
+    }
+    acts.sort_by_key(|written| written.act.at);
+    Ok(acts)
+}
+
+/// What an event reports: the action, its time, whom it hits, and how long after that; `None`: nothing of an interruption.
+fn reported(event: CloudEvent) -> Option<(Action, String, Target, Span)> {
+    if let Some(operation) = event.operation {
+        let zone = event.zone.unwrap_or_default();
+        let zone = zone.rsplit('/').next().unwrap_or_default();
+        let preempted = operation == "compute.instances.preempted";
+        return preempted.then(|| {
+            (Action::Preempt, event.inserted.unwrap_or_default(), of_zone(zone), Span::ZERO)
+        });
+    }
+    let action = event.detail.and_then(|detail| detail.action);
+    let (action, after) = match event.detail_type?.as_str() {
+        "EC2 Spot Instance Interruption Warning" => match action.as_deref() {
+            // Hibernation begins with the warning, as the provider says.
+            Some("hibernate") => (Action::Hibernate, Span::ZERO),
+            Some("stop") => (Action::Hibernate, NOTICE),
+            _ => (Action::Preempt, NOTICE),
+        },
+        "EC2 Instance Rebalance Recommendation" => (Action::Rebalance, Span::ZERO),
+        _ => return None,
+    };
+    // arn:aws:ec2:us-east-2a:instance/i-1234567890abcdef0; some name the region alone.
+    let place = event.resources.iter().find_map(|arn| arn.split(':').nth(3)).unwrap_or_default();
+    let is_zone = place.ends_with(|c: char| c.is_ascii_lowercase());
+    let target = of_zone(if is_zone { place } else { "" });
+    Some((action, event.time.unwrap_or_default(), target, after))
+}
+
+fn of_zone(zone: &str) -> Target {
+    match zone {
+        "" => Target::All,
+        zone => Target::Zone(ZoneName::from(zone)),
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+    use crate::read_acts;
+
+    fn read(text: &str, begins: Option<&str>) -> Result<Vec<Interruption>, String> {
+        let source = Source::new(Cursor::new(text.as_bytes().to_vec())).unwrap();
+        let begins = begins.map(|text| Moment::read(text).unwrap().second);
+        let acts = read_acts(source, &dormouse_input::Chosen::default(), begins);
+        let acts = acts.map_err(|error| error.to_string())?;
+        Ok(acts.into_iter().map(|written| written.act).collect())
+    }
+
+    fn warning(action: &str) -> String {
+        format!(
+            r#"{{"detail-type":"EC2 Spot Instance Interruption Warning","time":"2024-05-01T10:00:00Z",
+            "resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{{"instance-id":"i-1","instance-action":"{action}"}}}}"#
+        )
+        .replace('\n', " ")
+    }
+
+    /// cases/interruptions-eventbridge.
+    #[test]
+    fn warnings_come_two_minutes_before_what_they_warn_of() {
+        let rebalance = r#"{"detail-type":"EC2 Instance Rebalance Recommendation","time":"2024-05-01T09:30:00Z","resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{"instance-id":"i-1"}}"#;
+        let other = r#"{"detail-type":"EC2 Instance State-change Notification","time":"2024-05-01T09:30:00Z","detail":{}}"#;
+        let text = format!("{}\n{rebalance}\n{other}\n", warning("terminate"));
+        assert!(are_cloud_events(text.as_bytes()));
+        let zone = || Target::Zone("us-east-2a".into());
+        let act = |at, action| Interruption { at: Time::from_secs(at), target: zone(), action };
+        let right = [act(1_800, Action::Rebalance), act(3_720, Action::Preempt)];
+        assert_eq!(read(&text, Some("2024-05-01T09:00:00Z")).unwrap(), right);
+        let hibernated = read(&warning("hibernate"), Some("2024-05-01T09:00:00Z")).unwrap();
+        assert_eq!(hibernated, [act(3_600, Action::Hibernate)]);
+        let error = read(&text, None).unwrap_err();
+        assert!(error.contains("nobody says when the run begins"), "{error}");
+        let error = read(&text, Some("2024-05-01T09:45:00Z")).unwrap_err();
+        assert!(
+            error.contains("line 2: '2024-05-01T09:30:00Z' is before the run begins"),
+            "{error}"
+        );
+        let error = read(other, Some("2024-05-01T09:00:00Z")).unwrap_err();
+        assert!(error.contains("no event of an interruption"), "{error}");
+    }
+
+    #[test]
+    fn preemptions_of_google_are_operations() {
+        let one = r#"{"operationType":"compute.instances.preempted","insertTime":"2024-05-01T10:00:00.000-07:00",
+            "targetLink":"https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a/instances/i1",
+            "zone":"https://www.googleapis.com/compute/v1/projects/p/zones/us-central1-a"}"#;
+        let other = r#"{"operationType":"insert","insertTime":"2024-05-01T10:00:00.000-07:00"}"#;
+        let right = [Interruption {
+            at: Time::from_secs(3_600),
+            target: Target::Zone("us-central1-a".into()),
+            action: Action::Preempt,
+        }];
+        for text in [format!("[{other},{one}]"), format!("{{\"items\": [{one}]}}"), one.to_owned()]
+        {
+            assert_eq!(read(&text, Some("2024-05-01T16:00:00Z")).unwrap(), right, "{text}");
+        }
+    }
+}
