@@ -18,6 +18,7 @@ mod command {
     mod engines;
     mod examples;
     mod experiment_files;
+    mod files_of_others;
     mod fit;
     mod inspect;
     mod linked_scheduler;

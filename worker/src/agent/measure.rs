@@ -42,6 +42,10 @@ enum Error {
     Late(Duration),
     #[error("it ended wrongly: {0}")]
     Ended(Ended),
+    #[error("no thread can be started for it")]
+    Thread(#[source] std::io::Error),
+    #[error("the thread that ran it panicked")]
+    Panicked,
 }
 
 /// CPU time of one repetition of each program, in microseconds, on a host whose cores are all
@@ -93,14 +97,12 @@ fn measure(host: &Host, args: &[String]) -> Result<u64> {
     let times = thread::scope(|scope| {
         let copies: Vec<_> = (0..cores)
             .map(|cpu| {
-                scope.spawn({
-                    let groups = &groups;
-                    move || repetition(host, groups, cpu, args)
-                })
+                let groups = &groups;
+                let copy = move || repetition(host, groups, cpu, args);
+                thread::Builder::new().spawn_scoped(scope, copy).map_err(Error::Thread)
             })
             .collect();
-        let joined =
-            copies.into_iter().map(|copy| copy.join().unwrap_or(Err(Error::Late(Duration::ZERO))));
+        let joined = copies.into_iter().map(|copy| copy?.join().unwrap_or(Err(Error::Panicked)));
         joined.collect::<std::result::Result<Vec<u64>, Error>>()
     });
     let swept = groups.kill_all(limit::KILL).and_then(|_| groups.remove(limit::KILL));

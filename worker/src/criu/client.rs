@@ -335,7 +335,8 @@ impl Criu {
         // found and reaped without taking another task's exit status. A restored task
         // becomes a child of the main thread when this one ends, which no wait notices.
         thread::scope(|scope| {
-            let restorer = scope.spawn(|| {
+            let restorer = thread::Builder::new().name("restore".to_owned());
+            let restorer = restorer.spawn_scoped(scope, || {
                 let mut group = None;
                 let into = (&entry, vm, (vcpu, slot), occupant);
                 let result =
@@ -346,6 +347,7 @@ impl Criu {
                 }
                 result
             });
+            let restorer = restorer.map_err(Error::Thread)?;
             restorer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }

@@ -23,6 +23,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// No thread could be started that waits for CRIU.
+    #[error("no thread can be started that waits for CRIU")]
+    Thread(#[source] io::Error),
     /// CRIU says no.
     #[error("criu {call} failed: {reason}{log}")]
     Refused {

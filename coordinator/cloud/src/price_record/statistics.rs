@@ -51,6 +51,18 @@ impl PriceStatistics {
         self.changes as f64 * 86_400.0 / self.length.as_secs_f64()
     }
 
+    /// The standard deviation of the prices over time, as a part of their mean.
+    #[must_use]
+    pub fn volatility(&self) -> f64 {
+        let deviation = |(price, span): &(Price, Span)| {
+            let usd = price.for_span(Span::from_secs(3_600)).as_usd();
+            (usd - self.mean_usd).powi(2) * span.as_secs_f64()
+        };
+        let sum: f64 = self.held.iter().map(deviation).sum();
+        let variance = sum / self.length.as_secs_f64();
+        if self.mean_usd > 0.0 { variance.sqrt() / self.mean_usd } else { 0.0 }
+    }
+
     /// The least price that was not exceeded for this part of the time, from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Price {
@@ -84,6 +96,9 @@ mod tests {
         let of = PriceStatistics::measure(&trace, h(8)).expect("it has prices");
         assert_eq!((of.length, of.changes), (Span::from_secs(8 * 3_600), 2));
         assert!((of.mean_usd - 0.125).abs() < 1e-9, "{}", of.mean_usd);
+        // An eighth of the time 17.5 cents above the mean, the rest 2.5 below.
+        let deviation = (0.175_f64.powi(2) / 8.0 + 0.025_f64.powi(2) * 7.0 / 8.0).sqrt();
+        assert!((of.volatility() - deviation / 0.125).abs() < 1e-9, "{}", of.volatility());
         assert_eq!([0.0, 0.875, 0.88, 1.0].map(|p| of.quantile(p)), [10, 10, 30, 30].map(price));
         assert_eq!([9, 10, 29, 30].map(|p| of.share_up_to(price(p))), [0.0, 0.875, 0.875, 1.0]);
         // What comes after the end does not count.

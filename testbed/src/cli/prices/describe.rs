@@ -136,6 +136,7 @@ impl DescribeArgs {
             ("least, $", "least_usd", 0.0),
             ("median, $", "median_usd", 0.5),
             ("90 %, $", "p90_usd", 0.9),
+            ("95 %, $", "p95_usd", 0.95),
             ("99 %, $", "p99_usd", 0.99),
             ("most, $", "most_usd", 1.0),
         ] {
@@ -143,6 +144,8 @@ impl DescribeArgs {
                 usd(it.of.quantile(part))
             });
         }
+        let volatility = Column::number("volatility, %").named("volatility_pct").digits(1);
+        table = table.column(volatility, |it| 100.0 * it.of.volatility());
         let Some(bid) = self.bid else { return table.into() };
         // How long instances are left to the bid, those at the end of the record left out.
         let uptimes = move |it: &Described| {

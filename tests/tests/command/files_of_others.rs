@@ -1,0 +1,180 @@
+//! Files as other systems write them, from the command line: each gives what its own system says.
+
+use std::fs;
+use std::path::Path;
+
+use dormouse_tests::run_in;
+use serde_json::Value;
+
+fn output_of(folder: &Path, args: &[&str]) -> String {
+    let output = run_in(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn summary_of(folder: &Path, args: &[&str]) -> Value {
+    let args = [&["run"], args, &["--json", "--force", "--out", "out"]].concat();
+    serde_json::from_str(&output_of(folder, &args)).unwrap()
+}
+
+#[test]
+fn jobs_of_batsim_fail_as_their_profiles_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let log = r#"{"nb_res": 4, "jobs": [
+ {"id": "a", "subtime": 0, "walltime": 100, "res": 4, "profile": "ok"},
+ {"id": "b", "subtime": 0, "walltime": 100, "res": 4, "profile": "bad"},
+ {"id": "c", "subtime": 0, "walltime": 5, "res": 4, "profile": "ok"},
+ {"id": "d", "subtime": 0, "walltime": -1, "res": 4, "profile": "ok"}],
+ "profiles": {"ok": {"type": "delay", "delay": 10}, "bad": {"type": "delay", "delay": 10, "ret": 1}}}"#;
+    fs::write(at.join("ret.json"), log).unwrap();
+    let experiment = "name = \"ret\"\n[workload]\nkind = \"swf\"\nlog = \"ret.json\"\nran-over = \"cut\"\n[scheduler]\nname = \"easy\"\n";
+    fs::write(at.join("ret.toml"), experiment).unwrap();
+    let said = output_of(at, &["run", "ret.toml", "--out", "out"]);
+    assert!(said.contains("1 fail at their end ('ret' of their profiles)"), "{said}");
+    let jobs = fs::read_to_string(at.join("out/jobs.csv")).unwrap();
+    let ends: Vec<Vec<&str>> = jobs
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            [6, 7, 8, 10].map(|n| cells[n]).to_vec()
+        })
+        .collect();
+    let right = [
+        ["1", "COMPLETED_SUCCESSFULLY", "0", "10"],
+        ["0", "COMPLETED_FAILED", "10", "20"],
+        ["0", "COMPLETED_WALLTIME_REACHED", "20", "25"],
+        ["1", "COMPLETED_SUCCESSFULLY", "25", "35"],
+    ];
+    assert_eq!(ends, right);
+    let schedule = fs::read_to_string(at.join("out/schedule.swf")).unwrap();
+    let status = |line: &str| line.split_whitespace().nth(10).unwrap().to_owned();
+    let statuses: Vec<String> =
+        schedule.lines().filter(|l| !l.starts_with(';')).map(status).collect();
+    assert_eq!(statuses, ["1", "0", "0", "1"]);
+    assert!(run_in(at, &["check", "out"]).status.success());
+}
+
+#[test]
+fn amazon_s_bill_of_today_is_its_own_tariff() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let experiment = r#"
+name = "others"
+[cloud]
+boot = "0s"
+preemption-notice = "0s"
+[[cloud.type]]
+name = "a"
+vcpus = 1
+memory = "4 GiB"
+on-demand = 3.6
+spot = 1.2
+[[interruption]]
+model = "schedule"
+acts = [{ at = "30m", action = "preempt", vm = 0 }]
+[workload]
+kind = "bag"
+deadline = "10h"
+[[workload.task]]
+runtime = "50m"
+[checkpoint]
+policy = "none"
+[scheduler]
+name = "fifo"
+fleet = [{ type = "a", market = "spot" }]
+"#;
+    fs::write(at.join("b.toml"), experiment).unwrap();
+    // The first VM is preempted after half an hour; the second has the 50 minutes.
+    for (tariff, usd) in [
+        ("second", 1.6),
+        ("hour", 1.2),
+        ("started-hour", 2.4),
+        ("ec2", 1.0),
+        ("gce", 1.6),
+        ("azure", 1.6),
+    ] {
+        let set = format!("cloud.tariff=\"{tariff}\"");
+        let summary = summary_of(at, &["b.toml", "--set", &set]);
+        assert_eq!(summary["cost_usd"], usd, "{tariff}");
+        assert!(run_in(at, &["check", "out"]).status.success(), "{tariff}");
+    }
+    let set =
+        ["--set", "cloud.tariff=\"ec2\"", "--set", "interruption.0.acts.0.at=\"90m\"", "--set"];
+    let args = [&["b.toml"][..], &set, &["workload.task.0.runtime=\"100m\""]].concat();
+    // 90 minutes that it took away, and 100 in which the task is done.
+    assert_eq!(summary_of(at, &args)["cost_usd"], (90.0 + 100.0) / 60.0 * 1.2);
+}
+
+#[test]
+fn inspect_knows_files_of_other_systems() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let pbs = "03/01/2024 10:10:10;E;101.srv;user=ann group=g queue=workq ctime=1709287200 start=1709287210 \
+               exec_host=n1/0*4 Resource_List.ncpus=4 Resource_List.walltime=01:00:00 end=1709287810 Exit_status=0\n";
+    let events = r#"{"detail-type":"EC2 Spot Instance Interruption Warning","time":"2024-05-01T10:00:00Z","resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{"instance-action":"terminate"}}
+{"detail-type":"EC2 Instance Rebalance Recommendation","time":"2024-05-01T09:30:00Z","resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{}}
+"#;
+    let types = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n\
+                 m5.large,,,2.0,8.0,,0.096,0.0353,us-east-1,us-east-1a\n\
+                 m5.large,,,2.0,8.0,,0.096,0.0401,us-east-1,us-east-1b\n";
+    let trace = r#"{"metadata": {"gap_seconds": 600, "start_time": 1682150400.0}, "data": [1,1,0,1], "prices": [0.918, 0.918, 1.2, 0.95]}"#;
+    for (name, text, words) in [
+        ("pbs.txt", pbs, &["parallel jobs", "an accounting file of PBS", "jobs             1"][..]),
+        (
+            "events.json",
+            events,
+            &[
+                "interruptions",
+                "JSON of the cloud's events",
+                "2024-05-01 09:30:00",
+                "preempt zone us-east-2a",
+            ],
+        ),
+        ("types.csv", types, &["instance types", "m5.large@us-east-1a, m5.large@us-east-1b"]),
+        (
+            "trace.json",
+            trace,
+            &["availability of spot VMs", "4, which [cloud.prices] reads of this file"],
+        ),
+    ] {
+        fs::write(at.join(name), text).unwrap();
+        let said = output_of(at, &["inspect", name]);
+        for word in words {
+            assert!(said.contains(word), "{name}, {word}: {said}");
+        }
+    }
+    // Types in zones run with the interruptions of one and with the prices of a trace.
+    let experiment = r#"
+name = "others"
+[cloud]
+boot = "0s"
+catalogue = "types.csv"
+[[interruption]]
+model = "schedule"
+file = "events.json"
+begins = "2024-05-01 09:40:00"
+[workload]
+kind = "bag"
+deadline = "10h"
+task = [{ runtime = "40m" }]
+[scheduler]
+name = "fifo"
+fleet = [{ type = "m5.large@us-east-1a", market = "spot" }]
+"#;
+    let warning = events.lines().next().unwrap().replace("us-east-2a", "us-east-1a");
+    fs::write(at.join("events.json"), warning).unwrap();
+    fs::write(at.join("a.toml"), experiment).unwrap();
+    let summary = summary_of(at, &["a.toml", "--set", "checkpoint.policy=\"none\""]);
+    // Taken away 22 minutes after it began, two after the warning.
+    assert_eq!(summary["makespan_s"], 60.0 * (22.0 + 40.0), "{summary:#}");
+    let (unhit, _) = experiment.split_once("[[interruption]]").unwrap();
+    let (_, rest) = experiment.split_once("[workload]").unwrap();
+    let priced =
+        format!("{unhit}prices = {{ \"m5.large@us-east-1a\" = \"trace.json\" }}\n[workload]{rest}");
+    fs::write(at.join("p.toml"), priced).unwrap();
+    let usd = 0.918 / 3.0 + 1.2 / 6.0 + 0.95 / 6.0;
+    let cost = summary_of(at, &["p.toml"])["cost_usd"].as_f64().unwrap();
+    assert!((cost - usd).abs() < 1e-6, "{cost}, {usd}");
+}
