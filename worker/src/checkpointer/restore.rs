@@ -13,7 +13,7 @@ use crate::{
     cgroup::{Slot, Vm},
     criu::{self, RestoreMoment, images::ImageRules},
     jail::Occupant,
-    picture::TaskPicture,
+    picture,
     process::Task,
     store::{self, Checkpoint, Damaged},
     workspace::TaskName,
@@ -28,8 +28,9 @@ pub struct Restored {
     pub checkpoint: Checkpoint,
     /// Newer checkpoints that could not be used, newest first.
     pub damaged: Vec<Damaged>,
-    /// What the kernel says of its processes otherwise than when the checkpoint began, a sentence each.
-    pub changes: Vec<String>,
+    /// What the kernel says of its processes otherwise than when the checkpoint began, a sentence each; `None`: nobody looked
+    /// then.
+    pub changes: Option<Vec<String>>,
     /// How long it took, all in all.
     pub took: Duration,
 }
@@ -98,7 +99,7 @@ impl Checkpointer {
             let deadline = deadline + copying(checkpoint.manifest().bytes());
             let occupant = Occupant { user: self.user(name, vm)?, directory: directory.clone() };
             let place = (vm, vcpu, slot, &occupant);
-            let mut changes = Vec::new();
+            let mut changes = None;
             let mut at = |moment| {
                 if moment == RestoreMoment::Runs {
                     changes = complete(&checkpoint, vm, (vcpu, slot));
@@ -166,22 +167,21 @@ impl Checkpointer {
 
 /// Puts back what CRIU has lost of a restored task that has not run yet, and says what of it is another all the same. It
 /// runs whatever that is.
-fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Vec<String> {
+fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Option<Vec<String>> {
     let manifest = checkpoint.manifest();
-    let (keepsakes, picture) = (manifest.keepsakes.as_ref(), manifest.picture.as_ref());
-    if keepsakes.is_none() && picture.is_none() {
-        return Vec::new();
+    let (keepsakes, before) = (manifest.keepsakes.as_ref(), manifest.picture.as_ref());
+    if keepsakes.is_none() && before.is_none() {
+        return None;
     }
     let processes = match vm.slot_pids(vcpu, slot) {
         Ok(processes) => processes,
         Err(error) => {
             tracing::warn!(%error, task = %manifest.task, "what was restored is not looked at");
-            return Vec::new();
+            return None;
         }
     };
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
         tracing::warn!(what, task = %manifest.task, "a restored task is without this");
     }
-    let after = TaskPicture::take_restored(&processes);
-    picture.map(|before| before.sentences(&after)).unwrap_or_default()
+    before.map(|before| picture::mend(before, &processes))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::process::STOP_TOLD;
+use super::process::{IO_PRIORITY, STOP_TOLD, TIMER_SLACK};
 
 /// A fact of a process that is another after a restore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,12 +50,11 @@ impl PictureChange {
             STOP_TOLD => {
                 "have the parent take a second report of a stop for the first, or send SIGCONT before it waits again"
             }
-            "input/output priority"
-            | "timer slack, ns"
-            | "nice"
-            | "scheduling policy"
-            | "real-time priority"
+            IO_PRIORITY | TIMER_SLACK | "nice" | "scheduling policy" | "real-time priority"
             | "cores" => "have it set that again from time to time, or do without",
+            "locks" => {
+                "have it not map a file into memory that it locks by fcntl(2), or lock it anew"
+            }
             "extended attributes" => "keep in a file what the attributes say",
             "timer" | "period" | "clock" => {
                 "have it wait with a limit of time, and set the timer again"

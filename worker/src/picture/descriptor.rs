@@ -84,7 +84,10 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     let lines = || info.lines().filter_map(|line| line.split_once(':'));
     let mut facts: Vec<_> = lines()
         .filter(|(key, _)| FIELDS.contains(key))
-        .map(|(key, value)| (words_of(key).to_owned(), value.trim().to_owned()))
+        .map(|(key, value)| match key {
+            "flags" => ("flags".to_owned(), flags_of(value.trim())),
+            _ => (words_of(key).to_owned(), value.trim().to_owned()),
+        })
         .collect();
     let of = |key: &str| lines().find(|(name, _)| *name == key).map(|(_, value)| value.trim());
     if let Some(left) = of("it_value") {
@@ -98,6 +101,29 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     facts.extend(list("locks", info.lines().filter_map(lock).collect()));
     facts.extend(list("watches", info.lines().filter_map(watch).collect()));
     facts
+}
+
+/// The flags of a descriptor that do something once it is open: others, as O_DIRECTORY and O_LARGEFILE, were for open(2) alone.
+fn flags_of(octal: &str) -> String {
+    const NAMED: [(libc::c_int, &str); 9] = [
+        (libc::O_APPEND, "append"),
+        (libc::O_NONBLOCK, "non-blocking"),
+        (libc::O_DSYNC, "data synchronous"),
+        (libc::O_SYNC & !libc::O_DSYNC, "synchronous"),
+        (libc::O_ASYNC, "signals"),
+        (libc::O_DIRECT, "direct"),
+        (libc::O_NOATIME, "no access times"),
+        (libc::O_PATH, "path only"),
+        (libc::O_CLOEXEC, "closed on exec"),
+    ];
+    let Ok(flags) = libc::c_int::from_str_radix(octal, 8) else { return octal.to_owned() };
+    let access = match flags & libc::O_ACCMODE & !libc::O_PATH {
+        libc::O_RDONLY => "read",
+        libc::O_WRONLY => "write",
+        _ => "read and write",
+    };
+    let set = NAMED.iter().filter(|(flag, _)| flags & flag != 0).map(|(_, name)| *name);
+    std::iter::once(access).chain(set).collect::<Vec<_>>().join(", ")
 }
 
 /// What a field of `/proc/PID/fdinfo` is called here.
@@ -172,15 +198,18 @@ mod tests {
         };
         let file = "pos:\t12\nflags:\t02100001\nmnt_id:\t15\nino:\t1060\n\
                     lock:\t1: POSIX  ADVISORY  WRITE 812 00:1b:33 0 EOF\n";
-        assert_eq!(of(file), "position=12, flags=02100001, locks=POSIX ADVISORY WRITE 0 EOF");
+        assert_eq!(
+            of(file),
+            "position=12, flags=write, closed on exec, locks=POSIX ADVISORY WRITE 0 EOF"
+        );
         let timer = "pos:\t0\nflags:\t02\nclockid: 1\nticks: 0\nsettime flags: 00\nit_value: (0, 9)\n\
                      it_interval: (1, 500)\n";
-        let armed = "position=0, flags=02, clock=1, period=(1, 500), timer=armed";
+        let armed = "position=0, flags=read and write, clock=1, period=(1, 500), timer=armed";
         assert_eq!(of(timer), armed);
         assert_eq!(of(&timer.replace("ticks: 0", "ticks: 3").replace("(0, 9)", "(0, 0)")), armed);
         assert!(of(&timer.replace("(0, 9)", "(0, 0)")).ends_with("timer=not armed"));
         let epoll = "pos:\t0\nflags:\t02\ntfd:        4 events:       19 data:                4  pos:0 ino:2c sdev:9\n";
-        assert_eq!(of(epoll), "position=0, flags=02, watches=tfd:4 events:19 data:4");
+        assert_eq!(of(epoll), "position=0, flags=read and write, watches=tfd:4 events:19 data:4");
         let inotify = "inotify wd:1 ino:2c sdev:9 mask:fce ignored_mask:0 fhandle-bytes:8 fhandle-type:1 f_handle:2c\n";
         assert_eq!(of(inotify), "watches=wd:1 mask:fce");
     }

@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    io::{Read as _, Seek as _, SeekFrom},
+    io::{self, Read as _, Seek as _, SeekFrom},
 };
 
 use dormouse_units::one_line;
@@ -36,12 +36,16 @@ const STATUS: [(&str, &str); 11] = [
     ("SigCgt", "handled signals"),
     ("ShdPnd", "pending signals"),
 ];
+/// About how late timers of a process may be, in nanoseconds.
+pub(super) const TIMER_SLACK: &str = "timer slack, ns";
+/// About when a thread's reads and writes come before others'.
+pub(super) const IO_PRIORITY: &str = "input/output priority";
 /// Files of `/proc/PID` that hold one setting.
 const SETTINGS: [(&str, &str); 4] = [
     ("oom_score_adj", "score for running out of memory"),
     ("coredump_filter", "filter of core dumps"),
     ("personality", "personality"),
-    ("timerslack_ns", "timer slack, ns"),
+    ("timerslack_ns", TIMER_SLACK),
 ];
 /// SIGSTOP, SIGTSTP, SIGTTIN and SIGTTOU in a set of signals: CRIU sends the first to what it restores stopped.
 const STOPS: u64 = 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21;
@@ -151,7 +155,7 @@ fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
     for (field, what) in [(19, "nice"), (40, "real-time priority"), (41, "scheduling policy")] {
         facts.push((of(what), stat_field(&stat, field).unwrap_or_default()));
     }
-    facts.push((of("input/output priority"), io_priority(thread)));
+    facts.push((of(IO_PRIORITY), io_priority(thread)));
     if let Some(pending) = field(&status, "SigPnd") {
         facts.push((of("pending signals of its own"), signals(pending, STOPS | CONTINUE)));
     }
@@ -272,17 +276,38 @@ fn posix_timers(text: &str) -> Vec<(String, String)> {
     timers.into_iter().map(|(id, said)| (id, said.trim().to_owned())).collect()
 }
 
-/// The class and the priority that a thread has for input and output, ioprio_get(2).
+/// IOPRIO_WHO_PROCESS (linux/ioprio.h).
+const OF_PROCESS: libc::c_int = 1;
+/// The classes of input and output that every process may give itself: none, best effort, and idle.
+const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];
+/// Bits of a priority below its class.
+const LEVEL_BITS: u32 = 13;
+
+/// The class and the level that a thread has for input and output, ioprio_get(2).
 #[expect(unsafe_code, reason = "neither nix nor the standard library has this call")]
 fn io_priority(thread: i32) -> String {
-    /// IOPRIO_WHO_PROCESS (linux/ioprio.h).
-    const OF_PROCESS: libc::c_int = 1;
     // SAFETY: the call takes no pointer.
     let both = unsafe { libc::syscall(libc::SYS_ioprio_get, OF_PROCESS, thread) };
     match both {
         ..0 => UNKNOWN.to_owned(),
-        both => format!("class {}, level {}", both >> 13, both & 0x1fff),
+        both => {
+            format!("class {}, level {}", both >> LEVEL_BITS, both & ((1 << LEVEL_BITS) - 1))
+        }
     }
+}
+
+/// Gives a thread the class and the level that [`io_priority`] has said; `None` for a class that takes a privilege.
+#[expect(unsafe_code, reason = "neither nix nor the standard library has this call")]
+pub(super) fn set_io_priority(thread: i32, said: &str) -> Option<io::Result<()>> {
+    let (class, level) = said.strip_prefix("class ")?.split_once(", level ")?;
+    let (class, level): (libc::c_int, libc::c_int) = (class.parse().ok()?, level.parse().ok()?);
+    if !UNPRIVILEGED.contains(&class) || !(0..1 << LEVEL_BITS).contains(&level) {
+        return None;
+    }
+    let both = class << LEVEL_BITS | level;
+    // SAFETY: the call takes no pointer.
+    let set = unsafe { libc::syscall(libc::SYS_ioprio_set, OF_PROCESS, thread, both) };
+    Some(if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) })
 }
 
 fn words(text: &str) -> String {
@@ -295,7 +320,8 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
-fn threads(pid: i32) -> BTreeSet<i32> {
+/// The threads of a process, by their numbers here.
+pub(super) fn threads(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

@@ -1,12 +1,15 @@
 //! The facts of a socket: what it is, its two ends, and the options that programs set.
 
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::{
+    io,
+    os::fd::{AsRawFd as _, OwnedFd},
+};
 
 use dormouse_units::one_line;
 use nix::sys::socket::{SockaddrLike as _, SockaddrStorage, getpeername, getsockname};
 
 /// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
-const OPTIONS: [(libc::c_int, libc::c_int, &str); 38] = [
+const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
     (libc::SOL_SOCKET, libc::SO_DOMAIN, "family"),
     (libc::SOL_SOCKET, libc::SO_TYPE, "type"),
     (libc::SOL_SOCKET, libc::SO_PROTOCOL, "protocol"),
@@ -29,7 +32,6 @@ const OPTIONS: [(libc::c_int, libc::c_int, &str); 38] = [
     (libc::SOL_SOCKET, libc::SO_DONTROUTE, "SO_DONTROUTE"),
     (libc::IPPROTO_TCP, libc::TCP_NODELAY, "TCP_NODELAY"),
     (libc::IPPROTO_TCP, libc::TCP_CORK, "TCP_CORK"),
-    (libc::IPPROTO_TCP, libc::TCP_MAXSEG, "TCP_MAXSEG"),
     (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, "TCP_KEEPIDLE"),
     (libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, "TCP_KEEPINTVL"),
     (libc::IPPROTO_TCP, libc::TCP_KEEPCNT, "TCP_KEEPCNT"),
@@ -45,6 +47,27 @@ const OPTIONS: [(libc::c_int, libc::c_int, &str); 38] = [
     (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, "IP_MTU_DISCOVER"),
     (libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, "IPV6_V6ONLY"),
     (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, "IPV6_TCLASS"),
+];
+/// Options that every program may set on its own sockets, and that are set again where CRIU has not.
+const MENDED: [&str; 18] = [
+    "SO_REUSEADDR",
+    "SO_REUSEPORT",
+    "SO_KEEPALIVE",
+    "SO_BROADCAST",
+    "SO_OOBINLINE",
+    "SO_RCVLOWAT",
+    "SO_TIMESTAMP",
+    "TCP_NODELAY",
+    "TCP_CORK",
+    "TCP_KEEPIDLE",
+    "TCP_KEEPINTVL",
+    "TCP_KEEPCNT",
+    "TCP_USER_TIMEOUT",
+    "TCP_DEFER_ACCEPT",
+    "TCP_NOTSENT_LOWAT",
+    "TCP_SYNCNT",
+    "IP_MTU_DISCOVER",
+    "IP_TTL",
 ];
 /// The longest address of a socket that is told, in bytes.
 const ADDRESS_BYTES: usize = 160;
@@ -73,6 +96,34 @@ pub(super) fn facts(socket: &OwnedFd) -> Vec<(String, String)> {
         facts.push(("address of its peer".to_owned(), text(peer)));
     }
     facts
+}
+
+/// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
+pub(super) fn setter(
+    name: &str,
+    numbers: &[i32],
+) -> Option<impl FnOnce(&OwnedFd) -> io::Result<()>> {
+    let (level, number, _) =
+        OPTIONS.iter().find(|(_, _, it)| *it == name && MENDED.contains(it))?;
+    let value: Vec<u8> = numbers.iter().flat_map(|number| number.to_ne_bytes()).collect();
+    Some(move |socket: &OwnedFd| set_option(socket, (*level, *number), &value))
+}
+
+#[expect(
+    unsafe_code,
+    reason = "nix has a type for each option, and none for the numbers of options"
+)]
+fn set_option(
+    socket: &OwnedFd,
+    (level, number): (libc::c_int, libc::c_int),
+    value: &[u8],
+) -> io::Result<()> {
+    let length = libc::socklen_t::try_from(value.len()).map_err(io::Error::other)?;
+    // SAFETY: the kernel reads so many bytes, which are the caller's.
+    let set = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), level, number, value.as_ptr().cast(), length)
+    };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// The value of an option: a number, two of them, or a text; `None` where the socket has no such option.
@@ -123,11 +174,19 @@ mod tests {
         assert_eq!(of(&before, "address of its peer"), None);
         assert!(of(&before, "TCP_CONGESTION").is_some_and(|name| !name.is_empty()));
         listener.set_ttl(9).unwrap();
-        let after = facts(&listener.into());
+        let listener = listener.into();
+        let after = facts(&listener);
         let differ: Vec<_> = before.iter().zip(&after).filter(|(a, b)| a != b).collect();
         assert_eq!(
             differ,
             [(&("IP_TTL".to_owned(), "64".to_owned()), &("IP_TTL".to_owned(), "9".to_owned()))]
         );
+        setter("IP_TTL", &[64]).unwrap()(&listener).unwrap();
+        assert_eq!(facts(&listener), before);
+        assert!(setter("IP_TTL", &[]).unwrap()(&listener).is_err());
+        // A privilege, nothing that is set, and nothing at all.
+        for other in ["SO_MARK", "SO_PRIORITY", "family", "what"] {
+            assert!(setter(other, &[1]).is_none(), "{other}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::{
     path::PathBuf,
 };
 
+use dormouse_tasks::limits::CHANGES;
 use serde::{Deserialize, Serialize};
 
 use super::{changes::PictureChange, descriptor::SharedObjects, process};
@@ -14,8 +15,8 @@ use super::{changes::PictureChange, descriptor::SharedObjects, process};
 const MOST_PROCESSES: usize = 128;
 /// The most facts in a picture: a manifest that lists as many files as a task may have has room for it.
 const MOST_FACTS: usize = 6_000;
-/// The most differences that are told of a restore; how many more there are is told, too.
-const MOST_CHANGES: usize = 24;
+/// The most differences that are told of a restore: how many more there are is a sentence, too.
+const MOST_CHANGES: usize = CHANGES - 1;
 
 /// What the kernel says of the processes of a task while all of it stands still.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
