@@ -2,11 +2,14 @@
 
 use std::{
     io,
-    os::fd::{AsRawFd as _, OwnedFd},
+    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
 };
 
 use dormouse_units::one_line;
-use nix::sys::socket::{SockaddrLike as _, SockaddrStorage, getpeername, getsockname};
+use nix::{
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+    sys::socket::{SockaddrLike as _, SockaddrStorage, getpeername, getsockname},
+};
 
 /// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
@@ -69,6 +72,8 @@ const MENDED: [&str; 18] = [
     "IP_MTU_DISCOVER",
     "IP_TTL",
 ];
+/// Length of an address that is a family alone.
+const NO_NAME: libc::socklen_t = 2;
 /// The longest address of a socket that is told, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
@@ -92,10 +97,25 @@ pub(super) fn facts(socket: &OwnedFd) -> Vec<(String, String)> {
     if let Ok(own) = getsockname::<SockaddrStorage>(fd) {
         facts.push(("address".to_owned(), text(own)));
     }
-    if let Ok(peer) = getpeername::<SockaddrStorage>(fd) {
+    // Of a peer without a name that has gone CRIU leaves nothing, and its end reads as that of a peer that is gone.
+    let peer = getpeername::<SockaddrStorage>(fd).ok().filter(|peer| peer.len() > NO_NAME);
+    if let Some(peer) = peer {
         facts.push(("address of its peer".to_owned(), text(peer)));
     }
+    let end = if is_hung_up(socket) { "has hung up" } else { "has not hung up" };
+    facts.push(("its other end".to_owned(), end.to_owned()));
     facts
+}
+
+/// Whether nothing more comes from the other end of a socket, as poll(2) says it.
+fn is_hung_up(socket: &OwnedFd) -> bool {
+    let ends = PollFlags::POLLHUP | PollFlags::POLLRDHUP;
+    let mut asked = [PollFd::new(socket.as_fd(), ends)];
+    let [asked] = match poll(&mut asked, PollTimeout::ZERO) {
+        Ok(1..) => asked,
+        _ => return false,
+    };
+    asked.revents().is_some_and(|events| events.intersects(ends))
 }
 
 /// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
@@ -160,6 +180,17 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    #[test]
+    fn an_end_whose_peer_is_gone_says_so() {
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let one = one.into();
+        assert!(!is_hung_up(&one));
+        let of_peer = |about: &str| facts(&one).into_iter().any(|(name, _)| name == about);
+        assert!(of_peer("its other end") && !of_peer("address of its peer"));
+        drop(other);
+        assert!(is_hung_up(&one));
+    }
 
     #[test]
     fn a_socket_says_what_it_is_and_what_was_set() {
