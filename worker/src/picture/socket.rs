@@ -2,14 +2,16 @@
 
 use std::{
     io,
-    os::fd::{AsFd as _, AsRawFd as _, OwnedFd},
+    net::{SocketAddr, TcpStream},
+    os::{
+        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        linux::net::SocketAddrExt as _,
+        unix::net::{SocketAddr as UnixAddress, UnixStream},
+    },
 };
 
 use dormouse_units::one_line;
-use nix::{
-    poll::{PollFd, PollFlags, PollTimeout, poll},
-    sys::socket::{SockaddrLike as _, SockaddrStorage, getpeername, getsockname},
-};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
@@ -72,8 +74,6 @@ const MENDED: [&str; 18] = [
     "IP_MTU_DISCOVER",
     "IP_TTL",
 ];
-/// Length of an address that is a family alone.
-const NO_NAME: libc::socklen_t = 2;
 /// The longest address of a socket that is told, in bytes.
 const ADDRESS_BYTES: usize = 160;
 
@@ -86,25 +86,42 @@ pub(super) fn facts(socket: &OwnedFd) -> Vec<(String, String)> {
             Some(((*name).to_owned(), value))
         })
         .collect();
-    let fd = socket.as_raw_fd();
-    let text = |address: SockaddrStorage| {
-        // Without a name a UNIX socket has a family only.
-        match address.family() {
-            Some(_) => one_line(&address.to_string(), ADDRESS_BYTES).into_owned(),
-            None => "none".to_owned(),
-        }
-    };
-    if let Ok(own) = getsockname::<SockaddrStorage>(fd) {
-        facts.push(("address".to_owned(), text(own)));
-    }
-    // Of a peer without a name that has gone CRIU leaves nothing, and its end reads as that of a peer that is gone.
-    let peer = getpeername::<SockaddrStorage>(fd).ok().filter(|peer| peer.len() > NO_NAME);
-    if let Some(peer) = peer {
-        facts.push(("address of its peer".to_owned(), text(peer)));
-    }
+    let ends = [("address", own_address(socket)), ("address of its peer", peer_address(socket))];
+    let named = ends.into_iter().filter_map(|(about, end)| Some((about.to_owned(), end?)));
+    facts.extend(named);
     let end = if is_hung_up(socket) { "has hung up" } else { "has not hung up" };
     facts.push(("its other end".to_owned(), end.to_owned()));
     facts
+}
+
+/// The address that a socket is bound to; `None`: to none that has a name.
+fn own_address(socket: &OwnedFd) -> Option<String> {
+    let inet = TcpStream::from(socket.try_clone().ok()?).local_addr();
+    let unix = || UnixStream::from(socket.try_clone().ok()?).local_addr().ok();
+    address_text(inet.ok(), unix)
+}
+
+/// The address that a socket is connected to; `None`: to none that has a name.
+fn peer_address(socket: &OwnedFd) -> Option<String> {
+    let inet = TcpStream::from(socket.try_clone().ok()?).peer_addr();
+    let unix = || UnixStream::from(socket.try_clone().ok()?).peer_addr().ok();
+    address_text(inet.ok(), unix)
+}
+
+fn address_text(
+    inet: Option<SocketAddr>,
+    unix: impl FnOnce() -> Option<UnixAddress>,
+) -> Option<String> {
+    let text = match inet {
+        Some(inet) => inet.to_string(),
+        None => {
+            let unix = unix()?;
+            let path = unix.as_pathname().map(|path| path.to_string_lossy().into_owned());
+            let hidden = || Some(format!("@{}", String::from_utf8_lossy(unix.as_abstract_name()?)));
+            path.or_else(hidden)?
+        }
+    };
+    Some(one_line(&text, ADDRESS_BYTES).into_owned())
 }
 
 /// Whether nothing more comes from the other end of a socket, as poll(2) says it.
