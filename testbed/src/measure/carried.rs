@@ -8,7 +8,7 @@ use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, Target, Te
 use dormouse_experiment::{Carried, Experiment, Measured};
 use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
 use dormouse_policies::BagSchedulerConfig;
-use dormouse_units::{Span, Time};
+use dormouse_units::Span;
 use serde_json::json;
 
 use super::read::Sample;
@@ -78,24 +78,26 @@ pub fn compare(
     steps: &[Step],
     carried: Result<Sample, String>,
 ) -> Option<Carried> {
-    let mut changes = None;
-    let mut failed: Option<(Time, String)> = None;
+    let (mut changes, mut failed, mut starts) = (None, None, 0);
     for step in steps {
         let Event::Machine { report, .. } = &step.event else { continue };
         match report {
             Report::TaskCompared { changes: found, .. } => changes = Some(found.to_vec()),
             Report::TaskFailed { why, could_not_restore: true, .. } => {
-                failed.get_or_insert((step.at, format!("it could not be restored: {why}")));
+                failed.get_or_insert(format!("it could not be restored: {why}"));
             }
             Report::CheckpointFailed { why, .. } => {
-                failed.get_or_insert((step.at, format!("it could not be saved: {why}")));
+                failed.get_or_insert(format!("it could not be saved: {why}"));
             }
+            Report::TaskStarted { .. } => starts += 1,
             _ => {}
         }
     }
-    let failed = failed.map(|(_, why)| why);
     if changes.is_none() && failed.is_none() {
-        return None;
+        if starts < 2 {
+            return None;
+        }
+        failed = Some("it began anew on the other VM, as nothing of it was saved".to_owned());
     }
     let ended = carried.map(|sample| sample.measured);
     let ended_otherwise = match &ended {
