@@ -619,7 +619,7 @@ pub struct Reports {
 pub struct Report {
     #[prost(
         oneof = "report::Report",
-        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20"
+        tags = "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21"
     )]
     pub report: ::core::option::Option<report::Report>,
 }
@@ -667,6 +667,8 @@ pub mod report {
         FaultFelt(super::FaultFelt),
         #[prost(message, tag = "20")]
         TaskIdle(super::TaskIdle),
+        #[prost(message, tag = "21")]
+        TaskCompared(super::TaskCompared),
     }
 }
 /// How a fault stands with this worker. Of one that is killed by it nothing is heard.
@@ -796,6 +798,16 @@ pub struct TaskIdle {
     pub task: ::core::option::Option<TaskRef>,
     #[prost(uint64, tag = "2")]
     pub real_for_us: u64,
+}
+/// A program of the user's own was restored, and what the kernel says of its processes was compared with what it said when
+/// the checkpoint began, before it ran.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TaskCompared {
+    #[prost(message, optional, tag = "1")]
+    pub task: ::core::option::Option<TaskRef>,
+    /// What is another, in a sentence each; none where nothing is.
+    #[prost(string, repeated, tag = "2")]
+    pub changes: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct TaskFinished {

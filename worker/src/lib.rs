@@ -6,6 +6,7 @@
 //! - [`process`]: starting tasks, and leaving none behind;
 //! - [`workspace`]: the worker's directory, under the same paths on every worker;
 //! - [`criu`]: dump and restore;
+//! - [`picture`]: what programs see of themselves, before a checkpoint and after a restore;
 //! - [`directory`]: what is in a task's directory, and the [`contents`] that it begins with;
 //! - [`store`]: checkpoints on disk and on the wire;
 //! - [`checkpointer`]: the three above put together;
@@ -36,6 +37,7 @@ pub mod guardian;
 pub mod jail;
 pub mod metadata;
 mod micros;
+pub mod picture;
 pub mod place;
 pub mod process;
 pub mod proof;

@@ -262,6 +262,13 @@ fn reported(host: String, report: &Report) -> Told {
             );
             ("note", text, Some(task))
         }
+        Report::TaskCompared { task, changes, .. } => {
+            let text = match changes.len() {
+                0 => format!("the kernel says the same of {task} on {vm} as before its restore"),
+                _ => format!("its restore has changed of {task} on {vm}: {}", changes.join("; ")),
+            };
+            ("note", text, Some(task))
+        }
         Report::Credits { balance, .. } => {
             ("note", format!("{vm} has {:.2} credits", balance.as_f64()), None)
         }

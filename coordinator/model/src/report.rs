@@ -167,6 +167,17 @@ pub enum Report {
         /// For how long it might have run by then, real microseconds.
         real_for_us: u64,
     },
+    /// A program of the user's own was restored, and compared with what it was when the checkpoint began, before it ran.
+    TaskCompared {
+        /// The VM of the attempt.
+        vm: VmId,
+        /// The task whose program it is.
+        task: TaskId,
+        /// The attempt that was restored.
+        attempt: Attempt,
+        /// What the kernel says of its processes otherwise than before, in a sentence each.
+        changes: Arc<[String]>,
+    },
     /// The balance of a burstable VM when its use changed.
     Credits {
         /// The burstable VM.
@@ -265,6 +276,7 @@ macro_rules! vm_of {
             | Report::CheckpointTaken { vm, .. }
             | Report::CheckpointFailed { vm, .. }
             | Report::TaskIdle { vm, .. }
+            | Report::TaskCompared { vm, .. }
             | Report::Credits { vm, .. }
             | Report::Share { vm, .. }
             | Report::TaskPromoted { vm, .. }

@@ -366,7 +366,8 @@ pub(crate) const fn attempt_of(report: &Report) -> Option<(TaskId, Attempt)> {
         | Report::TaskStopped { task, attempt, .. }
         | Report::CheckpointTaken { task, attempt, .. }
         | Report::CheckpointFailed { task, attempt, .. }
-        | Report::TaskIdle { task, attempt, .. } => Some((task, attempt)),
+        | Report::TaskIdle { task, attempt, .. }
+        | Report::TaskCompared { task, attempt, .. } => Some((task, attempt)),
         _ => None,
     }
 }

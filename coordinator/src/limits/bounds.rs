@@ -62,6 +62,7 @@ fn numbers(report: &R) -> Vec<u64> {
         | R::VmCreated(_)
         | R::VmDestroyed(_)
         | R::VmFailed(_)
+        | R::TaskCompared(_)
         | R::CheckpointFailed(_) => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use dormouse_proto::v1;
-use dormouse_tasks::limits::{RESULT_BYTES, WHY_BYTES};
+use dormouse_tasks::limits::{CHANGES, RESULT_BYTES, WHY_BYTES};
 use dormouse_units::one_line;
 use v1::report::Report as R;
 
@@ -22,6 +22,11 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
         R::HostLoad(it) => &mut it.machine,
         R::FaultFelt(v1::FaultFelt { felt: Some(v1::fault_felt::Felt::Refused(why)), .. }) => why,
         R::TaskMoved(v1::TaskMoved { lost: Some(why), .. }) => why,
+        R::TaskCompared(it) => {
+            it.changes.truncate(CHANGES);
+            it.changes.iter_mut().for_each(cut);
+            return Ok(());
+        }
         R::TaskFinished(v1::TaskFinished { result: Some(result), .. }) => {
             return match result.len() {
                 // It is JSON: cut it would be none.
@@ -33,10 +38,14 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
         }
         _ => return Ok(()),
     };
+    cut(text);
+    Ok(())
+}
+
+fn cut(text: &mut String) {
     if let Cow::Owned(bound) = one_line(text, WHY_BYTES) {
         *text = bound;
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -65,6 +74,13 @@ mod tests {
                 text.len()
             );
         }
+        let compared =
+            R::TaskCompared(v1::TaskCompared { changes: vec![bad(); 40], ..Default::default() });
+        let mut report = v1::Report { report: Some(compared) };
+        bound(&mut report).expect("it is cut");
+        let text = format!("{report:?}");
+        assert_eq!(text.matches("u001b[2Jxx").count(), CHANGES);
+        assert!(text.len() < CHANGES * 5_000, "{}", text.len());
         let result = Some("1".repeat(RESULT_BYTES + 1));
         let finished = R::TaskFinished(v1::TaskFinished { result, ..Default::default() });
         let no = bound(&mut v1::Report { report: Some(finished) }).expect_err("too long");

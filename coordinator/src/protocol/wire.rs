@@ -353,6 +353,10 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
             let (vm, task, attempt) = of_task(it.task)?;
             Report::TaskIdle { vm, task, attempt, real_for_us: it.real_for_us }
         }
+        Wire::TaskCompared(it) => {
+            let (vm, task, attempt) = of_task(it.task)?;
+            Report::TaskCompared { vm, task, attempt, changes: it.changes.into() }
+        }
         Wire::Credits(it) => {
             due = it.emulated_at_us.map(|us| Due::At(Time::from_micros(us)));
             let balance = Credits::from_vcpu_micros(it.emulated_us);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use dormouse_experiment::{
-    Experiment, Loaded, Measure, Measures, Override, identity_of_program, option,
+    Carried, Experiment, Loaded, Measure, Measured, Measures, Override, identity_of_program, option,
 };
 use dormouse_units::Bytes;
 use dormouse_view::{Column, Table};
@@ -39,6 +39,9 @@ pub(crate) struct MeasureArgs {
     /// Every task that differs from the others, and not just one of each command that ends with status 0
     #[arg(long)]
     all: bool,
+    /// Run no program a second time, in whose middle CRIU carries it to another VM, to name what that changes of it
+    #[arg(long)]
+    undisturbed: bool,
     /// Where what was measured goes
     #[arg(long, value_name = "FILE", default_value = "measured.json")]
     out: PathBuf,
@@ -57,7 +60,7 @@ pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
     }
     let prepared = Prepared::new(&experiment, &sources, groups)?;
     preflight::check(&experiment.name, prepared.needs_criu(), args.say)?;
-    let Sampled { measures, failures } = prepared.measured(args.say)?;
+    let Sampled { measures, failures } = prepared.measured(args.say, !args.undisturbed)?;
     write_measures(&args.out, &measures)?;
     if !args.say.quiet {
         // Text and numbers: this can't fail.
@@ -114,6 +117,43 @@ fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
     })
 }
 
+/// What a move changes of a program, a sentence each.
+fn carried_words(measured: &Measured) -> Vec<String> {
+    let Some(Carried { changes, failure, other_outputs }) = &measured.carried else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    match changes.as_deref() {
+        None => {}
+        Some([]) => said.push(
+            "was moved by CRIU in a second run: nothing that the kernel says of its processes has changed".to_owned(),
+        ),
+        Some(changes) => {
+            said.extend(changes.iter().map(|change| format!("is another after a move by CRIU: {change}")));
+        }
+    }
+    let remedy = "have it save its work itself: saves = \"notice\"";
+    match (failure, other_outputs.as_slice()) {
+        (Some(why), _) => {
+            said.push(format!("does not live through a move by CRIU: {why}; {remedy}"))
+        }
+        (None, []) if !measured.outputs.is_empty() => {
+            said.push("left the same outputs, moved and undisturbed".to_owned());
+        }
+        (None, []) => {}
+        (None, [first, more @ ..]) => {
+            let more = match more.len() {
+                0 => String::new(),
+                n => format!(" and {n} more"),
+            };
+            said.push(format!(
+                "left another {first}{more} when it was moved; where two undisturbed runs leave the same, {remedy}"
+            ));
+        }
+    }
+    said
+}
+
 fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
     let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
     let speedup = experiment.live.speedup;
@@ -141,6 +181,11 @@ fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
                 "\n  {} can't be checkpointed by CRIU: {why}; have it save its work itself: saves = \"notice\"",
                 it.task
             ));
+        }
+    }
+    for it in &measures.measures {
+        for said in carried_words(&it.measured) {
+            text.push_str(&format!("\n  {} {said}", it.task));
         }
     }
     format!(

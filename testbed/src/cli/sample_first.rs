@@ -46,7 +46,7 @@ pub(super) fn sample(loaded: &Loaded, own: &ProgramArgs, say: Say) -> Result<Pat
             "nobody says how long a task takes: one of {tasks} is measured first, alone (--runtime 10m would say it)"
         ));
     }
-    let Sampled { measures, failures } = prepared.measured(say)?;
+    let Sampled { measures, failures } = prepared.measured(say, false)?;
     if !failures.is_empty() {
         return Err(Failure::Broken(failures.join("\n")));
     }

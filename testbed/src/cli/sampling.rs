@@ -5,9 +5,10 @@ use std::path::Path;
 
 use dormouse_analysis::Mode;
 use dormouse_experiment::{
-    Experiment, InputError, Loaded, Measure, Measures, Override, OwnSaid, Source, Sources,
-    command_line, identity_of_program, open,
+    Carried, Experiment, InputError, Loaded, Measure, Measured, Measures, Override, OwnSaid,
+    Source, Sources, command_line, identity_of_program, open,
 };
+use dormouse_model::Step;
 use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
 use dormouse_units::{Ppm, TaskId};
 
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::log;
 use super::rehearsed::{ANY_PORT, Rehearsed};
 use crate::live::{Conduct, conduct};
-use crate::measure::{Sample, measured, undisturbed};
+use crate::measure::{Sample, carried_off, compare, measured, undisturbed};
 
 /// A scheduler that needs no run times stands in for the experiment's: nothing is scheduled but one task.
 const ANY: [(&str, &str); 2] = [
@@ -98,8 +99,9 @@ impl<'a> Prepared<'a> {
         self.groups.iter().flatten().any(|(_, alone)| alone.needs_criu())
     }
 
-    /// Runs them, of each group until one ends well.
-    pub(super) fn measured(&self, say: Say) -> Result<Sampled, Failure> {
+    /// Runs them, of each group until one ends well. Where that `moves` them, what ended well and CRIU can save is run
+    /// once more, and carried to another VM in the middle.
+    pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
         let mut measures = Measures {
             dormouse: env!("CARGO_PKG_VERSION").to_owned(),
@@ -111,7 +113,7 @@ impl<'a> Prepared<'a> {
         for (n, group) in self.groups.iter().enumerate() {
             let mut failed = Vec::new();
             for alone in group {
-                let (share, measure, failure) = self.one(alone)?;
+                let (share, measure, failure) = self.one(alone, moves)?;
                 measures.share = share;
                 let task = measure.task.clone();
                 measures.measures.push(measure);
@@ -147,15 +149,58 @@ impl<'a> Prepared<'a> {
     }
 
     /// Runs a task by itself: what of a core its vCPU was, what it took, and why it failed, if it did.
-    fn one(&self, (task, alone): &Alone) -> Result<(Ppm, Measure, Option<String>), Failure> {
+    fn one(
+        &self,
+        (task, alone): &Alone,
+        moves: bool,
+    ) -> Result<(Ppm, Measure, Option<String>), Failure> {
         let spec = self.experiment.setup.bag.tasks.get(task.get() as usize);
         let name = spec.map(|task| task.name.as_str()).unwrap_or_default();
         let broken = |why: String| Failure::Broken(format!("{name} can't be measured: {why}"));
-        let folder = tempfile::tempdir().map_err(|error| broken(error.to_string()))?;
-        let out = folder.path().join("run");
+        let folder = || tempfile::tempdir().map_err(|error| broken(error.to_string()));
+        let first = folder()?;
+        let staging = self.run_alone(alone, &first.path().join("run"))?;
+        let share = Ppm::new(live_header(staging.path())?.share_ppm);
+        let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
+        let Sample { mut measured, failure } =
+            measured(&steps, alone.live.speedup).map_err(|error| broken(error.to_string()))?;
+        let can_move = alone.needs_criu() && measured.not_dumped.is_none() && failure.is_none();
+        if moves && can_move && measured.exit_status == Some(0) {
+            measured.carried =
+                self.carried(alone, &measured, &steps, &folder()?.path().join("run"))?;
+        }
+        let program = self.experiment.own_programs.get(task);
+        let measure = Measure {
+            task: name.to_owned(),
+            kind: self.kind(*task).unwrap_or_default().to_vec(),
+            program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
+            measured,
+        };
+        let failure = failure.or_else(|| failure_of(&measure, staging.path()));
+        Ok((share, measure, failure))
+    }
+
+    /// What a move changes of a program that was measured in a run of these steps.
+    fn carried(
+        &self,
+        alone: &Experiment,
+        undisturbed: &Measured,
+        steps: &[Step],
+        out: &Path,
+    ) -> Result<Option<Carried>, Failure> {
+        let off = carried_off(alone, undisturbed, steps).map_err(Failure::Broken)?;
+        let Some(off) = off else { return Ok(None) };
+        let staging = self.run_alone(&off, out)?;
+        let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
+        let sample = measured(&steps, off.live.speedup).map_err(|error| error.to_string());
+        Ok(compare(undisturbed, &steps, sample))
+    }
+
+    /// Runs the only task of an experiment live, into a folder that is gone with what this returns.
+    fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<Staging, Failure> {
         let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
         let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
-        let staging = Staging::begin_in_place(&out, Replaces::Anything)?;
+        let staging = Staging::begin_in_place(out, Replaces::Anything)?;
         let how = Conduct {
             header: &header,
             scheduler: alone.scheduler()?,
@@ -170,19 +215,7 @@ impl<'a> Prepared<'a> {
             sources: self.sources.clone(),
         };
         conduct(how, |_| {})?;
-        let share = Ppm::new(live_header(staging.path())?.share_ppm);
-        let steps = RunLog::read(staging.path())?.steps.unwrap_or_default();
-        let Sample { measured, failure } =
-            measured(&steps, alone.live.speedup).map_err(|error| broken(error.to_string()))?;
-        let program = self.experiment.own_programs.get(task);
-        let measure = Measure {
-            task: name.to_owned(),
-            kind: self.kind(*task).unwrap_or_default().to_vec(),
-            program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
-            measured,
-        };
-        let failure = failure.or_else(|| failure_of(&measure, staging.path()));
-        Ok((share, measure, failure))
+        Ok(staging)
     }
 }
 

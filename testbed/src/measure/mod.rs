@@ -3,8 +3,10 @@
 //! Each kind of task is a live run by itself, in the jail, the groups and the quota that tasks have in runs:
 //! what it took and left is in the log of that run.
 
+mod carried;
 mod read;
 mod undisturbed;
 
+pub use carried::{carried_off, compare};
 pub use read::{MeasureError, Sample, measured};
 pub use undisturbed::undisturbed;

@@ -85,6 +85,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
         directory: end.directory,
         outputs: outputs.collect::<BTreeMap<_, _>>(),
         not_dumped: not_dumped.filter(|_| !was_kept),
+        carried: None,
     };
     Ok(Sample { measured, failure })
 }

@@ -20,6 +20,7 @@ mod live {
     mod live_page;
     mod metrics_live;
     mod own_attacks;
+    mod own_carried;
     mod own_mounts;
     mod own_pace;
     mod own_programs;

@@ -68,6 +68,8 @@ pub(crate) struct Birth {
     pub(crate) inputs_at: Option<Instant>,
     /// How it ended, where that was so soon that it need not be watched.
     pub(crate) ended: Option<Ended>,
+    /// What the kernel says of a restored program otherwise than before, a sentence each; `None`: it was not compared.
+    pub(crate) changes: Option<Vec<String>>,
 }
 
 /// The time for which the end of a program that does nothing is waited for on the spot.
@@ -359,8 +361,9 @@ fn restore(
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
         Ok(Seen { page, born, came_with })
     });
+    let changes = restored.changes.filter(|_| order.own.is_some());
     Ok(match settled(restored.task, pass, seen, done_ppm, before) {
-        Ok(birth) => Born::Alive(birth),
+        Ok(birth) => Born::Alive(Birth { changes, ..birth }),
         Err(why) => Born::Refused { why },
     })
 }
@@ -418,8 +421,19 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
-    let (process, page, inputs_at) = (Arc::new(process), None, None);
-    Ok(Birth { process, page, done_ppm, came_with, base_ns, born_ns, at, inputs_at, ended })
+    let (process, page, inputs_at, changes) = (Arc::new(process), None, None, None);
+    Ok(Birth {
+        process,
+        page,
+        done_ppm,
+        came_with,
+        base_ns,
+        born_ns,
+        at,
+        inputs_at,
+        ended,
+        changes,
+    })
 }
 
 /// Claims the task's directory, for one that begins from scratch.
@@ -471,7 +485,7 @@ pub(crate) fn settled(
         Ok(Seen { page, born: born_ns, came_with }) => {
             let page = Some(page);
             let process = Arc::new(process);
-            let (ended, inputs_at) = (None, None);
+            let (ended, inputs_at, changes) = (None, None, None);
             let birth = Birth {
                 process,
                 page,
@@ -482,6 +496,7 @@ pub(crate) fn settled(
                 at,
                 inputs_at,
                 ended,
+                changes,
             };
             Ok(birth)
         }

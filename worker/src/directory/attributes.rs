@@ -12,7 +12,7 @@ pub(super) const MAX_ATTRIBUTES: usize = 1 << 20;
 ///
 /// # Errors
 /// The system refuses, or a name is no text.
-pub(super) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, String>> {
+pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
     let names = match list(&of) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(found),

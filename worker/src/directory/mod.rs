@@ -22,6 +22,7 @@ mod size;
 mod snapshot;
 mod walk;
 
+pub(crate) use attributes::read_attributes;
 pub use error::{Error, Result};
 pub use input::Input;
 pub(crate) use leavings::{Leavings, has_file, matching, open_leaving};

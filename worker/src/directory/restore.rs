@@ -21,7 +21,7 @@ use super::{
     Error, Kind, Node, Objects, Result,
     attributes::set_attributes,
     handle::{Handle, Owner},
-    snapshot::PERMISSIONS,
+    snapshot::{DIRECTORY_PERMISSIONS, PERMISSIONS},
 };
 use crate::sparse::copy_whole;
 
@@ -66,7 +66,7 @@ fn put(
     match kind {
         Kind::Directory { mode } => {
             let made = parent.create_directory(name)?;
-            fchmod(&made, permissions(*mode))?;
+            fchmod(&made, Mode::from_bits_truncate(mode & DIRECTORY_PERMISSIONS))?;
             set_attributes(&made, attributes)?;
             owner.take(&made)?;
         }

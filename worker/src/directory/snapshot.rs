@@ -13,6 +13,9 @@ use super::{
 
 /// The permission bits that are kept: nobody becomes another by running a task's file.
 pub(super) const PERMISSIONS: u32 = 0o777;
+/// The bits that are kept of a directory: who may remove a file of it and which group its files get makes nobody another, and
+/// CRIU goes on in a directory only if it has them all.
+pub(super) const DIRECTORY_PERMISSIONS: u32 = 0o3777;
 
 /// Saves a directory of a task that stands still: what is in it, and the contents of its files in `objects`.
 ///
@@ -32,7 +35,7 @@ pub(crate) fn snapshot(directory: &Path, objects: &Objects) -> Result<Vec<Node>>
             libc::S_IFDIR => {
                 let read = found.parent.enter(found.name).and_then(read_attributes);
                 attributes = read.map_err(Error::file("read the attributes of", found.path))?;
-                Kind::Directory { mode }
+                Kind::Directory { mode: found.stat.st_mode & DIRECTORY_PERMISSIONS }
             }
             libc::S_IFIFO => Kind::Pipe { mode },
             libc::S_IFSOCK => return Ok(()),

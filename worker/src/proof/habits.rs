@@ -38,11 +38,12 @@ fn goes_on(room: Room<'_>, checkpointer: &Checkpointer, habit: &str) -> Result<S
     let dump = begun.elapsed();
     let (subject, after) = subject.restore(checkpointer, before)?;
     let (restore, passed) = (begun.elapsed() - dump, begun.elapsed());
+    let changes = subject.changes();
     // It goes on, and not only once.
     subject.await_beat(after.heartbeat)?;
     subject.kill()?;
-    let mut said =
-        format!("dumped in {} ms, restored in {} ms", dump.as_millis(), restore.as_millis());
+    let (dump, restore) = (dump.as_millis(), restore.as_millis());
+    let mut said = format!("dumped in {dump} ms, restored in {restore} ms; {changes}");
     if habit == "clock" {
         let went = Duration::from_nanos(after.units.saturating_sub(before.units));
         if after.units < before.units || went > passed + ROUGHLY {

@@ -76,7 +76,9 @@ fn task(proof: &mut Proof, room: Room<'_>) -> Option<()> {
     let subject = proof.step(What::Restore, || {
         let (subject, _) = subject.restore(&checkpointer, dumped)?;
         subject.confinement()?;
-        Ok((subject, "it goes on from its checkpoint, in the same jail".to_owned()))
+        let said =
+            format!("it goes on from its checkpoint, in the same jail; {}", subject.changes());
+        Ok((subject, said))
     })?;
     proof.step(What::Answer, || {
         room.vm.set_quota(0, None).map_err(|e| explain(&e))?;

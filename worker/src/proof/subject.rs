@@ -37,6 +37,8 @@ pub(super) struct Subject<'a> {
     name: TaskName,
     task: Task,
     page: ProgressReader,
+    /// What the kernel says of it otherwise since it was restored, a sentence each; `None`: it was not.
+    changes: Option<Vec<String>>,
 }
 
 impl<'a> Subject<'a> {
@@ -60,7 +62,7 @@ impl<'a> Subject<'a> {
             .start(&entry, limit::BIRTH)
             .map_err(|e| explain(&e))?;
         progress::let_go(&progress).map_err(|e| explain(&e))?;
-        let subject = Self { room, name, task, page };
+        let subject = Self { room, name, task, page, changes: None };
         subject.await_beat(0)?;
         Ok(subject)
     }
@@ -191,9 +193,18 @@ impl<'a> Subject<'a> {
         let foreign = i64::try_from(ns).unwrap_or(i64::MAX) - own;
         progress::set_clock(&progress, Clock { own, foreign }).map_err(|e| explain(&e))?;
         resume(pid).map_err(|e| explain(&e))?;
-        let subject = Self { task: restored.task, page, ..self };
+        let subject = Self { task: restored.task, page, changes: restored.changes, ..self };
         let page = subject.await_beat(dumped.heartbeat)?;
         Ok((subject, page))
+    }
+
+    /// What its restore has changed of it, in words.
+    pub(super) fn changes(&self) -> String {
+        match self.changes.as_deref() {
+            None => "nobody looked whether it has changed".to_owned(),
+            Some([]) => "the kernel says the same of it as before".to_owned(),
+            Some(changes) => format!("changed by it: {}", changes.join("; ")),
+        }
     }
 
     /// Waits for its end, which has to be a good one, and says where its result is.

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     criu::Keepsakes,
     directory::{self, Node, Objects},
+    picture::TaskPicture,
     workspace::TaskName,
 };
 
@@ -39,6 +40,7 @@ pub struct Draft {
     no_room: Option<NoRoom>,
     /// What CRIU loses of the task.
     keepsakes: Option<Keepsakes>,
+    picture: Option<TaskPicture>,
 }
 
 impl Draft {
@@ -53,8 +55,19 @@ impl Draft {
             fs::create_dir_all(&path).map_err(Error::file("create", &path))?;
         }
         let no_room = is_full.then(|| NoRoom::over(&directory.join(IMAGES))).transpose()?;
-        let (committed, keepsakes) = (false, None);
-        Ok(Self { directory, task, sequence, committed, key, sound, earlier, no_room, keepsakes })
+        let (committed, keepsakes, picture) = (false, None, None);
+        Ok(Self {
+            directory,
+            task,
+            sequence,
+            committed,
+            key,
+            sound,
+            earlier,
+            no_room,
+            keepsakes,
+            picture,
+        })
     }
 
     /// The checkpoint's directory, for logs.
@@ -87,10 +100,14 @@ impl Draft {
         Ok(directory::snapshot(task_directory, &self.objects())?)
     }
 
-    /// The same, with what CRIU loses of the task.
+    /// The same, with what CRIU loses of the task, and what the kernel said of it.
     #[must_use]
-    pub(crate) fn keeping(mut self, keepsakes: Option<Keepsakes>) -> Self {
-        self.keepsakes = keepsakes;
+    pub(crate) fn keeping(
+        mut self,
+        keepsakes: Option<Keepsakes>,
+        picture: Option<TaskPicture>,
+    ) -> Self {
+        (self.keepsakes, self.picture) = (keepsakes, picture);
         self
     }
 
@@ -121,6 +138,7 @@ impl Draft {
             files,
             images: checksum::list(&self.images(), known)?,
             keepsakes: self.keepsakes.take(),
+            picture: self.picture.take(),
         };
         manifest.images.iter().for_each(|entry| self.note_sound(entry));
         let json = serde_json::to_vec_pretty(&manifest)

@@ -11,6 +11,7 @@ use super::{Error, Result};
 use crate::{
     criu::Keepsakes,
     directory::{self, Node, Wrong},
+    picture::TaskPicture,
     workspace::TaskName,
 };
 
@@ -82,6 +83,10 @@ pub struct Manifest {
     /// processes of a program by a signal, as they still are in its images.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keepsakes: Option<Keepsakes>,
+    /// What the kernel said of the task's processes just before the dump, to be compared after a restore. `None`: its
+    /// directory alone is kept, it is a parallel job, or it was taken by a version that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub picture: Option<TaskPicture>,
 }
 
 impl Manifest {
@@ -153,6 +158,7 @@ mod tests {
             files: vec![Node::plain("a", Kind::Directory { mode: 0o700 })],
             images: vec![FileEntry { name: "a/b".to_owned(), size: 1, blake3: String::new() }],
             keepsakes: None,
+            picture: None,
         }
     }
 

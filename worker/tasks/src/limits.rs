@@ -25,6 +25,8 @@ pub const NOT_KEPT_BYTES: usize = 400;
 /// Longest part of the name of a file that is not kept which stands in such a sentence, in bytes.
 const SHOWN_NAME_BYTES: usize = 160;
 
+/// Most sentences on what a restore has changed of a program.
+pub const CHANGES: usize = 25;
 /// Longest reason that a worker reports, in bytes.
 pub const WHY_BYTES: usize = 4 << 10;
 /// Longest result of a task, in bytes.

@@ -77,6 +77,7 @@ const TESTS: &[Test] = &[
         &[Cgroup, Criu],
         programs::programs_of_each_habit_are_right,
     ),
+    Test("what_a_move_changes_is_named", &[Cgroup, Criu], programs::what_a_move_changes_is_named),
     Test("without_a_jail_it_gets_far", &[Cgroup, Criu], jail::without_a_jail_it_gets_far),
     Test("metadata_are_answered_by_ipv6", &[Cgroup], metadata::answer_by_ipv6),
     Test("a_hostile_image_never_runs", &[Cgroup, Criu], hostile::a_hostile_image_never_runs),

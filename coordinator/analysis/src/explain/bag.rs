@@ -158,7 +158,9 @@ impl<'a> Explainer<'a> {
             (step.at, format!("a stop was asked for that keeps its work, decided because {why}"))
         });
         let idle = attempt.idle_words().map(|(at, what)| (at, format!("it {what}")));
-        let mut lines: Vec<_> = asked.chain(kept).chain(stopped).chain(idle).collect();
+        let changed = attempt.changed_words().map(|(at, what)| (at, format!("it {what}")));
+        let said = idle.into_iter().chain(changed);
+        let mut lines: Vec<_> = asked.chain(kept).chain(stopped).chain(said).collect();
         lines.sort_by_key(|(at, _)| *at);
         lines.into_iter().for_each(|(at, line)| told.say(at, line));
         let (before, after): (Vec<_>, Vec<_>) = attempt

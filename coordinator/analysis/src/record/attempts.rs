@@ -1,6 +1,6 @@
 //! The attempts at tasks of a bag and at parallel jobs in a record.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
 use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
@@ -141,6 +141,7 @@ impl Record {
                     noticed: None,
                     own: None,
                     idle: None,
+                    changed: None,
                 };
                 if let Some(of) = self.task_mut(*task) {
                     of.attempts.push(history);
@@ -305,6 +306,10 @@ impl Record {
             }
             &Report::TaskIdle { task, attempt, real_for_us, .. } => {
                 self.on_attempt(task, attempt, |attempt| attempt.idle = Some((now, real_for_us)));
+            }
+            Report::TaskCompared { task, attempt, changes, .. } => {
+                let changed = Some((now, Arc::clone(changes))).filter(|_| !changes.is_empty());
+                self.on_attempt(*task, *attempt, |attempt| attempt.changed = changed);
             }
             Report::CheckpointFailed { why, .. } => {
                 self.counts.checkpoints_failed += 1;

@@ -76,6 +76,9 @@ pub struct AttemptHistory {
     /// When its worker said that its program, which was restored, has neither computed nor written anything since, and for
     /// how long by then, real microseconds.
     pub idle: Option<(Time, u64)>,
+    /// What the kernel says of its program since it was restored otherwise than before, a sentence each, and when its worker
+    /// said so.
+    pub changed: Option<(Time, Arc<[String]>)>,
 }
 
 /// A complete checkpoint.
@@ -132,6 +135,13 @@ impl AttemptHistory {
         let seconds = Duration::from_micros(real_us).as_secs_f64();
         let what = "has neither computed nor written anything since it was restored";
         Some((at, format!("{what}, for {seconds:.0} s (real), and its VM is charged for")))
+    }
+
+    /// What its restore has changed of its program, and when that was said, as it stands after the program's name.
+    #[must_use]
+    pub fn changed_words(&self) -> Option<(Time, String)> {
+        let (at, changes) = self.changed.as_ref()?;
+        Some((*at, format!("is another since its restore: {}", changes.join("; "))))
     }
 
     /// What of the work is kept at its end, by it or from before.

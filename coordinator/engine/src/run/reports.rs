@@ -130,7 +130,8 @@ impl Run {
             | Report::TaskMoved { task, attempt, .. }
             | Report::CheckpointTaken { task, attempt, .. }
             | Report::CheckpointFailed { task, attempt, .. }
-            | Report::TaskIdle { task, attempt, .. } => (task, attempt, 0),
+            | Report::TaskIdle { task, attempt, .. }
+            | Report::TaskCompared { task, attempt, .. } => (task, attempt, 0),
             _ => return,
         };
         if let Some(record) = self.task(task) {

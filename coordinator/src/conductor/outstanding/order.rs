@@ -59,6 +59,7 @@ impl Order {
             | Report::CheckpointTaken { .. }
             | Report::CheckpointFailed { .. }
             | Report::TaskIdle { .. }
+            | Report::TaskCompared { .. }
             | Report::Credits { .. }
             | Report::Share { .. }
             | Report::JobAccount { .. }

@@ -72,6 +72,24 @@ pub struct Measured {
     /// Why CRIU can't checkpoint it; `None`: it can, or nobody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
+    /// What was seen of a second run, in whose middle CRIU has carried the program to another VM; `None`: it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carried: Option<Carried>,
+}
+
+/// What a move by CRIU changes of a program, beside a run in which nothing disturbed it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Carried {
+    /// What the kernel says of its processes otherwise since they were restored, a sentence each; `None`: they were not restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<Vec<String>>,
+    /// Why it could not be carried, or how it ended, where it did not end as it did undisturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// The outputs that are others than those of the undisturbed run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_outputs: Vec<String>,
 }
 
 impl Measured {
@@ -149,6 +167,7 @@ mod tests {
             began_after_us: 0,
             outputs: BTreeMap::new(),
             not_dumped: None,
+            carried: None,
         }
     }
 

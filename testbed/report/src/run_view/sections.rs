@@ -89,7 +89,7 @@ pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
         if let Some(why) = &attempt.unsaved {
             blocks.push(Block::text(format!("task{n} on {}: {why}.", attempt.vm)));
         }
-        if let Some((at, what)) = attempt.idle_words() {
+        for (at, what) in attempt.changed_words().into_iter().chain(attempt.idle_words()) {
             let text = format!("task{n} on {} {what}, as was said at {}.", attempt.vm, time(at));
             blocks.push(Block::text(text));
         }

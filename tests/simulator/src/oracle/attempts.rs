@@ -102,7 +102,8 @@ impl Attempts {
             | Report::TaskMoved { vm, task, attempt, .. }
             | Report::CheckpointTaken { vm, task, attempt, .. }
             | Report::CheckpointFailed { vm, task, attempt, .. }
-            | Report::TaskIdle { vm, task, attempt, .. } => (vm, task, attempt, false),
+            | Report::TaskIdle { vm, task, attempt, .. }
+            | Report::TaskCompared { vm, task, attempt, .. } => (vm, task, attempt, false),
             Report::TaskFinished { vm, task, attempt, .. }
             | Report::TaskFailed { vm, task, attempt, .. }
             | Report::TaskStopped { vm, task, attempt, .. } => (vm, task, attempt, true),

@@ -66,6 +66,8 @@ fn a_directory_goes_back_to_just_what_it_was() {
     fs::write(case.at("work/solve"), "#!/bin/sh").unwrap();
     fs::set_permissions(case.at("work/solve"), fs::Permissions::from_mode(0o4755)).unwrap();
     fs::set_permissions(case.at("work/deep"), fs::Permissions::from_mode(0o750)).unwrap();
+    fs::create_dir(case.at("work/tmp")).unwrap();
+    fs::set_permissions(case.at("work/tmp"), fs::Permissions::from_mode(0o3777)).unwrap();
     fs::hard_link(case.at("work/solve"), case.at("work/again")).unwrap();
     symlink("solve", case.at("work/inside")).unwrap();
     symlink("/etc/passwd", case.at("work/outside")).unwrap();
@@ -87,6 +89,7 @@ fn a_directory_goes_back_to_just_what_it_was() {
     assert_eq!(fs::read(case.at("stdout")).unwrap(), b"half");
     let mode = |path: &str| fs::symlink_metadata(case.at(path)).unwrap().mode() & 0o7777;
     assert_eq!([mode("work/solve"), mode("work/deep")], [0o755, 0o750]);
+    assert_eq!(mode("work/tmp"), 0o3777, "CRIU refuses a working directory of another mode");
     assert!(fs::read_dir(case.at("work/deep/empty")).unwrap().next().is_none());
     let inode = |path: &str| fs::metadata(case.at(path)).unwrap().ino();
     assert_eq!(inode("work/again"), inode("work/solve"));

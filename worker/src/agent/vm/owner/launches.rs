@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use dormouse_proto::v1::{Seats, TaskStarted, Tier as WireTier, report};
+use dormouse_proto::v1::{Seats, TaskCompared, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{Ppm, Tier};
 use dormouse_vm::life::{Came, Event, LaunchError, Seat};
 use ractor::ActorRef;
@@ -141,6 +141,10 @@ impl Owner {
             seats: Some(self.told_seats(key)),
             real_inputs_us: micros(inputs),
         })));
+        if let Some(changes) = birth.changes {
+            let compared = TaskCompared { task: task(id, key), changes };
+            self.host.report(report(report::Report::TaskCompared(compared)));
+        }
         if birth.ended.is_some() {
             return;
         }

@@ -1,0 +1,147 @@
+//! A second run of a program that is measured: in the middle of it its VM is taken away, and CRIU carries it to another. What that
+//! changes is compared with the undisturbed run.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, Target, Terms};
+use dormouse_experiment::{Carried, Experiment, Measured};
+use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
+use dormouse_policies::BagSchedulerConfig;
+use dormouse_units::Span;
+use serde_json::json;
+
+use super::read::Sample;
+
+/// By when programs have set themselves up.
+const SETTLED: Duration = Duration::from_secs(2);
+/// How long the notice is that its VM gets, real time, for a program without memory; the next VM is there only after that.
+const NOTICE: Duration = Duration::from_secs(8);
+/// What is saved in each second of the rest of the notice, in bytes: a disk that is slow and shared does more.
+const SAVED_PER_SECOND: u64 = 32 << 20;
+/// A program that is done sooner is not carried: it would be done before CRIU came to it.
+const SHORTEST: Duration = Duration::from_millis(800);
+
+/// The experiment in which a task runs alone once more, and has its VM taken away in the middle: `alone` is that in which it
+/// was undisturbed, and `steps` are those of that run. `None`: it was too short, or nothing says when it ran.
+///
+/// # Errors
+///
+/// The type that it runs on is not there any more; in words.
+pub fn carried_off(
+    alone: &Experiment,
+    measured: &Measured,
+    steps: &[Step],
+) -> Result<Option<Experiment>, String> {
+    let began = steps.iter().find_map(|step| match &step.event {
+        Event::Machine { report: Report::TaskStarted { .. }, .. } => Some(step.at),
+        _ => None,
+    });
+    let wall = Duration::from_micros(measured.wall_us);
+    let Some(began) = began.filter(|_| wall >= SHORTEST) else { return Ok(None) };
+    let mut off = alone.clone();
+    let Some(kind) =
+        alone.setup.bag.tasks.first().and_then(|task| task.runtime.keys().next().cloned())
+    else {
+        return Err("its task names no type".to_owned());
+    };
+    let Some(sold) = off.setup.catalogue.types.get_mut(&kind) else {
+        return Err(format!("{kind} is no type"));
+    };
+    (sold.spot, sold.limits.spot) = (sold.on_demand, 2);
+    let config = json!({
+        "name": "fifo", "fleet": [{ "type": kind.as_str(), "market": Market::Spot, "count": 1 }],
+    });
+    let scheduler: BagSchedulerConfig =
+        dormouse_units::written::read(&config).map_err(|error| error.to_string())?;
+    off.scheduler = Some(scheduler);
+    let speedup = alone.live.speedup;
+    let at = began + speedup.emulated(SETTLED.min(wall / 2));
+    let act = Interruption { at, target: Target::All, action: Action::Preempt };
+    off.setup.interruptions = vec![InterruptionModel::Schedule { acts: vec![act] }];
+    let notice = NOTICE + Duration::from_secs(measured.memory.get() / SAVED_PER_SECOND);
+    off.setup.preemption_notice = speedup.emulated(notice);
+    off.setup.terms = Terms::default();
+    // The notice saves it: a checkpoint before would be of another moment.
+    off.setup.checkpoint = CheckpointConfig {
+        scheme: Scheme::Every { period: Span::from_secs(7 * 86_400), of: Period::Time },
+        on: CheckpointOn::All,
+        ..CheckpointConfig::NONE
+    };
+    Ok(Some(off))
+}
+
+/// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
+#[must_use]
+pub fn compare(
+    undisturbed: &Measured,
+    steps: &[Step],
+    carried: Result<Sample, String>,
+) -> Option<Carried> {
+    let (mut changes, mut failed, mut starts) = (None, None, 0);
+    for step in steps {
+        let Event::Machine { report, .. } = &step.event else { continue };
+        match report {
+            Report::TaskCompared { changes: found, .. } => changes = Some(found.to_vec()),
+            Report::TaskFailed { why, could_not_restore: true, .. } => {
+                failed.get_or_insert(format!("it could not be restored: {why}"));
+            }
+            Report::CheckpointFailed { why, .. } => {
+                failed.get_or_insert(format!("it could not be saved: {why}"));
+            }
+            Report::TaskStarted { .. } => starts += 1,
+            _ => {}
+        }
+    }
+    if changes.is_none() && failed.is_none() {
+        if starts < 2 {
+            return None;
+        }
+        failed = Some("it began anew on the other VM, as nothing of it was saved".to_owned());
+    }
+    let ended = carried.map(|sample| sample.measured);
+    let ended_otherwise = match &ended {
+        Err(why) => Some(why.clone()),
+        Ok(after)
+            if (after.exit_status, after.signal)
+                != (undisturbed.exit_status, undisturbed.signal) =>
+        {
+            Some(match (after.exit_status, after.signal) {
+                (Some(status), _) => format!("it returned status {status}"),
+                (None, signal) => format!("signal {} ended it", signal.unwrap_or_default()),
+            })
+        }
+        Ok(_) => None,
+    };
+    let outputs = ended.map(|after| after.outputs).unwrap_or_default();
+    let other_outputs = match ended_otherwise {
+        Some(_) => Vec::new(),
+        None => differing(&undisturbed.outputs, &outputs),
+    };
+    Some(Carried { changes, failure: failed.or(ended_otherwise), other_outputs })
+}
+
+/// The paths of the outputs that are not the same in both runs.
+fn differing(one: &BTreeMap<String, String>, other: &BTreeMap<String, String>) -> Vec<String> {
+    let mut paths: Vec<_> = one.keys().chain(other.keys()).cloned().collect();
+    paths.sort();
+    paths.dedup();
+    paths.retain(|path| one.get(path) != other.get(path));
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outputs_that_one_run_lacks_differ_too() {
+        let of = |all: &[(&str, &str)]| -> BTreeMap<String, String> {
+            all.iter().map(|(path, digest)| ((*path).to_owned(), (*digest).to_owned())).collect()
+        };
+        let one = of(&[("a", "1"), ("b", "2"), ("c", "3")]);
+        let other = of(&[("a", "1"), ("b", "9"), ("d", "3")]);
+        assert_eq!(differing(&one, &other), ["b", "c", "d"]);
+        assert!(differing(&one, &one).is_empty());
+    }
+}

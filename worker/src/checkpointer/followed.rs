@@ -1,0 +1,54 @@
+//! Reading the pages of memory while CRIU writes them.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread::{self, Thread},
+};
+
+use crate::store;
+
+/// Does `work`, which has CRIU write `images`, and reads their pages meanwhile.
+pub(super) fn following<T>(
+    images: &Path,
+    work: impl FnOnce() -> T,
+) -> (T, BTreeMap<String, (u64, String)>) {
+    /// Ends the follower on every way out: it would be waited for.
+    struct Done<'a>(&'a AtomicBool, &'a Thread);
+    impl Drop for Done<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+            self.1.unpark();
+        }
+    }
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let follower = scope.spawn(|| store::follow_pages(images, &done));
+        let worked = {
+            let _done = Done(&done, follower.thread());
+            work()
+        };
+        // Its digests are a saving only.
+        (worked, follower.join().unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use std::{panic, sync::mpsc, time::Duration};
+
+    use super::*;
+
+    #[test]
+    fn a_panic_is_heard_of_and_keeps_nobody_waiting() {
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let images = tempfile::tempdir().unwrap();
+            let end = panic::catch_unwind(|| following(images.path(), || panic!("a bug")));
+            tell.send(end.is_err()).unwrap();
+        });
+        assert!(told.recv_timeout(Duration::from_secs(10)).unwrap());
+    }
+}

@@ -1,0 +1,187 @@
+//! Restoring a task: its files, CRIU, and the verification of its memory beside each other.
+
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
+
+use tracing::debug_span;
+
+use super::{BeforeRunning, Checkpointer, Error, Result, copying};
+use crate::{
+    SPANS,
+    cgroup::{Slot, Vm},
+    criu::{self, RestoreMoment, images::ImageRules},
+    jail::Occupant,
+    picture,
+    process::Task,
+    store::{self, Checkpoint, Damaged},
+    workspace::TaskName,
+};
+
+/// A task restored.
+#[derive(Debug)]
+pub struct Restored {
+    /// The process, running.
+    pub task: Task,
+    /// What it was restored from.
+    pub checkpoint: Checkpoint,
+    /// Newer checkpoints that could not be used, newest first.
+    pub damaged: Vec<Damaged>,
+    /// What the kernel says of its processes otherwise than when the checkpoint began, a sentence each; `None`: nobody looked
+    /// then.
+    pub changes: Option<Vec<String>>,
+    /// How long it took, all in all.
+    pub took: Duration,
+}
+
+impl Checkpointer {
+    /// [`Checkpointer::restore_with`] nothing to be done before the task runs.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn restore(
+        &self,
+        name: &TaskName,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+    ) -> Result<Restored> {
+        self.restore_with(name, vm, vcpu, slot, deadline, &mut |_| Ok(()))
+    }
+
+    /// Restores the task `name` from its newest undamaged checkpoint into `slot` of vCPU `vcpu`
+    /// of `vm`, with its files.
+    ///
+    /// Everything but the memory pages is verified before CRIU sees it; the pages are verified
+    /// meanwhile, and the task runs only if they are right. `before_running` is called just
+    /// before that, in the thread whose child the task is, and again when what CRIU loses of it has been put back.
+    ///
+    /// # Errors
+    /// Where there is no undamaged checkpoint, CRIU cannot restore one, or files cannot be
+    /// written. Nothing of the task is left running then.
+    pub fn restore_with(
+        &self,
+        name: &TaskName,
+        vm: &Vm,
+        vcpu: u32,
+        slot: Slot,
+        deadline: Duration,
+        before_running: &mut BeforeRunning<'_>,
+    ) -> Result<Restored> {
+        let started = Instant::now();
+        let mut damaged = Vec::new();
+        let stored = |source| Error::Store { task: name.clone(), source };
+        let mut sequences = self.store.complete(name).map_err(stored)?;
+        while let Some(sequence) = sequences.pop() {
+            let loaded = self.store.load(name, sequence).and_then(|checkpoint| {
+                checkpoint.verify_all_but_pages()?;
+                Ok(checkpoint)
+            });
+            let checkpoint = match loaded {
+                Ok(checkpoint) => checkpoint,
+                Err(error) => {
+                    damaged.push(Damaged { sequence, error });
+                    continue;
+                }
+            };
+            let directory = self.tasks.join(name.path());
+            checkpoint.restore_files(&directory).map_err(stored)?;
+            if let Some(cell) = vm.cell() {
+                let rules = ImageRules::of(cell, self.user(name, vm)?);
+                let checked = rules.and_then(|rules| rules.check(&checkpoint.images()));
+                checked.map_err(|source| Error::Criu {
+                    task: name.clone(),
+                    source: Box::new(source),
+                })?;
+            }
+            let deadline = deadline + copying(checkpoint.manifest().bytes());
+            let occupant = Occupant { user: self.user(name, vm)?, directory: directory.clone() };
+            let place = (vm, vcpu, slot, &occupant);
+            let mut changes = None;
+            let mut at = |moment| {
+                if moment == RestoreMoment::Runs {
+                    changes = complete(&checkpoint, vm, (vcpu, slot));
+                }
+                before_running(moment)
+            };
+            match self.restore_verifying(&checkpoint, place, deadline, &mut at) {
+                (_, Err(error)) => damaged.push(Damaged { sequence, error }),
+                (Ok(task), Ok(())) => {
+                    let took = started.elapsed();
+                    return Ok(Restored { task, checkpoint, damaged, changes, took });
+                }
+                (Err(source), Ok(())) => {
+                    return Err(Error::Criu { task: name.clone(), source: Box::new(source) });
+                }
+            }
+        }
+        Err(Error::NoCheckpoint { task: name.clone(), damaged })
+    }
+
+    /// CRIU and the verification of the pages side by side.
+    fn restore_verifying(
+        &self,
+        checkpoint: &Checkpoint,
+        (vm, vcpu, slot, occupant): (&Vm, u32, Slot, &Occupant),
+        deadline: Duration,
+        before_running: &mut BeforeRunning<'_>,
+    ) -> (criu::Result<Task>, store::Result<()>) {
+        let _span = debug_span!(target: SPANS, "restore", %vcpu).entered();
+        thread::scope(|scope| {
+            let mut verifier = Some(scope.spawn(|| checkpoint.verify_pages()));
+            let mut verified = None;
+            let mut join = |verified: &mut Option<store::Result<()>>| {
+                if let Some(verifier) = verifier.take() {
+                    *verified = Some(verifier.join().unwrap_or_else(|_| {
+                        Err(store::Error::Stream { what: "its verification panicked".to_owned() })
+                    }));
+                }
+                matches!(verified, Some(Ok(())))
+            };
+            let restored = self.criu.restore(
+                &checkpoint.images(),
+                checkpoint.directory(),
+                vm,
+                vcpu,
+                slot,
+                occupant,
+                deadline,
+                &mut |moment| {
+                    if moment == RestoreMoment::Made {
+                        if !join(&mut verified) {
+                            return Err("its memory pages are damaged".into());
+                        }
+                        self.take_longer();
+                    }
+                    before_running(moment)
+                },
+            );
+            // CRIU may have failed before it came to ask.
+            join(&mut verified);
+            (restored, verified.unwrap_or(Ok(())))
+        })
+    }
+}
+
+/// Puts back what CRIU has lost of a restored task that has not run yet, and says what of it is another all the same. It
+/// runs whatever that is.
+fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Option<Vec<String>> {
+    let manifest = checkpoint.manifest();
+    let (keepsakes, before) = (manifest.keepsakes.as_ref(), manifest.picture.as_ref());
+    if keepsakes.is_none() && before.is_none() {
+        return None;
+    }
+    let processes = match vm.slot_pids(vcpu, slot) {
+        Ok(processes) => processes,
+        Err(error) => {
+            tracing::warn!(%error, task = %manifest.task, "what was restored is not looked at");
+            return None;
+        }
+    };
+    for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
+        tracing::warn!(what, task = %manifest.task, "a restored task is without this");
+    }
+    before.map(|before| picture::mend(before, &processes))
+}

@@ -1,0 +1,107 @@
+//! What CRIU has not restored of a task and the kernel lets its worker set from outside: it is set again before the task's first
+//! instruction.
+//!
+//! A picture may come from a worker that lies: nothing is set by it that a task of a jail could not set by itself.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    os::fd::AsFd as _,
+};
+
+use super::{
+    PictureChange,
+    process::{self, IO_PRIORITY, TIMER_SLACK},
+    socket,
+    task::TaskPicture,
+};
+use crate::process::pidfd;
+
+/// Sets again what can be of what differs between a picture and that of the restored task among these processes, and says
+/// in sentences what differs all the same.
+#[must_use]
+pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Vec<String> {
+    let after = TaskPicture::take_restored(processes);
+    let changes = before.changes(&after);
+    let known = known_threads(processes);
+    let tried = changes.iter().filter(|change| match mend_one(change, &known) {
+        Some(Ok(())) => true,
+        Some(Err(error)) => {
+            tracing::debug!(%error, %change, "what a restore has changed can't be set");
+            false
+        }
+        None => false,
+    });
+    match tried.count() {
+        0 => before.sentences(&after),
+        // Whatever a call has said: what counts is what is so now.
+        _ => before.sentences(&TaskPicture::take_restored(processes)),
+    }
+}
+
+/// The numbers here of threads of a task, by those that they have in its PID namespace.
+fn known_threads(processes: &BTreeSet<i32>) -> BTreeMap<u32, i32> {
+    let threads = processes.iter().flat_map(|pid| process::threads(*pid));
+    threads.filter_map(|thread| Some((process::own_number(thread)?, thread))).collect()
+}
+
+/// Sets one fact again; `None`: there is no way to.
+fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Result<()>> {
+    let before = change.before.as_deref()?;
+    let (of, what) = change.about.rsplit_once(": ").unwrap_or(("", &change.about));
+    if let Some(number) = of.strip_prefix("descriptor ") {
+        let (pid, number) = (*known.get(&change.process)?, number.parse().ok()?);
+        let numbers =
+            before.split(' ').map(|number| number.parse().ok()).collect::<Option<Vec<_>>>()?;
+        let set = socket::setter(what, &numbers)?;
+        return Some(pidfd::open(pid).and_then(|pid| set(&pidfd::file_of(pid.as_fd(), number)?)));
+    }
+    let thread = match of.strip_prefix("thread ") {
+        Some(number) => number.parse().ok()?,
+        None => change.process,
+    };
+    let thread = *known.get(&thread)?;
+    match what {
+        IO_PRIORITY => process::set_io_priority(thread, before),
+        TIMER_SLACK => {
+            let ns: u64 = before.parse().ok()?;
+            Some(fs::write(format!("/proc/{thread}/timerslack_ns"), ns.to_string()))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_can_be_set_from_outside_is_set() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let take = || TaskPicture::take(pid, &BTreeSet::from([pid]), &BTreeSet::new());
+        let number = process::own_number(pid).unwrap();
+        let fact = |about: &str| take().processes[&number].facts[about].clone();
+        let known = known_threads(&BTreeSet::from([pid]));
+        for (about, other) in [(IO_PRIORITY, "class 3, level 0"), (TIMER_SLACK, "7000")] {
+            let (before, after) = (Some(other), Some("what it is"));
+            let change = PictureChange::new((number, "sleep"), about, (before, after));
+            mend_one(&change, &known).unwrap().unwrap();
+            assert_eq!(fact(about), other);
+        }
+        // What only a privileged process may set, and what nobody can.
+        for (about, before) in [
+            (IO_PRIORITY, "class 1, level 0"),
+            ("nice", "-5"),
+            ("descriptor 5: SO_MARK", "1"),
+            ("descriptor 5", "pipe 1"),
+            ("descriptor 5: locks", "POSIX ADVISORY READ 128 128"),
+        ] {
+            let change = PictureChange::new((number, "sleep"), about, (Some(before), None));
+            assert!(mend_one(&change, &known).is_none(), "{about}");
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
