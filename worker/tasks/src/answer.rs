@@ -6,7 +6,7 @@
 //! nonce that the task was given with its start, and takes in what every repetition, pass or phase computed, so that
 //! an answer is no other task's, and of no other amount of work than it says: `vector` sums up all of its
 //! memory, `parallel` the last results of its ranks, both known in closed form; NAS kernels and ED fold the bits
-//! of their figures into it after each repetition.
+//! of their figures into it after each repetition of the published input, which is every second one.
 //!
 //! All of this is reckoned here without doing the work, and so it could be by a liar who reads this file: a
 //! right answer shows that nothing went wrong, not that nobody lied. That the work took its time is for the clock of
@@ -19,6 +19,7 @@ use dormouse_vm::shares::PPM;
 
 use crate::cli::arguments::{Request, parse};
 use crate::digest::{fold, mix, text};
+use crate::nas::input::published_among;
 use crate::result::{Figure, TaskResult};
 use crate::run::{NasKernel, Program};
 use crate::{ed, nas, parallel, vector};
@@ -90,9 +91,10 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         trail: None,
         trail_end: None,
         blocks: Vec::new(),
+        trails: Vec::new(),
     };
     match &job.program {
-        Program::Vector { bytes, .. } => answer.units = vector::units(*bytes, repetitions)?,
+        Program::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
         Program::Parallel(plan) => {
             let told = parallel::told(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
@@ -185,7 +187,7 @@ fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, V
         Program::Nas { .. } | Program::Ed { .. } => {
             of_repetitions(references(program).unwrap_or_default(), nonce, answer)
         }
-        Program::Vector { bytes, .. } => {
+        Program::Vector { bytes } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
         }
@@ -218,7 +220,12 @@ fn of_repetitions(
     if answer.repetitions > MOST_REPETITIONS {
         return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
     }
-    Ok((0..answer.repetitions).fold(nonce, |digest, _| fold(digest, &answer.figures)))
+    // Where there is no trail, as in older logs, every repetition was of the published input.
+    let folded = match &answer.trail {
+        Some(_) => published_among(answer.repetitions),
+        None => answer.repetitions,
+    };
+    Ok((0..folded).fold(nonce, |digest, _| fold(digest, &answer.figures)))
 }
 
 #[cfg(test)]
