@@ -20,12 +20,12 @@ use crate::{
     cgroup::{self, Slot, Vm},
     criu::{
         self, AfterDump, Criu, DumpMoment, Keepsakes, RestoreMoment, Step, Version,
-        images::ImageRules,
+        images::{self, ImageRules},
     },
     jail::{Occupant, inside},
     process::{self, Inmate, Task},
     store::{self, Checkpoint, Damaged, OpenFile, Progress, Store},
-    workspace::{TaskName, Workspace},
+    workspace::{self, TaskName, UserLeases, Workspace},
 };
 
 mod error;
@@ -93,6 +93,9 @@ fn copying(bytes: u64) -> Duration {
     Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST)
 }
 
+/// How long a restore waits for the user of its checkpoint, whom another task has that is about to end.
+const USER_WAIT: Duration = Duration::from_secs(5);
+
 /// Takes and restores checkpoints. Calls for different tasks may run at the same time.
 ///
 /// Their deadlines are those of tasks without memory: CRIU has longer the more there is to copy.
@@ -102,6 +105,8 @@ pub struct Checkpointer {
     version: Version,
     store: Store,
     tasks: PathBuf,
+    /// Who lends users to tasks, where tasks have users of their own.
+    users: Option<Arc<UserLeases>>,
     /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
     slower_us: Arc<AtomicU64>,
 }
@@ -125,7 +130,8 @@ impl Checkpointer {
     #[must_use]
     pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
         let slower_us = Arc::default();
-        Self { criu, version, store, tasks: workspace.tasks(), slower_us }
+        let (tasks, users) = (workspace.tasks(), workspace.users().cloned());
+        Self { criu, version, store, tasks, users, slower_us }
     }
 
     /// Has CRIU take this much longer for each dump and restore, while the task stands still, until what
@@ -424,6 +430,7 @@ impl Checkpointer {
                 }
             };
             let directory = self.tasks.join(name.path());
+            self.have_user_of(&checkpoint, name)?;
             checkpoint.restore_files(&directory).map_err(stored)?;
             if let Some(cell) = vm.cell() {
                 let rules = ImageRules::of(cell, self.user(name, vm)?);
@@ -447,6 +454,20 @@ impl Checkpointer {
             }
         }
         Err(Error::NoCheckpoint { task: name.clone(), damaged })
+    }
+
+    /// Gives a task the user that its checkpoint has, which no restore can change.
+    fn have_user_of(&self, checkpoint: &Checkpoint, name: &TaskName) -> Result<()> {
+        let Some(users) = &self.users else { return Ok(()) };
+        // Of images that can't be read it is said later why they are refused.
+        let Some(user) = images::user_of(&checkpoint.images()) else { return Ok(()) };
+        let lent = users.lend_again(name, user, USER_WAIT);
+        lent.map_err(|source| workspace::Error::NoUser { task: name.clone(), source })
+            .and_then(|lent| match lent {
+                Some(user) => workspace::give_to(&self.tasks.join(name.path()), user),
+                None => Ok(()),
+            })
+            .map_err(|source| Error::UserTaken { task: name.clone(), source })
     }
 
     /// The user of a task in a VM whose tasks have users of their own: the owner of its directory.
