@@ -18,10 +18,11 @@ use dormouse_units::TaskId;
 use dormouse_vm::shares::PPM;
 
 use crate::cli::arguments::{Request, parse};
-use crate::digest::{fold, mix, text};
+use crate::digest::{counted, fold, mix, text};
 use crate::nas::input::published_among;
 use crate::result::{Figure, TaskResult};
 use crate::run::{NasKernel, Program};
+use crate::trail::WorkTrail;
 use crate::{ed, nas, parallel, vector};
 
 /// Most repetitions whose digest is reckoned: of some millions of figures, in milliseconds.
@@ -105,7 +106,11 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
             }
             answer.units = repetitions.checked_mul(answer.blocks.len() as u64)?;
         }
-        program => answer.figures = as_published(references(program)?)?,
+        program => {
+            answer.figures = as_published(references(program)?)?;
+            // Of which nobody knows a point who has not done the work.
+            answer.trail = Some(WorkTrail::default());
+        }
     }
     answer.digest = Some(text(expected(&job.program, job.nonce, &answer).ok()?));
     Some(answer)
@@ -221,11 +226,11 @@ fn of_repetitions(
         return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
     }
     // Where there is no trail, as in older logs, every repetition was of the published input.
-    let folded = match &answer.trail {
-        Some(_) => published_among(answer.repetitions),
-        None => answer.repetitions,
-    };
-    Ok((0..folded).fold(nonce, |digest, _| fold(digest, &answer.figures)))
+    let all = |count: u64| (0..count).fold(nonce, |digest, _| fold(digest, &answer.figures));
+    Ok(match &answer.trail {
+        Some(_) => counted(all(published_among(answer.repetitions)), answer.repetitions),
+        None => all(answer.repetitions),
+    })
 }
 
 #[cfg(test)]

@@ -202,6 +202,7 @@ impl Job {
                 break;
             }
         }
+        outcome.digest = digest::counted(outcome.digest, outcome.repetitions);
         (outcome.with_trail(trail.end()), meter)
     }
 

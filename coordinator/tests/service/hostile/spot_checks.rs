@@ -128,10 +128,9 @@ fn args(start: &v1::StartTask) -> &[String] {
 
 /// The right answer of a kernel that did so many repetitions, whose trail is this at its first point and one more at each.
 fn whole(start: &v1::StartTask, repetitions: u64, first: u64) -> TaskResult {
-    let published = repetitions.div_ceil(2);
-    let answer = dormouse_tasks::answer::reckoned(args(start), published).unwrap();
+    let answer = dormouse_tasks::answer::reckoned(args(start), repetitions).unwrap();
     let points = (0..repetitions).map(|point| first + point).collect();
-    TaskResult { repetitions, trail: Some(WorkTrail { every: 1, points }), ..answer }
+    TaskResult { trail: Some(WorkTrail { every: 1, points }), ..answer }
 }
 
 /// What a host computes of one segment, whose trail is so at the first point of the task; a repetition takes a third of what was
@@ -205,14 +204,11 @@ async fn who_says_the_right_number_of_repetitions_and_computed_one_is_found_by_a
     let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
     assert!(why.contains("point 1 of its trail is 8, and 65 where"), "{why}");
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
-    // No answer without a trail passes by being none.
-    let bare: Answering = Box::new(|start, _| {
-        let result =
-            TaskResult { trail: None, ..dormouse_tasks::answer::reckoned(args(start), 3)? };
-        Some(end_of(start, Some(result)))
-    });
+    // A trail without points is none.
+    let bare: Answering =
+        Box::new(|start, _| Some(end_of(start, dormouse_tasks::answer::reckoned(args(start), 3))));
     let (found, _) = Scene::of_kernel(1).play(vec![bare, honest_check()]).await;
-    let why = "its answer has no trail".to_owned();
+    let why = "its trail has 0 points, 0 passes apart, for 3 passes".to_owned();
     assert_eq!(found, [CheckFinding::Differs { why }]);
 }
 
