@@ -56,7 +56,8 @@ impl Scene {
         let ordered = Arc::new(AtomicU64::new(0));
         for (number, answering) in answering.into_iter().enumerate() {
             let mut worker = FakeWorker::new(&format!("w{number}"), &coordinator.at);
-            worker.capabilities.push(dormouse_proto::METADATA.to_owned());
+            let can = [dormouse_proto::METADATA, dormouse_proto::TRAILS];
+            worker.capabilities.extend(can.map(str::to_owned));
             worker.join().await;
             playing.push(tokio::spawn(play_worker(worker, answering, Arc::clone(&ordered))));
         }
@@ -250,6 +251,25 @@ async fn two_hosts_that_tell_one_lie_are_found_by_a_third() {
     judged.assert_denied("that host0 (w0) reported is not what host2 (w2) computed again");
     let said = sentences(&judged);
     assert!(!said.contains("as witness") && said.contains("not as reported"), "{said}");
+}
+
+/// One that says that it is of an older version would have answers that nobody can check.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_does_not_choose_that_nobody_checks_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let Scene { program, spot_checks, .. } = Scene::of_kernel(1);
+    let run = dormouse_coordinator::LiveRun {
+        noop: false,
+        spot_checks,
+        programs: vec![program],
+        ..live(1, 1, dir.path())
+    };
+    let coordinator = Under::start(run).await;
+    let mut old = FakeWorker::new("old", &coordinator.at);
+    let no = old.connect().await.unwrap_err().message().to_owned();
+    assert!(no.contains("whose answers no other host can check"), "{no}");
+    coordinator.cancel.cancel();
+    let _ = coordinator.outcome().await;
 }
 
 fn own_scene(deterministic: bool, verify: Option<Verify>) -> Scene {
