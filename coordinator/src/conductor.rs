@@ -48,6 +48,7 @@ use roster::{Roster, Standing};
 pub(crate) mod alarm;
 mod args;
 mod check_queue;
+mod check_work;
 mod door;
 mod evidence;
 mod explain;
@@ -204,10 +205,11 @@ impl ConductorState {
             tracing::warn!(%early, "an end that can't be");
         }
         self.followers.see(&step);
-        self.checks.see(&step);
         self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
-        if let Some(of) = self.ends.see(&step) {
+        let end = self.ends.see(&step);
+        self.checks.see(&step, end.as_ref());
+        if let Some(of) = end {
             let contents = Arc::clone(self.store.contents());
             self.batch.then.push(Box::new(LayOut { contents, of }));
         }

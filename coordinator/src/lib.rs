@@ -45,6 +45,7 @@ pub mod untrusted;
 
 pub use conductor::outstanding::ANSWER_WITHIN;
 pub use contents::Contents;
+pub use dormouse_identity::CERTIFICATE_VALID;
 pub use error::{CoordinatorError, REFUSED};
 pub use identity::{
     Candidate, Candidates, ConnectionBounds, Socket, make_identity, make_token_for_one,

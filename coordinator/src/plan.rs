@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_model::{Fault, MetadataSettings};
 use dormouse_proto::{
-    CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, v1,
+    CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, TRAILS, v1,
 };
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
@@ -82,7 +82,11 @@ impl Plan {
         let tiers = self.phase.map(|_| TIERS);
         let faults = (!self.faults.is_empty()).then_some(FAULTS);
         let metadata = self.metadata.as_ref().map(|_| METADATA);
-        let all = [criu, tiers, checkpoints, memory, credits, supply, faults, metadata];
+        // No worker chooses that nobody checks its answers.
+        let is_checked = !self.noop && self.spot_checks > Ppm::ZERO;
+        let leaves_trails = self.phase.is_some() || !self.distinct.is_empty();
+        let trails = (is_checked && leaves_trails).then_some(TRAILS);
+        let all = [criu, tiers, checkpoints, memory, credits, supply, faults, metadata, trails];
         all.into_iter().flatten().collect()
     }
 

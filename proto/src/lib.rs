@@ -10,7 +10,7 @@ pub use numbering::{FalseAck, Gap, Inbox, Outbox};
 pub use packing::{BadChunk, Carrier, PACKED_CHUNKS, Packing, TAKES_PACKED, unpack};
 pub use protocol::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
-    NO_JAIL, NoProtocol, PARTIAL_JAIL, PROTOCOLS, Protocols, SUPPLY, TIERS,
+    NO_JAIL, NoProtocol, PARTIAL_JAIL, PROTOCOLS, Protocols, SUPPLY, TIERS, TRAILS,
 };
 
 /// Version 1 of the wire.

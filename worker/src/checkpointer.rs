@@ -14,7 +14,7 @@ use crate::{
     cgroup::Vm,
     criu::{Criu, RestoreMoment, Step, Version},
     store::Store,
-    workspace::{TaskName, Workspace},
+    workspace::{TaskName, UserLeases, Workspace},
 };
 
 mod error;
@@ -53,6 +53,8 @@ pub struct Checkpointer {
     version: Version,
     store: Store,
     tasks: PathBuf,
+    /// Who lends users to tasks, where tasks have users of their own.
+    users: Option<Arc<UserLeases>>,
     /// How much longer CRIU takes than it does, as an experiment asks for: microseconds.
     slower_us: Arc<AtomicU64>,
 }
@@ -76,7 +78,8 @@ impl Checkpointer {
     #[must_use]
     pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
         let slower_us = Arc::default();
-        Self { criu, version, store, tasks: workspace.tasks(), slower_us }
+        let (tasks, users) = (workspace.tasks(), workspace.users().cloned());
+        Self { criu, version, store, tasks, users, slower_us }
     }
 
     /// Has CRIU take this much longer for each dump and restore, while the task stands still, until what

@@ -13,6 +13,7 @@ use crate::HostHistory;
 
 mod jobs;
 mod spot_checks;
+mod unit_cost;
 
 /// What was measured in a live run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

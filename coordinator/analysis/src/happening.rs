@@ -178,14 +178,17 @@ fn event(event: &Event) -> Told {
             let text = format!("{host} runs its tasks without {lacks}");
             ("host", Some(text), vec![host.to_string()])
         }
-        Event::SpotCheck { task, of, by, finding, .. } => {
+        Event::SpotCheck { task, of, by, whole, finding, .. } => {
+            let what = if *whole { "all" } else { "a part" };
             let text = match finding {
-                CheckFinding::Equal => format!("{by} computed a part of {task} again, as {of} had"),
+                CheckFinding::Equal => {
+                    format!("{by} computed {what} of {task} again, as {of} had")
+                }
                 CheckFinding::Differs { why } => {
-                    format!("{by} computed a part of {task} again, and not as {of} had: {why}")
+                    format!("{by} computed {what} of {task} again, and not as {of} had: {why}")
                 }
                 CheckFinding::Unanswered { why } => {
-                    format!("{by} did not compute a part of {task} of {of} again: {why}")
+                    format!("{by} did not compute {what} of {task} of {of} again: {why}")
                 }
             };
             ("host", Some(text), vec![task.to_string(), of.to_string(), by.to_string()])

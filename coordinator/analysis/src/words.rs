@@ -23,7 +23,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::HostLoad { .. } => "a host said what else it did",
         Event::Disbelieved { .. } => "a host reported what can't be",
         Event::JailLacking { .. } => "a host's tasks were not in a whole jail",
-        Event::SpotCheck { .. } => "a part of a task was computed again on another host",
+        Event::SpotCheck { .. } => "a task was computed again on another host, or a part of it",
         Event::CoordinatorLoad { .. } => "the coordinator measured itself",
         Event::Cancel { .. } => "the run was ended",
         Event::Clock { .. } => "its clock was noted",

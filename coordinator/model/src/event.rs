@@ -140,14 +140,17 @@ pub enum Event {
         /// The part of the jail that is lacking, as the object of a sentence.
         lacks: String,
     },
-    /// A part of a task was to be computed again on another host, once all tasks had ended.
+    /// A task, or a part of it, was to be computed again on another host, once all tasks had ended.
     SpotCheck {
         /// The task whose answer was looked at.
         task: TaskId,
         /// The host that had reported the task's answer.
         of: HostId,
-        /// The host that was to compute the part again.
+        /// The host that was to compute it again.
         by: HostId,
+        /// Whether it was all of the task, from its beginning to its end.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        whole: bool,
         /// CPU time that this took, real microseconds.
         real_cpu_us: u64,
         /// The outcome of the check.

@@ -3,7 +3,7 @@
 
 use dormouse_cloud::Host;
 use dormouse_model::Setup;
-use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, v1};
+use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, TRAILS, v1};
 use dormouse_units::Ppm;
 
 use super::{Demand, Room, offer, percent};
@@ -21,6 +21,10 @@ pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<()
         CRIU => format!(
             "worker {worker} has no CRIU that works, and this run takes checkpoints; run \
              scripts/get-criu there, or name one with --criu (`dormouse doctor` says what it lacks)"
+        ),
+        TRAILS => format!(
+            "worker {worker} is of a version whose answers no other host can check; use the same version of worker and \
+             coordinator, or check nothing (--set live.spot-checks=0)"
         ),
         other => format!(
             "worker {worker} does not say that it can do '{other}', which this run needs; use the \

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{Effect, Event, Report, Step};
-use dormouse_tasks::result::TaskResult;
-use dormouse_tasks::spot_check::CheckOrder;
+use dormouse_model::{AttemptEnd, Effect, Event, Report, Step};
 use dormouse_units::{Attempt, HostId, TaskId, VmId};
 
-/// A part of a task that a host is to compute again.
+use super::check_work::{CheckWork, CheckedAnswer};
+
+/// A task that a host is to compute again, or a part of it.
 #[derive(Clone, Debug)]
 pub(super) struct OpenCheck {
     /// The VM that is made for it.
@@ -19,12 +19,11 @@ pub(super) struct OpenCheck {
     /// The host that reported the answer, and the one that computes it again.
     pub(super) of: HostId,
     pub(super) by: HostId,
-    pub(super) answer: TaskResult,
-    /// CPU time that the task was given for all its work.
-    pub(super) ordered: Duration,
-    pub(super) order: CheckOrder,
+    pub(super) work: CheckWork,
     /// CPU time that the check should take.
     pub(super) takes: Duration,
+    /// Real time in which it should want to compute nothing.
+    pub(super) waits: Duration,
 }
 
 /// A task, the host that reported its answer, and the one that may compute it again.
@@ -42,9 +41,9 @@ struct HostChecks {
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
     /// Answers of the run that could be looked at; `None`: none are, or no more.
-    answers: Option<BTreeMap<TaskId, (HostId, Arc<str>)>>,
+    answers: Option<BTreeMap<TaskId, (HostId, CheckedAnswer)>>,
     /// Answers in the order that was drawn, in which they are looked at.
-    considered: BTreeMap<u64, (Whose, Arc<str>, u64)>,
+    considered: BTreeMap<u64, (Whose, CheckedAnswer, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
     /// CPU time that checks may still take: none begins that may take more.
@@ -59,15 +58,20 @@ impl CheckQueue {
         Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
     }
 
-    /// Keeps the answers of a step.
-    pub(super) fn see(&mut self, step: &Step) {
+    /// Keeps the answers of a step, with which a program of the user's own may have ended so.
+    pub(super) fn see(&mut self, step: &Step, end: Option<&AttemptEnd>) {
         let Some(answers) = &mut self.answers else { return };
-        if let Event::Machine { host, report, .. } = &step.event
-            && let Report::TaskFinished { task, verified: true, result: Some(text), .. } = report
-            && !step.effects.contains(&Effect::Stale)
-        {
-            answers.insert(*task, (*host, Arc::clone(text)));
+        let Event::Machine { host, report, .. } = &step.event else { return };
+        let Report::TaskFinished { task, verified: true, result, .. } = report else { return };
+        if step.effects.contains(&Effect::Stale) {
+            return;
         }
+        let answer = match (end, result) {
+            (Some(end), _) => CheckedAnswer::Own(Arc::clone(&end.end)),
+            (None, Some(text)) => CheckedAnswer::Text(Arc::clone(text)),
+            (None, None) => return,
+        };
+        answers.insert(*task, (*host, answer));
     }
 
     /// Whether they are yet to begin.
@@ -80,17 +84,17 @@ impl CheckQueue {
         self.answers = None;
     }
 
-    pub(super) fn take_answers(&mut self) -> Vec<(TaskId, HostId, Arc<str>)> {
+    pub(super) fn take_answers(&mut self) -> Vec<(TaskId, HostId, CheckedAnswer)> {
         let answers = self.answers.take().unwrap_or_default().into_iter();
-        answers.map(|(task, (host, text))| (task, host, text)).collect()
+        answers.map(|(task, (host, answer))| (task, host, answer)).collect()
     }
 
     /// Puts an answer among those that may be looked at, where its draw has it.
-    pub(super) fn consider(&mut self, drawn: u64, whose: Whose, text: Arc<str>, part: u64) {
-        self.considered.insert(drawn, (whose, text, part));
+    pub(super) fn consider(&mut self, drawn: u64, whose: Whose, answer: CheckedAnswer, part: u64) {
+        self.considered.insert(drawn, (whose, answer, part));
     }
 
-    pub(super) fn take_considered(&mut self) -> Vec<(Whose, Arc<str>, u64)> {
+    pub(super) fn take_considered(&mut self) -> Vec<(Whose, CheckedAnswer, u64)> {
         std::mem::take(&mut self.considered).into_values().collect()
     }
 
@@ -152,7 +156,9 @@ impl CheckQueue {
     pub(super) fn longest(&self) -> Duration {
         let takes = |of: &HostChecks| {
             let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
-            all.fold(Duration::ZERO, |sum, check| sum.saturating_add(check.takes))
+            all.fold(Duration::ZERO, |sum, check| {
+                sum.saturating_add(check.takes).saturating_add(check.waits)
+            })
         };
         self.hosts.values().map(takes).max().unwrap_or_default()
     }
@@ -195,6 +201,9 @@ impl CheckQueue {
 
 #[cfg(test)]
 mod tests {
+    use dormouse_tasks::spot_check::CheckOrder;
+    use dormouse_tasks::trail::WorkTrail;
+
     use super::*;
 
     const ONE: HostId = HostId::new(1);
@@ -205,7 +214,8 @@ mod tests {
         let mut queue = CheckQueue::new(true);
         queue.allow(Duration::from_millis(35));
         let arguments: Vec<String> = ["ed", "--id", "7", "--nonce", "1"].map(str::to_owned).into();
-        let answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
+        let mut answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
+        answer.trail = Some(WorkTrail { every: 1, points: vec![1, 2, 3] });
         let order = CheckOrder::draw(&arguments[..3], 1, &answer, 0);
         let order = order.expect("it is right").expect("a kernel");
         for (task, by) in [(0, ONE), (1, TWO), (2, ONE), (3, ONE)] {
@@ -213,8 +223,9 @@ mod tests {
             let takes = Duration::from_millis(10);
             let (answer, order) = (answer.clone(), order.clone());
             let attempt = Attempt::new(2);
-            let ordered = Duration::from_secs(1);
-            queue.add(OpenCheck { vm, task, attempt, of, by, answer, ordered, order, takes });
+            let work = CheckWork::Part { order, answer, ordered: Duration::from_secs(1) };
+            let waits = Duration::ZERO;
+            queue.add(OpenCheck { vm, task, attempt, of, by, work, takes, waits });
         }
         queue
     }

@@ -120,7 +120,8 @@ impl ConductorState {
             return;
         }
         let which = (number.get(), attempt.get());
-        let Err(why) = self.store.receipts().compare(task.get(), which, reported) else { return };
+        let compared = self.store.receipts().compare(task.get(), which, reported);
+        let Err(why) = compared.and_then(|()| self.check_dump(report)) else { return };
         let why = format!("{number} of {task}, which it reports as stored: {why}");
         match report {
             Report::TaskStopped { kept, .. } => *kept = None,
@@ -131,6 +132,16 @@ impl ConductorState {
             // A power cut may have taken what a coordinator before this one had.
             false => tracing::warn!(%host, why, "a checkpoint does not count"),
         }
+    }
+
+    /// Looks whether CRIU can have read so much memory in the time that a worker claims for it, which its tasks are excused for.
+    fn check_dump(&self, report: &Report) -> Result<(), String> {
+        let Report::CheckpointTaken { task, bytes, real_dump_us, real_held_us, .. } = report else {
+            return Ok(());
+        };
+        // The bytes of others are those of their directory, too, which CRIU has no part in.
+        let is_by_criu = self.own_program(*task).is_none();
+        measured::check_dump(bytes.get(), *real_dump_us, *real_held_us, is_by_criu)
     }
 
     /// Takes the end of a program of the user's own out of the account of a task that is none.

@@ -215,8 +215,8 @@ impl ConductorState {
                 Heard::Load(load) => {
                     self.hear_load(host, number, told(load));
                 }
-                Heard::Report { report, .. } if self.checks.has(report.vm()) => {
-                    self.hear_check(host, &report);
+                Heard::Report { report, ledger, .. } if self.checks.has(report.vm()) => {
+                    self.hear_check(host, &report, ledger.as_ref());
                 }
                 Heard::Report { mut report, ledger, due: said, began } => {
                     if let Some(other) = self.anothers(host, report.vm()) {

@@ -1,27 +1,29 @@
-//! Spot checks: once the last task has ended, parts of a few are computed again, each on another host than before.
+//! Spot checks: once the last task has ended, a few are computed again on another host than before, most of them in part.
 //!
 //! A check is a task like any other, on a VM of its own that the run knows nothing of: no decision, bill or figure hangs
 //! on it, and no worker is told what it is. Which tasks, and which parts of them, is drawn when all answers are there.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, Event, Report, Setup};
+use dormouse_model::{CheckFinding, Event, OwnEnd, Report};
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
-use dormouse_tasks::own::TaskProgram;
+use dormouse_tasks::limits::largest_checkpoint;
+use dormouse_tasks::own::{OwnProgram, TaskProgram};
 use dormouse_tasks::result::TaskResult;
-use dormouse_tasks::spot_check::CheckOrder;
-use dormouse_units::{HostId, TaskId, TypeName, VmId};
+use dormouse_tasks::spot_check::{CheckAmount, CheckOrder};
+use dormouse_units::{Bytes, HostId, TaskId, TypeName, VmId};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::ConductorState;
 use super::later;
 use crate::conductor::check_queue::OpenCheck;
+use crate::conductor::check_work::{CheckWork, CheckedAnswer, is_deterministic};
 use crate::conductor::roster::{Entry, Standing};
 use crate::log::journal::JournalMsg;
 use crate::messages::message::ConductorMsg;
-use crate::plan::Plan;
 use crate::protocol::link::Owed;
 use crate::sessions::session::Release;
 use crate::time::outage::micros;
@@ -32,6 +34,8 @@ const MOST_CHECKS: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The least CPU time of a check.
 const LEAST_CPU: Duration = Duration::from_millis(2);
+/// By so many times the speeds of two hosts may differ.
+const MOST_TIMES: u32 = 20;
 /// CPU time that the process of a check takes to begin and to end, and to have its memory.
 const BIRTH: Duration = Duration::from_millis(20);
 
@@ -67,23 +71,21 @@ impl ConductorState {
     }
 
     /// Takes in what a host reports of a spot check.
-    pub(super) fn hear_check(&mut self, host: HostId, report: &Report) {
+    pub(super) fn hear_check(&mut self, host: HostId, report: &Report, account: Option<&Report>) {
         let Some(check) = self.checks.get(host, report.vm()) else { return };
         let vm = check.vm;
         match report {
             Report::VmCreated { .. } => {
-                let start = check.start(&self.plan, self.run.setup());
+                let (task, attempt) = (check.task, check.attempt);
+                if let CheckWork::Whole { program, .. } = &check.work {
+                    let most = largest_checkpoint(self.memory_of(task), 1, program.quota);
+                    self.outstanding.assignments().told_check(host, (task, attempt), most);
+                }
+                let start = self.start_of(check);
                 self.tell(host, v1::command::Command::StartTask(start));
             }
             Report::TaskFinished { result, real_cpu_us, .. } => {
-                let again = result.as_deref().map(serde_json::from_str::<TaskResult>);
-                let Some(Ok(again)) = again else {
-                    return self.check_has_failed(host, vm, "its answer is none".to_owned());
-                };
-                let finding = match check.order.compare(&check.answer, check.ordered, &again) {
-                    Ok(()) => CheckFinding::Equal,
-                    Err(why) => CheckFinding::Differs { why },
-                };
+                let finding = check.work.compare(result.as_deref(), account);
                 self.answered(host, vm, finding, *real_cpu_us);
             }
             Report::TaskFailed { why, .. } => self.check_has_failed(host, vm, why.clone()),
@@ -116,12 +118,15 @@ impl ConductorState {
 
     /// Says in the log what came of a check.
     fn found(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
-        let (task, of, by) = (check.task, check.of, check.by);
+        let (task, of, by, whole) = (check.task, check.of, check.by, check.work.is_whole());
         if let CheckFinding::Differs { why } = &finding {
             tracing::warn!(%task, %of, %by, why, "an answer is not what another host computed again");
         }
+        if whole {
+            self.outstanding.assignments().left([(task, None)].into_iter());
+        }
         self.checks.spend(Duration::from_micros(real_cpu_us));
-        self.feed(self.last, Event::SpotCheck { task, of, by, real_cpu_us, finding });
+        self.feed(self.last, Event::SpotCheck { task, of, by, whole, real_cpu_us, finding });
     }
 
     fn next_check(&mut self, host: HostId) {
@@ -168,26 +173,32 @@ impl ConductorState {
         let mut left = Duration::from_micros(u64::try_from(most).unwrap_or(u64::MAX));
         self.checks.allow(left);
         let mut drawn = 0;
-        for (task, of, text) in self.checks.take_answers() {
+        for (task, of, answer) in self.checks.take_answers() {
             // Which are looked at, by which host and where is drawn now.
             let draw = || self.plan.world.chance.number();
             let (Ok(order), Ok(host), Ok(part)) = (draw(), draw(), draw()) else {
                 tracing::warn!("nothing is checked by another host: there are no random numbers");
                 break;
             };
-            let others: Vec<HostId> = there.iter().copied().filter(|host| *host != of).collect();
+            let others = self.others_than(of, &there);
             let place = usize::try_from(host % others.len().max(1) as u64).unwrap_or_default();
             if let Some(by) = others.get(place) {
-                self.checks.consider(order, (task, of, *by), text, part);
+                self.checks.consider(order, (task, of, *by), answer, part);
             }
         }
-        for (whose, text, part) in self.checks.take_considered() {
+        for (whose, answer, part) in self.checks.take_considered() {
             if drawn == MOST_CHECKS {
                 break;
             }
-            let Some(check) = self.order_check(whose, &text, part) else { continue };
-            let is_first = drawn == 0;
-            let takes = check.takes + BIRTH;
+            let check = match answer {
+                CheckedAnswer::Text(text) => self.order_part(whose, &text, part),
+                CheckedAnswer::Own(end) => self.order_whole(whose, end),
+            };
+            let Some(check) = check else { continue };
+            // All of a program may be all that the run computed.
+            let is_first = drawn == 0 && !check.work.is_whole();
+            // What all of a program took has its birth in it.
+            let takes = if check.work.is_whole() { check.takes } else { check.takes + BIRTH };
             if takes <= left || is_first {
                 left = left.saturating_sub(takes);
                 drawn += 1;
@@ -200,16 +211,25 @@ impl ConductorState {
         self.checks.longest()
     }
 
-    /// The check of an answer; `None` where there is nothing that another host could compute again, or what is wrong with
-    /// it is known without that.
-    fn order_check(
+    /// The hosts that may check what one has reported: those of other machines, where there are any.
+    fn others_than(&self, of: HostId, there: &[HostId]) -> Vec<HostId> {
+        let machine = |host| self.facts.loads.get(&host).map(|load| &load.machine);
+        let others = there.iter().copied().filter(|host| *host != of);
+        let apart: Vec<HostId> =
+            others.clone().filter(|host| machine(*host) != machine(of)).collect();
+        if apart.is_empty() { others.collect() } else { apart }
+    }
+
+    /// The check of an answer by a part of the work; `None` where there is nothing that another host could compute again, or
+    /// what is wrong with it is known without that.
+    fn order_part(
         &mut self,
         (task, of, by): (TaskId, HostId, HostId),
         text: &str,
         part: u64,
     ) -> Option<OpenCheck> {
         let index = task.get() as usize;
-        let arguments = self.plan.programs.get(index).map_or(&[][..], TaskProgram::kernel);
+        let arguments = self.arguments_of(task);
         if arguments.is_empty() {
             return None;
         }
@@ -217,45 +237,107 @@ impl ConductorState {
         let nonce = answer::nonce(self.plan.answer_seed, task);
         let ordered = self.facts.cpu_us.get(index).copied().unwrap_or_default();
         let ordered = Duration::from_micros(ordered);
-        let drawn = CheckOrder::draw(arguments, nonce, &answer, part);
         let each = self.roster.get(by).map(|entry| self.plan.per_task(&entry.repetition_us));
         let each = Duration::from_micros(each?.get(index).copied().unwrap_or_default());
-        let attempt = self.run.tasks().get(task)?.attempt.next();
-        let vm = self.checks.next_vm();
+        let takes =
+            |repetitions: u64| each.saturating_mul(u32::try_from(repetitions).unwrap_or(u32::MAX));
+        let drawn = CheckOrder::draw(&arguments, nonce, &answer, part).and_then(|order| {
+            let Some(order) = order else { return Ok(None) };
+            let takes = match order.amount {
+                CheckAmount::CpuTime(takes) => takes,
+                // A part of what nobody can have done could keep the other host for ever.
+                CheckAmount::Repetitions { all, .. }
+                    if all > 1 && takes(all) > ordered.saturating_mul(MOST_TIMES) =>
+                {
+                    return Err(format!(
+                        "it says {} repetitions, which would take {:.3} s of CPU time on {by}, and {:.3} s were ordered",
+                        answer.repetitions,
+                        takes(all).as_secs_f64(),
+                        ordered.as_secs_f64()
+                    ));
+                }
+                CheckAmount::Repetitions { part, .. } => takes(part),
+            };
+            Ok(Some((order, takes.max(LEAST_CPU))))
+        });
         match drawn {
-            Ok(order) => {
-                let order = order?;
-                let count = u32::try_from(order.repetitions).unwrap_or(u32::MAX);
-                let takes = each.saturating_mul(count).max(LEAST_CPU);
-                Some(OpenCheck { vm, task, attempt, of, by, answer, ordered, order, takes })
+            Ok(drawn) => {
+                let (order, takes) = drawn?;
+                let work = CheckWork::Part { order, answer, ordered };
+                self.open_check((task, of, by), work, (takes, Duration::ZERO))
             }
             Err(why) => {
                 let finding = CheckFinding::Differs { why };
-                self.feed(self.last, Event::SpotCheck { task, of, by, real_cpu_us: 0, finding });
+                let (whole, real_cpu_us) = (false, 0);
+                self.feed(
+                    self.last,
+                    Event::SpotCheck { task, of, by, whole, real_cpu_us, finding },
+                );
                 None
             }
         }
     }
-}
 
-impl OpenCheck {
-    /// The command that has it computed.
-    fn start(&self, plan: &Plan, setup: &Setup) -> v1::StartTask {
-        let index = self.task.get() as usize;
-        let nonce = answer::nonce(plan.answer_seed, self.task);
-        let mut args = self.order.arguments.clone();
-        args.extend(["--nonce".to_owned(), nonce.to_string()]);
-        let (vm, task, attempt) = (self.vm.get(), self.task.get(), self.attempt.get());
-        let memory = setup.bag.tasks.get(index).map_or(0, |task| task.memory.get());
+    /// The check of a program of the user's own, which runs once more; `None` where it may leave something else each time.
+    fn order_whole(
+        &mut self,
+        whose @ (task, ..): (TaskId, HostId, HostId),
+        end: Arc<OwnEnd>,
+    ) -> Option<OpenCheck> {
+        let program: Arc<OwnProgram> =
+            Arc::clone(self.plan.programs.get(task.get() as usize)?.own()?);
+        if !is_deterministic(&program) || !end.not_kept.is_empty() {
+            return None;
+        }
+        let takes = Duration::from_micros(self.run.tasks().get(task)?.real_cpu_us).max(LEAST_CPU);
+        let waits = Duration::from_micros(end.real_waited_us);
+        self.open_check(whose, CheckWork::Whole { program, end }, (takes, waits))
+    }
+
+    fn open_check(
+        &mut self,
+        (task, of, by): (TaskId, HostId, HostId),
+        work: CheckWork,
+        (takes, waits): (Duration, Duration),
+    ) -> Option<OpenCheck> {
+        let attempt = self.run.tasks().get(task)?.attempt.next();
+        let vm = self.checks.next_vm();
+        Some(OpenCheck { vm, task, attempt, of, by, work, takes, waits })
+    }
+
+    /// The arguments of the program of `dormouse-task` that a task is; none for a program of the user's own.
+    fn arguments_of(&self, task: TaskId) -> Vec<String> {
+        let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
+        match (job, &self.loads.parallel) {
+            (Some(job), Some(programs)) => programs.arguments(job),
+            _ => {
+                let program = self.plan.programs.get(task.get() as usize);
+                program.map_or(&[][..], TaskProgram::kernel).to_vec()
+            }
+        }
+    }
+
+    /// Memory that a task is given, or each process of a parallel job; zero: nobody says.
+    fn memory_of(&self, task: TaskId) -> Bytes {
+        let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
+        let of_bag = self.run.setup().bag.tasks.get(task.get() as usize).map(|task| task.memory);
+        job.map(|job| job.memory).or(of_bag).unwrap_or_default()
+    }
+
+    /// The command that has a check computed.
+    fn start_of(&self, check: &OpenCheck) -> v1::StartTask {
+        let (program, own) = check.work.program(answer::nonce(self.plan.answer_seed, check.task));
+        let (vm, task, attempt) = (check.vm.get(), check.task.get(), check.attempt.get());
         // Half of a core: that much is there once all else has ended.
-        let runtime = plan.speedup.emulated(self.takes * 2).as_micros().max(1);
+        let runtime = self.plan.speedup.emulated(check.takes * 2).as_micros().max(1);
         v1::StartTask {
             task: Some(v1::TaskRef { vm, task, attempt }),
-            program: Some(v1::Program { args }),
+            program: Some(program),
             seats: Some(v1::Seats { tier: v1::Tier::Foreground.into(), vcpus: vec![0] }),
-            memory_bytes: memory,
+            memory_bytes: self.memory_of(check.task).get(),
             emulated_runtime_us: runtime,
-            real_cpu_us: micros(self.takes),
+            real_cpu_us: micros(check.takes),
+            own,
             ..v1::StartTask::default()
         }
     }

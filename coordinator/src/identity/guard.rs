@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use dormouse_identity::{CERTIFICATE_VALID, Role, TOKEN_KEY, Token, TokenId, WorkerLife};
+use dormouse_identity::{Role, TOKEN_KEY, Token, TokenId, WorkerLife};
 use tonic::{Request, Status};
 
 use super::audit::{AuditEntry, AuditLog};
@@ -29,6 +29,8 @@ pub(crate) struct Guard {
     pub(super) sources: Sources,
     /// The clock by which certificates are over.
     wall: WallClock,
+    /// For how long a certificate is good.
+    valid: Duration,
     renewed: Arc<Mutex<Renewals>>,
 }
 
@@ -67,10 +69,15 @@ impl Bearer {
 const REJOIN: &str = "start the worker again, so that it joins anew with its token (--secret-file)";
 
 impl Guard {
-    pub(crate) fn new(folder: PathBuf, wall: WallClock) -> Self {
+    pub(crate) fn new(folder: PathBuf, wall: WallClock, valid: Duration) -> Self {
         let audit = AuditLog::in_folder(&folder);
         let (refused, renewed) = (Arc::default(), Arc::default());
-        Self { folder, refused, audit, sources: Sources::default(), wall, renewed }
+        Self { folder, refused, audit, sources: Sources::default(), wall, valid, renewed }
+    }
+
+    /// For how long a certificate is good.
+    pub(crate) const fn certificates_valid(&self) -> Duration {
+        self.valid
     }
 
     /// Seconds since 1970.
@@ -81,7 +88,7 @@ impl Guard {
     /// End of a certificate that is given to this life now, in seconds since 1970; it is noted as the newest.
     pub(crate) fn end_of_new(&self, life: &WorkerLife) -> u64 {
         let now = self.now_s();
-        let until = now.saturating_add(CERTIFICATE_VALID.as_secs());
+        let until = now.saturating_add(self.valid.as_secs());
         let mut renewed = self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
         // Of lives that are over nobody asks any more.
         renewed.retain(|_, until| *until > now);

@@ -79,6 +79,8 @@ pub struct LiveRun {
     /// The part of all CPU time that may go, once all tasks have ended, into parts of them that another host computes
     /// again; zero: into none.
     pub spot_checks: Ppm,
+    /// For how long a worker's certificate is good, real time.
+    pub certificates_valid: Duration,
     /// Whether tasks are checkpointed; if so, no worker without CRIU is taken.
     pub needs_criu: bool,
     /// A checkpoint stands still for as long as modelled.
@@ -235,6 +237,7 @@ impl LiveRun {
         let workers_stay = self.workers_stay;
         let (out, resume) = (self.out.clone(), self.resume);
         let wall = self.world.wall.clone();
+        let certificates_valid = self.certificates_valid;
         // What is in the folder is another's where its log is.
         let (beginning, observer) = begin(self).await?;
         let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
@@ -248,6 +251,7 @@ impl LiveRun {
             address,
             identity,
             wall,
+            certificates_valid,
             stops,
             workers_stay,
         };

@@ -76,6 +76,8 @@ pub(crate) struct Particulars {
     pub(crate) identity: RunIdentity,
     /// The clock by which certificates are over.
     pub(crate) wall: WallClock,
+    /// For how long a certificate is good.
+    pub(crate) certificates_valid: Duration,
     pub(crate) stops: Stops,
     /// Nobody tells them that the run is over where it can be gone on with.
     pub(crate) workers_stay: bool,
@@ -253,7 +255,7 @@ impl Service {
         let desk = self.open(args, particulars.entries).await?;
         let RunIdentity { authority, folder } = particulars.identity;
         let acceptor = TlsAcceptor::from(server_config(&authority)?);
-        let guard = Guard::new(folder, particulars.wall);
+        let guard = Guard::new(folder, particulars.wall, particulars.certificates_valid);
         let api = Api { authority, guard: guard.clone(), desk: Arc::clone(&desk) };
         let observe = ObserveApi {
             experiment: particulars.experiment,

@@ -13,6 +13,36 @@ const MOST_MILLICORES: u32 = 4_096_000;
 /// The longest that a worker may have promised, microseconds: a promise is not bounded by what has passed.
 const MOST_PROMISED: u64 = 1 << 40;
 
+/// Bytes of memory that no host reads and writes in a microsecond: 100 GB/s.
+const MOST_BYTES_PER_US: u64 = 100_000;
+
+/// Refuses a checkpoint of so many bytes that CRIU can't have taken in the time that is claimed for it, while its task stood still for
+/// this long.
+///
+/// # Errors
+///
+/// What can't be, and what can.
+pub(crate) fn check_dump(
+    bytes: u64,
+    real_dump_us: u64,
+    real_held_us: u64,
+    is_by_criu: bool,
+) -> Result<(), String> {
+    let least_us = bytes / MOST_BYTES_PER_US;
+    if is_by_criu && real_dump_us < least_us {
+        return Err(format!(
+            "CRIU took {real_dump_us} us for {bytes} bytes, it says, and that takes {least_us} us at least"
+        ));
+    }
+    // A task stands still until its dump is over; where it is not known how long, that is nothing.
+    if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(us(SLACK)) {
+        return Err(format!(
+            "CRIU took {real_dump_us} us, it says, of {real_held_us} us for which the task stood still"
+        ));
+    }
+    Ok(())
+}
+
 /// What a VM can have had at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
@@ -129,6 +159,22 @@ mod tests {
     fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> HostLoad {
         let machine = "m".to_owned();
         HostLoad { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
+    }
+
+    /// The attack: an image of nothing that is padded, and no time for it; or all of a delay called CRIU's.
+    #[test]
+    fn criu_takes_time_for_what_was_stored_and_no_more_than_the_task_stood_still() {
+        let hundred_mb = 100_000_000;
+        assert_eq!(check_dump(hundred_mb, 30_000, 31_000, true), Ok(()));
+        assert_eq!(check_dump(hundred_mb, 0, 0, false), Ok(()), "CRIU had no part in it");
+        assert_eq!(check_dump(50_000, 0, 0, true), Ok(()), "of so little nothing is known");
+        let no = check_dump(hundred_mb, 10, 31_000, true).expect_err("too little");
+        assert!(
+            no.contains("took 10 us for 100000000 bytes, it says, and that takes 1000 us"),
+            "{no}"
+        );
+        let no = check_dump(1, 5 * S, 3 * S, true).expect_err("too much");
+        assert!(no.contains("5000000 us, it says, of 3000000 us"), "{no}");
     }
 
     #[test]

@@ -4,6 +4,6 @@
 pub(crate) mod announce;
 pub(crate) mod given;
 pub(crate) mod link;
-mod own_program;
+pub(crate) mod own_program;
 pub(crate) mod parallel;
 pub(crate) mod wire;

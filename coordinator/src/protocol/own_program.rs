@@ -153,6 +153,7 @@ mod tests {
             processes: 4,
             saves: Saves::Notice { signal: Some("SIGUSR1".to_owned()), file: None },
             verify: Some(Verify::Command(vec!["true".to_owned()])),
+            deterministic: false,
         };
         let wire = own_to_wire(&own);
         assert_eq!((wire.argv, wire.verify), (own.argv, vec!["true".to_owned()]));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_identity::{Authority, CERTIFICATE_VALID, Role, TokenId, WorkerLife};
+use dormouse_identity::{Authority, Role, TokenId, WorkerLife};
 use dormouse_proto::{TAKES_PACKED, v1};
 use dormouse_units::HostId;
 use tonic::{Request, Response, Status, Streaming};
@@ -116,7 +116,7 @@ impl Api {
         let certificate = self.authority.certify(life, token, until, public_key);
         let certificate =
             certificate.map_err(|error| Status::invalid_argument(error.to_string()))?;
-        let valid_s = u32::try_from(CERTIFICATE_VALID.as_secs()).unwrap_or(u32::MAX);
+        let valid_s = u32::try_from(self.guard.certificates_valid().as_secs()).unwrap_or(u32::MAX);
         let incarnation = life.incarnation;
         Ok(v1::JoinReply { certificate: certificate.into(), incarnation, valid_s })
     }

@@ -71,6 +71,13 @@ impl Assignments {
         }
     }
 
+    /// A host is told to run a task once more, for a check: it has the task's inputs and sends what that leaves, of so many bytes
+    /// at most, and no checkpoint.
+    pub(crate) fn told_check(&self, host: HostId, (task, attempt): (TaskId, Attempt), most: Bytes) {
+        let assigned = Assigned { host, attempt, from: BTreeSet::new(), most, sent: 0 };
+        self.table().insert(task, assigned);
+    }
+
     /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
     pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
@@ -331,6 +338,7 @@ mod tests {
             processes: 1,
             saves: dormouse_tasks::own::Saves::Criu,
             verify: None,
+            deterministic: false,
         };
         let (task, one) = (TaskId::new(7), HostId::new(1));
         let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));

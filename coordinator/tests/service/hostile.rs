@@ -3,6 +3,8 @@
 mod bounds;
 mod certificates;
 mod durable;
+mod judged;
 mod lies;
 mod session;
+mod spot_checks;
 mod trust;

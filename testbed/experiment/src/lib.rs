@@ -5,6 +5,7 @@ mod batch;
 mod builtin;
 mod calendar;
 mod catalogue;
+mod certificate_time;
 mod chain;
 mod checkpoint;
 mod cloud;

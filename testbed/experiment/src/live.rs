@@ -11,6 +11,8 @@ use dormouse_units::{Ppm, Span, Speedup, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::certificate_time::CertificateTime;
+
 /// The part of a run's CPU time that its spot checks may take, unless it says another.
 const SPOT_CHECKS: Ppm = Ppm::new(30_000);
 
@@ -63,6 +65,11 @@ pub struct Live {
     #[serde(skip_serializing_if = "is_usual")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub spot_checks: Ppm,
+    /// Real time for which a certificate is good that a worker is given when it joins, and renews in its session with a third of
+    /// that left: from "1m" to "12h".
+    #[serde(skip_serializing_if = "CertificateTime::is_usual")]
+    #[schemars(example = "1h")]
+    pub certificates_valid: CertificateTime,
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
@@ -114,6 +121,7 @@ impl Default for Live {
             metadata: MetadataSettings::default(),
             checkpoint_store: None,
             spot_checks: SPOT_CHECKS,
+            certificates_valid: CertificateTime::default(),
             worst_error: 0.05,
             mean_error: 0.005,
         }

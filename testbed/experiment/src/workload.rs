@@ -280,8 +280,17 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
         let what = format!("only of a program of yours can the runtime be {word}");
         found.add(node.place_of("runtime"), what, "write how long it takes, such as \"200s\"");
     }
-    let of_commands =
-        ["each", "threads", "env", "inputs", "outputs", "directory", "verify", "saves"];
+    let of_commands = [
+        "each",
+        "threads",
+        "env",
+        "inputs",
+        "outputs",
+        "directory",
+        "verify",
+        "deterministic",
+        "saves",
+    ];
     for key in of_commands.into_iter().filter(|key| node.get(key).is_some()) {
         let what = format!("'{key}' is of a program of yours, and this task has no command");
         let remedy = "add it, such as: command = [\"./solve\", \"{input}\"]";

@@ -200,6 +200,7 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         inputs: sources,
         metadata: live.metadata.clone(),
         spot_checks: live.spot_checks,
+        certificates_valid: real(live.certificates_valid.span()),
         needs_criu: experiment.needs_criu(),
         hold_checkpoints: true,
         noop: false,

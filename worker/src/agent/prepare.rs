@@ -135,7 +135,7 @@ fn jail(
         let cell = jail.cell("dormouse").map_err(lacks)?;
         criu.settle_in(&cell, PROBE).map_err(|e| AgentError::JailCriu(Box::new(e)))?;
     }
-    let workspace = workspace.with_users(jail.users());
+    let workspace = workspace.with_users(jail.users()).map_err(AgentError::Workspace)?;
     Ok((Some(jail), workspace))
 }
 

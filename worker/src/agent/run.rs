@@ -8,7 +8,7 @@ use std::{
 
 use dormouse_proto::{
     CGROUP_V1, CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA,
-    NO_JAIL, PARTIAL_JAIL, PROTOCOLS, SUPPLY, TIERS, v1::Hello,
+    NO_JAIL, PARTIAL_JAIL, PROTOCOLS, SUPPLY, TIERS, TRAILS, v1::Hello,
 };
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::{
@@ -206,7 +206,7 @@ fn hello(config: &Config, prepared: &Prepared) -> Result<Hello> {
         Some(jail) if !jail.lacking().is_empty() || !hierarchy.counts_pids() => Some(PARTIAL_JAIL),
         Some(_) => None,
     };
-    let all = [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA];
+    let all = [groups, TIERS, SUPPLY, FAULTS, JOB_MEMORY, JOB_CREDITS, METADATA, TRAILS];
     let capabilities = all.into_iter().chain(criu).chain(jail);
     Ok(Hello {
         worker: config.name.clone(),

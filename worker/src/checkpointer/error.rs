@@ -53,6 +53,14 @@ pub enum Error {
         /// Why its directory does not say.
         source: std::io::Error,
     },
+    /// The task cannot have the user that its checkpoint has.
+    #[error("{task} cannot be restored as the user of its checkpoint")]
+    UserTaken {
+        /// The task that was to be restored.
+        task: TaskName,
+        /// Why it has not that user.
+        source: crate::workspace::Error,
+    },
     /// There is nothing to restore from.
     #[error("{task} has no undamaged checkpoint ({} damaged)", damaged.len())]
     NoCheckpoint {

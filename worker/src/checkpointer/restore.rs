@@ -11,13 +11,19 @@ use super::{BeforeRunning, Checkpointer, Error, Result, copying};
 use crate::{
     SPANS,
     cgroup::{Slot, Vm},
-    criu::{self, RestoreMoment, images::ImageRules},
+    criu::{
+        self, RestoreMoment,
+        images::{self, ImageRules},
+    },
     jail::Occupant,
     picture,
     process::Task,
     store::{self, Checkpoint, Damaged},
-    workspace::TaskName,
+    workspace::{self, TaskName},
 };
+
+/// How long a restore waits for the user of its checkpoint, whom another task has that is about to end.
+const USER_WAIT: Duration = Duration::from_secs(5);
 
 /// A task restored.
 #[derive(Debug)]
@@ -87,6 +93,7 @@ impl Checkpointer {
                 }
             };
             let directory = self.tasks.join(name.path());
+            self.have_user_of(&checkpoint, name)?;
             checkpoint.restore_files(&directory).map_err(stored)?;
             if let Some(cell) = vm.cell() {
                 let rules = ImageRules::of(cell, self.user(name, vm)?);
@@ -118,6 +125,20 @@ impl Checkpointer {
             }
         }
         Err(Error::NoCheckpoint { task: name.clone(), damaged })
+    }
+
+    /// Gives a task the user that its checkpoint has, which no restore can change.
+    fn have_user_of(&self, checkpoint: &Checkpoint, name: &TaskName) -> Result<()> {
+        let Some(users) = &self.users else { return Ok(()) };
+        // Of images that can't be read it is said later why they are refused.
+        let Some(user) = images::user_of(&checkpoint.images()) else { return Ok(()) };
+        let lent = users.lend_again(name, user, USER_WAIT);
+        lent.map_err(|source| workspace::Error::NoUser { task: name.clone(), source })
+            .and_then(|lent| match lent {
+                Some(user) => workspace::give_to(&self.tasks.join(name.path()), user),
+                None => Ok(()),
+            })
+            .map_err(|source| Error::UserTaken { task: name.clone(), source })
     }
 
     /// CRIU and the verification of the pages side by side.

@@ -5,7 +5,7 @@ use std::{fmt, str::FromStr};
 /// One of so many users is for checks, at the end of the range.
 const OF_CHECKS: u32 = 10;
 
-/// A range of user IDs, of which each task has one. The group of the same number is the task's group.
+/// A range of user IDs, of which each task has one that no other task on its host has. The group of the same number is the task's group.
 ///
 /// A checkpoint holds the user of its task, so the workers of a run need the same range. A tenth of it is for those who check what
 /// a task made, which no checkpoint holds: none of them is any task's user.
@@ -31,25 +31,29 @@ impl Default for Users {
 pub struct UsersError(String);
 
 impl Users {
-    /// The user of a task: the same for the same name on every worker. Two tasks that share one, as
-    /// those may whose numbers differ by a multiple of the range's length, can open each other's files;
-    /// their processes are in different PID namespaces all the same.
-    #[must_use]
-    pub fn user(&self, task: &str) -> u32 {
+    /// The users that a task may have, the first that is free: those of tasks, from one on that its run and its number make, so that
+    /// it is the same on every worker as long as nobody has it.
+    pub(crate) fn of_task(&self, run: &str, task: &str) -> impl Iterator<Item = u32> + use<> {
         let count = u64::from(self.count() - self.checks());
-        let number = task.parse::<u64>().unwrap_or_else(|_| {
-            let digest = blake3::hash(task.as_bytes());
+        let hash = |text: &str| {
+            let digest = blake3::hash(text.as_bytes());
             digest.as_bytes().iter().take(8).fold(0, |n, byte| n << 8 | u64::from(*byte))
-        });
-        self.first.saturating_add(u32::try_from(number % count).unwrap_or(0))
+        };
+        let number = task.parse::<u64>().unwrap_or_else(|_| hash(task));
+        let (begin, first) = (hash(run) % count + number % count, self.first);
+        (0..count).map(move |nth| {
+            first.saturating_add(u32::try_from((begin + nth) % count).unwrap_or_default())
+        })
     }
 
-    /// A user for a check, whom no task can have, and who is not `taken`; `None` where all of those are. Where there is one
-    /// user in all it is that one.
-    #[must_use]
-    pub fn checker(&self, mut taken: impl FnMut(u32) -> bool) -> Option<u32> {
-        let first = self.last.saturating_sub(self.checks().saturating_sub(1));
-        (first..=self.last).find(|user| !taken(*user))
+    /// The users that a check may have, the first that is free: none that a task can have, but where there is one user in all.
+    pub(crate) fn of_checks(&self) -> impl Iterator<Item = u32> + use<> {
+        self.last.saturating_sub(self.checks().saturating_sub(1))..=self.last
+    }
+
+    /// Whether a user is one that tasks can have.
+    pub(crate) fn are_of_tasks(&self, user: u32) -> bool {
+        (self.first..=self.last - self.checks()).contains(&user)
     }
 
     /// The number of all; a range of all numbers that can be has one less than can be counted.
@@ -98,34 +102,40 @@ impl fmt::Display for Users {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
-    #[test]
-    fn a_task_has_the_same_user_everywhere() {
-        let users: Users = "100-109".parse().unwrap();
-        // The tenth is for checks.
-        assert_eq!([users.user("0"), users.user("7"), users.user("16")], [100, 107, 107]);
-        assert_eq!(users.user("noop"), users.user("noop"));
-        assert!(users.contain(users.user("noop")) && !users.contain(110) && !users.contain(0));
-        let all: Users = "1-4294967294".parse().unwrap();
-        assert!(all.contain(all.user("4294967295")));
+    fn first(users: Users, run: &str, task: &str) -> u32 {
+        users.of_task(run, task).next().unwrap()
     }
 
     #[test]
-    fn no_check_has_the_user_of_a_task_or_of_another_check() {
+    fn a_task_begins_with_the_same_user_everywhere_and_may_have_each() {
+        let users: Users = "100-109".parse().unwrap();
+        // The tenth is for checks.
+        let all: Vec<u32> = users.of_task("run", "0").collect();
+        assert_eq!(all.len(), 9);
+        assert_eq!(all.iter().copied().collect::<BTreeSet<_>>(), (100..=108).collect());
+        assert_eq!([first(users, "run", "1"), first(users, "run", "10")], [all[1]; 2]);
+        let runs: BTreeSet<_> = (0..99).map(|run| first(users, &run.to_string(), "0")).collect();
+        assert_eq!(runs.len(), 9, "tasks of different runs begin with different ones");
+        assert!(users.are_of_tasks(first(users, "run", "noop")) && !users.contain(110));
+        let most: Users = "1-4294967294".parse().unwrap();
+        assert!(most.are_of_tasks(first(most, "run", "18446744073709551615")));
+    }
+
+    #[test]
+    fn no_check_has_the_user_of_a_task() {
         let users: Users = "100-139".parse().unwrap();
-        let of_tasks = (0..200).map(|task| users.user(&task.to_string()));
-        let of_tasks: std::collections::BTreeSet<_> =
-            of_tasks.chain([users.user("noop")]).collect();
+        let of_tasks: BTreeSet<_> = users.of_task("run", "7").collect();
         assert_eq!(of_tasks, (100..=135).collect());
-        let mut taken = Vec::new();
-        while let Some(user) = users.checker(|user| taken.contains(&user)) {
-            assert!(users.contain(user) && !of_tasks.contains(&user));
-            taken.push(user);
-        }
-        assert_eq!(taken, [136, 137, 138, 139]);
+        assert_eq!(users.of_checks().collect::<Vec<_>>(), [136, 137, 138, 139]);
+        assert!(users.are_of_tasks(135) && !users.are_of_tasks(136) && !users.are_of_tasks(99));
         let two: Users = "7-8".parse().unwrap();
-        assert_eq!((two.user("1"), two.checker(|_| false)), (7, Some(8)));
+        assert_eq!((first(two, "run", "1"), two.of_checks().next()), (7, Some(8)));
+        let one: Users = "7-7".parse().unwrap();
+        assert_eq!((first(one, "run", "1"), one.of_checks().next()), (7, Some(7)));
     }
 
     #[test]

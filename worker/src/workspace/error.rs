@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use dormouse_folders::FolderError;
 
+use super::{LeaseError, TaskName};
+
 /// The result of an operation on a worker's directory.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -40,6 +42,14 @@ pub enum Error {
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// A task has no user of its own.
+    #[error("{task} has no user")]
+    NoUser {
+        /// The task, or the check of one.
+        task: TaskName,
+        /// Why there is none.
+        source: LeaseError,
     },
     /// A directory could not be locked.
     #[error(transparent)]

@@ -1,17 +1,16 @@
 //! A worker's directory, under its canonical path.
 
 use std::{
-    collections::BTreeSet,
     fs::{self, DirBuilder},
     io,
     os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt, chown},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::Arc,
 };
 
 use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
 
-use super::{Error, Result, TaskName, mounts};
+use super::{Error, LeaseError, Result, TaskName, UserLeases, leases::LeaseFolder, mounts};
 use crate::jail::{Layout, Users};
 
 /// For its owner alone.
@@ -31,7 +30,9 @@ pub const ROOT: &str = "/run/dormouse";
 pub struct Workspace {
     root: PathBuf,
     /// To whom the directories of tasks belong, where that is not the worker's user.
-    users: Option<Users>,
+    users: Option<Arc<UserLeases>>,
+    /// Where this host's workers lend users to tasks; `None`: nobody else's tasks are known here.
+    leases: Option<LeaseFolder>,
     /// Held as long as the workspace is: its end, however it comes, unlocks.
     _lock: Lock,
 }
@@ -48,18 +49,39 @@ impl Workspace {
     /// mounts do not work.
     pub fn enter(directory: &Path) -> Result<Self> {
         let lock = lock(directory)?;
+        let leases = LeaseFolder::of_host().inspect_err(|error| {
+            tracing::warn!(%error, "users of tasks are looked after among this worker's tasks alone");
+        });
         mounts::private_run_tmpfs(directory, Path::new(ROOT))?;
         let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;
         // Those of a worker from before they were in memory.
         workspace.remove_all_tasks()?;
         mounts::tmpfs_for_tasks(&workspace.tasks(), TASK_FILES_BYTES)?;
-        Ok(workspace)
+        Ok(Self { leases: leases.ok(), ..workspace })
     }
 
     /// The same, whose directories of tasks belong to these users.
+    ///
+    /// # Errors
+    /// Where nobody can look after them.
+    pub fn with_users(self, users: Option<Users>) -> Result<Self> {
+        let Some(users) = users else { return Ok(self) };
+        let folder = match self.leases {
+            Some(folder) => folder,
+            None => {
+                let path = self.root.join("users");
+                let opened = LeaseFolder::at(&path);
+                opened.map_err(|source| Error::File { action: "lend users in", path, source })?
+            }
+        };
+        let users = Some(Arc::new(UserLeases::new(users, folder)));
+        Ok(Self { users, leases: None, ..self })
+    }
+
+    /// Who lends users to tasks, where tasks have users of their own.
     #[must_use]
-    pub fn with_users(self, users: Option<Users>) -> Self {
-        Self { users, ..self }
+    pub const fn users(&self) -> Option<&Arc<UserLeases>> {
+        self.users.as_ref()
     }
 
     /// What of it a jail shows to tasks.
@@ -84,7 +106,7 @@ impl Workspace {
     }
 
     fn laid_out(root: PathBuf, lock: Lock) -> Result<Self> {
-        let workspace = Self { root, users: None, _lock: lock };
+        let workspace = Self { root, users: None, leases: None, _lock: lock };
         // Tasks find their own directories and programs; checkpoints hold the memory of all.
         for (directory, mode) in [
             ("tasks", LISTED_BY_NOBODY),
@@ -140,82 +162,36 @@ impl Workspace {
         mounts::tmpfs_for_task(&path, bytes.max(LEAST_TASK_BYTES), (owner.uid(), owner.gid()))
     }
 
-    /// Makes the directory of a task, if need be, and gives it to the task's user.
+    /// Makes the directory of a task, if need be, and gives it to a user whom no other task on this host has.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// Where it cannot be made, or other tasks have all users.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
-        self.create_for(name, |users| Ok(users.user(name.task())))
+        self.create_for(name, |users| users.lend(name))
     }
 
-    /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check here.
+    /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check.
     ///
     /// # Errors
     /// Where it cannot be made, or all users for checks are taken.
     pub fn create_check(&self, name: &TaskName) -> Result<PathBuf> {
-        /// Who is taken is looked at and changed by one at a time.
-        static TURN: Mutex<()> = Mutex::new(());
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = self.owners().map_err(|source| Error::File {
-            action: "list the tasks of",
-            path: self.tasks(),
-            source,
-        })?;
-        self.create_for(name, |users| {
-            users.checker(|user| taken.contains(&user)).ok_or_else(|| {
-                let why =
-                    format!("all users for checks are taken: give more --task-users than {users}");
-                Error::File {
-                    action: "give a user to",
-                    path: self.task(name),
-                    source: io::Error::other(why),
-                }
-            })
-        })
-    }
-
-    /// The users to whom directories of tasks belong now.
-    fn owners(&self) -> io::Result<BTreeSet<u32>> {
-        let mut owners = BTreeSet::new();
-        for run in fs::read_dir(self.tasks())? {
-            let run = run?;
-            if !run.file_type()?.is_dir() {
-                continue;
-            }
-            for task in fs::read_dir(run.path())? {
-                match fs::symlink_metadata(task?.path()) {
-                    Ok(found) => _ = owners.insert(found.uid()),
-                    // It was just removed.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        Ok(owners)
+        self.create_for(name, |users| users.lend_to_check(name))
     }
 
     fn create_for(
         &self,
         name: &TaskName,
-        choose: impl FnOnce(Users) -> Result<u32>,
+        lend: impl FnOnce(&UserLeases) -> Result<u32, LeaseError>,
     ) -> Result<PathBuf> {
         let path = self.task(name);
         create(&path)?;
         if let Some(run) = path.parent() {
             allow(run, LISTED_BY_NOBODY)?;
         }
-        let fail = |action| {
-            let path = path.clone();
-            move |source| Error::File { action, path, source }
-        };
-        if let Some(users) = self.users {
-            let user = choose(users)?;
-            // It may be there already, and is the user's then.
-            let owner = fs::symlink_metadata(&path).map_err(fail("look at"))?.uid();
-            if owner != user {
-                allow(&path, OWN)?;
-                chown(&path, Some(user), Some(user)).map_err(fail("give its user"))?;
-            }
+        if let Some(users) = &self.users {
+            let user =
+                lend(users).map_err(|source| Error::NoUser { task: name.clone(), source })?;
+            give_to(&path, user)?;
         }
         Ok(path)
     }
@@ -227,7 +203,11 @@ impl Workspace {
     pub fn remove_task(&self, name: &TaskName) -> Result<()> {
         let path = self.task(name);
         mounts::take_away(&path)?;
-        remove(&path)
+        remove(&path)?;
+        if let Some(users) = &self.users {
+            users.give_back(name);
+        }
+        Ok(())
     }
 
     /// Removes the directories of all tasks of a run, which is over here.
@@ -246,7 +226,11 @@ impl Workspace {
         for task in tasks.map_err(fail)? {
             mounts::take_away(&task.map_err(fail)?.path())?;
         }
-        remove(folder)
+        remove(folder)?;
+        if let Some(users) = &self.users {
+            users.give_back_all(run);
+        }
+        Ok(())
     }
 
     /// Removes the directories of all tasks: at a worker's start none of them runs.
@@ -291,6 +275,23 @@ impl Workspace {
         fs::rename(&partial, &installed).map_err(file("create", &installed))?;
         Ok(installed)
     }
+}
+
+/// Gives a task's directory to a user, whose it may be already.
+pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
+    let fail = |action| {
+        let path = path.to_owned();
+        move |source| Error::File { action, path, source }
+    };
+    let owner = fs::symlink_metadata(path).map_err(fail("look at"))?.uid();
+    if owner != user {
+        // Another user's mode is right already, and not to be changed without CAP_FOWNER.
+        if owner == nix::unistd::geteuid().as_raw() {
+            allow(path, OWN)?;
+        }
+        chown(path, Some(user), Some(user)).map_err(fail("give its user"))?;
+    }
+    Ok(())
 }
 
 /// Makes the directory, if need be, this process's.
@@ -419,10 +420,11 @@ mod tests {
             chown(&theirs, Some(12_345), None).unwrap();
             let refused = Workspace::in_place(&theirs).unwrap_err().to_string();
             assert!(refused.contains("belongs to user 12345"), "{refused}");
-            let workspace = workspace.with_users(Some("70-79".parse().unwrap()));
+            let workspace = workspace.with_users(Some("70-79".parse().unwrap())).unwrap();
             let task = workspace.create_task(&TaskName::new("run", "13").unwrap()).unwrap();
             let found = fs::metadata(&task).unwrap();
-            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (74, 74, 0o700));
+            assert_eq!((found.gid(), found.mode() & 0o777), (found.uid(), 0o700));
+            assert!((70..79).contains(&found.uid()), "{}", found.uid());
             // The tenth user is of checks, one at a time, and of no task.
             let check = |name| workspace.create_check(&TaskName::new("run", name).unwrap());
             let first = check("9-check-1").unwrap();
@@ -432,6 +434,18 @@ mod tests {
             assert!(why.contains("--task-users than 70-79"), "{why}");
             workspace.remove_task(&TaskName::new("run", "9-check-1").unwrap()).unwrap();
             assert_eq!(fs::metadata(check("8-check-1").unwrap()).unwrap().uid(), 79);
+            // Nine tasks have one each; the tenth is told why it has none, and has one once another has ended.
+            let task = |number: u32| TaskName::new("run", number.to_string()).unwrap();
+            let more = (14..22).map(|number| workspace.create_task(&task(number)).unwrap());
+            let users = more.map(|path| fs::metadata(path).unwrap().uid());
+            let mut users: Vec<u32> = users.chain([found.uid()]).collect();
+            users.sort_unstable();
+            assert_eq!(users, (70..79).collect::<Vec<_>>());
+            let none = workspace.create_task(&task(22)).unwrap_err();
+            let why = std::error::Error::source(&none).unwrap().to_string();
+            assert!(why.contains("have all users of 70-79: give more --task-users"), "{why}");
+            workspace.remove_task(&task(14)).unwrap();
+            workspace.create_task(&task(22)).unwrap();
         }
     }
 
@@ -445,13 +459,14 @@ mod tests {
         }
         let dir = tempfile::tempdir().unwrap();
         let workspace = Workspace::in_place(dir.path()).unwrap();
-        let workspace = workspace.with_users(Some("70-79".parse().unwrap()));
+        let workspace = workspace.with_users(Some("70-79".parse().unwrap())).unwrap();
         let name = TaskName::new("run", "13").unwrap();
         for round in 0..2 {
             let task = workspace.create_task(&name).unwrap();
             workspace.bound_task(&name, 64 << 10).unwrap();
             let found = fs::metadata(&task).unwrap();
-            assert_eq!((found.uid(), found.gid(), found.mode() & 0o777), (74, 74, 0o700));
+            assert_eq!((found.gid(), found.mode() & 0o777), (found.uid(), 0o700));
+            assert!((70..79).contains(&found.uid()), "{}", found.uid());
             assert_eq!(fs::read_dir(&task).unwrap().count(), 0, "round {round}");
             let solve = task.join("solve");
             fs::write(&solve, "#!/bin/sh\nexit 7\n").unwrap();

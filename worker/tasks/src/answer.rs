@@ -6,7 +6,7 @@
 //! nonce that the task was given with its start, and takes in what every repetition, pass or phase computed, so that
 //! an answer is no other task's, and of no other amount of work than it says: `vector` sums up all of its
 //! memory, `parallel` the last results of its ranks, both known in closed form; NAS kernels and ED fold the bits
-//! of their figures into it after each repetition.
+//! of their figures into it after each repetition of the published input, which is every second one.
 //!
 //! All of this is reckoned here without doing the work, and so it could be by a liar who reads this file: a
 //! right answer shows that nothing went wrong, not that nobody lied. That the work took its time is for the clock of
@@ -18,9 +18,11 @@ use dormouse_units::TaskId;
 use dormouse_vm::shares::PPM;
 
 use crate::cli::arguments::{Request, parse};
-use crate::digest::{fold, mix, text};
+use crate::digest::{counted, fold, mix, text};
+use crate::nas::input::published_among;
 use crate::result::{Figure, TaskResult};
 use crate::run::{NasKernel, Program};
+use crate::trail::WorkTrail;
 use crate::{ed, nas, parallel, vector};
 
 /// Most repetitions whose digest is reckoned: of some millions of figures, in milliseconds.
@@ -90,9 +92,10 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         trail: None,
         trail_end: None,
         blocks: Vec::new(),
+        trails: Vec::new(),
     };
     match &job.program {
-        Program::Vector { bytes, .. } => answer.units = vector::units(*bytes, repetitions)?,
+        Program::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
         Program::Parallel(plan) => {
             let told = parallel::told(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
@@ -103,7 +106,11 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
             }
             answer.units = repetitions.checked_mul(answer.blocks.len() as u64)?;
         }
-        program => answer.figures = as_published(references(program)?)?,
+        program => {
+            answer.figures = as_published(references(program)?)?;
+            // Of which nobody knows a point who has not done the work.
+            answer.trail = Some(WorkTrail::default());
+        }
     }
     answer.digest = Some(text(expected(&job.program, job.nonce, &answer).ok()?));
     Some(answer)
@@ -185,7 +192,7 @@ fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, V
         Program::Nas { .. } | Program::Ed { .. } => {
             of_repetitions(references(program).unwrap_or_default(), nonce, answer)
         }
-        Program::Vector { bytes, .. } => {
+        Program::Vector { bytes } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
         }
@@ -218,7 +225,12 @@ fn of_repetitions(
     if answer.repetitions > MOST_REPETITIONS {
         return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
     }
-    Ok((0..answer.repetitions).fold(nonce, |digest, _| fold(digest, &answer.figures)))
+    // Where there is no trail, as in older logs, every repetition was of the published input.
+    let all = |count: u64| (0..count).fold(nonce, |digest, _| fold(digest, &answer.figures));
+    Ok(match &answer.trail {
+        Some(_) => counted(all(published_among(answer.repetitions)), answer.repetitions),
+        None => all(answer.repetitions),
+    })
 }
 
 #[cfg(test)]

@@ -7,6 +7,11 @@ pub(crate) fn fold(digest: u64, figures: &[Figure]) -> u64 {
     figures.iter().fold(digest, |digest, figure| mix(digest ^ mix(figure.computed.to_bits())))
 }
 
+/// The digest of so many repetitions, not all of which were taken in.
+pub(crate) const fn counted(digest: u64, repetitions: u64) -> u64 {
+    mix(digest ^ mix(repetitions))
+}
+
 /// The finaliser of splitmix64: every bit of what comes out hangs on every bit of what goes in.
 pub(crate) const fn mix(of: u64) -> u64 {
     let of = of.wrapping_add(0x9E37_79B9_7F4A_7C15);

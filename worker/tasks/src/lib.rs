@@ -24,6 +24,7 @@ pub mod progress;
 pub mod result;
 pub mod spot_check;
 pub mod supervisor;
+pub mod trail;
 
 mod amount;
 mod class;
@@ -38,7 +39,6 @@ mod program;
 mod quantity;
 mod run;
 mod signals;
-mod trail;
 mod vector;
 
 pub use class::Class;

@@ -39,6 +39,9 @@ pub struct OwnProgram {
     /// By what its answer is checked; `None`: it is believed, and reported, not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
+    /// Whether it leaves the same outputs wherever and whenever it runs, so that another host can run it again and compare.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
 }
 
 /// A file in the directory of a task, by its content.
@@ -193,6 +196,7 @@ mod tests {
             processes: 1,
             saves: Saves::Criu,
             verify,
+            deterministic: false,
         };
         own.check(ended_well, status, |path| (path == "a.csv").then_some("07"))
     }

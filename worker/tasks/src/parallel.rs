@@ -17,12 +17,14 @@ use std::time::Duration;
 
 use dormouse_vm::shares::{self, PPM};
 
+use self::kernel::{Chain, Memory};
 use self::rank::Work;
 use self::region::Region;
 use crate::amount::Amount;
 use crate::meter::Meter;
 use crate::progress::{self, ProgressWriter};
 use crate::result::Figure;
+use crate::trail::TrailSegment;
 
 /// As many ranks as a progress page has room for, in round numbers.
 pub(crate) const MAX_PROCESSES: u32 = 256;
@@ -58,7 +60,7 @@ impl Plan {
     }
 }
 
-/// Most numbers of blocks that a result holds: with them it stays below the 4 KiB of a report's text.
+/// Most numbers of blocks that a result holds, and most trails of them: with both it stays below 16 KiB.
 const MOST_TOLD: usize = 400;
 
 /// The phases of which a result says how many blocks of work each rank did: all or none.
@@ -69,8 +71,13 @@ pub(crate) fn told(ranks: usize, phases: u32) -> u32 {
 /// The result of the ranks of a job with this plan and nonce, given the blocks of work of each, phase by
 /// phase: the sum of their last results, by the closed form. `None`: the plan is another one.
 pub(crate) fn expected_sum(plan: &Plan, nonce: u64, blocks: &[u64]) -> Option<u64> {
+    let is_all = blocks.len() == plan.ranks() * plan.phases as usize;
+    is_all.then(|| states_after(plan, nonce, blocks).into_iter().fold(0, u64::wrapping_add))
+}
+
+/// The results of the ranks after the phases that these are the blocks of, by the closed form.
+fn states_after(plan: &Plan, nonce: u64, blocks: &[u64]) -> Vec<u64> {
     let ranks = plan.ranks();
-    let is_all = blocks.len() == ranks * plan.phases as usize;
     let mut states: Vec<u64> =
         (0..ranks).map(|rank| kernel::start(plan.seed ^ nonce, rank)).collect();
     for of_phase in blocks.chunks(ranks) {
@@ -80,7 +87,34 @@ pub(crate) fn expected_sum(plan: &Plan, nonce: u64, blocks: &[u64]) -> Option<u6
         };
         states = of_phase.iter().enumerate().map(of_rank).collect();
     }
-    is_all.then(|| states.into_iter().fold(0, u64::wrapping_add))
+    states
+}
+
+/// The work of one rank in one phase, as another process can do it again: the place counts the ranks of all phases, one phase
+/// after the other. `None`: a job with these blocks of work has no such place.
+pub(crate) fn segment(
+    plan: &Plan,
+    nonce: u64,
+    blocks: &[u64],
+    place: usize,
+) -> Option<TrailSegment> {
+    let (ranks, passes) = (plan.ranks(), *blocks.get(place)?);
+    let (rank, phase) = (place % ranks, place / ranks);
+    let states = states_after(plan, nonce, blocks.get(..phase * ranks)?);
+    let begun = kernel::join(*states.get(rank)?, states[(rank + 1) % ranks]);
+    let Chain { state, trail } = Chain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
+    Some(TrailSegment { from: state, passes, trail })
+}
+
+/// Does the work of one rank in one phase again; the trail with which it ends.
+pub(crate) fn compute_segment(plan: &Plan, segment: TrailSegment, meter: &mut Meter) -> u64 {
+    let mut memory = Memory::new(plan.memory);
+    let mut chain = Chain { state: segment.from, trail: segment.trail };
+    for _ in 0..segment.passes {
+        chain = memory.block(chain);
+        meter.tell(1);
+    }
+    chain.trail
 }
 
 /// Why there is no team, or no longer.
@@ -105,6 +139,8 @@ pub(crate) struct Finished {
     pub(crate) sum: u64,
     /// Blocks of work of each rank, phase by phase; empty where they are too many to be told.
     pub(crate) blocks: Vec<u64>,
+    /// The trail of each rank's work in each phase.
+    pub(crate) trails: Vec<u64>,
     /// CPU time of each rank.
     pub(crate) cpu: Vec<Duration>,
     /// The meter of all that the team did.
@@ -142,7 +178,7 @@ impl Team {
             // SAFETY: this process has one thread, so the child may do anything.
             let pid = unsafe { libc::fork() };
             match pid {
-                0 => rank::live(rank, parent, &team.region, &Work { plan, amount, page }),
+                0 => rank::live(rank, parent, &team.region, &Work { plan, amount, nonce, page }),
                 -1 => return Err(TeamError::Fork { rank, source: io::Error::last_os_error() }),
                 pid => {
                     team.region.set_pid(rank, pid);
@@ -169,11 +205,13 @@ impl Team {
             }
         }
         let totals = self.region.totals();
+        let (blocks, trails) = self.region.blocks_and_trails();
         Ok(Finished {
             figures: self.figures(),
             phases: u64::from(self.region.checked().phases),
             sum: self.region.checked().sum,
-            blocks: self.region.blocks(),
+            blocks,
+            trails,
             cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
             meter: Meter::with_counts(totals.cpu, totals.units, totals.beats, page),
         })

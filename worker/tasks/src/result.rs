@@ -88,6 +88,9 @@ pub struct TaskResult {
     /// Blocks of work of each rank of a parallel job, phase by phase; empty where they are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
+    /// The number that went through all that a rank computed in a phase, in the order of `blocks`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub trails: Vec<u64>,
 }
 
 /// Why a result cannot be written or read.
@@ -176,6 +179,7 @@ mod tests {
             trail: None,
             trail_end: None,
             blocks: Vec::new(),
+            trails: Vec::new(),
         }
     }
 

@@ -16,14 +16,15 @@ use crate::nas::Kernel;
 use crate::nas::cg::Cg;
 use crate::nas::ep::Ep;
 use crate::nas::ft::Ft;
+use crate::nas::input::KernelInput;
 use crate::nas::is::Is;
 use crate::nas::mg::Mg;
 use crate::nas::sp::Sp;
-use crate::parallel::{Finished, Plan, Team, TeamError};
+use crate::parallel::{self, Finished, Plan, Team, TeamError};
 use crate::progress::{ProgressError, ProgressWriter, State};
 use crate::result::{Figure, ResultError, TaskResult};
 use crate::signals;
-use crate::trail::{TrailSegment, WorkTrail};
+use crate::trail::{TrailRecorder, TrailSegment, WorkTrail};
 use crate::vector::Vector;
 
 /// A NAS kernel.
@@ -42,19 +43,9 @@ pub enum NasKernel {
 /// A program and its input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    Nas {
-        kernel: NasKernel,
-        class: Class,
-    },
-    Ed {
-        class: Class,
-        id: u32,
-    },
-    /// All of its work, or one segment.
-    Vector {
-        bytes: usize,
-        segment: Option<TrailSegment>,
-    },
+    Nas { kernel: NasKernel, class: Class },
+    Ed { class: Class, id: u32 },
+    Vector { bytes: usize },
     Parallel(Plan),
     Noop,
 }
@@ -64,6 +55,8 @@ pub(crate) enum Program {
 pub(crate) struct Job {
     pub(crate) program: Program,
     pub(crate) amount: Amount,
+    /// The part of its work that is done; `None`: all of it.
+    pub(crate) segment: Option<TrailSegment>,
     /// The number with which the digest of its answer begins.
     pub(crate) nonce: u64,
     pub(crate) progress: Option<PathBuf>,
@@ -93,14 +86,23 @@ struct Outcome {
     ranks: Vec<Duration>,
     /// Blocks of work of each rank, phase by phase.
     blocks: Vec<u64>,
-    /// The trail of the work, where it leaves one, and its end.
-    trail: Option<(WorkTrail, u64)>,
+    /// The trails of these.
+    trails: Vec<u64>,
+    /// The trail of the work of one process, where it leaves one.
+    trail: Option<WorkTrail>,
+    /// The number with which it ended.
+    trail_end: Option<u64>,
 }
 
 impl Outcome {
     fn of_one_process(figures: Vec<Figure>, repetitions: u64, digest: u64) -> Self {
-        let (ranks, blocks) = (Vec::new(), Vec::new());
-        Self { figures, repetitions, digest, ranks, blocks, trail: None }
+        let (ranks, blocks, trails) = (Vec::new(), Vec::new(), Vec::new());
+        let (trail, trail_end) = (None, None);
+        Self { figures, repetitions, digest, ranks, blocks, trails, trail, trail_end }
+    }
+
+    fn with_trail(self, (trail, end): (WorkTrail, u64)) -> Self {
+        Self { trail: Some(trail), trail_end: Some(end), ..self }
     }
 }
 
@@ -110,8 +112,8 @@ impl Job {
         signals::exit_on_sigterm().map_err(RunError::Signal)?;
         let page = self.progress.as_deref().map(ProgressWriter::create).transpose()?;
         // Ranks are there, and can be moved, before the work may begin.
-        let team = match &self.program {
-            Program::Parallel(plan) => {
+        let team = match (&self.program, self.segment) {
+            (Program::Parallel(plan), None) => {
                 Some(Team::fork(plan, self.amount, self.nonce, page.as_ref())?)
             }
             _ => None,
@@ -135,8 +137,8 @@ impl Job {
 
     /// Computes in this process.
     fn compute(&self, page: Option<ProgressWriter>) -> (Outcome, Meter) {
-        match self.program {
-            Program::Nas { kernel, class } => {
+        match &self.program {
+            &Program::Nas { kernel, class } => {
                 let mut kernel: Box<dyn Kernel> = match kernel {
                     NasKernel::Ep => Box::new(Ep::new(class)),
                     NasKernel::Is => Box::new(Is::new(class)),
@@ -147,55 +149,72 @@ impl Job {
                 };
                 self.repeat(&mut *kernel, page)
             }
-            Program::Ed { class, id } => self.repeat(&mut ed::task(class, id), page),
-            Program::Vector { bytes, segment } => self.pass_over(bytes, segment, page),
-            // The ranks of a parallel job compute, not this process.
-            Program::Parallel(_) | Program::Noop => (
+            &Program::Ed { class, id } => self.repeat(&mut ed::task(class, id), page),
+            &Program::Vector { bytes } => self.pass_over(bytes, page),
+            Program::Parallel(plan) => self.compute_ranks_part(plan, page),
+            Program::Noop => (
                 Outcome::of_one_process(Vec::new(), 1, self.nonce),
                 self.start(Goal { due: 0, cpu_time: None }, page),
             ),
         }
     }
 
+    /// Computes what one rank did in one phase; the ranks of a whole job compute themselves.
+    fn compute_ranks_part(&self, plan: &Plan, page: Option<ProgressWriter>) -> (Outcome, Meter) {
+        let blocks = self.segment.map_or(0, |segment| segment.passes);
+        let mut meter = self.start(Goal { due: blocks, cpu_time: None }, page);
+        let trail_end = self.segment.map(|it| parallel::compute_segment(plan, it, &mut meter));
+        let outcome = Outcome::of_one_process(Vec::new(), blocks, self.nonce);
+        (Outcome { trail_end, ..outcome }, meter)
+    }
+
     fn start(&self, goal: Goal, page: Option<ProgressWriter>) -> Meter {
         Meter::start(Box::new(thread_cpu_time), goal, page)
     }
 
-    /// Repeats a kernel until it has done enough or something is wrong.
+    /// Repeats a kernel until it has done enough or something is wrong. Only what is computed on the published input can
+    /// be wrong; the trail takes in all.
     fn repeat(&self, kernel: &mut dyn Kernel, page: Option<ProgressWriter>) -> (Outcome, Meter) {
-        let goal = match self.amount {
-            Amount::Repetitions(n) => {
+        let goal = match (self.amount, self.segment) {
+            (_, Some(TrailSegment { passes: n, .. })) | (Amount::Repetitions(n), None) => {
                 Goal { due: kernel.units().saturating_mul(n), cpu_time: None }
             }
-            Amount::CpuTime(time) => Goal { due: kernel.units(), cpu_time: Some(time) },
+            (Amount::CpuTime(time), None) => Goal { due: kernel.units(), cpu_time: Some(time) },
         };
+        let (first, number) =
+            self.segment.map_or((0, self.nonce), |segment| (segment.from, segment.trail));
+        let mut trail = TrailRecorder::new(number);
         let mut meter = self.start(goal, page);
         let mut outcome = Outcome::of_one_process(Vec::new(), 0, self.nonce);
-        while let Ok(figures) = kernel.run(&mut meter) {
+        loop {
+            let index = first.saturating_add(outcome.repetitions);
+            let input = KernelInput::of_repetition(index, trail.number());
+            let Ok(figures) = kernel.run(input, &mut meter) else { break };
             outcome.repetitions += 1;
-            outcome.digest = digest::fold(outcome.digest, &figures);
-            outcome.figures = figures;
+            trail.take_in(digest::fold(0, &figures));
+            kernel.traces().iter().for_each(|number| trail.take_in(*number));
+            trail.pass_is_over();
+            if input == KernelInput::Published {
+                outcome.digest = digest::fold(outcome.digest, &figures);
+                outcome.figures = figures;
+            }
             if meter.is_enough() || verdict(&outcome.figures) == Some(false) {
                 break;
             }
         }
-        (outcome, meter)
+        outcome.digest = digest::counted(outcome.digest, outcome.repetitions);
+        (outcome.with_trail(trail.end()), meter)
     }
 
     /// Passes over memory until that is enough; then checks all of it.
-    fn pass_over(
-        &self,
-        bytes: usize,
-        segment: Option<TrailSegment>,
-        page: Option<ProgressWriter>,
-    ) -> (Outcome, Meter) {
+    fn pass_over(&self, bytes: usize, page: Option<ProgressWriter>) -> (Outcome, Meter) {
         let vector = Vector::new(bytes, self.nonce);
-        let mut vector = match segment {
+        let mut vector = match self.segment {
             Some(segment) => vector.at(segment),
             None => vector,
         };
         // Besides the passes there is one round to set up and one to check.
-        let (rounds, cpu_time, passes) = match (self.amount, segment) {
+        let (rounds, cpu_time, passes) = match (self.amount, self.segment) {
             // However long it takes.
             (_, Some(TrailSegment { passes: n, .. })) | (Amount::Repetitions(n), None) => {
                 (n.saturating_add(2), None, n)
@@ -206,19 +225,18 @@ impl Job {
         let mut meter = self.start(Goal { due, cpu_time }, page);
         vector.run(passes, &mut meter);
         let (figures, sum) = vector.check(&mut meter);
-        let trail = Some(vector.trail());
-        (Outcome { trail, ..Outcome::of_one_process(figures, vector.passes(), sum) }, meter)
+        let outcome = Outcome::of_one_process(figures, vector.passes(), sum);
+        (outcome.with_trail(vector.trail()), meter)
     }
 
     fn report(&self, outcome: Outcome, verified: Option<bool>, meter: &Meter) -> TaskResult {
         let (class, id, memory_bytes) = match &self.program {
             Program::Nas { class, .. } => (Some(*class), None, None),
             Program::Ed { class, id } => (Some(*class), Some(*id), None),
-            Program::Vector { bytes, .. } => (None, None, Some(*bytes as u64)),
+            Program::Vector { bytes } => (None, None, Some(*bytes as u64)),
             Program::Parallel(plan) => (None, None, Some(plan.memory).filter(|bytes| *bytes > 0)),
             Program::Noop => (None, None, None),
         };
-        let (trail, trail_end) = outcome.trail.unzip();
         let wanted = |time: Duration| match &self.program {
             Program::Parallel(plan) => time.as_secs_f64() * plan.total_usage(),
             _ => time.as_secs_f64(),
@@ -239,9 +257,10 @@ impl Job {
             rank_cpu_seconds: outcome.ranks.iter().map(Duration::as_secs_f64).collect(),
             units: meter.units(),
             digest: Some(digest::text(outcome.digest)),
-            trail,
-            trail_end,
+            trail: outcome.trail,
+            trail_end: outcome.trail_end,
             blocks: outcome.blocks,
+            trails: outcome.trails,
         }
     }
 }
@@ -274,9 +293,9 @@ impl NasKernel {
 }
 
 fn run_team(team: Team, page: Option<ProgressWriter>) -> Result<(Outcome, Meter), TeamError> {
-    let Finished { figures, phases, sum, blocks, cpu, meter } = team.run(page)?;
-    let (repetitions, trail) = (phases, None);
-    Ok((Outcome { figures, repetitions, digest: sum, ranks: cpu, blocks, trail }, meter))
+    let Finished { figures, phases, sum, blocks, trails, cpu, meter } = team.run(page)?;
+    let outcome = Outcome::of_one_process(figures, phases, sum);
+    Ok((Outcome { ranks: cpu, blocks, trails, ..outcome }, meter))
 }
 
 /// Whether all figures that have a reference verify; `None` when there are figures and none

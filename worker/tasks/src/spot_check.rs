@@ -1,39 +1,57 @@
 //! Spot checks: a part of a task that another host computes again, and what its answer has to come to.
 //!
-//! `vector` leaves a trail that nobody knows without the work; a check computes one segment of it. The repetitions of a
-//! kernel are all alike; a check does a few, whose figures have to be the same to the last bit, and whose CPU time says
-//! how many there can have been.
+//! All programs of a bag but `noop` leave a trail that nobody knows without the work; a check computes one segment of it. The
+//! CPU time of a kernel's repetitions says besides how many of them there can have been.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
+use crate::amount::Amount;
 use crate::cli::arguments::{Request, parse};
+use crate::parallel::{self, Plan};
 use crate::result::TaskResult;
 use crate::run::Program;
-use crate::trail::TrailSegment;
+use crate::trail::{TrailSegment, WorkTrail};
 
-/// Repetitions of a kernel that a check does, as far as its CPU time is known.
-pub const REPETITIONS: u32 = 4;
 /// By so many times the CPU time of a repetition may differ between two hosts.
 const MOST_TIMES: f64 = 4.0;
+
+/// The least CPU time of a block of a parallel job: its 32,768 steps hang on each other, by four cycles each at 6 GHz.
+const LEAST_BLOCK: Duration = Duration::from_micros(20);
 
 /// A part of a task that is to be computed again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOrder {
     /// Arguments of the task program, but for the nonce.
     pub arguments: Vec<String>,
-    /// How many times as much CPU time it takes as one repetition, as workers measure that.
-    pub repetitions: u64,
+    /// The amount of work of the part.
+    pub amount: CheckAmount,
     part: CheckPart,
 }
 
-/// The part of the work.
+/// How much is computed again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CheckAmount {
+    /// So many times what workers measure as one repetition of the program, of so many that the answer says in all.
+    Repetitions {
+        /// Repetitions of the part.
+        part: u64,
+        /// Repetitions of the whole.
+        all: u64,
+    },
+    /// CPU time of the part, where the whole took what was ordered.
+    CpuTime(Duration),
+}
+
+/// The trail that a part of the work ends with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckPart {
-    /// The segment before this point of its trail.
-    Segment(usize),
-    /// A few repetitions.
-    Repetitions,
+    /// Passes of `vector` before this point.
+    Passes(usize),
+    /// Repetitions of a kernel before this point.
+    Repetitions(usize),
+    /// What one rank did in one phase, and the CPU time that was ordered of all of them.
+    Rank(usize, Option<Duration>),
 }
 
 impl CheckOrder {
@@ -51,34 +69,36 @@ impl CheckOrder {
         let Ok(Request::Job(job)) = parse(arguments.iter().map(OsString::from)) else {
             return Ok(None);
         };
-        match job.program {
-            Program::Vector { .. } => {
-                let trail = answer.trail.as_ref().ok_or("its answer has no trail")?;
-                let points = trail.points.len() as u64;
-                // Half of its passes at most lie behind the last point.
-                let reaches = trail.every.checked_mul(points.saturating_add(1));
-                if trail.every == 0 || reaches.is_none_or(|passes| passes < answer.repetitions) {
-                    return Err(format!(
-                        "its trail has {points} points, {} passes apart, for {} passes",
-                        trail.every, answer.repetitions
-                    ));
-                }
-                let Some(point) = drawn.checked_rem(points) else { return Ok(None) };
-                let point = usize::try_from(point).unwrap_or_default();
-                let Some(segment) = trail.segment(point, nonce) else { return Ok(None) };
-                let mut arguments = arguments.to_vec();
-                arguments.extend(["--segment".to_owned(), segment.argument()]);
-                let TrailSegment { passes, .. } = segment;
-                // What is measured of one pass has the set-up and the check beside it, which are as long.
-                let repetitions = passes.saturating_add(2).div_ceil(3);
-                Ok(Some(Self { arguments, repetitions, part: CheckPart::Segment(point) }))
+        let is_kernel = match &job.program {
+            Program::Vector { .. } => false,
+            Program::Nas { .. } | Program::Ed { .. } => true,
+            Program::Parallel(plan) => {
+                return draw_rank(arguments, (plan, job.amount, nonce), answer, drawn);
             }
-            Program::Nas { .. } | Program::Ed { .. } => {
-                let (arguments, part) = (arguments.to_vec(), CheckPart::Repetitions);
-                Ok(Some(Self { arguments, repetitions: REPETITIONS.into(), part }))
-            }
-            Program::Parallel(_) | Program::Noop => Ok(None),
+            Program::Noop => return Ok(None),
+        };
+        let trail = answer.trail.as_ref().ok_or("its answer has no trail")?;
+        let points = trail.points.len() as u64;
+        // Half of its passes at most lie behind the last point.
+        let reaches = trail.every.checked_mul(points.saturating_add(1));
+        if trail.every == 0 || reaches.is_none_or(|passes| passes < answer.repetitions) {
+            return Err(format!(
+                "its trail has {points} points, {} passes apart, for {} passes",
+                trail.every, answer.repetitions
+            ));
         }
+        let Some(point) = draw_point(trail, is_kernel, drawn) else { return Ok(None) };
+        let Some(segment) = trail.segment(point, nonce) else { return Ok(None) };
+        // What is measured of one pass of `vector` has the set-up and the check beside it, which are as long.
+        let measured = |passes: u64| match is_kernel {
+            true => passes,
+            false => passes.saturating_add(2).div_ceil(3),
+        };
+        let (part, all) = (measured(segment.passes), measured(answer.repetitions));
+        let amount = CheckAmount::Repetitions { part, all };
+        let arguments = with_segment(arguments, segment);
+        let part = if is_kernel { CheckPart::Repetitions(point) } else { CheckPart::Passes(point) };
+        Ok(Some(Self { arguments, amount, part }))
     }
 
     /// Compares an answer with what another host computed again, where so much CPU time was ordered of the first.
@@ -91,20 +111,101 @@ impl CheckOrder {
         ordered: Duration,
         again: &TaskResult,
     ) -> Result<(), String> {
-        if let CheckPart::Segment(point) = self.part {
-            let claimed = answer.trail.as_ref().and_then(|trail| trail.points.get(point)).copied();
-            return match (claimed, again.trail_end) {
-                (Some(claimed), Some(end)) if claimed == end => Ok(()),
-                (claimed, end) => Err(format!(
-                    "point {point} of its trail is {:x}, and {:x} where it was computed again",
-                    claimed.unwrap_or_default(),
-                    end.unwrap_or_default()
-                )),
-            };
+        let points = answer.trail.as_ref().map_or(&[][..], |trail| &trail.points);
+        let (which, place, claimed) = match self.part {
+            CheckPart::Passes(at) | CheckPart::Repetitions(at) => ("point", at, points.get(at)),
+            CheckPart::Rank(at, _) => ("place", at, answer.trails.get(at)),
+        };
+        if claimed.is_none() || claimed != again.trail_end.as_ref() {
+            return Err(format!(
+                "{which} {place} of its trail is {:x}, and {:x} where it was computed again",
+                claimed.copied().unwrap_or_default(),
+                again.trail_end.unwrap_or_default()
+            ));
         }
-        compare_figures(answer, again)?;
-        compare_amounts(answer, ordered, again)
+        match self.part {
+            CheckPart::Passes(_) => Ok(()),
+            CheckPart::Repetitions(_) => {
+                // A segment of one repetition may be of an input whose figures no answer has.
+                if !again.figures.is_empty() {
+                    compare_figures(answer, again)?;
+                }
+                compare_amounts(("repetitions", answer.repetitions), ordered, again)
+            }
+            CheckPart::Rank(_, ordered) => {
+                let all = answer.blocks.iter().fold(0, |all: u64, it| all.saturating_add(*it));
+                let compare = |ordered| compare_amounts(("blocks of work", all), ordered, again);
+                ordered.map_or(Ok(()), compare)
+            }
+        }
     }
+}
+
+/// These arguments of a program, for one segment of its work.
+fn with_segment(arguments: &[String], segment: TrailSegment) -> Vec<String> {
+    let segment = ["--segment".to_owned(), segment.argument()];
+    arguments.iter().cloned().chain(segment).collect()
+}
+
+/// The point of a trail before which a segment is computed again; `None`: it has none. Of a kernel's segments of one repetition
+/// those are drawn whose input is not the published one, where there are any.
+fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
+    let points = trail.points.len() as u64;
+    let is_single = is_kernel && trail.every == 1 && points > 1;
+    let point = match is_single {
+        true => 2 * (drawn % (points / 2)) + 1,
+        false => drawn.checked_rem(points)?,
+    };
+    usize::try_from(point).ok()
+}
+
+/// What one rank of a parallel job did in one phase, as [`CheckOrder::draw`] has it of other programs.
+fn draw_rank(
+    arguments: &[String],
+    (plan, wanted, nonce): (&Plan, Amount, u64),
+    answer: &TaskResult,
+    drawn: u64,
+) -> Result<Option<CheckOrder>, String> {
+    let told = parallel::told(plan.ranks(), plan.phases) as usize * plan.ranks();
+    if told == 0 {
+        return Ok(None);
+    }
+    let (blocks, trails) = (&answer.blocks, &answer.trails);
+    if blocks.len() != told || trails.len() != told {
+        let (blocks, trails) = (blocks.len(), trails.len());
+        return Err(format!(
+            "its answer has {blocks} amounts of work and {trails} trails for {told}"
+        ));
+    }
+    let all = blocks.iter().fold(0, |all: u64, it| all.saturating_add(*it));
+    let ordered = match wanted {
+        Amount::CpuTime(time) => Some(time.mul_f64(plan.total_usage())),
+        Amount::Repetitions(_) => None,
+    };
+    // A rank goes past what it has to do by a block in each phase.
+    let can_be = |ordered: Duration| {
+        let blocks = (ordered.mul_f64(MOST_TIMES).div_duration_f64(LEAST_BLOCK)) as u64;
+        all <= blocks.saturating_add(told as u64)
+    };
+    if let Some(ordered) = ordered.filter(|ordered| !can_be(*ordered)) {
+        let ordered = ordered.as_secs_f64();
+        return Err(format!("it says {all} blocks of work, and {ordered:.3} s were ordered"));
+    }
+    // Of those that did anything.
+    let busy: Vec<usize> = (0..told).filter(|place| blocks[*place] > 0).collect();
+    let Some(place) = drawn.checked_rem(busy.len() as u64) else { return Ok(None) };
+    let place = busy[usize::try_from(place).unwrap_or_default()];
+    let segment = parallel::segment(plan, nonce, blocks, place);
+    Ok(segment.map(|segment| {
+        #[expect(clippy::cast_precision_loss, reason = "a part of a time")]
+        let part = segment.passes as f64 / all as f64;
+        let amount = match ordered {
+            Some(ordered) => CheckAmount::CpuTime(ordered.mul_f64(part)),
+            None => CheckAmount::Repetitions { part: segment.passes, all },
+        };
+        let part = CheckPart::Rank(place, ordered);
+        CheckOrder { arguments: with_segment(arguments, segment), amount, part }
+    }))
 }
 
 /// Compares what a repetition came to, to the last bit.
@@ -126,20 +227,18 @@ fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String
 
 /// Compares how much was computed with how much was ordered, at the speed at which it was computed again.
 fn compare_amounts(
-    answer: &TaskResult,
+    (what, count): (&str, u64),
     ordered: Duration,
     again: &TaskResult,
 ) -> Result<(), String> {
     #[expect(clippy::cast_precision_loss, reason = "a ratio")]
-    let (count, each) =
-        (answer.repetitions as f64, again.cpu_seconds / again.repetitions.max(1) as f64);
-    let (took, ordered) = (count * each, ordered.as_secs_f64());
+    let took = count as f64 * again.cpu_seconds / again.repetitions.max(1) as f64;
+    let ordered = ordered.as_secs_f64();
     // One repetition is done however long it takes.
-    if took * MOST_TIMES < ordered || (answer.repetitions > 1 && took > ordered * MOST_TIMES) {
+    if took * MOST_TIMES < ordered || (count > 1 && took > ordered * MOST_TIMES) {
         return Err(format!(
-            "it says {} repetitions, which are {took:.3} s of CPU time where it was computed again, and \
-             {ordered:.3} s were ordered",
-            answer.repetitions
+            "it says {count} {what}, which are {took:.3} s of CPU time where it was computed again, and \
+             {ordered:.3} s were ordered"
         ));
     }
     Ok(())
@@ -149,6 +248,7 @@ fn compare_amounts(
 #[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 mod tests {
     use super::*;
+    use crate::run::Job;
 
     const NONCE: u64 = 77;
 
@@ -201,36 +301,117 @@ mod tests {
 
     #[test]
     fn figures_that_were_published_and_not_computed_are_found_and_so_is_one_repetition_alone() {
-        for line in ["ep", "cg", "mg", "ft", "sp", "ed --id 7"] {
+        for line in ["ep", "is", "cg", "mg", "ft", "sp", "ed --id 7"] {
             let program = words(line);
-            let honest = run(&program, "--work 3");
-            let order = drawn(&program, &honest, 5);
-            let again = run(&order.arguments, "--work 2");
-            let each = again.cpu_seconds / 2.0;
-            let ordered = Duration::from_secs_f64(each * 3.0);
-            assert_eq!(order.compare(&honest, ordered, &again), Ok(()), "{line}");
-            let mut published = honest.clone();
+            let honest = run(&program, "--work 4");
+            let trail = honest.trail.clone().unwrap();
+            assert_eq!((trail.every, trail.points.len()), (1, 4), "{line}");
+            for number in 0..3 {
+                let order = drawn(&program, &honest, number);
+                // However much is ordered, a segment is all that is computed.
+                let again = run(&order.arguments, "--cpu-time 1us");
+                let amount = CheckAmount::Repetitions { part: again.repetitions, all: 4 };
+                assert_eq!(order.amount, amount, "{line}");
+                let ordered = Duration::from_secs_f64(again.cpu_seconds * 4.0);
+                assert_eq!(order.compare(&honest, ordered, &again), Ok(()), "{line}");
+                for (repetitions, why) in [(1, "it says 1 rep"), (1_000, "it says 1000 rep")] {
+                    let lie = TaskResult { repetitions, ..honest.clone() };
+                    let ordered = Duration::from_secs_f64(again.cpu_seconds * 20.0);
+                    let no = order.compare(&lie, ordered, &again).expect_err(line);
+                    assert!(no.contains(why), "{no}");
+                }
+            }
+            // One repetition was computed, and the right number of them is said: nobody knows the trail of the others.
+            let alone = run(&program, "--work 1");
+            let digest = honest.digest.clone();
+            let points = vec![alone.trail_end.unwrap(); 4];
+            let trail = Some(WorkTrail { every: 1, points });
+            let lazy = TaskResult { repetitions: 4, digest, trail, ..alone.clone() };
+            let given = serde_json::to_string(&lazy).unwrap();
+            let verdict = crate::answer::check(&program, NONCE, &given);
+            assert_eq!(verdict, crate::answer::Verdict::Right, "{line}: it is right by itself");
+            for number in 0..2 {
+                let order = drawn(&program, &lazy, number);
+                let again = run(&order.arguments, "--work 1");
+                let ordered = Duration::from_secs_f64(again.cpu_seconds * 4.0);
+                let no = order.compare(&lazy, ordered, &again).expect_err(line);
+                assert!(no.contains("of its trail is"), "{no}");
+            }
+            let none = TaskResult { trail: None, ..lazy };
+            let no = CheckOrder::draw(&program, NONCE, &none, 3).unwrap_err();
+            assert_eq!(no, "its answer has no trail");
+            // One repetition is done, however little was ordered, and a check computes it.
+            let order = drawn(&program, &alone, 5);
+            let again = run(&order.arguments, "--work 9");
+            let nothing = Duration::from_nanos(1);
+            assert_eq!(order.compare(&alone, nothing, &again), Ok(()), "{line}");
+            let mut published = alone;
             for figure in &mut published.figures {
-                figure.computed = figure.reference.unwrap_or(figure.computed);
+                figure.computed = figure.reference.unwrap_or(figure.computed) * (1.0 + 1e-14);
             }
-            let no = order.compare(&published, ordered, &again).expect_err(line);
-            assert!(no.contains("where it was computed again"), "{no}");
-            for (repetitions, why) in [(1, "it says 1 rep"), (1_000, "it says 1000 rep")] {
-                let lie = TaskResult { repetitions, ..honest.clone() };
-                let ordered = Duration::from_secs_f64(each * 20.0);
-                let no = order.compare(&lie, ordered, &again).expect_err(line);
-                assert!(no.contains(why), "{no}");
-            }
-            // One repetition is done, however little was ordered.
-            let one = TaskResult { repetitions: 1, ..honest };
-            assert_eq!(order.compare(&one, Duration::from_nanos(1), &again), Ok(()), "{line}");
+            let no = order.compare(&published, nothing, &again);
+            assert!(line == "is" || no.is_err(), "{line}");
         }
+    }
+
+    /// The answer of a job whose ranks did these blocks of work, phase by phase: its ranks are processes, which a test of
+    /// several threads can't fork, and each trail is computed here as another host computes it.
+    fn job_answer(program: &[String], blocks: Vec<u64>) -> TaskResult {
+        let Ok(Request::Job(Job { program: Program::Parallel(plan), .. })) =
+            parse(program.iter().map(OsString::from))
+        else {
+            panic!("{program:?}")
+        };
+        let trail_of = |place| {
+            let segment = parallel::segment(&plan, NONCE, &blocks, place).unwrap();
+            if segment.passes == 0 {
+                return segment.trail;
+            }
+            run(&with_segment(program, segment), "").trail_end.unwrap()
+        };
+        let trails = (0..blocks.len()).map(trail_of).collect();
+        let noop = run(&words("noop"), "");
+        TaskResult { kind: "parallel".to_owned(), figures: Vec::new(), blocks, trails, ..noop }
+    }
+
+    #[test]
+    fn what_a_rank_did_in_a_phase_is_computed_again_and_a_job_that_waited_is_found() {
+        let program = words("parallel --processes 2 --phases 3 --seed 4 --memory 300kB");
+        let honest = job_answer(&program, vec![1, 2, 3, 0, 5, 6]);
+        let timed = |cpu_time: f64| {
+            let amount = words(&format!("--cpu-time {}us", (cpu_time * 1e6) as u64));
+            program.iter().cloned().chain(amount).collect::<Vec<_>>()
+        };
+        for number in 0..6 {
+            let order = drawn(&program, &honest, number);
+            let again = run(&order.arguments, "");
+            assert!(again.repetitions > 0, "a rank that did nothing is not looked at");
+            assert_eq!(order.compare(&honest, Duration::ZERO, &again), Ok(()), "{number}");
+            // Nobody knows a trail who has not done the work, though what it comes to is known.
+            let lazy = TaskResult { trails: vec![9; 6], ..honest.clone() };
+            let no = order.compare(&lazy, Duration::ZERO, &again).unwrap_err();
+            assert!(no.contains("of its trail is 9"), "{no}");
+            // 17 blocks of two ranks at full use.
+            let took = again.cpu_seconds / again.repetitions as f64 * 17.0 / 2.0;
+            for (times, is_right) in [(1.0, true), (20.0, false)] {
+                let order = drawn(&timed(took * times), &honest, number);
+                let found = order.compare(&honest, Duration::ZERO, &again);
+                assert_eq!(found.is_ok(), is_right, "{found:?}");
+            }
+        }
+        // More than any processor can have done would keep the other host busy for ever.
+        let boast = TaskResult { blocks: vec![1 << 40; 6], ..honest.clone() };
+        let no = CheckOrder::draw(&timed(0.1), NONCE, &boast, 3).unwrap_err();
+        assert!(no.contains("blocks of work, and 0.200 s were ordered"), "{no}");
+        let none = TaskResult { trails: Vec::new(), ..honest };
+        let no = CheckOrder::draw(&program, NONCE, &none, 3).unwrap_err();
+        assert_eq!(no, "its answer has 6 amounts of work and 0 trails for 6");
     }
 
     #[test]
     fn of_some_programs_nothing_can_be_compared() {
         let answer = run(&words("noop"), "");
-        for line in ["noop", "parallel --processes 2", "mine"] {
+        for line in ["noop", "parallel --processes 200 --phases 100", "mine"] {
             assert_eq!(CheckOrder::draw(&words(line), NONCE, &answer, 1), Ok(None), "{line}");
         }
     }

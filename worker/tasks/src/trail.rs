@@ -88,6 +88,16 @@ impl TrailRecorder {
         &mut self.lanes
     }
 
+    /// The number that has gone through all passes that are over.
+    pub(crate) const fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Takes a value in that a pass came to.
+    pub(crate) const fn take_in(&mut self, value: u64) {
+        self.lanes[0] = mix(self.lanes[0] ^ value);
+    }
+
     /// All elements of a pass have been gone through.
     pub(crate) fn pass_is_over(&mut self) {
         self.number = self.lanes.iter().fold(self.number, |number, lane| mix(number ^ lane));

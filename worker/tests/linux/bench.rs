@@ -10,6 +10,7 @@ use dormouse_samples::Samples;
 use dormouse_worker::{
     cgroup::{Slot, Vm},
     criu::AfterDump,
+    jail::Demand,
     process::{ask_to_stop, await_stop, cpu_ns, resume},
     store::Progress,
 };
@@ -20,7 +21,9 @@ use crate::worker::{SOON, Worker, name};
 pub(crate) fn run(which: &str) -> ExitCode {
     match which {
         "spawn" => spawn(),
-        "criu" => criu(),
+        "criu" => criu(&[("16", 27), ("64", 27), ("160", 27), ("512", 17)]),
+        "small" => criu(&[("1", 41)]),
+        "jailed" => jailed(),
         "stop" => stop(),
         _ => return ExitCode::FAILURE,
     }
@@ -154,11 +157,11 @@ fn stop() {
 }
 
 /// Dump and restore through the worker against the CRIU program by hand, on the same process.
-fn criu() {
+fn criu(sizes: &[(&str, u32)]) {
     let (mut worker, directory) = Worker::temporary();
     let program = harness::criu_program();
     let checkpointer = worker.checkpointer();
-    for (mib, rounds) in [("16", 27), ("64", 27), ("160", 27), ("512", 17)] {
+    for &(mib, rounds) in sizes {
         let vm = worker.vm(1);
         let name = name(&format!("m{mib}"));
         let task = worker.start_task(&name, &vm, &["count", mib, "1000000000"]);
@@ -235,5 +238,36 @@ fn criu() {
         task.wait(SOON).unwrap().unwrap();
         worker.store.remove_task(&name).unwrap();
     }
+    drop(directory);
+}
+
+/// Restores of a small process in the whole jail, where its images are looked at before and its processes after CRIU has restored
+/// them; to be held against those of `small`, which are in none.
+fn jailed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut worker = Worker::start_jailed(directory.path(), Demand::Full);
+    let checkpointer = worker.checkpointer();
+    let (vm, name) = (worker.vm(1), name("jailed"));
+    let mut task = worker.start_task(&name, &vm, &["count", "1", "1000000000"]);
+    worker.await_step(&name, 1);
+    let mut times = Vec::new();
+    for round in 0..41 {
+        let place = (&vm, 0, Slot::A);
+        let noted = Progress::default;
+        checkpointer
+            .take(&name, task.pid(), place, AfterDump::Kill, SOON, &mut |_| Ok(()), noted)
+            .unwrap();
+        let again = checkpointer.restore(&name, &vm, 0, Slot::A, SOON).unwrap();
+        task = again.task;
+        resume(task.pid()).unwrap();
+        if round >= 2 {
+            times.push(again.took);
+        }
+    }
+    times.sort();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    println!("1 MiB in the jail: restored in {:.1} ms in the median", ms(times[times.len() / 2]));
+    vm.kill_all(SOON).unwrap();
+    task.wait(SOON).unwrap().unwrap();
     drop(directory);
 }

@@ -75,7 +75,7 @@ impl Worker {
         if let Some(jail) = &jail {
             harness::criu().settle_in(&jail.cell("dormouse").unwrap(), SOON).unwrap();
         }
-        let workspace = workspace.with_users(jail.as_ref().and_then(|jail| jail.users()));
+        let workspace = workspace.with_users(jail.as_ref().and_then(|jail| jail.users())).unwrap();
         let tree = tree.with_jail(jail);
         Self { guardian, workspace, tree, store, cleaned, program, next_vm: 1 }
     }

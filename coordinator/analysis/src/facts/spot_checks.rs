@@ -1,11 +1,12 @@
 //! Evidence on the hosts of a run: the jails that they say they have, and the answers that other hosts computed again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::unit_cost::UnitCosts;
 use dormouse_model::{CheckFinding, Effect, Event, Report, Step};
 use dormouse_units::{HostId, Ppm, TaskId};
 
-/// A part of a task that was computed again.
+/// A task, or a part of it, that was computed again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpotCheck {
     /// The task whose answer was looked at.
@@ -14,6 +15,8 @@ pub struct SpotCheck {
     pub of: HostId,
     /// The host that was to compute it again.
     pub by: HostId,
+    /// Whether it was all of the task.
+    pub whole: bool,
     /// The outcome of the check.
     pub finding: CheckFinding,
 }
@@ -33,6 +36,10 @@ pub struct HostEvidence {
     pub answers: u64,
     /// The names of the hosts, and whether they are there.
     names: BTreeMap<HostId, (String, bool)>,
+    /// The machines that the hosts are on, as they say.
+    machines: BTreeMap<HostId, String>,
+    /// What units of work cost.
+    costs: UnitCosts,
 }
 
 impl HostEvidence {
@@ -52,13 +59,17 @@ impl HostEvidence {
             Event::JailLacking { host, lacks } => {
                 self.unjailed.insert(*host, lacks.clone());
             }
-            Event::SpotCheck { task, of, by, real_cpu_us, finding } => {
-                let (task, of, by, finding) = (*task, *of, *by, finding.clone());
+            Event::SpotCheck { task, of, by, whole, real_cpu_us, finding } => {
+                let (task, of, by, whole, finding) = (*task, *of, *by, *whole, finding.clone());
                 self.checks_us = self.checks_us.saturating_add(*real_cpu_us);
-                self.checks.push(SpotCheck { task, of, by, finding });
+                self.checks.push(SpotCheck { task, of, by, whole, finding });
             }
-            Event::Machine { report, .. } if !step.effects.contains(&Effect::Stale) => {
+            Event::HostLoad { host, load, .. } => {
+                self.machines.insert(*host, load.machine.clone());
+            }
+            Event::Machine { host, report, .. } if !step.effects.contains(&Effect::Stale) => {
                 self.see_end(report);
+                self.costs.see(*host, report);
             }
             _ => {}
         }
@@ -107,7 +118,8 @@ impl HostEvidence {
             let name = self.name(*host);
             format!("{name} ran its tasks without {lacks}: what they did to it is not known")
         });
-        jails.chain(most.map(|most| self.on_checks(most))).collect()
+        let costs = self.costs.findings(|host| self.name(host));
+        jails.chain(costs).chain(most.map(|most| self.on_checks(most))).collect()
     }
 
     fn on_checks(&self, most: Ppm) -> String {
@@ -119,7 +131,10 @@ impl HostEvidence {
             let there = self.names.values().filter(|(_, is_there)| *is_there).count();
             return match there {
                 0 | 1 => format!("{nobody}: there was none"),
-                _ => format!("{nobody}: no answer could be"),
+                _ => format!(
+                    "{nobody}: no answer could be (a program of your own that is not deterministic, or would take \
+                     more than live.spot-checks; a job of too many processes and phases; a kernel without work)"
+                ),
             };
         }
         let count = |is: fn(&CheckFinding) -> bool| {
@@ -128,6 +143,19 @@ impl HostEvidence {
         let differ = count(|it| matches!(it, CheckFinding::Differs { .. }));
         let unanswered = count(|it| matches!(it, CheckFinding::Unanswered { .. }));
         let computed = self.checks.len() - unanswered;
+        let is_whole = |check: &&SpotCheck| {
+            check.whole && !matches!(check.finding, CheckFinding::Unanswered { .. })
+        };
+        let whole = self.checks.iter().filter(is_whole);
+        let how = match whole.count() {
+            0 => "in part on another host".to_owned(),
+            all if all == computed => "in full on another host".to_owned(),
+            some => format!("on another host, {some} in full and the others in part"),
+        };
+        let unchecked = match self.answers.saturating_sub(self.checks.len() as u64) {
+            0 => String::new(),
+            n => format!("; {n} were not checked by another host"),
+        };
         let came = match differ {
             0 if computed == 0 => String::new(),
             0 => ", all as reported".to_owned(),
@@ -140,11 +168,35 @@ impl HostEvidence {
         #[expect(clippy::cast_precision_loss, reason = "a part for people")]
         let part = self.checks_us as f64 / self.attempts_us.max(1) as f64;
         format!(
-            "{computed} of {} tasks were computed again in part on another host ({:.1} % of the CPU time)\
-             {came}{silent}",
+            "{computed} of {} tasks were computed again {how} ({:.1} % of the CPU time){came}{silent}{unchecked}{}",
             self.answers,
-            part * 100.0
+            part * 100.0,
+            self.on_witnesses()
         )
+    }
+
+    /// What the hosts are to each other that checked one another.
+    fn on_witnesses(&self) -> String {
+        let is_answered =
+            |check: &&SpotCheck| !matches!(check.finding, CheckFinding::Unanswered { .. });
+        let answered: Vec<&SpotCheck> = self.checks.iter().filter(is_answered).collect();
+        let machine = |host| self.machines.get(&host).filter(|machine| !machine.is_empty());
+        let near = answered.iter().filter(|check| {
+            machine(check.of).is_some_and(|machine_of| machine(check.by) == Some(machine_of))
+        });
+        let mut said = match near.count() {
+            0 => String::new(),
+            n => format!("; {n} of these on the same machine"),
+        };
+        let hosts: BTreeSet<HostId> =
+            answered.iter().flat_map(|check| [check.of, check.by]).collect();
+        if let [one, other] = Vec::from_iter(hosts)[..] {
+            let (one, other) = (self.name(one), self.name(other));
+            said += &format!(
+                "; {one} and {other} have only each other as witness: what both lie about is not found"
+            );
+        }
+        said
     }
 }
 
@@ -162,7 +214,7 @@ mod tests {
     }
 
     fn check(finding: CheckFinding) -> SpotCheck {
-        SpotCheck { task: TaskId::new(7), of: ONE, by: TWO, finding }
+        SpotCheck { task: TaskId::new(7), of: ONE, by: TWO, whole: false, finding }
     }
 
     #[test]
@@ -171,7 +223,8 @@ mod tests {
         assert_eq!(hosts(2).sentences(None), [""; 0], "an older coordinator's");
         let said = |of: &HostEvidence, most| of.sentences(most).join("|");
         assert_eq!(said(&hosts(1), three), "not checked by another host: there was none");
-        assert_eq!(said(&hosts(2), three), "not checked by another host: no answer could be");
+        let none = said(&hosts(2), three);
+        assert!(none.starts_with("not checked by another host: no answer could be ("), "{none}");
         let off = said(&hosts(2), Some(Ppm::ZERO));
         assert_eq!(off, "not checked by another host: live.spot-checks is 0");
         let mut of = hosts(2);
@@ -179,11 +232,29 @@ mod tests {
         of.checks_us = 12_000;
         let all =
             "2 of 20 tasks were computed again in part on another host (1.2 % of the CPU time)";
-        assert_eq!(said(&of, three), format!("{all}, all as reported"));
+        let pair = "host1 (a) and host2 (b) have only each other as witness: what both lie about is not found";
+        let rest = format!("18 were not checked by another host; {pair}");
+        assert_eq!(said(&of, three), format!("{all}, all as reported; {rest}"));
         assert_eq!(of.differences(), [""; 0]);
+        of.checks[1].whole = true;
+        let both = "again on another host, 1 in full and the others in part (1.2 %";
+        assert!(said(&of, three).contains(both), "{}", said(&of, three));
+        of.checks[0].whole = true;
+        assert!(said(&of, three).contains("again in full on another host (1.2 %"));
+        of.checks.iter_mut().for_each(|check| check.whole = false);
         of.checks[1] = check(CheckFinding::Differs { why: "x".to_owned() });
         of.checks.push(check(CheckFinding::Unanswered { why: "y".to_owned() }));
-        assert_eq!(said(&of, three), format!("{all}, 1 not as reported; 1 more were not answered"));
+        let said_all = format!(
+            "{all}, 1 not as reported; 1 more were not answered; 17 were not checked by another host; {pair}"
+        );
+        assert_eq!(said(&of, three), said_all);
+        // Three of them, and two on one machine.
+        of.checks[0].by = HostId::new(3);
+        let machines = [(ONE, "m"), (TWO, "m"), (HostId::new(3), "n")];
+        of.machines = machines.map(|(host, name)| (host, name.to_owned())).into();
+        let three_hosts = said(&of, three);
+        assert!(!three_hosts.contains("witness"), "{three_hosts}");
+        assert!(three_hosts.contains("; 1 of these on the same machine"), "{three_hosts}");
         let differs =
             "the answer of task7 that host1 (a) reported is not what host2 (b) computed again: x";
         assert_eq!(of.differences(), [differs]);

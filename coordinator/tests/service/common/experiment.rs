@@ -177,6 +177,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         inputs: std::collections::BTreeMap::new(),
         programs: vec![unchecked(); tasks],
         spot_checks: Ppm::ZERO,
+        certificates_valid: dormouse_coordinator::CERTIFICATE_VALID,
         metadata: MetadataSettings::default(),
         needs_criu: false,
         hold_checkpoints: false,

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::common::*;
-use dormouse_coordinator::WallClock;
+use dormouse_coordinator::{CERTIFICATE_VALID, WallClock};
 use dormouse_identity::now_s;
 use tonic::Code;
-
-const HOUR_US: u64 = 3_600_000_000;
 
 /// Hears what comes until its session has ended.
 async fn ended(worker: &mut FakeWorker) {
@@ -17,12 +16,24 @@ async fn ended(worker: &mut FakeWorker) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_certificate_is_over_after_hours_unless_it_is_renewed() {
+    is_over_after(CERTIFICATE_VALID).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_certificate_is_over_sooner_where_the_run_says_so() {
+    is_over_after(CERTIFICATE_VALID / 6).await;
+}
+
+/// A run whose certificates are good for so long.
+async fn is_over_after(valid: Duration) {
     let dir = tempfile::tempdir().unwrap();
-    let mut run = live(1, 1, dir.path());
+    let run = live(1, 1, dir.path());
+    let mut run = dormouse_coordinator::LiveRun { certificates_valid: valid, ..run };
     let from = Arc::new(AtomicU64::new(now_s() * 1_000_000));
     let since = tokio::time::Instant::now();
     run.world.wall = WallClock::Running { since, from: Arc::clone(&from) };
-    let pass = |hours| from.fetch_add(hours * HOUR_US, Ordering::Relaxed);
+    let twelfth_us = u64::try_from(valid.as_micros()).unwrap() / 12;
+    let pass = |twelfths| from.fetch_add(twelfths * twelfth_us, Ordering::Relaxed);
     let (coordinator, mut worker, _) = joined("w", run).await;
     let at = &coordinator.at;
     let mut late = FakeWorker::new("late", at);
@@ -45,7 +56,9 @@ async fn a_certificate_is_over_after_hours_unless_it_is_renewed() {
         refused.disconnect();
         let no = refused.connect().await.unwrap_err();
         assert_eq!(no.code(), Code::Unauthenticated, "{no}");
-        assert!(no.message().contains("over 60 min ago: start the worker again"), "{no}");
+        let ago = twelfth_us / 60_000_000;
+        let words = format!("over {ago} min ago: start the worker again");
+        assert!(no.message().contains(&words), "{no}");
     }
     worker.credential = Some(renewed);
     worker.connect().await.unwrap();

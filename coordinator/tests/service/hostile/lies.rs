@@ -4,50 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::judged::{SPEEDUP, judged};
 use crate::common::*;
-use dormouse_analysis::fidelity::{Allowed, Fidelity, notes};
-use dormouse_analysis::{Evidence, LiveFacts, Record};
 use dormouse_log::LogReader;
-use dormouse_model::{CheckFinding, CheckpointConfig, Event, Report, Scheme, Setup, Step};
+use dormouse_model::{CheckpointConfig, Event, Report, Scheme, Setup, Step};
 use dormouse_proto::v1;
-use dormouse_tasks::own::TaskProgram;
-use dormouse_tasks::result::TaskResult;
-use dormouse_units::{Ppm, Span, Speedup};
+use dormouse_units::{Ppm, Span};
 use v1::report::Report as R;
-
-const SPEEDUP: Speedup = Speedup::times(30);
-
-/// What the log of a run says, and what its verdict is.
-struct Judged {
-    steps: Vec<Step>,
-    record: Record,
-    evidence: Evidence,
-    fidelity: Fidelity,
-}
-
-fn judged(log: &std::path::Path, setup: &Setup) -> Judged {
-    let steps: Vec<Step> = LogReader::open(log).unwrap().steps().unwrap();
-    let mut record = Record::new(setup).at(SPEEDUP);
-    let mut facts = LiveFacts::default();
-    for step in &steps {
-        record.see(step);
-        facts.see(step);
-    }
-    let evidence = Evidence::from_steps(setup, SPEEDUP, &steps);
-    let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: SPEEDUP };
-    let mut noticed = notes(setup, &allowed, &record, &facts);
-    noticed.extend(evidence.notes());
-    let fidelity = Fidelity::from_record(setup, &allowed, &record, noticed, None);
-    Judged { steps, record, evidence, fidelity }
-}
-
-impl Judged {
-    fn assert_denied(&self, words: &str) {
-        let Fidelity { faithful, notes, .. } = &self.fidelity;
-        let is_said = notes.iter().any(|note| note.contains(words));
-        assert!(!faithful && is_said, "no word of '{words}': {notes:?}");
-    }
-}
 
 fn load(busy_us: u64, ours_us: u64) -> R {
     R::HostLoad(v1::HostLoad {
@@ -279,124 +242,6 @@ async fn a_checkpoint_counts_for_a_coordinator_that_goes_on_with_the_run() {
     assert_eq!((done.run.counts().checkpoints, done.run.counts().checkpoints_failed), (1, 1));
     let judged = judged(&done.log, &setup(1, 1));
     assert!(!judged.steps.iter().any(|step| matches!(step.event, Event::Disbelieved { .. })));
-}
-
-/// A run of one kernel on the first of two workers, which says that it did so many repetitions. The second is asked for a
-/// part of that, and answers what `again` makes of the right answer, if anything.
-async fn checked_again(
-    repetitions: u64,
-    again: impl Fn(TaskResult) -> Option<TaskResult>,
-) -> (Vec<CheckFinding>, Judged) {
-    use v1::command::Command as C;
-    let dir = tempfile::tempdir().unwrap();
-    let kernel = "ed --class S --id 7".split(' ').map(str::to_owned).collect();
-    let live = dormouse_coordinator::LiveRun {
-        workers: 2,
-        noop: false,
-        spot_checks: Ppm::new(30_000),
-        programs: vec![TaskProgram::Kernel(kernel)],
-        ..live(1, 1, dir.path())
-    };
-    let coordinator = Under::start(live).await;
-    let mut first = FakeWorker::new("first", &coordinator.at);
-    let mut second = FakeWorker::new("second", &coordinator.at);
-    first.join().await;
-    second.join().await;
-    let vm = created(&first.commands().await);
-    first.report(vm_created(vm)).await;
-    let commands = first.commands().await;
-    let [C::StartTask(order)] = &commands[..] else { panic!("{commands:?}") };
-    let reckoned = |program: &Option<v1::Program>, repetitions| {
-        dormouse_tasks::answer::reckoned(&program.as_ref().unwrap().args, repetitions).unwrap()
-    };
-    let result = serde_json::to_string(&reckoned(&order.program, repetitions)).unwrap();
-    let of = order.task.unwrap();
-    let R::TaskFinished(end) = finished(vm, of.task, of.attempt) else { panic!("it is one") };
-    first.report(R::TaskFinished(v1::TaskFinished { result: Some(result), ..end })).await;
-    // On a core like this a repetition takes a third of what was ordered.
-    let each = order.real_cpu_us as f64 / 3e6;
-    let answering = async {
-        loop {
-            match second.hear().await {
-                Said::Commands(commands) => {
-                    for command in commands {
-                        let C::StartTask(start) = command else {
-                            second.carry_out(command);
-                            continue;
-                        };
-                        let task = start.task.unwrap();
-                        assert!(task.vm > u32::MAX / 2 && task.attempt == of.attempt + 1);
-                        let right =
-                            TaskResult { cpu_seconds: 2.0 * each, ..reckoned(&start.program, 2) };
-                        let Some(answer) = again(right) else {
-                            second.make(task_failed(task.vm, task.task, task.attempt));
-                            continue;
-                        };
-                        let R::TaskFinished(end) = finished(task.vm, task.task, task.attempt)
-                        else {
-                            panic!("it is one")
-                        };
-                        let result = Some(serde_json::to_string(&answer).unwrap());
-                        second.make(R::TaskFinished(v1::TaskFinished { result, ..end }));
-                    }
-                    second.flush().await;
-                }
-                Said::Welcome(_) => {}
-                end => return end,
-            }
-        }
-    };
-    let (over, ()) = tokio::join!(answering, first.obey_to_the_end());
-    assert!(matches!(over, Said::Goodbye(v1::Goodbye { over: true, .. })), "{over:?}");
-    let done = coordinator.outcome().await.unwrap();
-    let report = dormouse_coordinator::replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
-    assert_eq!((report.difference, report.torn), (None, false));
-    assert_eq!(report.decisions_sha256, done.run.digest(), "they are in no decision");
-    let judged = judged(&done.log, &setup(1, 1));
-    assert_eq!(judged.record.vms.len(), 1, "nobody pays for them");
-    let found = judged.steps.iter().filter_map(|step| match &step.event {
-        Event::SpotCheck { finding, .. } => Some(finding.clone()),
-        _ => None,
-    });
-    (found.collect(), judged)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn what_another_host_computes_again_is_as_it_was_reported() {
-    let (found, judged) = checked_again(3, Some).await;
-    assert_eq!(found, [CheckFinding::Equal]);
-    let mut facts = LiveFacts::default();
-    judged.steps.iter().for_each(|step| facts.see(step));
-    let said = facts.evidence.sentences(Some(Ppm::new(30_000))).join("|");
-    assert!(said.starts_with("1 of 1 tasks were computed again in part on another host"), "{said}");
-    assert!(said.ends_with("all as reported"), "{said}");
-}
-
-/// The attack: one repetition is computed, the time is kept, and the answer is right by its digest.
-#[tokio::test(flavor = "multi_thread")]
-async fn who_computed_one_repetition_of_a_hundred_is_found_by_another_host() {
-    let fast =
-        |right: TaskResult| Some(TaskResult { cpu_seconds: right.cpu_seconds / 30.0, ..right });
-    let (found, judged) = checked_again(1, fast).await;
-    let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
-    assert!(why.contains("it says 1 repetitions"), "{why}");
-    assert_eq!(judged.record.finished(), 1, "its answer was right by itself");
-    judged.assert_denied("that host0 (first) reported is not what host1 (second) computed again");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn figures_that_come_out_otherwise_on_another_host_are_said_and_silence_blames_nobody() {
-    let other = |mut right: TaskResult| {
-        right.figures[0].computed *= 1.0 + 1e-12;
-        Some(right)
-    };
-    let (found, judged) = checked_again(3, other).await;
-    assert!(matches!(&found[..], [CheckFinding::Differs { .. }]), "{found:?}");
-    judged.assert_denied("where it was computed again");
-    let (found, judged) = checked_again(3, |_| None).await;
-    assert!(matches!(&found[..], [CheckFinding::Unanswered { .. }]), "{found:?}");
-    let notes = &judged.fidelity.notes;
-    assert!(!notes.iter().any(|note| note.contains("computed again")), "{notes:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

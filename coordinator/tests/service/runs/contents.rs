@@ -33,6 +33,7 @@ fn own(out: &Path) -> LiveRun {
         processes: 1,
         saves: Saves::Own,
         verify: None,
+        deterministic: false,
     };
     LiveRun { programs: vec![TaskProgram::Own(Arc::new(program))], ..live(1, 1, out) }
 }

@@ -105,6 +105,7 @@ fn program(
         processes: THREADS,
         saves: Saves::default(),
         verify: None,
+        deterministic: false,
     };
     within_limits(&program).map_err(|(what, _)| what)?;
     Ok(program)

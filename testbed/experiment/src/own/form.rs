@@ -64,6 +64,7 @@ pub(super) struct Form {
     pub(super) outputs: Vec<Named>,
     pub(super) mounts: Vec<Named>,
     pub(super) check: Option<Check>,
+    pub(super) deterministic: bool,
     pub(super) saves: Saves,
     pub(super) directory: Bytes,
     pub(super) threads: u32,
@@ -100,6 +101,7 @@ impl Form {
             outputs: list(&section.outputs, "outputs"),
             mounts: list(&section.mounts, "mounts"),
             check,
+            deterministic: section.deterministic,
             saves: section.saves.as_ref().map(|saves| saves.saves()).unwrap_or_default(),
             directory: section.directory.unwrap_or(DIRECTORY),
             threads: section.threads.unwrap_or(THREADS),
@@ -137,6 +139,7 @@ impl Form {
                 "outputs" => form.outputs = words(key, cell)?,
                 "verify" => form.check = Some(Check::Command(words(key, cell)?)),
                 "saves" => form.saves = saves(cell)?,
+                "deterministic" => form.deterministic = yes_or_no(key, cell)?,
                 "directory" => form.directory = quantity(key, cell, "\"1 GiB\"")?,
                 "memory" => form.memory = Some(quantity(key, cell, "\"512 MiB\"")?),
                 "submitted" => form.submitted = quantity(key, cell, "\"10m\"")?,
@@ -165,6 +168,13 @@ impl Form {
         }
         Ok(form)
     }
+}
+
+fn yes_or_no(key: &str, word: &str) -> Result<bool, Flaw> {
+    word.parse().map_err(|_| {
+        let what = format!("{key}: '{word}' is neither true nor false");
+        (what, "write one of these".to_owned())
+    })
 }
 
 fn saves(word: &str) -> Result<Saves, Flaw> {

@@ -191,6 +191,7 @@ mod tests {
             processes: 1,
             saves: dormouse_tasks::own::Saves::Criu,
             verify: None,
+            deterministic: false,
         };
         let kind = vec!["./s".to_owned(), "{}".to_owned()];
         let of = |word: &str, cpu_us| Measure {

@@ -60,6 +60,7 @@ mod tests {
             processes: 1,
             saves: saves.clone(),
             verify: None,
+            deterministic: false,
         };
         let programs = (0..).map(TaskId::new).zip(saves.iter().map(|it| Arc::new(program(it))));
         let mut own = Collected::default();

@@ -20,7 +20,7 @@ const LONGEST_WORD: usize = 100_000;
 /// Most bytes of the path of a folder of a worker's host.
 const LONGEST_MOUNT: usize = 4000;
 /// Names of columns that are read, and stand for nothing in braces.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "command",
     "runtime",
@@ -28,6 +28,7 @@ const KEYS: [&str; 12] = [
     "inputs",
     "outputs",
     "verify",
+    "deterministic",
     "saves",
     "threads",
     "directory",
@@ -242,11 +243,29 @@ fn task(
         ));
     }
     let Form {
-        directory: quota, threads: processes, saves, memory, runtime, submitted, place, ..
+        directory: quota,
+        threads: processes,
+        saves,
+        deterministic,
+        memory,
+        runtime,
+        submitted,
+        place,
+        ..
     } = form;
     let kind = form.command.into_iter().map(|word| word.text).collect();
-    let program =
-        OwnProgram { argv, env, inputs, outputs, mounts, quota, processes, saves, verify };
+    let program = OwnProgram {
+        argv,
+        env,
+        inputs,
+        outputs,
+        mounts,
+        quota,
+        processes,
+        saves,
+        verify,
+        deterministic,
+    };
     within_limits(&program).map_err(|flaw| (None, flaw))?;
     Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
 }

@@ -197,6 +197,10 @@ pub(crate) struct TaskSection {
     /// By what its answer is checked; without, a run that ended with status 0 is reported, not verified.
     #[serde(default)]
     pub(crate) verify: Option<VerifySection>,
+    /// Whether it leaves the same outputs wherever and whenever it runs: then another host may run it again and compare
+    /// (`live.spot-checks`). One whose `verify` has the outputs of a reference run need not say so.
+    #[serde(default)]
+    pub(crate) deterministic: bool,
     /// What saves its work when its VM is taken away; `criu` where it is not given.
     #[serde(default)]
     pub(crate) saves: Option<SavesSection>,

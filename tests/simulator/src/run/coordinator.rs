@@ -146,6 +146,7 @@ fn live_run(
         inputs: Default::default(),
         programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks],
         spot_checks: Ppm::ZERO,
+        certificates_valid: dormouse_coordinator::CERTIFICATE_VALID,
         metadata: MetadataSettings::default(),
         needs_criu: plan.needs_criu(),
         hold_checkpoints: true,

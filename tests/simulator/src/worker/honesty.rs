@@ -200,6 +200,7 @@ fn answer(kind: &str, digest: Option<String>) -> TaskResult {
         trail: None,
         trail_end: None,
         blocks: Vec::new(),
+        trails: Vec::new(),
     }
 }
 

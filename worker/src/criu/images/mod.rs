@@ -20,4 +20,4 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use rules::ImageRules;
+pub(crate) use rules::{ImageRules, user_of};

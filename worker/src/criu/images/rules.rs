@@ -327,6 +327,14 @@ fn look_at_namespaces(pid: u32, ids: &TaskKobjIdsEntry, outside: &TaskKobjIdsEnt
 }
 
 /// The only message of an image file.
+/// The user of the first process in a directory of images; `None` where that is not to be found.
+pub(crate) fn user_of(images: &Path) -> Option<u32> {
+    let tree = Entries::<PstreeEntry>::open(&images.join("pstree.img"), ImageKind::Tree);
+    let pid = tree.ok()?.next().ok()??.pid?;
+    let core: CoreEntry = only(images, &format!("core-{pid}.img"), ImageKind::Core).ok()?;
+    core.thread_core?.creds?.uid
+}
+
 fn only<M: prost::Message + Default>(images: &Path, name: &str, kind: ImageKind) -> Found<M> {
     Entries::open(&images.join(name), kind).and_then(Entries::only).map_err(in_file(name))
 }

@@ -19,11 +19,11 @@ Runs one task that checks its own answer.
 usage: dormouse-task KIND [OPTIONS]
 
 kinds:
-  ep is cg mg ft sp    a NAS kernel                  --class
-  ed                   a task of GridNPB ED          --class, --id
+  ep is cg mg ft sp    a NAS kernel                  --class, --segment
+  ed                   a task of GridNPB ED          --class, --id, --segment
   vector               vector operations on memory   --memory, --segment
   parallel             processes with a barrier      --processes, --phases, --usage,
-                                                     --speed, --memory, --seed
+                                                     --speed, --memory, --seed, --segment
   noop                 nothing
 
 options:
@@ -31,8 +31,9 @@ options:
   --id N               ED task, from 0 (0)
   --memory SIZE        footprint of vector, as 10.06MB or 160MiB (10.06MB), or of each
                        rank of a parallel job (none)
-  --segment F:N:T      no more of vector than N passes after F others, with the trail at T,
-                       a hexadecimal number, however long they take
+  --segment F:N:T      no more than N passes, of a kernel: repetitions, after F others, with
+                       the trail at T, a hexadecimal number, however long they take; of parallel: no
+                       more than N blocks of one rank, from the value F on
   --processes N        ranks of a parallel job, up to 256 (2)
   --phases N           phases, each of which ends at a barrier (100)
   --usage U            CPU usage of its ranks on processors of their own, as .7, or
@@ -139,11 +140,13 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Req
         let option = if work.is_some() { WORK.name } else { CPU_TIME.name };
         return Err(UsageError::Inapplicable { option, kind: program.name() });
     }
+    let has_trail = program != Program::Noop;
+    let segment = if has_trail { options.value(&SEGMENT, TrailSegment::parse)? } else { None };
     let nonce = options.value(&NONCE, |text| text.parse().ok())?.unwrap_or(0);
     let (progress, result) = (options.file(&PROGRESS), options.file(&RESULT));
     match options.0.first() {
         Some((option, _)) => Err(UsageError::Inapplicable { option, kind: program.name() }),
-        None => Ok(Request::Job(Job { program, amount, nonce, progress, result })),
+        None => Ok(Request::Job(Job { program, amount, segment, nonce, progress, result })),
     }
 }
 
@@ -189,7 +192,7 @@ fn program(kind: &str, options: &mut Options) -> Result<Program, UsageError> {
         }
         "vector" => {
             let bytes = options.value(&MEMORY, quantity::bytes)?.unwrap_or(DEFAULT_MEMORY);
-            Ok(Program::Vector { bytes, segment: options.value(&SEGMENT, TrailSegment::parse)? })
+            Ok(Program::Vector { bytes })
         }
         "parallel" => plan(options).map(Program::Parallel),
         "noop" => Ok(Program::Noop),
@@ -323,11 +326,14 @@ mod tests {
         assert_eq!(ed.program, Program::Ed { class: Class::W, id: 7 });
         assert_eq!(ed.amount, Amount::CpuTime(Duration::from_millis(390)));
         assert_eq!((ed.progress, ed.result), (Some("p".into()), Some("r".into())));
-        let vector = |bytes, segment| Program::Vector { bytes, segment };
-        assert_eq!(job("vector --memory 13.07MB").program, vector(13_070_000, None));
+        let whole = job("vector --memory 13.07MB");
+        assert_eq!(whole.program, Program::Vector { bytes: 13_070_000 });
+        assert_eq!(whole.segment, None);
         let segment = TrailSegment { from: 96, passes: 4, trail: 0x1f };
-        let given = job("vector --memory 13.07MB --segment 96:4:1f --cpu-time 1s");
-        assert_eq!(given.program, vector(13_070_000, Some(segment)));
+        for program in ["vector --memory 13.07MB", "cg", "ed --id 3", "parallel"] {
+            let given = job(&format!("{program} --segment 96:4:1f --cpu-time 1s"));
+            assert_eq!(given.segment, Some(segment), "{program}");
+        }
         assert_eq!(job("noop").amount, Amount::Repetitions(1));
         for kernel in NasKernel::ALL {
             let expected = Program::Nas { kernel, class: Class::A };
@@ -369,7 +375,7 @@ mod tests {
             ("ep --id 3", "--id", "leave it out"),
             ("vector --class S", "--class", "leave it out"),
             ("vector --segment 1:2", "--segment 1:2", "its trail"),
-            ("ep --segment 1:2:3", "--segment", "leave it out"),
+            ("noop --segment 1:2:3", "--segment", "leave it out"),
             ("noop --work 3", "--work", "leave it out"),
             ("parallel --processes 0", "--processes 0", "from 1 to 256"),
             ("parallel --processes 257", "--processes 257", "from 1 to 256"),

@@ -4,6 +4,7 @@
 mod matrix;
 
 use self::matrix::Matrix;
+use super::input::KernelInput;
 use super::random::SEED;
 use super::{Kernel, computed};
 use crate::class::Class;
@@ -67,9 +68,9 @@ impl Kernel for Cg {
         Matrix::generation_units(order) + products * Matrix::product_units(order)
     }
 
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
         let Problem { order, nonzeros, iterations, shift, zeta } = self.problem;
-        let matrix = Matrix::generate(order, nonzeros, shift, self.seed, meter)?;
+        let matrix = Matrix::generate(order, nonzeros, shift, input.seed(self.seed), meter)?;
         let mut x = vec![1.0; order];
         let mut solver = Solver::new(order);
         let (mut ours, mut residual) = (0.0, 0.0);
@@ -143,6 +144,11 @@ mod tests {
     #[test]
     fn class_s_verifies() {
         check::verifies_again(&mut Cg::new(Class::S));
+    }
+
+    #[test]
+    fn a_drawn_input_is_another_problem() {
+        check::hangs_on_its_input(&mut Cg::new(Class::S));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! EP: pairs of Gaussian deviates by the polar method, counted by square annulus.
 
+use super::input::KernelInput;
 use super::random::Random;
 use super::{Kernel, computed};
 use crate::class::Class;
@@ -88,8 +89,8 @@ impl Kernel for Ep {
         (1 << self.problem.log2_pairs) / BLOCK
     }
 
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
-        let mut random = Random::new(self.seed);
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        let mut random = Random::new(input.seed(self.seed));
         let mut tally = Tally::default();
         for _ in 0..self.units() {
             for _ in 0..BLOCK {
@@ -134,6 +135,11 @@ mod tests {
     #[test]
     fn class_s_verifies() {
         check::verifies_again(&mut Ep::new(Class::S));
+    }
+
+    #[test]
+    fn a_drawn_input_is_another_problem() {
+        check::hangs_on_its_input(&mut Ep::new(Class::S));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! IS: ranks of integer keys by counting.
 
+use super::input::KernelInput;
 use super::random::{Random, SEED};
 use super::{Kernel, computed};
 use crate::class::Class;
@@ -79,6 +80,8 @@ pub(crate) struct Is {
     /// After a ranking: keys smaller than or equal to each value.
     ranks: Vec<u32>,
     sorted: Vec<u32>,
+    /// The ranks of the test keys, iteration by iteration.
+    found: Vec<u64>,
 }
 
 impl Is {
@@ -89,14 +92,15 @@ impl Is {
             keys: vec![0; 1 << problem.log2_keys],
             ranks: vec![0; 1 << problem.log2_max_key],
             sorted: vec![0; 1 << problem.log2_keys],
+            found: Vec::with_capacity(5 * ITERATIONS),
             problem,
             seed: SEED,
         }
     }
 
-    fn generate(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+    fn generate(&mut self, seed: u64, meter: &mut Meter) -> Result<(), Enough> {
         let quarter = (self.ranks.len() / 4) as f64;
-        let mut random = Random::new(self.seed);
+        let mut random = Random::new(seed);
         for block in self.keys.chunks_mut(BLOCK) {
             for key in block {
                 let sum = random.next() + random.next() + random.next() + random.next();
@@ -126,13 +130,14 @@ impl Is {
         Ok(())
     }
 
-    /// The number of test keys that have the published rank in iteration `it`.
-    fn right_ranks(&self, it: usize, tested: &[u32; 5]) -> u32 {
+    /// The number of test keys that have the published rank in iteration `it`; keeps the ranks.
+    fn right_ranks(&mut self, it: usize, tested: &[u32; 5]) -> u32 {
         let mut right = 0;
         for (i, key) in tested.iter().enumerate() {
             let below = key.checked_sub(1).map_or(0, |k| self.ranks[k as usize]);
             let expected = self.problem.ranks[i] + drift(self.class, i, it as i64);
             right += u32::from(i64::from(below) == expected);
+            self.found.push(below.into());
         }
         right
     }
@@ -166,8 +171,9 @@ impl Kernel for Is {
         (key_blocks * (ITERATIONS + 3) + rank_blocks * ITERATIONS) as u64
     }
 
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
-        self.generate(meter)?;
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        self.generate(input.seed(self.seed), meter)?;
+        self.found.clear();
         let mut right = 0;
         for it in 1..=ITERATIONS {
             self.keys[it] = it as u32;
@@ -179,6 +185,10 @@ impl Kernel for Is {
         let wrong = self.out_of_order(meter)?;
         Ok(computed(references(), [f64::from(right), wrong as f64]))
     }
+
+    fn traces(&self) -> &[u64] {
+        &self.found
+    }
 }
 
 #[cfg(test)]
@@ -189,6 +199,11 @@ mod tests {
     #[test]
     fn class_s_verifies() {
         check::verifies_again(&mut Is::new(Class::S));
+    }
+
+    #[test]
+    fn a_drawn_input_is_another_problem() {
+        check::hangs_on_its_input(&mut Is::new(Class::S));
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod grid;
 mod stencil;
 
 use self::grid::Grid;
+use super::input::KernelInput;
 use super::random::SEED;
 use super::{Kernel, computed};
 use crate::class::Class;
@@ -113,10 +114,10 @@ impl Kernel for Mg {
         2 * (finest + 2) + 3 * finest + self.problem.cycles * (cycle + finest)
     }
 
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
         let finest = self.u.len() - 1;
         self.u[finest].clear(meter)?;
-        charges::place(&mut self.v, self.seed, meter)?;
+        charges::place(&mut self.v, input.seed(self.seed), meter)?;
         self.finest_residual(meter)?;
         for _ in 0..self.problem.cycles {
             self.v_cycle(meter)?;
@@ -135,6 +136,11 @@ mod tests {
     #[test]
     fn class_s_verifies() {
         check::verifies_again(&mut Mg::new(Class::S));
+    }
+
+    #[test]
+    fn a_drawn_input_is_another_problem() {
+        check::hangs_on_its_input(&mut Mg::new(Class::S));
     }
 
     #[test]

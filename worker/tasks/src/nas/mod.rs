@@ -8,8 +8,10 @@ pub(crate) mod is;
 pub(crate) mod mg;
 pub(crate) mod sp;
 
+pub(crate) mod input;
 mod random;
 
+use self::input::KernelInput;
 use crate::meter::{Enough, Meter};
 use crate::result::Figure;
 
@@ -18,12 +20,17 @@ pub(crate) trait Kernel {
     /// Units of work in one repetition.
     fn units(&self) -> u64;
 
-    /// One complete repetition, from the generation of its input to its figures.
+    /// One complete repetition on this input, from the generation of that to its figures.
     ///
     /// # Errors
     ///
     /// [`Enough`] when the meter ends the run; what was computed is dropped.
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough>;
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough>;
+
+    /// Numbers of the last repetition that are known only to whoever has computed it, beside its figures.
+    fn traces(&self) -> &[u64] {
+        &[]
+    }
 }
 
 /// These figures with what was computed, in their order.
@@ -42,10 +49,29 @@ pub(crate) mod check {
     /// Runs the kernel, checks that it does the units it announced, and returns its figures.
     pub(crate) fn figures(kernel: &mut dyn Kernel) -> Vec<Figure> {
         let mut meter = Meter::unlimited();
-        let figures = kernel.run(&mut meter).expect("an unlimited meter never ends a run");
+        let figures = kernel.run(KernelInput::Published, &mut meter);
+        let figures = figures.expect("an unlimited meter never ends a run");
         assert_eq!(meter.units(), kernel.units(), "units announced");
         assert!(!figures.is_empty());
         figures
+    }
+
+    /// What the kernel computes on a drawn input is the same whenever it is computed, and another for another input.
+    pub(crate) fn hangs_on_its_input(kernel: &mut dyn Kernel) {
+        let mut computed = |input| {
+            let figures = kernel.run(input, &mut Meter::unlimited()).expect("it is unlimited");
+            let figures = figures.iter().map(|figure| figure.computed.to_bits());
+            figures.chain(kernel.traces().iter().copied()).collect::<Vec<_>>()
+        };
+        let [one, other, published, again] = [
+            KernelInput::Drawn(7),
+            KernelInput::Drawn(8),
+            KernelInput::Published,
+            KernelInput::Drawn(7),
+        ]
+        .map(&mut computed);
+        assert_eq!(one, again);
+        assert!(one != other && one != published);
     }
 
     /// The kernel's answer is right.

@@ -15,6 +15,7 @@ use self::field::Field;
 use self::flux::Fluxes;
 use self::lines::Lines;
 use self::sweep::Factors;
+use super::input::KernelInput;
 use super::{Kernel, computed};
 use crate::class::Class;
 use crate::meter::{Enough, Meter};
@@ -51,6 +52,8 @@ fn size(class: Class) -> Size {
 /// The SP solver on one problem.
 pub(crate) struct Sp {
     size: Size,
+    /// Constant term of the exact density of the published input.
+    density: f64,
     exact: Exact,
     initial: Initial,
     reference: Option<Norms>,
@@ -84,6 +87,7 @@ impl Sp {
         let Size { points, time_step, .. } = size;
         Self {
             size,
+            density,
             exact: Exact::new(points, density),
             initial,
             reference,
@@ -183,7 +187,8 @@ impl Kernel for Sp {
         (5 * points + (steps + 2) * right_hand_side + steps * 3 * inner) as u64
     }
 
-    fn run(&mut self, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+        self.exact = Exact::new(self.size.points, input.density(self.density));
         self.set_forcing(meter)?;
         self.exact.initialise(self.initial, &mut self.u, meter)?;
         for _ in 0..self.size.steps {
@@ -204,6 +209,11 @@ mod tests {
     #[test]
     fn class_s_verifies() {
         check::verifies_again(&mut Sp::new(Class::S));
+    }
+
+    #[test]
+    fn a_drawn_input_is_another_problem() {
+        check::hangs_on_its_input(&mut Sp::new(Class::S));
     }
 
     #[test]

@@ -4,6 +4,9 @@
 
 use std::hint::black_box;
 
+use crate::digest::mix;
+use crate::trail::through;
+
 /// Steps in a block, which is the unit of work: about 50 µs.
 const STEPS: u64 = 1 << 15;
 
@@ -21,12 +24,35 @@ pub(super) fn join(own: u64, neighbour: u64) -> u64 {
     own.wrapping_add(neighbour.rotate_left(17))
 }
 
-/// Does a block of work without memory.
-pub(super) fn block(mut state: u64) -> u64 {
-    for _ in 0..STEPS {
-        state = STEP.apply(state);
+/// The chain of a rank in one phase, and the trail of it: a number that goes through every value of the chain, of which no
+/// closed form is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// The value that the chain is at.
+    pub(crate) state: u64,
+    /// The number that went through all values before.
+    pub(crate) trail: u64,
+}
+
+impl Chain {
+    /// A chain at its beginning, of a rank in a phase of a job with this nonce.
+    pub(super) fn new(state: u64, nonce: u64, (rank, phase): (usize, u32)) -> Self {
+        let place = (rank as u64) << 32 | u64::from(phase);
+        Self { state, trail: mix(nonce ^ mix(place)) }
     }
-    black_box(state)
+
+    fn step(&mut self) {
+        self.state = STEP.apply(self.state);
+        self.trail = through(self.trail, self.state);
+    }
+
+    /// Does a block of work without memory.
+    pub(super) fn block(mut self) -> Self {
+        for _ in 0..STEPS {
+            self.step();
+        }
+        black_box(self)
+    }
 }
 
 /// The memory that a rank works on, as other programs work on theirs: block by block all over.
@@ -48,23 +74,23 @@ impl Memory {
     }
 
     /// Does a block of work, and a step on each word of the next part of the memory.
-    pub(super) fn block(&mut self, mut state: u64) -> u64 {
+    pub(super) fn block(&mut self, mut chain: Chain) -> Chain {
         let parts = self.parts();
         if parts == 0 {
-            return block(state);
+            return chain.block();
         }
         let begin = (self.blocks % parts * STEPS) as usize;
         let end = self.words.len().min(begin + STEPS as usize);
         self.blocks += 1;
         let part = &mut self.words[begin..end];
         for word in &mut *part {
-            state = STEP.apply(state);
+            chain.step();
             *word = STEP.apply(*word);
         }
         for _ in part.len() as u64..STEPS {
-            state = STEP.apply(state);
+            chain.step();
         }
-        black_box(state)
+        black_box(chain)
     }
 
     /// The number of words that are not what they should be.
@@ -126,10 +152,20 @@ mod tests {
 
     #[test]
     fn the_closed_form_is_what_the_work_comes_to() {
-        let mut state = start(7, 3);
+        let mut chain = Chain::new(start(7, 3), 1, (3, 0));
+        let mut trails = Vec::new();
         for blocks in 0..5 {
-            assert_eq!(result(start(7, 3), blocks), state, "{blocks} blocks");
-            state = block(state);
+            assert_eq!(result(start(7, 3), blocks), chain.state, "{blocks} blocks");
+            trails.push(chain.trail);
+            chain = chain.block();
+        }
+        // The trail is another one for another nonce, rank or phase, though the chain is the same.
+        for other in [(2, (3, 0)), (1, (2, 0)), (1, (3, 1))] {
+            let mut chain = Chain::new(start(7, 3), other.0, other.1);
+            for trail in &trails {
+                assert_ne!(chain.trail, *trail, "{other:?}");
+                chain = chain.block();
+            }
         }
     }
 
@@ -138,10 +174,12 @@ mod tests {
         // Two parts and a bit.
         let mut memory = Memory::new(8 * (2 * STEPS + 100) + 7);
         assert_eq!(memory.words.len() as u64, 2 * STEPS + 100);
-        let mut state = 5;
+        let begun = Chain::new(5, 1, (0, 0));
+        let (mut chain, mut without) = (begun, begun);
         for blocks in 1..=8 {
-            state = memory.block(state);
-            assert_eq!((state, memory.wrong()), (result(5, blocks), 0), "{blocks} blocks");
+            (chain, without) = (memory.block(chain), without.block());
+            assert_eq!((chain.state, memory.wrong()), (result(5, blocks), 0), "{blocks} blocks");
+            assert_eq!(chain, without, "memory is beside it");
         }
         assert_ne!(memory.words[0], Memory::first(0));
         let last = memory.words.len() - 1;
@@ -151,7 +189,7 @@ mod tests {
         assert_eq!(memory.wrong(), 3);
         memory.blocks += 1;
         assert_eq!(memory.wrong(), 2 + 100, "the last part was not worked on");
-        assert_eq!((Memory::new(0).block(5), Memory::new(0).wrong()), (result(5, 1), 0));
+        assert_eq!((Memory::new(0).block(begun).state, Memory::new(0).wrong()), (result(5, 1), 0));
     }
 
     #[test]

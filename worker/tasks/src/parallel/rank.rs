@@ -5,7 +5,7 @@ use std::io;
 use dormouse_vm::shares::{self, PPM, Shares};
 
 use super::Plan;
-use super::kernel::Memory;
+use super::kernel::{Chain, Memory};
 use super::region::{Region, Totals};
 use crate::amount::Amount;
 use crate::clock::thread_cpu_time;
@@ -16,6 +16,8 @@ use crate::progress::ProgressWriter;
 pub(super) struct Work<'a> {
     pub(super) plan: &'a Plan,
     pub(super) amount: Amount,
+    /// The number with which its trails begin.
+    pub(super) nonce: u64,
     pub(super) page: Option<&'a ProgressWriter>,
 }
 
@@ -64,10 +66,10 @@ impl Work<'_> {
         let mut share = 0;
         for phase in 0..self.plan.phases {
             share += u64::from(shares.next(rank));
-            let mut state = region.joined(rank, phase);
+            let mut chain = Chain::new(region.joined(rank, phase), self.nonce, (rank, phase));
             let before = meter.units();
             while !self.is_done(&meter, share) {
-                state = memory.block(state);
+                chain = memory.block(chain);
                 meter.tell(1);
                 region.count(rank, &meter);
                 if let Some(page) = self.page {
@@ -75,7 +77,7 @@ impl Work<'_> {
                     region.publish(page, |totals| self.fraction(totals));
                 }
             }
-            region.leave(rank, phase, state, meter.units() - before);
+            region.leave(rank, phase, chain, meter.units() - before);
             region.meet(phase, self.page);
             self.wait_for_network(&meter);
         }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::kernel;
+use super::kernel::{self, Chain};
 use crate::meter::Meter;
 use crate::progress::{Progress, ProgressWriter, State};
 
@@ -39,6 +39,8 @@ struct Desk {
     cpu_ns: AtomicU64,
     /// Blocks of work in the phase that is coming to its end.
     blocks: AtomicU64,
+    /// The trail of these.
+    trail: AtomicU64,
     /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
     /// The values that the results should have.
@@ -98,10 +100,10 @@ impl Region {
     /// The common part fits where a desk does, so the desks begin aligned.
     const fn bytes(ranks: usize, told: u32) -> usize {
         assert!(size_of::<Common>() <= size_of::<Desk>());
-        size_of::<Desk>() * (ranks + 1) + size_of::<AtomicU64>() * ranks * told as usize
+        size_of::<Desk>() * (ranks + 1) + 2 * size_of::<AtomicU64>() * ranks * told as usize
     }
 
-    /// The blocks of work of each rank, phase by phase, as far as they are kept.
+    /// The blocks of work of each rank, phase by phase, as far as they are kept; behind all of them their trails.
     fn kept(&self) -> &[AtomicU64] {
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: after the desks the mapping holds so many counts, see `bytes`; they are aligned as the
@@ -110,14 +112,17 @@ impl Region {
             let desks = self.common.cast::<Desk>().add(1 + self.ranks);
             std::slice::from_raw_parts(
                 desks.cast::<AtomicU64>().as_ptr(),
-                self.ranks * self.told as usize,
+                2 * self.ranks * self.told as usize,
             )
         }
     }
 
-    /// The same, once all ranks have ended.
-    pub(super) fn blocks(&self) -> Vec<u64> {
-        self.kept().iter().map(|blocks| blocks.load(Ordering::Relaxed)).collect()
+    /// The blocks of work of each rank, phase by phase, and the trails of these, once all ranks have ended.
+    pub(super) fn blocks_and_trails(&self) -> (Vec<u64>, Vec<u64>) {
+        let read =
+            |words: &[AtomicU64]| words.iter().map(|it| it.load(Ordering::Relaxed)).collect();
+        let (blocks, trails) = self.kept().split_at(self.ranks * self.told as usize);
+        (read(blocks), read(trails))
     }
 
     fn common(&self) -> &Common {
@@ -173,9 +178,10 @@ impl Region {
     }
 
     /// Leaves what `rank` came to in phase `phase` by so many blocks of work.
-    pub(super) fn leave(&self, rank: usize, phase: u32, state: u64, blocks: u64) {
+    pub(super) fn leave(&self, rank: usize, phase: u32, chain: Chain, blocks: u64) {
         let desk = &self.desks()[rank];
-        desk.result[parity(phase + 1)].store(state, Ordering::Relaxed);
+        desk.result[parity(phase + 1)].store(chain.state, Ordering::Relaxed);
+        desk.trail.store(chain.trail, Ordering::Relaxed);
         desk.blocks.store(blocks, Ordering::Relaxed);
     }
 
@@ -204,8 +210,11 @@ impl Region {
         for (rank, desk) in self.desks().iter().enumerate() {
             let from = kernel::join(expected(rank), expected(self.neighbour(rank)));
             let blocks = desk.blocks.load(Ordering::Relaxed);
-            if let Some(kept) = self.kept().get(phase as usize * self.ranks + rank) {
+            let (all_blocks, all_trails) = self.kept().split_at(self.ranks * self.told as usize);
+            let place = phase as usize * self.ranks + rank;
+            if let (Some(kept), Some(trail)) = (all_blocks.get(place), all_trails.get(place)) {
                 kept.store(blocks, Ordering::Relaxed);
+                trail.store(desk.trail.load(Ordering::Relaxed), Ordering::Relaxed);
             }
             let right = kernel::result(from, blocks);
             if desk.result[new].load(Ordering::Relaxed) != right {
@@ -341,13 +350,19 @@ mod tests {
             for rank in 0..RANKS {
                 let blocks = rank as u64 + u64::from(phase);
                 let begun = region.joined(rank, phase);
-                let state = (0..blocks).fold(begun, |state, _| kernel::block(state));
-                region.leave(rank, phase, disturb(rank, phase, state), blocks);
+                let chain =
+                    (0..blocks).fold(Chain::new(begun, 1, (rank, phase)), |chain, _| chain.block());
+                let state = disturb(rank, phase, chain.state);
+                region.leave(rank, phase, Chain { state, ..chain }, blocks);
             }
             // Nobody waits: as the last to arrive, the third goes through.
             region.common().arrived.store(RANKS as u32 - 1, Ordering::Relaxed);
             region.meet(phase, None);
         }
+        let (blocks, trails) = region.blocks_and_trails();
+        assert_eq!(blocks, [0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5, 4, 5, 6]);
+        let different: std::collections::BTreeSet<_> = trails.iter().collect();
+        assert_eq!(different.len(), blocks.len(), "each place has a trail of its own");
         region.checked()
     }
 
@@ -372,7 +387,7 @@ mod tests {
         // It took in what its neighbour had left before, which is as if it had left nothing.
         let region = Region::new(1, 0).unwrap();
         region.begin_at(0, 5);
-        region.leave(0, 0, kernel::result(5, 2), 2);
+        region.leave(0, 0, Chain::new(kernel::result(5, 2), 1, (0, 0)), 2);
         region.meet(0, None);
         assert_eq!(region.checked().wrong, 1);
     }

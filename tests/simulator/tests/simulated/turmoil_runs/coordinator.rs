@@ -147,6 +147,7 @@ impl Coordinators {
             inputs: BTreeMap::new(),
             programs: vec![unchecked(); tasks],
             spot_checks: Ppm::ZERO,
+            certificates_valid: dormouse_coordinator::CERTIFICATE_VALID,
             metadata: MetadataSettings::default(),
             needs_criu: false,
             hold_checkpoints: false,

@@ -1,0 +1,172 @@
+//! What a spot check has another host do: compute a part of a task, or run a program of the user's own once more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_model::{CheckFinding, OwnEnd, ProgramExit, Report};
+use dormouse_proto::v1;
+use dormouse_tasks::own::{OwnProgram, Verify};
+use dormouse_tasks::result::TaskResult;
+use dormouse_tasks::spot_check::CheckOrder;
+
+use crate::protocol::own_program::own_to_wire;
+
+/// An answer of the run that could be looked at.
+#[derive(Clone, Debug)]
+pub(super) enum CheckedAnswer {
+    /// The text that a program of `dormouse-task`'s left.
+    Text(Arc<str>),
+    /// How a program of the user's own ended, and what it left.
+    Own(Arc<OwnEnd>),
+}
+
+/// What is computed again, and what it has to come to.
+#[derive(Clone, Debug)]
+pub(super) enum CheckWork {
+    /// A part of a task that one of `dormouse-task`'s programs is.
+    Part {
+        order: CheckOrder,
+        answer: TaskResult,
+        /// CPU time that the task was given for all its work.
+        ordered: Duration,
+    },
+    /// A program of the user's own from its beginning to its end.
+    Whole { program: Arc<OwnProgram>, end: Arc<OwnEnd> },
+}
+
+/// Whether a program of the user's own leaves the same outputs wherever it runs: it is said to, or has to have those of a
+/// reference run.
+pub(super) const fn is_deterministic(program: &OwnProgram) -> bool {
+    program.deterministic || matches!(program.verify, Some(Verify::Outputs(_)))
+}
+
+impl CheckWork {
+    /// Whether all of the task is computed again.
+    pub(super) const fn is_whole(&self) -> bool {
+        matches!(self, Self::Whole { .. })
+    }
+
+    /// The program that a worker starts for it, with this nonce where it is one of `dormouse-task`'s.
+    pub(super) fn program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
+        match self {
+            Self::Part { order, .. } => {
+                let mut args = order.arguments.clone();
+                args.extend(["--nonce".to_owned(), nonce.to_string()]);
+                (v1::Program { args }, None)
+            }
+            Self::Whole { program, .. } => (v1::Program::default(), Some(own_to_wire(program))),
+        }
+    }
+
+    /// The outcome of a check whose task has come to its end on the other host, by the report of that and the account before
+    /// it.
+    pub(super) fn compare(&self, result: Option<&str>, account: Option<&Report>) -> CheckFinding {
+        let unanswered = |why: &str| CheckFinding::Unanswered { why: why.to_owned() };
+        let compared = match self {
+            Self::Part { order, answer, ordered } => {
+                let again = result.map(serde_json::from_str::<TaskResult>);
+                let Some(Ok(again)) = again else { return unanswered("its answer is none") };
+                order.compare(answer, *ordered, &again)
+            }
+            Self::Whole { end, .. } => {
+                let Some(Report::Ledger { own: Some(again), .. }) = account else {
+                    return unanswered("it does not say how its program ended");
+                };
+                if let Some(why) = again.not_kept.first() {
+                    return unanswered(&format!("not all that its program left has come: {why}"));
+                }
+                compare_ends(end, again)
+            }
+        };
+        match compared {
+            Ok(()) => CheckFinding::Equal,
+            Err(why) => CheckFinding::Differs { why },
+        }
+    }
+}
+
+/// Compares how a program ended with how it ended on another host: its status, that of its check, and its outputs. What it wrote
+/// to its standard output and error may have times in it.
+fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
+    let exit = |end: &OwnEnd| match end.exit {
+        Some(ProgramExit::Status(status)) => format!("with status {status}"),
+        Some(ProgramExit::Signal(signal)) => format!("by signal {signal}"),
+        None => "before its time".to_owned(),
+    };
+    if end.exit != again.exit {
+        let (one, other) = (exit(end), exit(again));
+        return Err(format!("its program ended {one}, and {other} where it was run again"));
+    }
+    let verdict = |status: Option<i32>| match status {
+        Some(status) => format!("ended with status {status}"),
+        None => "did not run".to_owned(),
+    };
+    if end.verify_status != again.verify_status {
+        let (one, other) = (verdict(end.verify_status), verdict(again.verify_status));
+        return Err(format!("its check {one}, and {other} where it was run again"));
+    }
+    let outputs = |end: &OwnEnd| -> BTreeMap<String, String> {
+        let all = end.files.iter().filter(|file| file.path.starts_with(OwnEnd::OUTPUTS));
+        all.map(|file| (file.path.clone(), file.digest.clone())).collect()
+    };
+    let (ours, theirs) = (outputs(end), outputs(again));
+    let mut paths = ours.keys().chain(theirs.keys());
+    match paths.find(|path| ours.get(*path) != theirs.get(*path)) {
+        None => Ok(()),
+        Some(path) => {
+            let has = |of: &BTreeMap<String, String>| {
+                of.get(path)
+                    .map_or("not there".to_owned(), |digest| digest.chars().take(16).collect())
+            };
+            let (one, other) = (has(&ours), has(&theirs));
+            Err(format!("{path} is {one}, and {other} where its program was run again"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_model::KeptFile;
+    use dormouse_units::Bytes;
+
+    use super::*;
+
+    fn end(status: i32, verify_status: Option<i32>, files: &[(&str, &str)]) -> OwnEnd {
+        let file = |(path, digest): &(&str, &str)| KeptFile {
+            path: (*path).to_owned(),
+            digest: (*digest).to_owned(),
+            bytes: Bytes::new(1),
+            executable: false,
+        };
+        OwnEnd {
+            exit: Some(ProgramExit::Status(status)),
+            verify_status,
+            files: files.iter().map(file).collect(),
+            not_kept: Vec::new(),
+            real_waited_us: 0,
+            memory: Bytes::ZERO,
+            directory: Bytes::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_program_that_ended_otherwise_or_left_other_outputs_differs() {
+        let honest = end(0, Some(0), &[("stdout", "aa"), ("outputs/a", "07"), ("outputs/b", "08")]);
+        let same = end(0, Some(0), &[("stdout", "bb"), ("outputs/a", "07"), ("outputs/b", "08")]);
+        assert_eq!(compare_ends(&honest, &same), Ok(()), "what it said is not compared");
+        for (again, word) in [
+            (end(1, Some(0), &[]), "ended with status 0, and with status 1"),
+            (end(0, Some(1), &[]), "its check ended with status 0, and ended with status 1"),
+            (end(0, None, &[]), "and did not run"),
+            (end(0, Some(0), &[("outputs/a", "07")]), "outputs/b is 08, and not there"),
+            (
+                end(0, Some(0), &[("outputs/a", "09"), ("outputs/b", "08")]),
+                "outputs/a is 07, and 09",
+            ),
+        ] {
+            let why = compare_ends(&honest, &again).expect_err(word);
+            assert!(why.contains(word), "{why}");
+        }
+    }
+}
