@@ -9,12 +9,12 @@ use super::all_papers::{AllPapersArgs, reproduce_all};
 use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::price_args::{AccArgs, PricesArgs};
-use super::reproduction::{AgainstArgs, run, seeds};
+use super::reproduction::{AgainstArgs, make_live, run, seeds};
 use super::{ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
 use dormouse_reproduce::papers::burst_hads::stored_plans;
-use dormouse_reproduce::papers::{MakeLive, Request, named};
+use dormouse_reproduce::papers::{Request, named};
 use dormouse_reproduce::sweep::{Folder, Reproduction, Spec};
 
 /// What is reproduced: a paper, or a part of one.
@@ -54,7 +54,7 @@ const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 const PLANS: &str = "burst-hads/plans";
 const EVERYTHING: &str = "all";
 const TWO_TIER: &str = "measy/two-tier";
-const LIVE: &str = "measy/live";
+const LIVE: &str = "measy/live-ranking";
 
 #[derive(Debug, Args)]
 pub(crate) struct BurstHadsArgs {
@@ -483,12 +483,6 @@ fn plans(args: &PlansArgs) -> Result<(), Failure> {
     args.common.report(&out, (text, table.to_json()))
 }
 
-fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
-    let unknown = |error| format!("cannot find this program to run it live: {error}");
-    let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
-    Ok(MakeLive { seeds, program })
-}
-
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
@@ -535,7 +529,10 @@ mod tests {
             ("burst-hads/plans --data inputs --force", true),
             ("measy/two-tier --seeds 1 --usages 60", true),
             ("measy/two-tier --jobs 5", false),
+            ("measy/live-ranking --seed 2", true),
             ("measy/live --seed 2", true),
+            ("measy/live --no-causes", true),
+            ("opie/live", true),
             ("measy/figure-5", false),
             ("opie --seeds 3 --shard 1/2", true),
             ("opie/figure-2 --seeds 3", true),

@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::{engine, next_steps, terminal};
+use super::{engine, next_steps, preflight, terminal};
 use clap::Args;
-use dormouse_reproduce::papers::{ClaimList, Finished, Request, named, table};
+use dormouse_reproduce::papers::{
+    ClaimList, Finished, MakeLive, Request, live_part_needs_criu, named, table,
+};
 use dormouse_reproduce::sweep::{Reproduction, Spec};
 
 /// Results that these are compared with.
@@ -23,6 +25,33 @@ pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
+/// Live runs of each live cell, by this program.
+pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
+    let unknown = |error| format!("cannot find this program to run it live: {error}");
+    let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
+    Ok(MakeLive { seeds, program })
+}
+
+/// The request of a live part: one live run of each of its cells, if there can be live runs here.
+fn with_live_part(
+    request: Request,
+    what: &str,
+    (shards, common): (&Shards, &Common),
+) -> Result<Request, Failure> {
+    let Some(needs_criu) = live_part_needs_criu(what)? else { return Ok(request) };
+    if shards.shard.is_some() || shards.engine.is_asked_for() {
+        let why = "its cells are played on this host, one after the other";
+        return Err(Failure::BadInput(format!("{what}: {why}; leave out --shard and --engine")));
+    }
+    let instead = "the other parts of the paper need no such rights";
+    preflight::check_or(what, needs_criu, (instead, common.say))?;
+    let make_live = match request.make_live {
+        Some(asked) => asked,
+        None => make_live(1)?,
+    };
+    Ok(Request { make_live: Some(make_live), ..request })
+}
+
 /// Makes what is asked for, and says what came out.
 pub(super) fn run(
     spec: &Reproduction,
@@ -33,6 +62,7 @@ pub(super) fn run(
     let name = format!("reproduce-{}", spec.what.replace('/', "-"));
     let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
     let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
+    let request = with_live_part(request, &spec.what, (shards, common))?;
     if shards.engine.is_asked_for() {
         request.check_parts(spec)?;
         return engine::hand_over(&Spec::Reproduce(spec.clone()), &out, (shards, common)).map(drop);

@@ -23,6 +23,7 @@ mod input_files;
 mod live;
 pub mod measy;
 pub mod opie;
+mod origin;
 mod own;
 mod own_readings;
 mod paper;
@@ -49,6 +50,7 @@ pub use figures::{Row, Tally, beyond};
 pub use finished::Finished;
 pub use input_files::InputFile;
 pub use live::{Against, LiveRun, MakeLive};
+pub use origin::{HostFacts, RunOrigin};
 pub use own::Own;
 pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
 pub use progress::Progress;
@@ -70,6 +72,23 @@ pub const PAPERS: [(&str, &str); 6] = [
     ("acc", acc::DATA),
     ("combined", combined::DATA),
 ];
+
+/// Whether the live cells of a part need CRIU; `None`: it is a whole paper, or a part that is not live.
+///
+/// # Errors
+///
+/// There is no such paper or part, or a cell of it can't be loaded.
+pub fn live_part_needs_criu(what: &str) -> Result<Option<bool>, SweepError> {
+    let (paper, Some(part)) = named(what)? else { return Ok(None) };
+    let mut needs_criu = None;
+    for part in paper.parts(Some(&part)).into_iter().filter(|part| part.live) {
+        for case in paper.cells_of(part) {
+            let needs = paper.cell(&case, &[])?.experiment.needs_criu();
+            needs_criu = Some(needs || needs_criu == Some(true));
+        }
+    }
+    Ok(needs_criu)
+}
 
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///

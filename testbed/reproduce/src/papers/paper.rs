@@ -111,6 +111,10 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether its cells are also played live, once each: on real processes, beside the virtual runs. Such a part is made
+    /// only when it is asked for by name.
+    #[serde(default)]
+    pub live: bool,
     /// Whether the part is made only when it is asked for by name: no claim rests on it.
     #[serde(default)]
     pub by_name: bool,
@@ -224,11 +228,11 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one
+    /// The parts that are asked for: all that need not be asked for by name and neither search nor are live, or the one
     /// of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked =
-            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
+        let is_asked_anyway = |p: &Part| p.search.is_empty() && !p.by_name && !p.live;
+        let asked = |p: &&Part| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 

@@ -146,16 +146,16 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
-        "reproduce measy/live",
+        "reproduce measy/live-ranking",
         &[
             Example::needing(
                 ROOT,
-                "dormouse reproduce measy/live",
+                "dormouse reproduce measy/live-ranking",
                 "four schedulers live and in virtual time",
             ),
             Example::needing(
                 ROOT,
-                "dormouse reproduce measy/live --seed 2 --out live",
+                "dormouse reproduce measy/live-ranking --seed 2 --out live",
                 "under another seed, into the folder live",
             ),
         ],

@@ -11,6 +11,7 @@ use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
 use super::finished::Finished;
+use super::origin::RESULTS;
 use super::price_notes::{NO_PRICES, PriceNotes};
 use super::reference::CLAIMS;
 use crate::sweep::{Folder, SweepError};
@@ -27,7 +28,7 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
     }
     let claims = serde_json::json!(done.claim_list());
     folder.write(CLAIMS, &format!("{claims:#}\n"))?;
-    folder.write("results.json", &format!("{:#}\n", done.json()))?;
+    folder.write(RESULTS, &format!("{:#}\n", done.json()))?;
     folder.write("report.html", &page::page(done).to_html())?;
     for part in done.parts().filter(|part| !part.lines.is_empty()) {
         let chart = plots::over_load(done, part);
@@ -43,7 +44,7 @@ impl Finished {
             "paper": self.paper.source,
             "what": self.what,
             "command": self.command,
-            "version": env!("CARGO_PKG_VERSION"),
+            "origin": self.origin,
             "seeds": self.seeds,
             "inputs": self.inputs,
             "figures": tables::figures(self).to_json(),
@@ -99,6 +100,9 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     }
     for (_, needs) in &done.without {
         text += &format!("\n  left out: {needs}");
+    }
+    if let Some(resumed) = done.origin.resumed() {
+        text += &format!("\n  {resumed}");
     }
     text
 }
