@@ -7,6 +7,7 @@ use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackk
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
 use super::claim::{Claim, Measure, Over};
+use super::host_load::refusal;
 use super::paper::{Paper, Tolerance};
 use super::results::Results;
 
@@ -54,6 +55,10 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
 
 /// Judges a claim, and what its other readings would be.
 fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    // What is silent has no verdict to refuse.
+    let refused = if claim.silent { None } else { refusal(&claim, paper, results) };
+    let undecidable = claim.undecidable.clone().or(refused);
+    let claim = Claim { undecidable, ..claim };
     let read = claim.readings.iter().filter_map(|reading| {
         let Judged { ours, verdict, .. } = judge(claim.under(reading), paper, results)?;
         Some(JudgedReading { name: reading.name.clone(), ours, verdict })

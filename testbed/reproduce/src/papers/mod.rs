@@ -19,6 +19,7 @@ mod explained;
 mod factor;
 mod figures;
 mod finished;
+mod host_load;
 mod input_files;
 mod live;
 pub mod measy;
