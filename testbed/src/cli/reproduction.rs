@@ -35,10 +35,11 @@ pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
 /// The request of a live part: one live run of each of its cells, if there can be live runs here.
 fn with_live_part(
     request: Request,
-    what: &str,
+    spec: &Reproduction,
     (shards, common): (&Shards, &Common),
 ) -> Result<Request, Failure> {
-    let Some(needs_criu) = live_part_needs_criu(what)? else { return Ok(request) };
+    let Some(needs_criu) = live_part_needs_criu(spec)? else { return Ok(request) };
+    let what = &spec.what;
     if shards.shard.is_some() || shards.engine.is_asked_for() {
         let why = "its cells are played on this host, one after the other";
         return Err(Failure::BadInput(format!("{what}: {why}; leave out --shard and --engine")));
@@ -62,7 +63,7 @@ pub(super) fn run(
     let name = format!("reproduce-{}", spec.what.replace('/', "-"));
     let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
     let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
-    let request = with_live_part(request, &spec.what, (shards, common))?;
+    let request = with_live_part(request, spec, (shards, common))?;
     if shards.engine.is_asked_for() {
         request.check_parts(spec)?;
         return engine::hand_over(&Spec::Reproduce(spec.clone()), &out, (shards, common)).map(drop);

@@ -26,6 +26,7 @@ pub mod measy;
 pub mod opie;
 mod origin;
 mod own;
+mod own_paper;
 mod own_readings;
 mod paper;
 mod pattern;
@@ -53,6 +54,7 @@ pub use input_files::InputFile;
 pub use live::{Against, LiveRun, MakeLive};
 pub use origin::{HostFacts, RunOrigin};
 pub use own::Own;
+pub use own_paper::read_paper;
 pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
 pub use progress::Progress;
 pub use readings::Reading;
@@ -62,7 +64,7 @@ pub use reproduction::Request;
 pub use results::Results;
 pub use tolerance::{QuantityKind, TOLERANCE_RULE};
 
-use crate::sweep::SweepError;
+use crate::sweep::{Reproduction, SweepError};
 
 /// The papers: their names, and their data files.
 pub const PAPERS: [(&str, &str); 6] = [
@@ -79,8 +81,8 @@ pub const PAPERS: [(&str, &str); 6] = [
 /// # Errors
 ///
 /// There is no such paper or part, or a cell of it can't be loaded.
-pub fn live_part_needs_criu(what: &str) -> Result<Option<bool>, SweepError> {
-    let (paper, Some(part)) = named(what)? else { return Ok(None) };
+pub fn live_part_needs_criu(spec: &Reproduction) -> Result<Option<bool>, SweepError> {
+    let (paper, Some(part)) = asked(spec)? else { return Ok(None) };
     let mut needs_criu = None;
     for part in paper.parts(Some(&part)).into_iter().filter(|part| part.live) {
         for case in paper.cells_of(part) {
@@ -91,13 +93,21 @@ pub fn live_part_needs_criu(what: &str) -> Result<Option<bool>, SweepError> {
     Ok(needs_criu)
 }
 
+/// The paper and the part that a reproduction is of: those of the user's data file, or known ones.
+fn asked(spec: &Reproduction) -> Result<(Paper, Option<String>), SweepError> {
+    match &spec.paper {
+        Some(file) => part_of(read_paper(file)?, &spec.what),
+        None => named(&spec.what),
+    }
+}
+
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///
 /// # Errors
 ///
 /// There is no such paper or part.
 pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
-    let (name, part) = what.split_once('/').map_or((what, None), |(name, part)| (name, Some(part)));
+    let name = what.split('/').next().unwrap_or(what);
     let unknown = |known: Vec<String>| {
         let known = known.join(", ");
         SweepError::BadInput(format!("{what}: there is no such paper or part; give one of {known}"))
@@ -107,8 +117,19 @@ pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
     };
     let paper: Paper = toml::from_str(data)
         .map_err(|error| SweepError::BadInput(format!("the data file of {name}: {error}")))?;
-    if part.is_some() && paper.parts(part).is_empty() {
-        return Err(unknown(paper.parts.iter().map(|p| format!("{name}/{}", p.name)).collect()));
+    part_of(paper, what)
+}
+
+/// The paper, and the part of it that `what` names behind a slash.
+fn part_of(paper: Paper, what: &str) -> Result<(Paper, Option<String>), SweepError> {
+    let part = what.split_once('/').map(|(_, part)| part.to_owned());
+    if part.is_some() && paper.parts(part.as_deref()).is_empty() {
+        let known: Vec<String> =
+            paper.parts.iter().map(|part| format!("{}/{}", paper.name, part.name)).collect();
+        let known = known.join(", ");
+        return Err(SweepError::BadInput(format!(
+            "{what}: there is no such part; give one of {known}"
+        )));
     }
-    Ok((paper, part.map(str::to_owned)))
+    Ok((paper, part))
 }

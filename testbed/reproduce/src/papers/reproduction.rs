@@ -15,7 +15,7 @@ use super::price_notes;
 use super::progress::Progress;
 use super::readings::{Maker, Reading, check_seeds};
 use super::results::Results;
-use super::{named, own_readings, report};
+use super::{asked as asked_paper, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
 
 /// How to reproduce, beside the [`Spec`].
@@ -155,7 +155,7 @@ impl Request {
         let clock = OriginClock::begin();
         // Nothing is made before what is asked for is known to be right.
         let shared = Shared::default();
-        let (paper, part) = named(&spec.what)?;
+        let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         let made = self.checked(&asked, self.compute.is_some_and(Shard::is_part), &shared)?;
@@ -169,7 +169,7 @@ impl Request {
     ///
     /// What is asked for makes no sense, or can't be made in parts.
     pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
-        let (paper, part) = named(&spec.what)?;
+        let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         self.checked(&asked, true, &Shared::default()).map(drop)
@@ -216,7 +216,7 @@ impl Request {
         let Spec::Reproduce(spec) = folder.spec().clone() else {
             return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
         };
-        let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
+        let (shared, (paper, part)) = (Shared::default(), asked_paper(&spec)?);
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
