@@ -101,7 +101,7 @@ fn report(
     if let Some(done) = done {
         let mut text = table(done, terminal::stdout());
         if let Some(before) = before {
-            text += &changed(&done.claim_list().changes(before));
+            text += &changed(&done.claim_list(), before);
         }
         common.report(out, (text, done.json()))?;
     }
@@ -115,13 +115,16 @@ fn report(
     }
 }
 
-/// What differs from the results that were given, in words.
-fn changed(lines: &[String]) -> String {
-    match lines {
+/// What differs from the results that were given, in words, and how many claims do not.
+fn changed(now: &ClaimList, before: &ClaimList) -> String {
+    match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
         lines => {
             let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
-            format!("\n  other than in --compare-with:{lines}")
+            let (same, of) = now.unchanged(before);
+            format!(
+                "\n  other than in --compare-with:{lines}\n  {same} of {of} claims that both have are as in --compare-with"
+            )
         }
     }
 }

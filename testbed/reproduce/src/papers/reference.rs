@@ -92,6 +92,15 @@ impl ClaimList {
             .map(|word| self.claims.iter().filter(|claim| claim.verdict == word).count())
     }
 
+    /// How many claims have the verdict and the figure of an earlier list, and how many it has in common with this one.
+    #[must_use]
+    pub fn unchanged(&self, before: &Self) -> (usize, usize) {
+        let same = |claim: &&ListedClaim| before.claims.iter().find(|of| of.says == claim.says);
+        let common: Vec<_> = self.claims.iter().filter_map(|of| Some((of, same(&of)?))).collect();
+        let unchanged = common.iter().filter(|(of, was)| of.shown() == was.shown()).count();
+        (unchanged, common.len())
+    }
+
     /// What differs from an earlier list, a line each; empty: every claim has the same verdict and figure.
     #[must_use]
     pub fn changes(&self, before: &Self) -> Vec<String> {
@@ -206,6 +215,7 @@ mod tests {
             ]
         );
         assert_eq!(before.counts(), [1, 1, 1, 0]);
+        assert_eq!((now.unchanged(&before), now.unchanged(&now)), ((1, 2), (3, 3)));
     }
 
     #[test]

@@ -87,6 +87,21 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
+        "reproduce own",
+        &[
+            Example::needing(
+                DATA,
+                "dormouse reproduce own --paper mine.toml",
+                "what the claims of your file come to",
+            ),
+            Example::needing(
+                DATA,
+                "dormouse reproduce own --paper mine.toml --part table --seeds 3",
+                "one part of it, quickly",
+            ),
+        ],
+    ),
+    (
         "reproduce burst-hads",
         &[
             Example::needing(
