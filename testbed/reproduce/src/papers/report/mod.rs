@@ -52,6 +52,7 @@ impl Finished {
             "factors": tables::factors(self).to_json(),
             "readings": tables::readings(self).to_json(),
             "best": best::table(self).to_json(),
+            "rule_against_printed": best::against_printed(self).to_json(),
             "under_readings": tables::under_readings(self).to_json(),
             "live": tables::live(self).to_json(),
             "price_records": records(self),
@@ -78,6 +79,7 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
         ("claims of the text, and how each was judged", tables::claims_in_short(done)),
         ("what could explain a difference, each changed alone", tables::factors(done)),
         (read, tables::readings(done)),
+        ("the simple rule against the printed figures", best::against_printed(done)),
         ("live runs", tables::live(done)),
     ] {
         if !table.is_empty() {
