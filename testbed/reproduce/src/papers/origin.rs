@@ -142,7 +142,7 @@ impl RunOrigin {
         }
     }
 
-    /// That the command went on from runs of an earlier one; `None` where it made all.
+    /// Note that the command went on from runs of an earlier one; `None` where it made all.
     pub(super) fn resumed(&self) -> Option<String> {
         let all = self.runs_made + self.runs_reused;
         (self.runs_reused > 0).then(|| {
