@@ -29,6 +29,8 @@ pub struct Judged {
     pub as_printed: Option<AsPrinted>,
     /// What other readings of the claim's words come to.
     pub readings: Vec<JudgedReading>,
+    /// Figures of the cells or groups of a claim about each of several, by name.
+    pub each: Vec<(String, Estimate)>,
     /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
     pub(super) series: Vec<Series>,
 }
@@ -133,6 +135,7 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
         how: how + beside,
         as_printed,
         readings: Vec::new(),
+        each: Vec::new(),
         series: vec![series],
     })
 }
@@ -356,7 +359,8 @@ fn judge_each(
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
-    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), series }
+    let each = of.iter().cloned().zip(each.iter().copied()).collect();
+    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), each, series }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {

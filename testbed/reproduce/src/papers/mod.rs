@@ -58,7 +58,7 @@ pub use own_paper::read_paper;
 pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
 pub use progress::Progress;
 pub use readings::Reading;
-pub use reference::{CLAIMS, ClaimList, ListedClaim};
+pub use reference::{CLAIMS, ClaimList, ListedClaim, ListedFigure};
 pub use report::table;
 pub use reproduction::Request;
 pub use results::Results;
