@@ -105,6 +105,9 @@ impl Paper {
             if has_figure && has_bound || !has_figure && !has_bound && !needs_none {
                 add("give either a figure, or a bound as above or below");
             }
+            if claim.relative.is_some() {
+                add("its tolerance follows from its kind: leave out relative");
+            }
             if has_figure != claim.kind.is_some() {
                 add("give a figure its kind, stated, computed or measured, and nothing else one");
             }
@@ -166,6 +169,11 @@ above = 0
             ("quote = \"is cheaper\"\n", "", "the words of the paper"),
             ("{hads,longest-first}", "odd/{hads,longest-first}", "no setting is called odd"),
             ("above = 0", "figure = [3]", "its kind"),
+            (
+                "above = 0",
+                "figure = [3]\nkind = \"measured\"\nrelative = 0.9",
+                "leave out relative",
+            ),
             ("measure = ", "measured = ", "measured"),
             ("cells = [\"j60/{hads,longest-first}\"]", "cells = [\"j60\"]", "EXPERIMENT/SCHEDULER"),
         ] {
