@@ -24,11 +24,14 @@ pub struct SpotJob {
     pub every: Span,
     /// Prices that ADAPT knows when it decides.
     pub knows: Knows,
+    /// Time between two queries of the price by ACC once it has ended an instance; zero: it hears of each change.
+    pub query: Span,
 }
 
 impl SpotJob {
     /// A job with the parameters that stand in for those that the paper doesn't give: checkpoints and
-    /// restarts of 5 min, a look of 1 min, a decision every 10 min by what is known then.
+    /// restarts of 5 min, a look of 1 min, a decision every 10 min by what is known then, and a launch at the first price
+    /// that is not above the bid.
     #[must_use]
     pub fn with_work(work: Span) -> Self {
         let minutes = |n: u64| Span::from_secs(60 * n);
@@ -39,6 +42,7 @@ impl SpotJob {
             look: minutes(1),
             every: minutes(10),
             knows: Knows::Past,
+            query: Span::ZERO,
         }
     }
 }
@@ -132,7 +136,10 @@ impl SpotJob {
         let mut way = Way { job: *self, record, kept, since, outcome: Outcome::default() };
         let mut at = start;
         loop {
-            let (launched, until) = record.next_available(at)?;
+            let (launched, until) = match scheme {
+                SpotScheme::Acc if at != start => record.next_queried(at, self.query)?,
+                _ => record.next_available(at)?,
+            };
             let ready = if at == start { launched } else { launched + self.restart };
             let left = match scheme {
                 SpotScheme::Acc => way.until_ended(launched, ready)?,

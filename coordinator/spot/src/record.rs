@@ -70,6 +70,25 @@ impl<'a> SpotRecord<'a> {
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
     }
 
+    /// The same for who queries the price at this time, and again whenever so much time has passed: the first query that
+    /// finds an instance. A query of zero hears of each change of the price.
+    pub(super) fn next_queried(&self, first: Time, query: Span) -> Option<(Time, Time)> {
+        let mut seek = first;
+        loop {
+            let (from, until) = self.next_available(seek)?;
+            if query == Span::ZERO {
+                return Some((from, until));
+            }
+            let passed = from.since(first).as_micros().div_ceil(query.as_micros());
+            let asked = first + query.times(passed);
+            if asked < until {
+                return Some((asked, until));
+            }
+            // The instance came and went between two queries.
+            seek = until;
+        }
+    }
+
     /// The first rise of the price at or after this time.
     pub(super) fn next_rise(&self, at: Time) -> Option<Time> {
         self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()

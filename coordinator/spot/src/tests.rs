@@ -68,6 +68,30 @@ fn a_job_by_hand() {
     assert_eq!((outcome.unkept, outcome.lost), (1, minutes(119)));
 }
 
+/// ACC ends its instance at 1:59; the price is below the bid again from 3:00 on, or from 3:00 to 3:20 and from 3:50 on.
+#[test]
+fn acc_finds_an_instance_at_one_of_its_queries() {
+    let once = trace(&[(0, 5), (30, 6), (100, 9), (180, 5)]);
+    let twice = trace(&[(0, 5), (30, 6), (100, 9), (180, 5), (200, 9), (230, 5)]);
+    for (prices, query, launched) in [
+        (&once, 0, 180),
+        (&once, 30, 119 + 3 * 30),
+        (&once, 60, 119 + 2 * 60),
+        // At 3:29 it is too dear again.
+        (&twice, 30, 119 + 4 * 30),
+        (&twice, 61, 119 + 61 * 2),
+    ] {
+        let record = SpotRecord::new(prices, cents(7), at(10_000));
+        let job = SpotJob { query: minutes(query), ..SpotJob::with_work(minutes(120)) };
+        let outcome = job.run(SpotScheme::Acc, &record, Time::ZERO).unwrap();
+        assert_eq!(outcome.took, minutes(launched + 5 + 6), "{query}");
+        // Nobody else asks.
+        let opt = job.run(SpotScheme::Opt, &record, Time::ZERO).unwrap();
+        let told = SpotJob::with_work(minutes(120)).run(SpotScheme::Opt, &record, Time::ZERO);
+        assert_eq!(Some(opt), told);
+    }
+}
+
 #[test]
 fn bids_below_every_price_and_jobs_longer_than_the_record() {
     let prices = trace(&[(0, 5), (100, 9), (180, 5)]);

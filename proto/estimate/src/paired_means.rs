@@ -12,7 +12,7 @@ use crate::estimate::Estimate;
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn pseudo_values(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let n = samples.len();
-    let Some(sums) = sums_of(samples, 0..n) else { return Vec::new() };
+    let Some(sums) = sums_of(samples, &every(n)) else { return Vec::new() };
     let whole = statistic(&divided(&sums, n));
     if n < 2 {
         return vec![whole];
@@ -34,7 +34,7 @@ impl Estimate {
     #[must_use]
     pub fn of_means(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let n = samples.len();
-        let whole = statistic(&divided(&sums_of(samples, 0..n)?, n));
+        let whole = statistic(&divided(&sums_of(samples, &every(n))?, n));
         let each: Vec<f64> = samples.iter().map(|row| statistic(row)).collect();
         let range = Self::from_samples(&each)?.range;
         if !whole.is_finite() {
@@ -42,8 +42,7 @@ impl Estimate {
         }
         let ci95 = if n >= FEWEST {
             let of_places = |places: &[usize]| {
-                sums_of(samples, places.iter().copied())
-                    .map_or(f64::NAN, |sums| statistic(&divided(&sums, n)))
+                sums_of(samples, places).map_or(f64::NAN, |sums| statistic(&divided(&sums, n)))
             };
             middle_of_resamples(n, of_places)
         } else {
@@ -54,14 +53,19 @@ impl Estimate {
 }
 
 /// The sums of the columns over these rows; `None` where there are no rows.
-fn sums_of(samples: &[Vec<f64>], places: impl Iterator<Item = usize>) -> Option<Vec<f64>> {
+fn sums_of(samples: &[Vec<f64>], places: &[usize]) -> Option<Vec<f64>> {
     let mut sums = vec![0.0; samples.first()?.len()];
-    for place in places {
+    for &place in places {
         for (sum, x) in sums.iter_mut().zip(&samples[place]) {
             *sum += x;
         }
     }
     Some(sums)
+}
+
+/// Places of all rows, once each.
+fn every(n: usize) -> Vec<usize> {
+    (0..n).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of samples")]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use dormouse_reproduce::papers::ClaimList;
+use dormouse_reproduce::papers::{ClaimList, RunOrigin};
 use dormouse_view::{Column, Table};
 
 use super::failure::Failure;
@@ -30,11 +30,14 @@ pub(crate) struct AllPapersArgs {
     common: Common,
 }
 
-/// A paper that was made: what came of its claims, or why none was judged, and the time that it took.
+/// A paper that was made: what came of its claims, or why none was judged, and what it took.
 struct MadePaper {
     name: &'static str,
     counts: Result<[usize; 4], String>,
     took: Duration,
+    origin: Option<RunOrigin>,
+    /// Bytes of the files in its folder.
+    disk: u64,
 }
 
 impl AllPapersArgs {
@@ -79,7 +82,14 @@ pub(super) fn reproduce_all(
             Err(Failure::BadInput(why)) => Err(why),
             Err(other) => return Err(other),
         };
-        made.push(MadePaper { name, counts, took: begin.elapsed() });
+        let origin = counts.as_ref().ok().map(|_| RunOrigin::read(&folder)).transpose()?;
+        made.push(MadePaper {
+            name,
+            counts,
+            took: begin.elapsed(),
+            origin,
+            disk: bytes_in(&folder),
+        });
     }
     let table = table(&made);
     let mut text = table.to_text(terminal::stdout());
@@ -91,7 +101,24 @@ pub(super) fn reproduce_all(
     args.common.report(&out, (text, table.to_json()))
 }
 
+/// Bytes of all files below a folder; what can't be read counts for nothing.
+fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let of_entry = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(of) if of.is_dir() => bytes_in(&entry.path()),
+        Ok(of) => of.len(),
+        Err(_) => 0,
+    };
+    entries.flatten().map(of_entry).sum()
+}
+
+/// Whole MiB, rounded up.
+const fn mebibytes(bytes: u64) -> u64 {
+    bytes.div_ceil(1 << 20)
+}
+
 fn table(made: &[MadePaper]) -> Table {
+    let origin = |paper: &MadePaper| paper.origin.clone();
     let count = |paper: &MadePaper, n: usize| paper.counts.as_ref().ok().map(|all| all[n] as u64);
     Table::with_rows(made)
         .column(Column::text("paper"), |paper| paper.name)
@@ -100,5 +127,12 @@ fn table(made: &[MadePaper]) -> Table {
         .column(Column::count("open"), move |paper| count(paper, 2))
         .column(Column::count("undecidable"), move |paper| count(paper, 3))
         .column(Column::seconds("took").named("took_s"), |paper| paper.took.as_secs_f64())
+        .column(Column::count("memory, MiB").named("peak_memory_mib"), move |paper| {
+            origin(paper)?.peak_memory_bytes.map(mebibytes)
+        })
+        .column(Column::count("disk, MiB").named("disk_mib"), |paper| mebibytes(paper.disk))
+        .column(Column::count("runs reused").named("runs_reused"), move |paper| {
+            Some(origin(paper)?.runs_reused as u64)
+        })
         .into()
 }

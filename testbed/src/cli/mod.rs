@@ -35,6 +35,7 @@ mod metadata_args;
 mod next_steps;
 mod observe;
 mod own_args;
+mod own_paper;
 mod preflight;
 mod price_args;
 mod prices;

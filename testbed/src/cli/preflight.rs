@@ -9,11 +9,20 @@ use crate::said;
 
 /// Refuses a run that can't be live here, in `doctor`'s words; says since when it is proved that it can.
 pub(super) fn check(name: &str, needs_criu: bool, say: Say) -> Result<(), Failure> {
+    check_or(name, needs_criu, ("--virtual needs nothing", say))
+}
+
+/// The same, with what the user can do `instead`.
+pub(super) fn check_or(
+    name: &str,
+    needs_criu: bool,
+    (instead, say): (&str, Say),
+) -> Result<(), Failure> {
     let (diagnosis, was_kept) = proved();
     if let Some(Finding { name: what, found, fix, .. }) = diagnosis.lacking(needs_criu) {
         let fix = fix.as_ref().map(|fix| format!("; fix: {fix}")).unwrap_or_default();
         return Err(Failure::BadInput(format!(
-            "{name}: it can't run live here: {what}: {found}{fix}; --virtual needs nothing"
+            "{name}: it can't run live here: {what}: {found}{fix}; {instead}"
         )));
     }
     if !say.quiet {

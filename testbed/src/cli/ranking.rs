@@ -1,4 +1,4 @@
-//! `dormouse reproduce measy/live`: the four schedulers on real processors, beside virtual time.
+//! `dormouse reproduce measy/live-ranking`: the four schedulers on real processors, beside virtual time.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ impl Figures {
 
 /// Runs all four both ways, one after the other.
 pub(super) fn reproduce(args: &MeasyLiveArgs) -> Result<(), Failure> {
-    let out = args.common.folder("reproduce-measy-live", None);
+    let out = args.common.folder("reproduce-measy-live-ranking", None);
     make_folder(&out)?;
     super::log::begin(false, None);
     let mut runs = Vec::new();

@@ -8,13 +8,14 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use super::all_papers::{AllPapersArgs, reproduce_all};
 use super::failure::Failure;
 use super::many::{Common, Shards};
+use super::own_paper::OwnPaperArgs;
 use super::price_args::{AccArgs, PricesArgs};
-use super::reproduction::{AgainstArgs, run, seeds};
-use super::{ranking, terminal, two_tier};
+use super::reproduction::{AgainstArgs, make_live, run, seeds};
+use super::{own_paper, ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
 use dormouse_reproduce::papers::burst_hads::stored_plans;
-use dormouse_reproduce::papers::{MakeLive, Request, named};
+use dormouse_reproduce::papers::{Request, named};
 use dormouse_reproduce::sweep::{Folder, Reproduction, Spec};
 
 /// What is reproduced: a paper, or a part of one.
@@ -36,6 +37,8 @@ pub(crate) enum Reproduce {
     Acc(String, AccArgs),
     /// Every paper, one after the other.
     All(AllPapersArgs),
+    /// A paper of the user's own.
+    Own(OwnPaperArgs),
     /// How two VMs share a processor of this host.
     TwoTier(TwoTierArgs),
     /// The four schedulers of MEASY, live.
@@ -53,8 +56,9 @@ const ALL: [&str; 6] = [BURST_HADS, MEASY, OPIE, BATHTUB, ACC, COMBINED];
 /// Subcommands that are measurements or of other files, not parts of a paper's data.
 const PLANS: &str = "burst-hads/plans";
 const EVERYTHING: &str = "all";
+const OWN: &str = "own";
 const TWO_TIER: &str = "measy/two-tier";
-const LIVE: &str = "measy/live";
+const LIVE: &str = "measy/live-ranking";
 
 #[derive(Debug, Args)]
 pub(crate) struct BurstHadsArgs {
@@ -199,6 +203,7 @@ impl Subcommand for Reproduce {
     fn augment_subcommands(command: Command) -> Command {
         let about = [
             (EVERYTHING, "Every paper, one after the other, and how long each took"),
+            (OWN, "A paper of your own, from its data file"),
             (
                 BURST_HADS,
                 "Tables IV and VI of Burst-HADS; a part: burst-hads/table-4, …/table-6, …/readings",
@@ -240,7 +245,7 @@ impl Subcommand for Reproduce {
 
     fn has_subcommand(name: &str) -> bool {
         let paper = name.split('/').next().unwrap_or(name);
-        ALL.contains(&paper) || paper == EVERYTHING
+        ALL.contains(&paper) || [EVERYTHING, OWN].contains(&paper)
     }
 }
 
@@ -249,6 +254,7 @@ fn with_args(name: &str, command: Command, about: String) -> Command {
         BURST_HADS => BurstHadsArgs::augment_args(command),
         PLANS => PlansArgs::augment_args(command),
         EVERYTHING => AllPapersArgs::augment_args(command),
+        OWN => OwnPaperArgs::augment_args(command),
         TWO_TIER => TwoTierArgs::augment_args(command),
         LIVE => MeasyLiveArgs::augment_args(command),
         OPIE => SeedsArgs::augment_args(command),
@@ -269,6 +275,7 @@ impl FromArgMatches for Reproduce {
         let is_of = |paper| name.split('/').next() == Some(paper);
         Ok(match name {
             EVERYTHING => Self::All(AllPapersArgs::from_arg_matches(args)?),
+            OWN => Self::Own(OwnPaperArgs::from_arg_matches(args)?),
             PLANS => Self::Plans(PlansArgs::from_arg_matches(args)?),
             TWO_TIER => Self::TwoTier(TwoTierArgs::from_arg_matches(args)?),
             LIVE => Self::MeasyLive(MeasyLiveArgs::from_arg_matches(args)?),
@@ -343,6 +350,7 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
             let what = matches.and_then(|matches| Reproduce::from_arg_matches(&matches));
             reproduce(&what.map_err(|error| Failure::BadInput(error.to_string()))?)
         }),
+        Reproduce::Own(args) => own_paper::reproduce(args),
         Reproduce::TwoTier(args) => two_tier::reproduce(args),
         Reproduce::MeasyLive(args) => ranking::reproduce(args),
     }
@@ -483,12 +491,6 @@ fn plans(args: &PlansArgs) -> Result<(), Failure> {
     args.common.report(&out, (text, table.to_json()))
 }
 
-fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
-    let unknown = |error| format!("cannot find this program to run it live: {error}");
-    let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
-    Ok(MakeLive { seeds, program })
-}
-
 #[cfg(test)]
 mod tests {
     use std::ffi::OsString;
@@ -535,7 +537,10 @@ mod tests {
             ("burst-hads/plans --data inputs --force", true),
             ("measy/two-tier --seeds 1 --usages 60", true),
             ("measy/two-tier --jobs 5", false),
+            ("measy/live-ranking --seed 2", true),
             ("measy/live --seed 2", true),
+            ("measy/live --no-causes", true),
+            ("opie/live", true),
             ("measy/figure-5", false),
             ("opie --seeds 3 --shard 1/2", true),
             ("opie/figure-2 --seeds 3", true),
@@ -546,6 +551,8 @@ mod tests {
             ("bathtub --seeds 3 --compare-with before/claims.json", true),
             ("all --prices p --lifetimes l.csv --kth k.swf --seeds 2", true),
             ("all --shard 1/2", false),
+            ("own --paper mine.toml --part table --set a=1 --shard 1/2", true),
+            ("own --seeds 3", false),
         ] {
             let words = ["dormouse", "reproduce"].into_iter().chain(line.split(' '));
             assert_eq!(Cli::try_parse_from(words).is_ok(), is, "{line}");

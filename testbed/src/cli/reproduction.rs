@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
-use super::{engine, next_steps, terminal};
+use super::{engine, next_steps, preflight, terminal};
 use clap::Args;
-use dormouse_reproduce::papers::{ClaimList, Finished, Request, named, table};
+use dormouse_reproduce::papers::{
+    ClaimList, Finished, MakeLive, Request, live_part_needs_criu, named, table,
+};
 use dormouse_reproduce::sweep::{Reproduction, Spec};
 
 /// Results that these are compared with.
@@ -23,6 +25,34 @@ pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
     given.map_or_else(|| Ok(named(what)?.0.seeds), Ok)
 }
 
+/// Live runs of each live cell, by this program.
+pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
+    let unknown = |error| format!("cannot find this program to run it live: {error}");
+    let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
+    Ok(MakeLive { seeds, program })
+}
+
+/// The request of a live part: one live run of each of its cells, if there can be live runs here.
+fn with_live_part(
+    request: Request,
+    spec: &Reproduction,
+    (shards, common): (&Shards, &Common),
+) -> Result<Request, Failure> {
+    let Some(needs_criu) = live_part_needs_criu(spec)? else { return Ok(request) };
+    let what = &spec.what;
+    if shards.shard.is_some() || shards.engine.is_asked_for() {
+        let why = "its cells are played on this host, one after the other";
+        return Err(Failure::BadInput(format!("{what}: {why}; leave out --shard and --engine")));
+    }
+    let instead = "the other parts of the paper need no such rights";
+    preflight::check_or(what, needs_criu, (instead, common.say))?;
+    let make_live = match request.make_live {
+        Some(asked) => asked,
+        None => make_live(1)?,
+    };
+    Ok(Request { make_live: Some(make_live), ..request })
+}
+
 /// Makes what is asked for, and says what came out.
 pub(super) fn run(
     spec: &Reproduction,
@@ -33,6 +63,7 @@ pub(super) fn run(
     let name = format!("reproduce-{}", spec.what.replace('/', "-"));
     let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
     let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
+    let request = with_live_part(request, spec, (shards, common))?;
     if shards.engine.is_asked_for() {
         request.check_parts(spec)?;
         return engine::hand_over(&Spec::Reproduce(spec.clone()), &out, (shards, common)).map(drop);
@@ -70,7 +101,7 @@ fn report(
     if let Some(done) = done {
         let mut text = table(done, terminal::stdout());
         if let Some(before) = before {
-            text += &changed(&done.claim_list().changes(before));
+            text += &changed(&done.claim_list(), before);
         }
         common.report(out, (text, done.json()))?;
     }
@@ -84,13 +115,16 @@ fn report(
     }
 }
 
-/// What differs from the results that were given, in words.
-fn changed(lines: &[String]) -> String {
-    match lines {
+/// What differs from the results that were given, in words, and how many claims do not.
+fn changed(now: &ClaimList, before: &ClaimList) -> String {
+    match &now.changes(before)[..] {
         [] => "\n  every claim has the verdict and the figure of --compare-with".to_owned(),
         lines => {
             let lines: String = lines.iter().map(|line| format!("\n    {line}")).collect();
-            format!("\n  other than in --compare-with:{lines}")
+            let (same, of) = now.unchanged(before);
+            format!(
+                "\n  other than in --compare-with:{lines}\n  {same} of {of} claims that both have are as in --compare-with"
+            )
         }
     }
 }

@@ -95,7 +95,9 @@ fn is_mention(words: &[&str]) -> bool {
 }
 
 fn is_live(words: &[&str]) -> bool {
-    words.contains(&"--live") || words.get(1).is_some_and(|verb| LIVE.contains(verb))
+    let is_part = words.get(1) == Some(&"reproduce")
+        && words.get(2).is_some_and(|part| part.contains("/live") || part.ends_with("/two-tier"));
+    is_part || words.contains(&"--live") || words.get(1).is_some_and(|verb| LIVE.contains(verb))
 }
 
 /// A folder with what the commands name.
@@ -125,6 +127,11 @@ fn folder() -> tempfile::TempDir {
         assert!(made.status.success(), "{made:?}");
     }
     fs::copy(at.join("DIR/plan.json"), at.join("plan.json")).unwrap();
+    let docs = repository().join("docs");
+    fs::copy(docs.join("papers/results/burst-hads.json"), at.join("DIR/claims.json")).unwrap();
+    let page = fs::read_to_string(docs.join("how-to/paper.md")).unwrap();
+    let paper = page.split("```toml mine.toml\n").nth(1).unwrap().split("```").next().unwrap();
+    write("paper.toml", paper, 0o644);
     let prices = ["prices", "generate", "--lasts", "20d", "--out", "prices.csv"];
     assert!(run_in(at, &prices).status.success());
     let records = repository().join("examples/experiments/records");
@@ -141,6 +148,7 @@ fn file_for(words: &[&str]) -> &'static str {
     match words.get(1..3).unwrap_or_default() {
         ["workload", ..] => "jobs.swf",
         ["run", _] => "plan.json",
+        ["reproduce", "own"] => "paper.toml",
         _ => "prices.csv",
     }
 }

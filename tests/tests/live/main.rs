@@ -26,6 +26,7 @@ mod live {
     mod own_programs;
     mod own_saves;
     mod own_unnoticed;
+    mod papers_live;
     mod program_live;
     mod scarce_live;
     mod spot_checks;

@@ -287,6 +287,7 @@ mod tests {
             how: String::new(),
             as_printed: None,
             readings: Vec::new(),
+            each: Vec::new(),
             series: vec![series],
         }
     }

@@ -73,6 +73,10 @@ pub struct Claim {
     /// are of: the interval covers how far these lie apart, beside how far the samples do.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
+    /// Whether no factor is tried on it: its cells differ in the very word that factors change, so that what they compare
+    /// would no longer be alike.
+    #[serde(default)]
+    pub no_factors: bool,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,

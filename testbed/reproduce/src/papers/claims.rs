@@ -7,6 +7,7 @@ use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackk
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
 use super::claim::{Claim, Measure, Over};
+use super::host_load::refusal;
 use super::paper::{Paper, Tolerance};
 use super::results::Results;
 
@@ -28,6 +29,8 @@ pub struct Judged {
     pub as_printed: Option<AsPrinted>,
     /// What other readings of the claim's words come to.
     pub readings: Vec<JudgedReading>,
+    /// Figures of the cells or groups of a claim about each of several, by name.
+    pub each: Vec<(String, Estimate)>,
     /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
     pub(super) series: Vec<Series>,
 }
@@ -54,6 +57,10 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
 
 /// Judges a claim, and what its other readings would be.
 fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+    // What is silent has no verdict to refuse.
+    let refused = if claim.silent { None } else { refusal(&claim, paper, results) };
+    let undecidable = claim.undecidable.clone().or(refused);
+    let claim = Claim { undecidable, ..claim };
     let read = claim.readings.iter().filter_map(|reading| {
         let Judged { ours, verdict, .. } = judge(claim.under(reading), paper, results)?;
         Some(JudgedReading { name: reading.name.clone(), ours, verdict })
@@ -128,6 +135,7 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
         how: how + beside,
         as_printed,
         readings: Vec::new(),
+        each: Vec::new(),
         series: vec![series],
     })
 }
@@ -351,7 +359,8 @@ fn judge_each(
     };
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
-    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), series }
+    let each = of.iter().cloned().zip(each.iter().copied()).collect();
+    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), each, series }
 }
 
 fn figure(case: &str, ours: &Estimate) -> String {

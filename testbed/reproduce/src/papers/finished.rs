@@ -2,7 +2,8 @@
 
 use super::cause::Trials;
 use super::input_files::InputFile;
-use super::live::{Against, LiveRun};
+use super::live::LiveRun;
+use super::origin::RunOrigin;
 use super::paper::{Paper, Part};
 use super::price_notes::PriceNotes;
 use super::readings::Reading;
@@ -22,6 +23,8 @@ pub struct Finished {
     pub seeds: (u64, u64),
     /// The files that it was made of.
     pub inputs: Vec<InputFile>,
+    /// The program and the host that made it, and what that took.
+    pub origin: RunOrigin,
     /// The parts that were asked for, by name.
     pub parts: Vec<String>,
     /// The cells, and the command that makes the figures of each by itself.
@@ -43,7 +46,7 @@ pub struct Finished {
     /// The records of prices that it is made of.
     pub price_records: Vec<PriceNotes>,
     /// The live runs.
-    pub live: Vec<(LiveRun, Option<Against>)>,
+    pub live: Vec<LiveRun>,
     /// Charts of single runs: their names and files.
     pub charts: Vec<(String, String)>,
 }

@@ -25,7 +25,7 @@ impl InputFile {
     ///
     /// A file can't be read.
     pub(super) fn read_all(spec: &Reproduction) -> Result<Vec<Self>, SweepError> {
-        let mut files: Vec<PathBuf> = spec.lifetimes.iter().cloned().collect();
+        let mut files: Vec<PathBuf> = spec.paper.iter().chain(&spec.lifetimes).cloned().collect();
         if let Some(folder) = &spec.prices {
             files.extend(csv_files(folder).map_err(SweepError::io("read", folder))?);
         }

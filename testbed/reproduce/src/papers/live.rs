@@ -1,18 +1,21 @@
 //! Live runs beside the virtual ones: those that are there, and those that are made, one after
 //! another, as children of this program.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
+use dormouse_analysis::Tally;
 use dormouse_estimate::Estimate;
 
+use super::paper::Paper;
 use super::progress::Progress;
 use super::results::Results;
 use crate::sweep::{Cell, SweepError};
-use dormouse_report::output::read_header;
+use dormouse_report::output::{RunLog, read_header};
 
 /// What is taken from the `summary.json` of a live run.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -26,9 +29,15 @@ pub struct LiveRun {
     pub seed: u64,
     /// Emulated seconds; `None`: not all tasks were finished.
     pub makespan_s: Option<f64>,
-    /// Cost of the run, dollars.
-    pub cost_usd: f64,
+    /// Cost of the run, dollars; `None` where nothing is bought.
+    pub cost_usd: Option<f64>,
     fidelity: Option<Faithful>,
+    /// Figures of the run by their names in `table.csv`, made from its log as those of virtual runs are from theirs.
+    #[serde(skip)]
+    figures: BTreeMap<String, f64>,
+    /// The cell that it was made of; empty where that of its experiment and scheduler is meant.
+    #[serde(skip)]
+    cell: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -58,9 +67,37 @@ impl LiveRun {
         }
     }
 
+    /// The run of a folder with every figure that a virtual run of its experiment has.
+    ///
+    /// # Errors
+    ///
+    /// It is no folder of a live run, or its log can't be read.
+    pub fn with_figures(folder: &Path) -> Result<Self, SweepError> {
+        let run = Self::read(folder)?;
+        let said = [("makespan_s", run.makespan_s), ("cost_usd", run.cost_usd)];
+        let said = said.into_iter().filter_map(|(name, x)| Some((name.to_owned(), x?)));
+        let figures = figures_of_log(folder)?.unwrap_or_else(|| said.collect());
+        Ok(Self { figures, ..run })
+    }
+
+    /// A figure of the run.
+    #[must_use]
+    pub fn figure(&self, metric: &str) -> Option<f64> {
+        self.figures.get(metric).copied()
+    }
+
+    /// The same, made of this cell.
+    pub(super) fn of_cell(self, cell: String) -> Self {
+        Self { cell, ..self }
+    }
+
     /// The cell it belongs to.
+    #[must_use]
     pub fn case(&self) -> String {
-        format!("{}/{}", self.experiment, self.scheduler)
+        match self.cell.is_empty() {
+            true => format!("{}/{}", self.experiment, self.scheduler),
+            false => self.cell.clone(),
+        }
     }
 
     /// How faithful it was, in words, and why not if it was not.
@@ -78,27 +115,64 @@ impl LiveRun {
         }
     }
 
-    /// The virtual runs of its cell, if there are any here, under seeds from `first_seed` on.
-    pub(super) fn against(&self, results: &Results, first_seed: u64) -> Option<Against> {
+    /// The figures that are shown of it: those that the paper's parts have of its cell, and else its makespan and cost.
+    pub(super) fn shown_figures<'a>(
+        &'a self,
+        paper: &Paper,
+        parts: &[&super::paper::Part],
+    ) -> Vec<(String, f64)> {
+        let case = self.case();
+        let of_part = parts.iter().filter(|part| paper.cells_of(part).contains(&case));
+        let mut names: Vec<String> = of_part
+            .flat_map(|part| paper.of_case(&part.metrics, &case).cloned().collect::<Vec<_>>())
+            .collect();
+        if names.is_empty() {
+            names = ["makespan_s", "cost_usd"].map(str::to_owned).to_vec();
+        }
+        names.into_iter().filter_map(|name| Some((name.clone(), self.figure(&name)?))).collect()
+    }
+
+    /// The same figure of the virtual runs of its cell, if there are any here, under seeds from `first_seed` on.
+    pub(super) fn against(
+        &self,
+        metric: &str,
+        (results, first_seed): (&Results, u64),
+    ) -> Option<Against> {
         let case = self.case();
         let samples = results.samples(&case)?;
         let seeded = usize::try_from(self.seed.checked_sub(first_seed)?).ok();
-        let same = seeded.and_then(|n| samples.get(n));
-        let same = same.and_then(|s| Some((s.figure("makespan_s")?, s.figure("cost_usd")?)));
-        let of = |metric| results.ours(&case, metric);
-        Some(Against { same, makespan: of("makespan_s")?, cost: of("cost_usd")? })
+        let same = seeded.and_then(|n| samples.get(n)).and_then(|sample| sample.figure(metric));
+        Some(Against { same, all: results.ours(&case, metric)? })
     }
 }
 
-/// Virtual runs that a live run is compared with.
+/// The figures of a run that its log comes to; `None`: the log has no steps.
+fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepError> {
+    let broken = |error: &dyn Display| {
+        let remedy = "give the folder of a live run that was left whole";
+        SweepError::BadInput(format!("{}: {error}; {remedy}", folder.display()))
+    };
+    let Ok(log) = RunLog::read(folder) else { return Ok(None) };
+    let Some(steps) = log.steps.filter(|steps| !steps.is_empty()) else { return Ok(None) };
+    let experiment = &log.header.experiment;
+    let scheduler = experiment.scheduler().map_err(|error| broken(&error))?;
+    let mut run = experiment.run(scheduler);
+    let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+    for step in &steps {
+        let (again, _) = run.handle_again(step);
+        tally.see(&again);
+    }
+    let processors = experiment.jobs.as_ref().map_or(0, |batch| batch.workload.processors);
+    Ok(Some(tally.sample(&run, processors).figures))
+}
+
+/// Virtual runs that a live run's figure is compared with.
 #[derive(Clone, Copy, Debug)]
 pub struct Against {
-    /// Makespan and cost under the same seed.
-    pub same: Option<(f64, f64)>,
-    /// Over all seeds.
-    pub makespan: Estimate,
-    /// Over all seeds.
-    pub cost: Estimate,
+    /// The figure under the same seed.
+    pub same: Option<f64>,
+    /// The figure over all seeds.
+    pub all: Estimate,
 }
 
 /// Live runs that are wanted.
@@ -111,37 +185,41 @@ pub struct MakeLive {
 }
 
 impl MakeLive {
-    /// Makes those that `folder` does not hold yet, and gives the folders of all.
+    /// Makes those that `folder` does not hold yet, and gives all, with the figures of their logs.
     pub(super) fn make(
         &self,
         cells: &[&Cell],
         folder: &Path,
         progress: Progress<'_>,
-    ) -> Result<Vec<PathBuf>, SweepError> {
+    ) -> Result<Vec<LiveRun>, SweepError> {
         let all: Vec<_> =
             cells.iter().flat_map(|&c| (1..=self.seeds).map(move |seed| (c, seed))).collect();
-        let mut folders = Vec::new();
+        let mut runs = Vec::new();
         for (n, &(cell, seed)) in all.iter().enumerate() {
             progress("live runs", n, all.len());
             let out = folder.join("live").join(format!("{}-s{seed}", cell.case.replace('/', "-")));
             if !is_there(&out, cell, seed) {
                 self.run(cell, seed, &out)?;
             }
-            folders.push(out);
+            runs.push(LiveRun::with_figures(&out)?.of_cell(cell.case.clone()));
         }
         progress("live runs", all.len(), all.len());
-        Ok(folders)
+        Ok(runs)
     }
 
     fn run(&self, cell: &Cell, seed: u64, out: &Path) -> Result<(), SweepError> {
         let scheduler = cell.experiment.scheduler_name();
+        let is_named = cell.set.iter().any(|set| set.starts_with("scheduler.name="));
         // Whatever this host is calibrated to do: runs are to be compared.
         let speedup = format!("live.speedup={}", cell.experiment.live.speedup);
         let named = |set: &&String| !set.starts_with("scheduler.name=");
         let set = cell.set.iter().filter(named).chain([&speedup]);
         let mut command = Command::new(&self.program);
         command.args(["run", &cell.name, "--live", "--quiet"]);
-        command.args(["--seed", &seed.to_string(), "--scheduler", &scheduler]);
+        command.args(["--seed", &seed.to_string()]);
+        if is_named {
+            command.args(["--scheduler", &*scheduler]);
+        }
         command.args(set.flat_map(|text| ["--set", text]));
         command.arg("--out").arg(out).stdin(Stdio::null()).stdout(Stdio::null());
         let ended = command

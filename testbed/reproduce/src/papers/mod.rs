@@ -19,11 +19,14 @@ mod explained;
 mod factor;
 mod figures;
 mod finished;
+mod host_load;
 mod input_files;
 mod live;
 pub mod measy;
 pub mod opie;
+mod origin;
 mod own;
+mod own_paper;
 mod own_readings;
 mod paper;
 mod pattern;
@@ -49,17 +52,19 @@ pub use figures::{Row, Tally, beyond};
 pub use finished::Finished;
 pub use input_files::InputFile;
 pub use live::{Against, LiveRun, MakeLive};
+pub use origin::{HostFacts, RunOrigin};
 pub use own::Own;
+pub use own_paper::read_paper;
 pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
 pub use progress::Progress;
 pub use readings::Reading;
-pub use reference::{CLAIMS, ClaimList, ListedClaim};
+pub use reference::{CLAIMS, ClaimList, ListedClaim, ListedFigure};
 pub use report::table;
 pub use reproduction::Request;
 pub use results::Results;
 pub use tolerance::{QuantityKind, TOLERANCE_RULE};
 
-use crate::sweep::SweepError;
+use crate::sweep::{Reproduction, SweepError};
 
 /// The papers: their names, and their data files.
 pub const PAPERS: [(&str, &str); 6] = [
@@ -71,13 +76,38 @@ pub const PAPERS: [(&str, &str); 6] = [
     ("combined", combined::DATA),
 ];
 
+/// Whether the live cells of a part need CRIU; `None`: it is a whole paper, or a part that is not live.
+///
+/// # Errors
+///
+/// There is no such paper or part, or a cell of it can't be loaded.
+pub fn live_part_needs_criu(spec: &Reproduction) -> Result<Option<bool>, SweepError> {
+    let (paper, Some(part)) = asked(spec)? else { return Ok(None) };
+    let mut needs_criu = None;
+    for part in paper.parts(Some(&part)).into_iter().filter(|part| part.live) {
+        for case in paper.cells_of(part) {
+            let needs = paper.cell(&case, &[])?.experiment.needs_criu();
+            needs_criu = Some(needs || needs_criu == Some(true));
+        }
+    }
+    Ok(needs_criu)
+}
+
+/// The paper and the part that a reproduction is of: those of the user's data file, or known ones.
+fn asked(spec: &Reproduction) -> Result<(Paper, Option<String>), SweepError> {
+    match &spec.paper {
+        Some(file) => part_of(read_paper(file)?, &spec.what),
+        None => named(&spec.what),
+    }
+}
+
 /// A paper and its part by name, such as `burst-hads/table-4`.
 ///
 /// # Errors
 ///
 /// There is no such paper or part.
 pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
-    let (name, part) = what.split_once('/').map_or((what, None), |(name, part)| (name, Some(part)));
+    let name = what.split('/').next().unwrap_or(what);
     let unknown = |known: Vec<String>| {
         let known = known.join(", ");
         SweepError::BadInput(format!("{what}: there is no such paper or part; give one of {known}"))
@@ -87,8 +117,19 @@ pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
     };
     let paper: Paper = toml::from_str(data)
         .map_err(|error| SweepError::BadInput(format!("the data file of {name}: {error}")))?;
-    if part.is_some() && paper.parts(part).is_empty() {
-        return Err(unknown(paper.parts.iter().map(|p| format!("{name}/{}", p.name)).collect()));
+    part_of(paper, what)
+}
+
+/// The paper, and the part of it that `what` names behind a slash.
+fn part_of(paper: Paper, what: &str) -> Result<(Paper, Option<String>), SweepError> {
+    let part = what.split_once('/').map(|(_, part)| part.to_owned());
+    if part.is_some() && paper.parts(part.as_deref()).is_empty() {
+        let known: Vec<String> =
+            paper.parts.iter().map(|part| format!("{}/{}", paper.name, part.name)).collect();
+        let known = known.join(", ");
+        return Err(SweepError::BadInput(format!(
+            "{what}: there is no such part; give one of {known}"
+        )));
     }
-    Ok((paper, part.map(str::to_owned)))
+    Ok((paper, part))
 }

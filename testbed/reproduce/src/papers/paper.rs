@@ -111,6 +111,10 @@ pub struct Part {
     /// takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Whether its cells are also played live, once each: on real processes, beside the virtual runs. Such a part is made
+    /// only when it is asked for by name.
+    #[serde(default)]
+    pub live: bool,
     /// Whether the part is made only when it is asked for by name: no claim rests on it.
     #[serde(default)]
     pub by_name: bool,
@@ -224,11 +228,11 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that need not be asked for by name and don't search, or the one
+    /// The parts that are asked for: all that need not be asked for by name and neither search nor are live, or the one
     /// of this name.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let asked =
-            |p: &&Part| part.map_or(p.search.is_empty() && !p.by_name, |name| p.name == name);
+        let is_asked_anyway = |p: &Part| p.search.is_empty() && !p.by_name && !p.live;
+        let asked = |p: &&Part| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
@@ -400,7 +404,6 @@ impl Tolerance {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::super::tolerance::QuantityKind;
     use super::super::{PAPERS, named};
     use super::*;
 
@@ -410,52 +413,14 @@ mod tests {
     fn the_data_files_are_consistent() {
         for (name, _) in PAPERS {
             let (paper, _) = named(name).expect("it is right");
+            assert_eq!(paper.flaws(), Vec::<String>::new(), "{name}");
             let cases: BTreeSet<String> =
                 paper.parts.iter().flat_map(|part| paper.cells_of(part)).collect();
-            let of_experiments = paper.parts.iter().filter(|part| part.own.is_none());
-            for case in of_experiments.flat_map(|part| paper.cells_of(part)) {
-                let words: Vec<&str> = case.split('/').collect();
-                for word in &words[1..words.len().saturating_sub(1)] {
-                    let known = paper.settings.contains_key(*word) || *word == "standard";
-                    assert!(known, "{case}: no setting is called {word}");
-                }
-            }
-            for (line, cells) in paper.parts.iter().flat_map(|part| &part.lines) {
-                assert!(paper.expand(cells).iter().all(|case| cases.contains(case)), "{line}");
-            }
-            for table in &paper.printed {
-                for (case, values) in &table.rows {
-                    assert!(cases.contains(case), "{case} is printed and no cell");
-                    assert_eq!(values.len(), table.metrics.len(), "{case}");
-                }
-            }
-            for table in &paper.refit {
-                for (case, values) in &table.rows {
-                    assert!(cases.contains(case), "{case} is computed and no cell");
-                    assert_eq!(values.len(), table.metrics.len(), "{case}");
-                }
-            }
             let printed = paper.printed.iter().map(|table| &table.because);
             let compared = paper.compared.iter().map(|comparison| &comparison.because);
             assert!(printed.chain(compared).all(|reason| !reason.is_empty()), "{name}: no reason");
             for claim in paper.claims() {
                 assert!(claim.relative.is_none(), "{name}: a tolerance by no rule: {}", claim.says);
-                let is_quoted = !claim.quote.is_empty() && !claim.place.is_empty();
-                assert!(is_quoted != claim.silent, "{name}: whose words are these: {}", claim.says);
-                let readings = claim.readings.iter().map(|reading| claim.under(reading));
-                let patterns = readings.chain([claim.clone()]).flat_map(|of| of.patterns());
-                let unknown = patterns
-                    .flat_map(|pattern| paper.expand(&pattern))
-                    .find(|case| !cases.contains(case));
-                assert_eq!(unknown, None, "{}", claim.says);
-                let (of_figure, bounds) = (!claim.figure.is_empty(), [claim.above, claim.below]);
-                let of_order = bounds.iter().any(Option::is_some);
-                let nothing = claim.silent || claim.undecidable.is_some();
-                let one = if nothing { !(of_figure && of_order) } else { of_figure != of_order };
-                assert!(one, "{}: neither of a figure nor of order, or both", claim.says);
-                assert_eq!(of_figure, claim.kind.is_some(), "{}", claim.says);
-                let is_rounded = claim.kind != Some(QuantityKind::Stated) || claim.digit > 0.0;
-                assert!(is_rounded, "{name}: how was it rounded: {}", claim.says);
             }
             let best = paper.best.as_ref().map(|best| paper.best_factors(best));
             assert!(best.is_none_or(|factors| factors.is_ok()), "{name}: the best reading");

@@ -55,7 +55,9 @@ impl Reading {
         factors: Vec<Factor>,
         results: &Results,
     ) -> Self {
-        let (rows, claims) = (rows(paper, parts, results), judge_all(paper, results));
+        let (rows, mut claims) = (rows(paper, parts, results), judge_all(paper, results));
+        let is_trial = results.is_trial() || factors.iter().any(|factor| !factor.preset);
+        claims.retain(|judged| !(is_trial && judged.claim.no_factors));
         let search: Vec<&String> = paper.parts.iter().flat_map(|part| &part.search).collect();
         let counts = search.iter().map(|metric| beyond(&rows, Some(metric)));
         let (off, printed) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use dormouse_estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
+use super::cause::Cause;
 use super::claims::Judged;
 use super::finished::Finished;
 use super::input_files::InputFile;
@@ -54,12 +56,40 @@ pub struct ListedClaim {
     pub ci95: Option<(f64, f64)>,
     /// The number of samples, or of cells.
     pub n: usize,
+    /// Figures of the cells of a claim about each of several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each: Vec<ListedFigure>,
+    /// What other readings of the same words come to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub readings: Vec<ListedFigure>,
+    /// The cause of a claim that does not hold, in words: our figure before and after, and by how much it changes; empty
+    /// where it needs none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub cause: String,
+}
+
+/// A figure of a cell, or under another reading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListedFigure {
+    /// Name of the cell, or of the reading.
+    pub name: String,
+    /// Our figure.
+    pub ours: f64,
+    /// The 95 % interval.
+    pub ci95: Option<(f64, f64)>,
+    /// The verdict under the reading in a word; empty for a cell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub verdict: String,
 }
 
 impl ClaimList {
     /// The list of what was made.
     pub(super) fn new(done: &Finished) -> Self {
-        let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| ListedClaim::new(n, judged));
+        let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| {
+            let cause = Cause::find(&done.paper, judged, done.as_trials());
+            let cause = cause.map(|cause| cause.words(""));
+            ListedClaim { cause: cause.unwrap_or_default(), ..ListedClaim::new(n, judged) }
+        });
         Self {
             what: done.what.clone(),
             command: done.command.clone(),
@@ -90,6 +120,15 @@ impl ClaimList {
     pub fn counts(&self) -> [usize; 4] {
         ["holds", "fails", "open", "undecidable"]
             .map(|word| self.claims.iter().filter(|claim| claim.verdict == word).count())
+    }
+
+    /// How many claims have the verdict and the figure of an earlier list, and how many it has in common with this one.
+    #[must_use]
+    pub fn unchanged(&self, before: &Self) -> (usize, usize) {
+        let same = |claim: &&ListedClaim| before.claims.iter().find(|of| of.says == claim.says);
+        let common: Vec<_> = self.claims.iter().filter_map(|of| Some((of, same(&of)?))).collect();
+        let unchanged = common.iter().filter(|(of, was)| of.shown() == was.shown()).count();
+        (unchanged, common.len())
     }
 
     /// What differs from an earlier list, a line each; empty: every claim has the same verdict and figure.
@@ -132,7 +171,38 @@ impl ListedClaim {
             ours: ours.mean,
             ci95: ours.ci95,
             n: ours.n,
+            each: judged
+                .each
+                .iter()
+                .map(|(name, ours)| ListedFigure::new(name, ours, ""))
+                .collect(),
+            readings: judged
+                .readings
+                .iter()
+                .map(|of| ListedFigure::new(&of.name, &of.ours, of.verdict.words()))
+                .collect(),
+            cause: String::new(),
         }
+    }
+
+    /// A row of a page's table of causes, in Markdown; `None`: the claim needs no cause, or its mean is as is said.
+    #[must_use]
+    pub fn to_cause_row(&self) -> Option<String> {
+        let is_experiment = self.cause.contains("becomes") || self.cause.starts_with("tried");
+        // The names of all that were tried are in the results.
+        let cause = self.cause.split(" (").next().filter(|_| self.cause.starts_with("tried"));
+        is_experiment.then(|| format!("| {} | {} |", self.number, cause.unwrap_or(&self.cause)))
+    }
+
+    /// Every number that the claim comes to: ours, the ends of its interval, and those of its cells and readings.
+    #[must_use]
+    pub fn numbers(&self) -> Vec<f64> {
+        let figures = self.each.iter().chain(&self.readings).map(|of| (of.ours, of.ci95));
+        let all = figures.chain([(self.ours, self.ci95)]);
+        let ours = all.flat_map(|(ours, ci95)| {
+            [Some(ours), ci95.map(|of| of.0), ci95.map(|of| of.1)].into_iter().flatten()
+        });
+        ours.chain(self.paper).chain(self.bounds.0).chain(self.bounds.1).collect()
     }
 
     /// Ours in words, to the digits that a page has.
@@ -165,6 +235,13 @@ impl ListedClaim {
     }
 }
 
+impl ListedFigure {
+    fn new(name: &str, ours: &Estimate, verdict: &str) -> Self {
+        let (name, verdict) = (name.to_owned(), verdict.to_owned());
+        Self { name, ours: ours.mean, ci95: ours.ci95, verdict }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,6 +258,14 @@ mod tests {
             ours: *ours,
             ci95: Some((ours - 1.0, ours + 1.0)),
             n: 30,
+            each: Vec::new(),
+            readings: vec![ListedFigure {
+                name: "another".to_owned(),
+                ours: 4.0,
+                ci95: None,
+                verdict: "open".to_owned(),
+            }],
+            cause: "tried 2, unexplained: none (a, b)".to_owned(),
         };
         ClaimList {
             what: "p".to_owned(),
@@ -206,6 +291,7 @@ mod tests {
             ]
         );
         assert_eq!(before.counts(), [1, 1, 1, 0]);
+        assert_eq!((now.unchanged(&before), now.unchanged(&now)), ((1, 2), (3, 3)));
     }
 
     #[test]
@@ -216,6 +302,9 @@ mod tests {
         fs::write(dir.path().join(CLAIMS), text).expect("it is written");
         let read = ClaimList::read(dir.path()).expect("it is there");
         assert_eq!(read.claims, list.claims);
+        let claim = &read.claims[0];
+        assert_eq!(claim.numbers(), [4.0, 5.0, 4.0, 6.0, 5.0]);
+        assert_eq!(claim.to_cause_row().as_deref(), Some("| 1 | tried 2, unexplained: none |"));
         fs::write(dir.path().join("other.json"), "{}").expect("it is written");
         let error = ClaimList::read(&dir.path().join("other.json")).expect_err("it is none");
         assert!(

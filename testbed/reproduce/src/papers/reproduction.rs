@@ -7,6 +7,7 @@ use super::factor::Factor;
 use super::finished::Finished;
 use super::input_files::InputFile;
 use super::live::{LiveRun, MakeLive};
+use super::origin::OriginClock;
 use super::own::{Made, Recorded};
 use super::paper::{Paper, Part};
 use super::pattern::{matches, unique};
@@ -14,7 +15,7 @@ use super::price_notes;
 use super::progress::Progress;
 use super::readings::{Maker, Reading, check_seeds};
 use super::results::Results;
-use super::{named, own_readings, report};
+use super::{asked as asked_paper, own_readings, report};
 use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
 
 /// How to reproduce, beside the [`Spec`].
@@ -151,14 +152,15 @@ impl Request {
         (folder, force): (&Path, bool),
         progress: Progress<'_>,
     ) -> Result<Option<Finished>, SweepError> {
+        let clock = OriginClock::begin();
         // Nothing is made before what is asked for is known to be right.
         let shared = Shared::default();
-        let (paper, part) = named(&spec.what)?;
+        let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         let made = self.checked(&asked, self.compute.is_some_and(Shard::is_part), &shared)?;
         let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
-        self.make(&asked, made, &shared, &mut folder, progress)
+        self.make(&asked, (made, clock), &shared, &mut folder, progress)
     }
 
     /// Looks at all that [`Self::run`] does before it makes anything, for runs that are made in parts elsewhere.
@@ -167,7 +169,7 @@ impl Request {
     ///
     /// What is asked for makes no sense, or can't be made in parts.
     pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
-        let (paper, part) = named(&spec.what)?;
+        let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
         self.checked(&asked, true, &Shared::default()).map(drop)
@@ -209,22 +211,23 @@ impl Request {
         (folder, force): (&Path, bool),
         progress: Progress<'_>,
     ) -> Result<Option<Finished>, SweepError> {
+        let clock = OriginClock::begin();
         let mut folder = Folder::merge(folder, parts, force)?;
         let Spec::Reproduce(spec) = folder.spec().clone() else {
             return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
         };
-        let (shared, (paper, part)) = (Shared::default(), named(&spec.what)?);
+        let (shared, (paper, part)) = (Shared::default(), asked_paper(&spec)?);
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
         let made = (asked.cells(&shared)?, asked.own()?);
-        request.make(&asked, made, &shared, &mut folder, progress)
+        request.make(&asked, (made, clock), &shared, &mut folder, progress)
     }
 
     fn make(
         &self,
         asked: &ResolvedSpec<'_>,
-        (cells, own): (Vec<Cell>, Vec<Made>),
+        ((cells, own), clock): ((Vec<Cell>, Vec<Made>), OriginClock),
         shared: &Shared,
         folder: &mut Folder,
         progress: Progress<'_>,
@@ -280,7 +283,7 @@ impl Request {
         if parts.iter().any(|part| !part.search.is_empty()) {
             let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
-        } else {
+        } else if !parts.iter().any(|part| part.live) {
             if spec.trial_seeds > 0 && trials.is_empty() {
                 // What is not of experiments has nothing that could be set: other cells may stand for it.
                 let mut cases = about(paper, &ours);
@@ -314,30 +317,29 @@ impl Request {
             }
         }
 
-        let mut live = self.live.clone();
+        let live = self.live.iter().map(|folder| LiveRun::with_figures(folder));
+        let mut live = live.collect::<Result<Vec<_>, _>>()?;
         if let Some(make) = &self.make_live {
-            let patterns: Vec<String> = paper.live.iter().flat_map(|p| paper.expand(p)).collect();
+            let of_parts = parts.iter().filter(|part| part.live).flat_map(|part| &part.cells);
+            let patterns = paper.live.iter().chain(of_parts).flat_map(|p| paper.expand(p));
+            let patterns: Vec<String> = patterns.collect();
             let cells: Vec<&Cell> = cells.iter().filter(|c| patterns.contains(&c.case)).collect();
             live.extend(make.make(&cells, folder.path(), progress)?);
         }
-        let live = live.iter().map(|dir| LiveRun::read(dir)).collect::<Result<Vec<_>, _>>()?;
-        let live = live.into_iter().map(|run| {
-            let against = run.against(&results, spec.first_seed);
-            (run, against)
-        });
         let charts = charts(asked, &cells, &results, shared, folder)?;
         let done = Finished {
             what: spec.what.clone(),
             command: folder.spec().command(),
             seeds: (spec.first_seed, spec.first_seed + spec.seeds.max(1) - 1),
             inputs: InputFile::read_all(spec)?,
+            origin: clock.origin(folder, self.threads),
             parts: parts.iter().map(|part| part.name.clone()).collect(),
             cells: cells
                 .iter()
                 .map(|c| (c.case.clone(), c.command(&until(spec.seeds))))
                 .chain(own.iter().map(|of| (of.case.clone(), folder.spec().command())))
                 .collect(),
-            live: live.collect(),
+            live,
             results,
             ours,
             trials,

@@ -46,6 +46,11 @@ pub struct Folder {
     shard: Shard,
     /// The time at which the samples of a shard were last sure to outlive its node.
     synced: Instant,
+    /// Samples that were there when the folder was opened, and those of them that this command uses.
+    there: HashSet<(String, u64)>,
+    reused: HashSet<(String, u64)>,
+    /// Number of samples that this command has made.
+    made: usize,
     /// Files of samples of commands under way that were read from this folder.
     parts: BTreeSet<String>,
     /// The results that were there, and those of this command.
@@ -95,9 +100,24 @@ impl Folder {
         let (known, written) = (HashMap::new(), BTreeSet::new());
         let (part, shard, parts) = (None, Shard::ALL, BTreeSet::new());
         let synced = Instant::now();
-        let mut folder = Self { path, spec, known, part, shard, synced, parts, earlier, written };
+        let (there, reused, made) = (HashSet::new(), HashSet::new(), 0);
+        let mut folder = Self {
+            path,
+            spec,
+            known,
+            part,
+            shard,
+            synced,
+            there,
+            reused,
+            made,
+            parts,
+            earlier,
+            written,
+        };
         folder.name(&folder.earlier)?;
         folder.read_samples(&folder.path.clone())?;
+        folder.there = folder.known.keys().cloned().collect();
         Ok(folder)
     }
 
@@ -165,6 +185,26 @@ impl Folder {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
+    /// Counts a sample as one that this command uses and an earlier one made, where that is so.
+    pub(super) fn reuse(&mut self, cell: &dyn Sampled, seed: u64) {
+        let key = (cell.digest().to_owned(), seed);
+        if self.there.contains(&key) {
+            self.reused.insert(key);
+        }
+    }
+
+    /// Number of the samples that this command has used and an earlier one had left here.
+    #[must_use]
+    pub fn reused(&self) -> usize {
+        self.reused.len()
+    }
+
+    /// Number of the samples that this command has made.
+    #[must_use]
+    pub const fn made(&self) -> usize {
+        self.made
+    }
+
     /// Says that samples which are kept from now on are a shard's: others may be kept here at the same time.
     pub(super) const fn keep_for(&mut self, shard: Shard) {
         self.shard = shard;
@@ -192,6 +232,7 @@ impl Folder {
             self.synced = Instant::now();
         }
         self.part = Some(file);
+        self.made += 1;
         self.known.insert((cell.digest().to_owned(), seed), sample);
         Ok(())
     }

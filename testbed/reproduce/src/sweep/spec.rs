@@ -34,6 +34,9 @@ pub struct Reproduction {
     pub of_cells: Vec<(String, String)>,
     /// Cells that are left out, each with what they need.
     pub without: Vec<(String, String)>,
+    /// The data file of a paper of the user's own, which `what` is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PathBuf>,
     /// A file of lifetimes, for what is made of such.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<PathBuf>,

@@ -57,6 +57,7 @@ impl Work<'_> {
         progress: &mut (dyn FnMut(usize, usize) + Send),
     ) -> Result<Samples, SweepError> {
         let runs = |cell| C::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
+        cells.iter().flat_map(runs).for_each(|(cell, seed)| folder.reuse(cell, seed));
         let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
         let total = todo.len();
         folder.keep_for(self.compute.unwrap_or(Shard::ALL));

@@ -87,6 +87,21 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
+        "reproduce own",
+        &[
+            Example::needing(
+                DATA,
+                "dormouse reproduce own --paper mine.toml",
+                "what the claims of your file come to",
+            ),
+            Example::needing(
+                DATA,
+                "dormouse reproduce own --paper mine.toml --part table --seeds 3",
+                "one part of it, quickly",
+            ),
+        ],
+    ),
+    (
         "reproduce burst-hads",
         &[
             Example::needing(
@@ -146,16 +161,16 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
-        "reproduce measy/live",
+        "reproduce measy/live-ranking",
         &[
             Example::needing(
                 ROOT,
-                "dormouse reproduce measy/live",
+                "dormouse reproduce measy/live-ranking",
                 "four schedulers live and in virtual time",
             ),
             Example::needing(
                 ROOT,
-                "dormouse reproduce measy/live --seed 2 --out live",
+                "dormouse reproduce measy/live-ranking --seed 2 --out live",
                 "under another seed, into the folder live",
             ),
         ],

@@ -24,7 +24,8 @@ pub(super) struct Variant {
 impl Variant {
     /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew, or
     /// `resampled-8`, in blocks of 8 weeks; `days-80`, the 120 days from day 80 on; `adapt-oracle`, whose
-    /// ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of the job's: `tc-10`.
+    /// ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of the job's: `tc-10`; or
+    /// `query-10`, by which ACC queries the price every ten minutes once it has ended an instance.
     /// `None`: there is no such word.
     pub(super) fn named(word: &str, job: SpotJob) -> Option<Self> {
         let standard = Self { job, from: None, block: None };
@@ -45,6 +46,7 @@ impl Variant {
         Some(match which {
             "tc" => Self { job: SpotJob { checkpoint: minutes, ..job }, ..standard },
             "tr" => Self { job: SpotJob { restart: minutes, ..job }, ..standard },
+            "query" => Self { job: SpotJob { query: minutes, ..job }, ..standard },
             "tw" => Self { job: SpotJob { look: minutes, ..job }, ..standard },
             "resampled" => Self { block: Some(usize::try_from(number).ok()?.max(1)), ..standard },
             "days" => Self { from: Some(Span::from_secs(86_400 * number)), ..standard },
@@ -79,6 +81,8 @@ mod tests {
         assert_eq!(read("tc-10"), Some((minutes(10), minutes(5), minutes(1), past)));
         assert_eq!(read("tr-0"), Some((minutes(5), minutes(0), minutes(1), past)));
         assert_eq!(read("tw-2"), Some((minutes(5), minutes(5), minutes(2), past)));
+        let query = Variant::named("query-15", job).map(|of| of.job.query);
+        assert_eq!((query, job.query), (Some(minutes(15)), Span::ZERO));
         let oracle = read("adapt-oracle").map(|of| of.3);
         assert_eq!(oracle, Some(Knows::WholeRecord));
         let block = |word| Variant::named(word, job).and_then(|of| of.block);

@@ -40,6 +40,21 @@ enum Scheme {
     AsTheAuthors,
 }
 
+impl Scheme {
+    /// Steps that a job of so many spends on its checkpoints where nothing fails; `None` where their number depends on the
+    /// age.
+    fn checkpoints(self, job: usize) -> Option<f64> {
+        match self {
+            Self::Program(_) => None,
+            // The last chunk has none.
+            Self::Period(steps) => Some(number(job.div_ceil(steps.max(1)).saturating_sub(1))),
+            Self::AsTheAuthors => {
+                Some(number(job) * STEP.as_secs_f64() / young_daly(STEP, MTTF).as_secs_f64())
+            }
+        }
+    }
+}
+
 fn scheme(name: &str) -> Option<Scheme> {
     let minutes = || young_daly(STEP, MTTF).as_micros().div_ceil(STEP.as_micros());
     Some(match name {
@@ -102,13 +117,23 @@ fn over(takes: f64, job: usize) -> f64 {
     100.0 * (takes / number(job) - 1.0)
 }
 
-/// Figures of a job of four hours, by the age of its VM.
+/// Figures of a job of four hours, by the age of its VM: by how much it takes longer, and which part of that its checkpoints
+/// are.
 pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = name_and_law(name);
     let ages: Vec<usize> = (0..laws::LONGEST).map(|hours| hours * HOUR).collect();
-    let all = by_age(scheme(name)?, &evidence.law(law, draw)?, JOB, &ages)?;
-    let of = |(age, takes)| (format!("age-{age}/increase_pct"), over(takes, JOB));
-    Some(all.into_iter().enumerate().map(of).collect())
+    let scheme = scheme(name)?;
+    let all = by_age(scheme, &evidence.law(law, draw)?, JOB, &ages)?;
+    let increase =
+        |(age, takes): (usize, &f64)| (format!("age-{age}/increase_pct"), over(*takes, JOB));
+    let mut figures: Figures = all.iter().enumerate().map(increase).collect();
+    if let Some(checkpoints) = scheme.checkpoints(JOB) {
+        let share = |(age, takes): (usize, &f64)| {
+            (format!("age-{age}/checkpoint_share"), checkpoints / (takes - number(JOB)))
+        };
+        figures.extend(all.iter().enumerate().map(share));
+    }
+    Some(figures)
 }
 
 /// By length of the job, on a new VM.

@@ -31,6 +31,44 @@ pub(super) fn taken(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures
     Some((0..=LAST).map(|age| (format!("age-{age}/taken"), by(number(age)))).collect())
 }
 
+/// End of the first phase of a VM's life, in hours: section 3.1 says so.
+const EARLY: f64 = 3.0;
+/// Begin of the last one, which the text does not say: as long before 24 h as the first one lasts.
+const LATE: f64 = 21.0;
+/// The longest life, in hours.
+const DAY: f64 = 24.0;
+
+/// Parts of the VMs that are taken by the end of each of the three phases of their lives.
+struct Phases {
+    early: f64,
+    middle: f64,
+}
+
+impl Phases {
+    /// The phases by a distribution over the age in hours.
+    fn of(cdf: &dyn Fn(f64) -> f64) -> Self {
+        Self { early: cdf(EARLY), middle: cdf(LATE) }
+    }
+
+    /// By how many per cent of all VMs more are taken an hour in the first and in the last phase than in the middle: the
+    /// smaller of the two, so that it is above 0 only where there are three phases.
+    fn contrast(&self) -> f64 {
+        let Self { early, middle } = *self;
+        let middle_rate = (middle - early) / (LATE - EARLY);
+        let [first, last] = [early / EARLY, (1.0 - middle) / (DAY - LATE)];
+        100.0 * (first.min(last) - middle_rate)
+    }
+
+    /// By how much the rate of preemptions of those that are left is higher in the first phase than in the middle, an hour;
+    /// 0 for VMs without memory. Where none is left after the middle its rate is that of one VM in a thousand left.
+    fn early_hazard_more(&self) -> f64 {
+        let left = |taken: f64| (1.0 - taken).max(1e-3);
+        let early = -left(self.early).ln() / EARLY;
+        let middle = (left(self.early) / left(self.middle)).ln() / (LATE - EARLY);
+        early - middle
+    }
+}
+
 /// What is seen of a group, and every fit to its preempted VMs.
 pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let lives = evidence.lives(group, draw)?;
@@ -42,6 +80,9 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
         add(word, "mean_lifetime_h", curve.mean());
         add(word, "taken_3h", curve.cdf(3.0));
         add(word, "taken_12h", curve.cdf(12.0));
+        let phases = Phases::of(&|age| curve.cdf(age));
+        add(word, "phases_pct_an_hour", phases.contrast());
+        add(word, "early_hazard_more_an_hour", phases.early_hazard_more());
     }
     if draw == Draw::Whole {
         let (vms, taken) = counts(&lives);
@@ -76,4 +117,27 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
         }
     }
     Some(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_phases_are_told_from_two_and_from_none() {
+        let of = |cdf: &dyn Fn(f64) -> f64| {
+            let phases = Phases::of(cdf);
+            (phases.contrast(), phases.early_hazard_more())
+        };
+        let (uniform, exponential) = (|age: f64| age / DAY, |age: f64| 1.0 - (-age / 9.0).exp());
+        assert!(of(&uniform).0.abs() < 1e-9);
+        // Many early and fewer and fewer later: no third phase; and no memory.
+        assert!(of(&exponential).0 < -0.1 && of(&exponential).1.abs() < 1e-9);
+        // .3 in the first 3 h, .2 in the next 18, .5 in the last 3.
+        let bathtub = |age: f64| if age < 3.0 { age / 10.0 } else { 0.3 + (age - 3.0) / 90.0 };
+        let (contrast, hazard) = of(&bathtub);
+        assert!((contrast - 100.0 * (0.1 - 0.2 / 18.0)).abs() < 1e-9, "{contrast}");
+        let wanted = -(0.7_f64.ln()) / 3.0 - (0.7_f64 / 0.5).ln() / 18.0;
+        assert!((hazard - wanted).abs() < 1e-9, "{hazard}");
+    }
 }

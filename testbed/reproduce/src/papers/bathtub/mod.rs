@@ -52,6 +52,7 @@ fn figures(case: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
         "waste" => running_time::wasted_by_length(of, evidence, draw),
         "start" => reuse::by_start(of, evidence, draw),
         "length" => reuse::by_length(of, evidence, draw),
+        "sooner" => reuse::sooner_by_length(of, evidence, draw),
         "wrong" => reuse::by_a_wrong_model(of, evidence, draw),
         "begin" => checkpoints::by_start(of, evidence, draw),
         "takes" => checkpoints::by_length(of, evidence, draw),

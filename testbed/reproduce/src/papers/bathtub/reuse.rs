@@ -1,7 +1,7 @@
 //! Figures 5 to 7: how likely a job fails where a policy decides between the VM that is there and a new one.
 
 use dormouse_cloud::Lifetime;
-use dormouse_policies::service::ReusePolicy;
+use dormouse_policies::service::{ReusePolicy, lost};
 
 use super::draw::Draw;
 use super::evidence::Evidence;
@@ -60,6 +60,36 @@ pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
     };
     let ages = (0..).map(|n| number(n) / number(OF_START));
     Some(ages.take_while(|age| *age <= LAST_START).map(of).collect())
+}
+
+/// How long a job is expected to take on the VM that it gets, in hours, a failure at most (Eq. 7 and 8, given the age that
+/// the VM has reached); `None`: no VM reaches that age.
+fn expected_time(
+    law: &dyn Lifetime,
+    (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
+    (age, job): (f64, f64),
+) -> Option<f64> {
+    let is_new = policy.is_some_and(|policy| !policy.compare(model, age, job).reuse());
+    let from = if is_new { 0.0 } else { age };
+    let left = 1.0 - law.cdf(from);
+    (left > 0.0).then(|| job + lost(law, from, job) / left)
+}
+
+/// By how many times a job is expected to be done sooner by a policy than without one, by its length: the most over ages from
+/// 0 to 24 h.
+pub(super) fn sooner_by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+    let (name, law) = policy_and_law(name);
+    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
+    let law = law.law();
+    let of = |hours: usize| {
+        let at = |n: usize| {
+            let case = (number(n) / number(AN_HOUR), number(hours));
+            Some(expected_time(law, (None, law), case)? / expected_time(law, (policy, law), case)?)
+        };
+        let most = (0..laws::LONGEST * AN_HOUR).filter_map(at).fold(1.0, f64::max);
+        (format!("job-{hours}/times_sooner"), most)
+    };
+    Some((1..laws::LONGEST).map(of).collect())
 }
 
 /// By length of the job, the mean over ages from 0 to 24 h.

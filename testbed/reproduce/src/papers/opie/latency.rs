@@ -137,8 +137,8 @@ impl Contender {
     }
 }
 
-/// The figures of each of the [`SCHEDULERS`] on so many hosts, times in microseconds: `mean_us`, `p50_us`,
-/// `p99_us`; `times_filter`, the median over that of the unmodified one with views of the same kind;
+/// The figures of each of the [`SCHEDULERS`] on so many hosts, times in microseconds: `mean_us`, `deviation_us`,
+/// `p50_us`, `p99_us`; `times_filter`, the median over that of the unmodified one with views of the same kind;
 /// `terminations` and `requests`; `first_us`, the first decision, which is not in the others: it builds what
 /// is kept. Of the one that keeps the order also `same_choice`, how many of its choices are those of `opie`,
 /// as a part, and `late_over_early`, the mean of the last tenth over that of the first.
@@ -206,6 +206,13 @@ fn mean(times: &[Duration]) -> f64 {
     times.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e6 / times.len().max(1) as f64
 }
 
+/// The standard deviation of these, in microseconds; 0 of fewer than two.
+fn deviation(times: &[Duration]) -> f64 {
+    let mean = mean(times);
+    let squares: f64 = times.iter().map(|time| (time.as_secs_f64() * 1e6 - mean).powi(2)).sum();
+    (squares / times.len().saturating_sub(1).max(1) as f64).sqrt()
+}
+
 impl Taken {
     fn figures(mut self, filter: f64, is_incremental: bool) -> BTreeMap<&'static str, f64> {
         let (requests, tenth) = (self.all.len(), self.all.len() / 10);
@@ -215,6 +222,7 @@ impl Taken {
         let mut figures: BTreeMap<_, _> = [
             ("first_us", self.first.as_secs_f64() * 1e6),
             ("mean_us", mean),
+            ("deviation_us", deviation(&self.all)),
             ("p50_us", median),
             ("p99_us", slow),
             ("times_filter", median / filter),

@@ -7,13 +7,15 @@ mod tables;
 use std::collections::BTreeMap;
 
 use self::latency::{SCENARIOS, SCHEDULERS, measure};
+use super::host_load::{HostLoad, OTHERS};
 
 pub(super) use tables::{blocks, selections};
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
-/// The time that each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more.
+/// The time that each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more; of each also how
+/// busy other programs kept the host meanwhile.
 pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let (hosts, scenario) = case.split_once('/')?;
     let hosts = hosts.strip_prefix("hosts-")?.parse().ok()?;
@@ -22,6 +24,12 @@ pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> 
         let named = figures.into_iter().map(move |(name, x)| (format!("{scheduler}/{name}"), x));
         named.collect::<Vec<_>>()
     };
+    let load = HostLoad::begin();
     let measured = SCHEDULERS.into_iter().zip(measure(hosts, scenario, seed));
-    Some(measured.flat_map(named).collect())
+    let mut figures: BTreeMap<String, f64> = measured.flat_map(named).collect();
+    if let Some(others) = load.others() {
+        let of = |scheduler: &str| (format!("{scheduler}/{OTHERS}"), others);
+        figures.extend(SCHEDULERS.map(of));
+    }
+    Some(figures)
 }

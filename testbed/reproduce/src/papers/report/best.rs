@@ -54,6 +54,14 @@ pub(super) fn blocks(done: &Finished) -> Vec<Block> {
     let mut blocks: Vec<Block> = words.into_iter().chain(about).map(Block::text).collect();
     blocks.push(Block::Folded("Figure by figure".to_owned(), vec![Block::Table(figures)]));
     blocks.push(Block::Table(claims(done)));
+    let against = against_printed(done);
+    if !against.is_empty() {
+        blocks.push(Block::text(
+            "The simple rule against the figures that the paper prints, over the cells that have both. The rule was run here and \
+             the paper's figures were measured: what our runs cost less than machines would counts for the rule.",
+        ));
+        blocks.push(Block::Table(against));
+    }
     blocks
 }
 
@@ -122,6 +130,64 @@ pub(super) fn table(done: &Finished) -> Table {
         });
     }
     table.into()
+}
+
+/// A figure of a scheduler as it is printed, in all its cells, and what the rule that stands beside comes to in the same
+/// experiments.
+struct AgainstPrinted {
+    scheduler: String,
+    metric: String,
+    /// The printed figure and the rule's mean, a pair for each experiment.
+    pairs: Vec<(f64, f64)>,
+}
+
+/// The rule that stands beside against the printed figures of every scheduler; empty where there is no such rule, or none
+/// of its cells was made.
+pub(super) fn against_printed(done: &Finished) -> Table {
+    let Some(rule) = &done.paper.beside else { return Table::default() };
+    let mut all: Vec<AgainstPrinted> = Vec::new();
+    for row in done.ours.rows.iter().filter(|row| !row.is_input) {
+        let Some((experiment, scheduler)) = row.case.rsplit_once('/') else { continue };
+        let ours = done.results.ours(&format!("{experiment}/{rule}"), &row.metric);
+        let Some(pair) = row.paper.map(|(printed, _)| printed).zip(ours.map(|of| of.mean)) else {
+            continue;
+        };
+        let same = |of: &&mut AgainstPrinted| of.scheduler == scheduler && of.metric == row.metric;
+        match all.iter_mut().find(same) {
+            Some(of) => of.pairs.push(pair),
+            None => all.push(AgainstPrinted {
+                scheduler: scheduler.to_owned(),
+                metric: row.metric.clone(),
+                pairs: vec![pair],
+            }),
+        }
+    }
+    let digits = |of: &AgainstPrinted| done.paper.words_of(&of.metric).1;
+    Table::with_rows(all)
+        .column(Column::text("printed of").named("scheduler"), |of| of.scheduler.clone())
+        .column(Column::text("figure"), |of| done.paper.words_of(&of.metric).0.to_owned())
+        .column(Column::text("printed, mean").named("printed"), |of| {
+            format!("{:.*}", digits(of), of.mean(|(printed, _)| printed))
+        })
+        .column(Column::text(format!("{rule}, mean")).named("rule"), |of| {
+            format!("{:.*}", digits(of), of.mean(|(_, ours)| ours))
+        })
+        .column(Column::percent("the rule's is above by").named("above"), |of| {
+            let printed = of.mean(|(printed, _)| printed);
+            (printed != 0.0).then(|| of.mean(|(_, ours)| ours) / printed - 1.0)
+        })
+        .column(Column::text("lower in cells").named("lower"), |of| {
+            let lower = of.pairs.iter().filter(|(printed, ours)| ours < printed).count();
+            format!("{lower} of {}", of.pairs.len())
+        })
+        .into()
+}
+
+impl AgainstPrinted {
+    #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
+    fn mean(&self, of: impl Fn((f64, f64)) -> f64) -> f64 {
+        self.pairs.iter().copied().map(of).sum::<f64>() / self.pairs.len() as f64
+    }
 }
 
 /// Ours with its interval, marked where as few runs as the paper's could not print its figure or, where that

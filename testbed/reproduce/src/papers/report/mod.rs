@@ -11,6 +11,7 @@ use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
 use super::finished::Finished;
+use super::origin::RESULTS;
 use super::price_notes::{NO_PRICES, PriceNotes};
 use super::reference::CLAIMS;
 use crate::sweep::{Folder, SweepError};
@@ -27,7 +28,7 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
     }
     let claims = serde_json::json!(done.claim_list());
     folder.write(CLAIMS, &format!("{claims:#}\n"))?;
-    folder.write("results.json", &format!("{:#}\n", done.json()))?;
+    folder.write(RESULTS, &format!("{:#}\n", done.json()))?;
     folder.write("report.html", &page::page(done).to_html())?;
     for part in done.parts().filter(|part| !part.lines.is_empty()) {
         let chart = plots::over_load(done, part);
@@ -43,7 +44,7 @@ impl Finished {
             "paper": self.paper.source,
             "what": self.what,
             "command": self.command,
-            "version": env!("CARGO_PKG_VERSION"),
+            "origin": self.origin,
             "seeds": self.seeds,
             "inputs": self.inputs,
             "figures": tables::figures(self).to_json(),
@@ -51,6 +52,7 @@ impl Finished {
             "factors": tables::factors(self).to_json(),
             "readings": tables::readings(self).to_json(),
             "best": best::table(self).to_json(),
+            "rule_against_printed": best::against_printed(self).to_json(),
             "under_readings": tables::under_readings(self).to_json(),
             "live": tables::live(self).to_json(),
             "price_records": records(self),
@@ -77,6 +79,7 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
         ("claims of the text, and how each was judged", tables::claims_in_short(done)),
         ("what could explain a difference, each changed alone", tables::factors(done)),
         (read, tables::readings(done)),
+        ("the simple rule against the printed figures", best::against_printed(done)),
         ("live runs", tables::live(done)),
     ] {
         if !table.is_empty() {
@@ -99,6 +102,9 @@ pub fn table(done: &Finished, terminal: Terminal) -> String {
     }
     for (_, needs) in &done.without {
         text += &format!("\n  left out: {needs}");
+    }
+    if let Some(resumed) = done.origin.resumed() {
+        text += &format!("\n  {resumed}");
     }
     text
 }

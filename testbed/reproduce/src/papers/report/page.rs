@@ -71,6 +71,7 @@ pub(super) fn page(done: &Finished) -> Page {
     page.section("Reproduce", [
         Block::Command(done.command.clone()),
         Block::text(made_by(done)),
+        Block::text(format!("The last command into this folder took {}.", done.origin.took())),
         Block::text(
             "Each cell by itself: the table.csv of this command has its figures to the last digit, and \
              dormouse run with the same settings and one of the seeds makes a single run of it.",
@@ -80,16 +81,15 @@ pub(super) fn page(done: &Finished) -> Page {
     page
 }
 
-/// The version and the seeds that made it, and the files that it was made of.
+/// The program, the host and the seeds that made it, and the files that it was made of.
 fn made_by(done: &Finished) -> String {
     let (first, last) = done.seeds;
-    let version = env!("CARGO_PKG_VERSION");
     let inputs = done.inputs.iter().map(|of| format!("{} (SHA-256 {})", of.file, of.sha256));
     let inputs = match inputs.collect::<Vec<_>>().join(", ") {
         none if none.is_empty() => "no file".to_owned(),
         some => some,
     };
-    format!("Made by dormouse {version} under seeds {first} to {last}, of {inputs}.")
+    format!("Made by {}, under seeds {first} to {last}, of {inputs}.", done.origin.made_by())
 }
 
 fn cards(done: &Finished) -> Vec<Card> {
@@ -175,7 +175,8 @@ fn read(done: &Finished, about: &str, each: &str) -> Vec<Block> {
 }
 
 fn live(done: &Finished) -> Vec<Block> {
-    let about = "Real processes under a dilated clock; diamonds in the plots.";
+    let about = "Real processes under a dilated clock, beside virtual runs of the same cell. The figures of both are made by the same \
+                 program from their logs; the range is that of the virtual runs under all seeds. Diamonds in the plots.";
     let table = tables::live(done);
     if table.is_empty() { Vec::new() } else { vec![Block::text(about), Block::Table(table)] }
 }

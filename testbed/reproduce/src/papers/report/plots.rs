@@ -105,10 +105,10 @@ fn scatter(
             let (x, y) = printed(case)?;
             Some(Point { name: format!("{case}, the paper"), ..Point::new(x, y) })
         });
-        let live = done.live.iter().filter(|(run, _)| of().any(|case| *case == run.case()));
-        let live = live.filter_map(|(run, _)| {
+        let live = done.live.iter().filter(|run| of().any(|case| *case == run.case()));
+        let live = live.filter_map(|run| {
             let name = format!("{} seed {}, live", run.case(), run.seed);
-            Some(Point { name, ..Point::new(run.makespan_s?, run.cost_usd) })
+            Some(Point { name, ..Point::new(run.makespan_s?, run.cost_usd?) })
         });
         let mut add = |name: &str, look, points: Vec<Point>| {
             series.push(Series { name: name.to_owned(), colour, look, points });
@@ -159,8 +159,8 @@ fn strips(
         add(Look::Mean, ("mean", ", mean"), mean.into_iter().collect());
         let paper = done.paper.printed(case, metric).map(|(at, _)| (at, None));
         add(Look::Ring, ("the paper's", ", the paper's"), paper.into_iter().collect());
-        let live = done.live.iter().filter(|(run, _)| run.case() == *case);
-        let live = live.filter_map(|(run, _)| Some((run.makespan_s?, None)));
+        let live = done.live.iter().filter(|run| run.case() == *case);
+        let live = live.filter_map(|run| Some((run.makespan_s?, None)));
         if !done.live.is_empty() {
             add(Look::Live, ("live run", ", live run"), live.collect());
         }

@@ -11,7 +11,8 @@ use super::super::claims::Judged;
 use super::super::factor::Ground;
 use super::super::figures::{Row, Tally, beyond};
 use super::super::finished::Finished;
-use super::super::paper::Tolerance;
+use super::super::live::{Against, LiveRun};
+use super::super::paper::{Part, Tolerance};
 use super::super::readings::Reading;
 
 /// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
@@ -377,27 +378,47 @@ pub(super) fn under_readings(done: &Finished) -> Table {
     table.into()
 }
 
-/// The live runs against the virtual ones.
+/// A figure of a live run.
+struct LiveFigure<'a> {
+    run: &'a LiveRun,
+    metric: String,
+    ours: f64,
+    against: Option<Against>,
+}
+
+/// The figures of the live runs beside those of the virtual ones.
 pub(super) fn live(done: &Finished) -> Table {
-    let off = |x: f64, than: f64| format!("{:+.1} %", (x / than - 1.0) * 100.0);
-    Table::with_rows(&done.live)
-        .column(Column::text("case"), |(run, _)| run.case())
-        .column(Column::count("seed"), |(run, _)| run.seed)
-        .column(Column::text("emulation"), |(run, _)| run.fidelity())
-        .column(Column::seconds("makespan"), |(run, _)| run.makespan_s)
-        .column(Column::dollars("cost"), |(run, _)| run.cost_usd)
-        .column(Column::text("virtual, same seed").named("same_seed"), |(run, against)| {
-            let Some(against) = against else { return "no such cell here".to_owned() };
-            let Some((makespan, cost)) = against.same else { return "none".to_owned() };
-            let live = run.makespan_s.map(|s| format!(" ({})", off(s, makespan)));
-            let live = live.unwrap_or_default();
-            format!("{makespan:.0} s{live}, ${cost:.4} ({})", off(run.cost_usd, cost))
+    let parts: Vec<&Part> = done.parts().collect();
+    let figures = done.live.iter().flat_map(|run| {
+        let figure = |(metric, ours): (String, f64)| LiveFigure {
+            against: run.against(&metric, (&done.results, done.seeds.0)),
+            run,
+            metric,
+            ours,
+        };
+        run.shown_figures(&done.paper, &parts).into_iter().map(figure).collect::<Vec<_>>()
+    });
+    let digits = |row: &LiveFigure<'_>| done.paper.words_of(&row.metric).1;
+    Table::with_rows(figures)
+        .column(Column::text("case"), |row| row.run.case())
+        .column(Column::count("seed"), |row| row.run.seed)
+        .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0.to_owned())
+        .column(Column::text("live"), |row| fixed(row.ours, digits(row)))
+        .column(Column::text("virtual, same seed").named("same_seed"), |row| {
+            row.against.and_then(|of| of.same).map(|same| fixed(same, digits(row)))
         })
-        .column(Column::text("virtual, all seeds").named("all_seeds"), |(_, against)| {
-            let Some(against) = against else { return String::new() };
-            let (m, c) = (against.makespan.range, against.cost.range);
-            format!("{:.0} to {:.0} s, ${:.4} to ${:.4}", m.0, m.1, c.0, c.1)
+        .column(Column::percent("difference"), |row| {
+            let same = row.against.and_then(|of| of.same).filter(|same| *same != 0.0);
+            same.map(|same| row.ours / same - 1.0)
         })
+        .column(Column::text("virtual, all seeds").named("all_seeds"), |row| match row.against {
+            Some(Against { all, .. }) => {
+                let (low, high) = all.range;
+                format!("{low:.d$} to {high:.d$}", d = digits(row))
+            }
+            None => "no such cell here".to_owned(),
+        })
+        .column(Column::text("emulation"), |row| row.run.fidelity())
         .into()
 }
 

@@ -1,0 +1,126 @@
+//! Whether other programs kept the host busy while something was measured on it.
+//!
+//! A latency of microseconds says nothing of a scheduler where another program has the processor, or its caches. So what
+//! others used is a figure of each measurement, and claims about measured times are not judged where it is too much.
+
+use std::fs;
+
+use super::claim::Claim;
+use super::paper::Paper;
+use super::results::Results;
+
+/// Figure of a measurement that says how many processors other programs used meanwhile, on average.
+pub(super) const OTHERS: &str = "others_processors";
+
+/// Processors that others may use before times are not judged; chosen: what a desktop that idles comes to.
+const MOST: f64 = 0.2;
+
+/// Processor time in ticks of the kernel's clock: of the host, and of this process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Ticks {
+    /// Time in which the host's processors did something, time that the machine above took from it included.
+    busy: f64,
+    /// All time of the host's processors.
+    all: f64,
+    own: f64,
+}
+
+/// A measurement that goes on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HostLoad {
+    began: Option<Ticks>,
+}
+
+impl HostLoad {
+    /// Begins to look.
+    pub(super) fn begin() -> Self {
+        Self { began: Ticks::now() }
+    }
+
+    /// How many processors other programs used since; `None` where the kernel does not say.
+    pub(super) fn others(self) -> Option<f64> {
+        let (began, now) = (self.began?, Ticks::now()?);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        #[expect(clippy::cast_precision_loss, reason = "a count of processors")]
+        began.others(now, processors as f64)
+    }
+}
+
+impl Ticks {
+    fn now() -> Option<Self> {
+        let read = |path: &str| fs::read_to_string(path).ok();
+        Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
+    }
+
+    /// The first line of /proc/stat, and the fields `utime` and `stime` of a process's (proc(5)).
+    fn parse(host: &str, process: &str) -> Option<Self> {
+        let of_host = host.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
+        let times: Vec<f64> = of_host.map_while(|word| word.parse().ok()).collect();
+        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice already.
+        let times = times.get(..8)?;
+        let all: f64 = times.iter().sum();
+        // The name in parentheses may have spaces.
+        let (_, fields) = process.rsplit_once(')')?;
+        let own = fields.split_whitespace().skip(11).take(2);
+        let own: f64 = own.map_while(|word| word.parse::<f64>().ok()).sum();
+        Some(Self { busy: all - times[3] - times[4], all, own })
+    }
+
+    /// How many of so many processors others used between these; `None`: no time has passed.
+    fn others(self, now: Self, processors: f64) -> Option<f64> {
+        let passed = (now.all - self.all) / processors;
+        let others = (now.busy - self.busy) - (now.own - self.own);
+        (passed > 0.0).then(|| (others / passed).max(0.0))
+    }
+}
+
+/// Why a claim about measured times is not judged: others kept the host busy. `None`: it was idle enough, or nothing was
+/// measured for the claim.
+pub(super) fn refusal(claim: &Claim, paper: &Paper, results: &Results) -> Option<String> {
+    let cells = claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern));
+    let others = cells.filter_map(|case| results.ours(&case, OTHERS)).map(|ours| ours.mean);
+    let most = others.fold(0.0, f64::max);
+    (most > MOST).then(|| {
+        format!(
+            "the host was busy: while this was measured other programs used {most:.2} processors on average, and {MOST} are \
+             the most at which times are judged; run it where nothing else runs"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_use_is_what_the_host_does_and_this_process_does_not() {
+        let host =
+            |user: u32, idle: u32| format!("cpu  {user} 0 10 {idle} 5 0 0 2 0 0\ncpu0 1 2\n");
+        let process =
+            |ticks: u32| format!("7 (a ) b) R 1 1 1 0 -1 4194304 100 0 0 0 {ticks} 20 0 0 20 0");
+        let at =
+            |user, idle, own| Ticks::parse(&host(user, idle), &process(own)).expect("it is right");
+        let (began, now) = (at(100, 1_000, 50), at(250, 1_050, 100));
+        // 200 ticks of two processors, of which 150 were busy and 50 of these ours: a whole processor.
+        assert_eq!(began.others(now, 2.0), Some(1.0));
+        assert_eq!(began.others(began, 2.0), None);
+        assert_eq!(Ticks::parse("intr 5\n", &process(1)), None);
+    }
+
+    #[test]
+    fn this_host_says_how_busy_it_is() {
+        let load = HostLoad::begin();
+        let begin = std::time::Instant::now();
+        let mut sum = 0_u64;
+        while begin.elapsed() < std::time::Duration::from_millis(60) {
+            sum = sum.wrapping_mul(31).wrapping_add(1);
+        }
+        assert!(sum > 0);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let others = load.others().expect("Linux says so");
+        assert!(
+            (0.0..=f64::from(u32::try_from(processors).expect("few")) + 0.5).contains(&others),
+            "{others}"
+        );
+    }
+}

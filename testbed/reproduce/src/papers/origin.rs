@@ -1,0 +1,264 @@
+//! What made a reproduction, and what that took: the part of its results that differs from host to host and from day to day.
+//!
+//! `claims.json`, which later reproductions are compared with, has nothing of it.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::sweep::{Folder, SweepError};
+
+/// File in the folder of a reproduction that has its results for programs, the origin among them.
+pub(super) const RESULTS: &str = "results.json";
+
+/// A file that the clone of this program has, and hardly another repository.
+const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
+
+/// The program and the host that made a reproduction, and the time and memory that they took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunOrigin {
+    /// Version of this program.
+    pub version: String,
+    /// Commit of the clone that the program lies in, `-changed` behind it where files of the clone are not as committed;
+    /// `None` where it lies in no clone.
+    pub commit: Option<String>,
+    /// The host that it ran on.
+    pub host: HostFacts,
+    /// Threads that runs were spread over.
+    pub threads: usize,
+    /// Runs that this command made.
+    pub runs_made: usize,
+    /// Runs that an earlier command had left in the folder, and that were not made again.
+    pub runs_reused: usize,
+    /// Time that this command took, in seconds.
+    pub took_s: f64,
+    /// Most memory that this program had in use meanwhile, in bytes; `None` where the kernel does not say.
+    pub peak_memory_bytes: Option<u64>,
+}
+
+/// Properties of a host that times depend on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Processors that the program may use.
+    pub processors: usize,
+    /// Name of the processor, where it gives one.
+    pub processor: Option<String>,
+    /// Memory of the host, in bytes, where the kernel says.
+    pub memory_bytes: Option<u64>,
+    /// Release of the kernel.
+    pub kernel: String,
+}
+
+/// Clock and peak of memory of a reproduction that has begun.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OriginClock {
+    began: Instant,
+    /// Whether the kernel's peak is of this reproduction, and not of all that the process did before.
+    is_own_peak: bool,
+}
+
+impl OriginClock {
+    /// Begins to measure.
+    pub(super) fn begin() -> Self {
+        // Resets the peak of this process's memory (proc(5)).
+        let is_own_peak = fs::write("/proc/self/clear_refs", "5").is_ok();
+        Self { began: Instant::now(), is_own_peak }
+    }
+
+    /// The origin of what was made into this folder since.
+    pub(super) fn origin(self, folder: &Folder, threads: usize) -> RunOrigin {
+        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let status = read("/proc/self/status");
+        RunOrigin {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: commit(),
+            host: HostFacts {
+                processors: std::thread::available_parallelism().map_or(1, usize::from),
+                processor: field(&read("/proc/cpuinfo"), "model name").map(str::to_owned),
+                memory_bytes: field(&read("/proc/meminfo"), "MemTotal").and_then(kibibytes),
+                kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+            },
+            threads,
+            runs_made: folder.made(),
+            runs_reused: folder.reused(),
+            took_s: self.began.elapsed().as_secs_f64(),
+            peak_memory_bytes: field(&status, "VmHWM")
+                .filter(|_| self.is_own_peak)
+                .and_then(kibibytes),
+        }
+    }
+}
+
+impl RunOrigin {
+    /// The origin that a folder of results has.
+    ///
+    /// # Errors
+    ///
+    /// There are no results, or they have none.
+    pub fn read(folder: &Path) -> Result<Self, SweepError> {
+        let path = folder.join(RESULTS);
+        let unfit = |error: &dyn std::fmt::Display| {
+            let remedy = "give the folder of a reproduction that this version made";
+            SweepError::BadInput(format!("{}: {error}; {remedy}", path.display()))
+        };
+        let text = fs::read_to_string(&path).map_err(|error| unfit(&error))?;
+        let mut all: Value = serde_json::from_str(&text).map_err(|error| unfit(&error))?;
+        let origin = all.get_mut("origin").map(Value::take).unwrap_or_default();
+        serde_json::from_value(origin).map_err(|error| unfit(&error))
+    }
+
+    /// The program and the host in a sentence.
+    pub(super) fn made_by(&self) -> String {
+        let commit = match &self.commit {
+            Some(commit) => format!("commit {commit}"),
+            None => "no clone that would say a commit".to_owned(),
+        };
+        let HostFacts { processors, processor, memory_bytes, kernel } = &self.host;
+        let processor = processor.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+        let memory = memory_bytes.map(|bytes| format!(", {}", in_gibibytes(bytes)));
+        format!(
+            "dormouse {}, {commit}, on a host with {processors} processors{processor}{}, Linux {kernel}",
+            self.version,
+            memory.unwrap_or_default()
+        )
+    }
+
+    /// The time and the memory in a sentence, and that earlier runs were used where they were.
+    pub(super) fn took(&self) -> String {
+        let memory = match self.peak_memory_bytes {
+            Some(bytes) => format!("at most {} of memory", in_mebibytes(bytes)),
+            None => "an amount of memory that the kernel did not say".to_owned(),
+        };
+        let threads = if self.threads == 1 { "thread" } else { "threads" };
+        let took =
+            format!("{} on {} {threads}, and {memory}", in_minutes(self.took_s), self.threads);
+        match self.resumed() {
+            Some(resumed) => format!("{took}; {resumed}"),
+            None => took,
+        }
+    }
+
+    /// Note that the command went on from runs of an earlier one; `None` where it made all.
+    pub(super) fn resumed(&self) -> Option<String> {
+        let all = self.runs_made + self.runs_reused;
+        (self.runs_reused > 0).then(|| {
+            format!(
+                "resumed: {} of {all} runs were in the folder, {} were made now",
+                self.runs_reused, self.runs_made
+            )
+        })
+    }
+}
+
+/// The commit of the clone that this program lies in.
+fn commit() -> Option<String> {
+    let program = std::env::current_exe().ok()?;
+    let clone = program.ancestors().find(|folder| folder.join(OF_THIS_CLONE).is_file())?;
+    let git = |words: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(clone).args(words).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    let hash = git(&["rev-parse", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { hash } else { format!("{hash}-changed") })
+}
+
+/// What stands behind the colon of a line of a file in /proc.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then_some(value.trim())
+    })
+}
+
+/// Bytes of a text such as `2048 kB`.
+fn kibibytes(text: &str) -> Option<u64> {
+    text.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+fn in_mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+fn in_gibibytes(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "a tenth of a GiB is near enough")]
+    let gibibytes = bytes as f64 / f64::from(1 << 30);
+    format!("{gibibytes:.1} GiB")
+}
+
+fn in_minutes(seconds: f64) -> String {
+    if seconds < 60.0 {
+        return format!("{seconds:.1} s");
+    }
+    format!("{:.0} min {:02.0} s", (seconds / 60.0).floor(), (seconds % 60.0).floor())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::{Reproduction, Spec};
+
+    fn origin(runs_made: usize, runs_reused: usize) -> RunOrigin {
+        RunOrigin {
+            version: "1.2.3".to_owned(),
+            commit: None,
+            host: HostFacts {
+                processors: 2,
+                processor: Some("a processor".to_owned()),
+                memory_bytes: Some(3 << 30),
+                kernel: "6.1".to_owned(),
+            },
+            threads: 2,
+            runs_made,
+            runs_reused,
+            took_s: 61.5,
+            peak_memory_bytes: Some((5 << 20) - 1),
+        }
+    }
+
+    #[test]
+    fn time_memory_and_earlier_runs_are_said() {
+        assert_eq!(origin(7, 0).took(), "1 min 01 s on 2 threads, and at most 5 MiB of memory");
+        let resumed = origin(3, 4).took();
+        assert!(
+            resumed.ends_with("resumed: 4 of 7 runs were in the folder, 3 were made now"),
+            "{resumed}"
+        );
+        assert!(origin(1, 0).made_by().ends_with("2 processors (a processor), 3.0 GiB, Linux 6.1"));
+        let unknown = RunOrigin { peak_memory_bytes: None, ..origin(1, 0) };
+        assert!(unknown.took().contains("did not say"), "{}", unknown.took());
+    }
+
+    #[test]
+    fn the_peak_is_that_of_this_reproduction() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let spec = Spec::Reproduce(Reproduction::default());
+        let folder = Folder::open(dir.path(), &spec, false).expect("it is empty");
+        let held = vec![1_u8; 256 << 20];
+        assert_eq!(held.iter().filter(|byte| **byte == 1).count(), held.len());
+        let with = OriginClock::begin().origin(&folder, 1);
+        drop(held);
+        let without = OriginClock::begin().origin(&folder, 1);
+        let (Some(with_bytes), Some(bytes)) = (with.peak_memory_bytes, without.peak_memory_bytes)
+        else {
+            return assert!(!Path::new("/proc/self/clear_refs").exists(), "no peak is known");
+        };
+        assert!(bytes + (128 << 20) < with_bytes, "{bytes} {with_bytes}");
+        assert!(
+            without.took_s >= 0.0 && without.host.processors > 0 && !without.host.kernel.is_empty()
+        );
+    }
+
+    #[test]
+    fn lines_of_proc_are_read() {
+        let text = "MemTotal:       8034 kB\nmodel name\t: A CPU @ 2 GHz\n";
+        assert_eq!(field(text, "MemTotal").and_then(kibibytes), Some(8034 * 1024));
+        assert_eq!(field(text, "model name"), Some("A CPU @ 2 GHz"));
+        assert_eq!((field(text, "VmHWM"), kibibytes("12 MB")), (None, None));
+    }
+}
