@@ -126,13 +126,15 @@ fn address_text(
 
 /// Whether nothing more comes from the other end of a socket, as poll(2) says it.
 fn is_hung_up(socket: &OwnedFd) -> bool {
-    let ends = PollFlags::POLLHUP | PollFlags::POLLRDHUP;
-    let mut asked = [PollFd::new(socket.as_fd(), ends)];
+    // nix has no name for it.
+    let half = PollFlags::from_bits_retain(libc::POLLRDHUP);
+    let mut asked = [PollFd::new(socket.as_fd(), half)];
     let [asked] = match poll(&mut asked, PollTimeout::ZERO) {
         Ok(1..) => asked,
         _ => return false,
     };
-    asked.revents().is_some_and(|events| events.intersects(ends))
+    // It gives no events that have a bit without a name: that is the one which was asked for.
+    asked.revents().is_none_or(|events| events.intersects(PollFlags::POLLHUP | half))
 }
 
 /// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
