@@ -4,14 +4,13 @@ use std::{
     io,
     net::{SocketAddr, TcpStream},
     os::{
-        fd::{AsFd as _, AsRawFd as _, OwnedFd},
+        fd::{AsRawFd as _, OwnedFd},
         linux::net::SocketAddrExt as _,
         unix::net::{SocketAddr as UnixAddress, UnixStream},
     },
 };
 
 use dormouse_units::one_line;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 /// The options that are compared: their level, their number, and their name. Of each the value is a number, or a short text.
 const OPTIONS: [(libc::c_int, libc::c_int, &str); 37] = [
@@ -89,7 +88,7 @@ pub(super) fn facts(socket: &OwnedFd) -> Vec<(String, String)> {
     let ends = [("address", own_address(socket)), ("address of its peer", peer_address(socket))];
     let named = ends.into_iter().filter_map(|(about, end)| Some((about.to_owned(), end?)));
     facts.extend(named);
-    let end = if is_hung_up(socket) { "has hung up" } else { "has not hung up" };
+    let end = if is_hung_up(socket) { "gone" } else { "there" };
     facts.push(("its other end".to_owned(), end.to_owned()));
     facts
 }
@@ -125,16 +124,13 @@ fn address_text(
 }
 
 /// Whether nothing more comes from the other end of a socket, as poll(2) says it.
+#[expect(unsafe_code, reason = "nix does not know POLLRDHUP")]
 fn is_hung_up(socket: &OwnedFd) -> bool {
-    // nix has no name for it.
-    let half = PollFlags::from_bits_retain(libc::POLLRDHUP);
-    let mut asked = [PollFd::new(socket.as_fd(), half)];
-    let [asked] = match poll(&mut asked, PollTimeout::ZERO) {
-        Ok(1..) => asked,
-        _ => return false,
-    };
-    // It gives no events that have a bit without a name: that is the one which was asked for.
-    asked.revents().is_none_or(|events| events.intersects(PollFlags::POLLHUP | half))
+    let ends = libc::POLLHUP | libc::POLLRDHUP;
+    let mut asked = libc::pollfd { fd: socket.as_raw_fd(), events: ends, revents: 0 };
+    // SAFETY: the kernel reads and writes this one value, and does not wait.
+    let found = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    found > 0 && asked.revents & ends != 0
 }
 
 /// What sets an option, which has this name, of a socket to these numbers; `None` where that is not done.
