@@ -128,7 +128,8 @@ fn folder() -> tempfile::TempDir {
     }
     fs::copy(at.join("DIR/plan.json"), at.join("plan.json")).unwrap();
     let docs = repository().join("docs");
-    fs::copy(docs.join("papers/results/burst-hads.json"), at.join("DIR/claims.json")).unwrap();
+    fs::create_dir(at.join("before")).unwrap();
+    fs::copy(docs.join("papers/results/burst-hads.json"), at.join("before/claims.json")).unwrap();
     let page = fs::read_to_string(docs.join("how-to/paper.md")).unwrap();
     let paper = page.split("```toml mine.toml\n").nth(1).unwrap().split("```").next().unwrap();
     write("paper.toml", paper, 0o644);

@@ -73,7 +73,7 @@ pub struct ListedClaim {
 pub struct ListedFigure {
     /// Name of the cell, or of the reading.
     pub name: String,
-    /// Our figure.
+    /// The figure that our runs come to.
     pub ours: f64,
     /// The 95 % interval.
     pub ci95: Option<(f64, f64)>,
