@@ -191,6 +191,7 @@ impl ConductorState {
             return;
         }
         self.last = self.last.max(due);
+        let job = self.job_that_ends(&event);
         let deciding = debug_span!(target: SPANS, parent: &self.span, "decide", seq = Empty, decisions = Empty);
         let (step, commands) = deciding.in_scope(|| self.run.handle(self.last, event));
         deciding.record("seq", step.seq).record("decisions", step.decisions.len());
@@ -208,7 +209,7 @@ impl ConductorState {
         self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
         let end = self.ends.see(&step);
-        self.checks.see(&step, end.as_ref());
+        self.checks.see(&step, end.as_ref(), job);
         if let Some(of) = end {
             let contents = Arc::clone(self.store.contents());
             self.batch.then.push(Box::new(LayOut { contents, of }));

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{AttemptEnd, Effect, Event, Report, Step};
-use dormouse_units::{Attempt, HostId, TaskId, VmId};
+use dormouse_model::{AttemptEnd, Effect, Event, Report, Step, Submission};
+use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
 
 use super::check_work::{CheckWork, CheckedAnswer};
 
@@ -20,14 +20,25 @@ pub(super) struct OpenCheck {
     pub(super) of: HostId,
     pub(super) by: HostId,
     pub(super) work: CheckWork,
+    /// Memory that it is given; zero: nobody says.
+    pub(super) memory: Bytes,
     /// CPU time that the check should take.
     pub(super) takes: Duration,
     /// Real time in which it should want to compute nothing.
     pub(super) waits: Duration,
 }
 
-/// A task, the host that reported its answer, and the one that may compute it again.
-type Whose = (TaskId, HostId, HostId);
+/// An answer of the run, and whose it is.
+#[derive(Clone, Debug)]
+pub(super) struct SeenAnswer {
+    pub(super) task: TaskId,
+    pub(super) attempt: Attempt,
+    /// The host that reported it.
+    pub(super) host: HostId,
+    /// The parallel job that the task was: the run forgets those that have ended.
+    pub(super) job: Option<Arc<Submission>>,
+    pub(super) answer: CheckedAnswer,
+}
 
 /// The checks of one host.
 #[derive(Debug, Default)]
@@ -41,15 +52,17 @@ struct HostChecks {
 #[derive(Debug, Default)]
 pub(super) struct CheckQueue {
     /// Answers of the run that could be looked at; `None`: none are, or no more.
-    answers: Option<BTreeMap<TaskId, (HostId, CheckedAnswer)>>,
+    answers: Option<BTreeMap<TaskId, SeenAnswer>>,
     /// Answers in the order that was drawn, in which they are looked at.
-    considered: BTreeMap<u64, (Whose, CheckedAnswer, u64)>,
+    considered: BTreeMap<u64, (SeenAnswer, HostId, u64)>,
     vms: u32,
     hosts: BTreeMap<HostId, HostChecks>,
     /// CPU time that checks may still take: none begins that may take more.
     left: Duration,
     /// The most that one has taken.
     longest_yet: Duration,
+    /// CPU time of all attempts that have ended.
+    computed: Duration,
 }
 
 impl CheckQueue {
@@ -58,20 +71,38 @@ impl CheckQueue {
         Self { answers: are_wanted.then(BTreeMap::new), ..Self::default() }
     }
 
-    /// Keeps the answers of a step, with which a program of the user's own may have ended so.
-    pub(super) fn see(&mut self, step: &Step, end: Option<&AttemptEnd>) {
+    /// CPU time of all attempts that have ended, as far as this coordinator saw.
+    pub(super) const fn computed(&self) -> Duration {
+        self.computed
+    }
+
+    /// Keeps the answers of a step, with which a program of the user's own may have ended so, or this parallel job.
+    pub(super) fn see(
+        &mut self,
+        step: &Step,
+        end: Option<&AttemptEnd>,
+        job: Option<Arc<Submission>>,
+    ) {
         let Some(answers) = &mut self.answers else { return };
         let Event::Machine { host, report, .. } = &step.event else { return };
-        let Report::TaskFinished { task, verified: true, result, .. } = report else { return };
         if step.effects.contains(&Effect::Stale) {
             return;
         }
+        if let Report::TaskFinished { real_cpu_us, .. }
+        | Report::TaskFailed { real_cpu_us, .. }
+        | Report::TaskStopped { real_cpu_us, .. } = report
+        {
+            self.computed = self.computed.saturating_add(Duration::from_micros(*real_cpu_us));
+        }
+        let &Report::TaskFinished { task, attempt, verified: true, ref result, .. } = report else {
+            return;
+        };
         let answer = match (end, result) {
             (Some(end), _) => CheckedAnswer::Own(Arc::clone(&end.end)),
             (None, Some(text)) => CheckedAnswer::Text(Arc::clone(text)),
             (None, None) => return,
         };
-        answers.insert(*task, (*host, answer));
+        answers.insert(task, SeenAnswer { task, attempt, host: *host, job, answer });
     }
 
     /// Whether they are yet to begin.
@@ -84,17 +115,16 @@ impl CheckQueue {
         self.answers = None;
     }
 
-    pub(super) fn take_answers(&mut self) -> Vec<(TaskId, HostId, CheckedAnswer)> {
-        let answers = self.answers.take().unwrap_or_default().into_iter();
-        answers.map(|(task, (host, answer))| (task, host, answer)).collect()
+    pub(super) fn take_answers(&mut self) -> Vec<SeenAnswer> {
+        self.answers.take().unwrap_or_default().into_values().collect()
     }
 
-    /// Puts an answer among those that may be looked at, where its draw has it.
-    pub(super) fn consider(&mut self, drawn: u64, whose: Whose, answer: CheckedAnswer, part: u64) {
-        self.considered.insert(drawn, (whose, answer, part));
+    /// Puts an answer among those that may be looked at by this host, where its draw has it.
+    pub(super) fn consider(&mut self, drawn: u64, answer: SeenAnswer, by: HostId, part: u64) {
+        self.considered.insert(drawn, (answer, by, part));
     }
 
-    pub(super) fn take_considered(&mut self) -> Vec<(Whose, CheckedAnswer, u64)> {
+    pub(super) fn take_considered(&mut self) -> Vec<(SeenAnswer, HostId, u64)> {
         std::mem::take(&mut self.considered).into_values().collect()
     }
 
@@ -224,8 +254,8 @@ mod tests {
             let (answer, order) = (answer.clone(), order.clone());
             let attempt = Attempt::new(2);
             let work = CheckWork::Part { order, answer, ordered: Duration::from_secs(1) };
-            let waits = Duration::ZERO;
-            queue.add(OpenCheck { vm, task, attempt, of, by, work, takes, waits });
+            let (memory, waits) = (Bytes::ZERO, Duration::ZERO);
+            queue.add(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
         }
         queue
     }

@@ -52,6 +52,10 @@ impl CheckWork {
         match self {
             Self::Part { order, .. } => {
                 let mut args = order.arguments.clone();
+                // The arguments of a parallel job have its CPU time, which the worker adds to those of a check.
+                if let Some(at) = args.iter().position(|word| word == "--cpu-time") {
+                    args.drain(at..args.len().min(at + 2));
+                }
                 args.extend(["--nonce".to_owned(), nonce.to_string()]);
                 (v1::Program { args }, None)
             }

@@ -6,20 +6,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, Event, OwnEnd, Report};
+use dormouse_model::{CheckFinding, Event, OwnEnd, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
 use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
 use dormouse_tasks::result::TaskResult;
 use dormouse_tasks::spot_check::{CheckAmount, CheckOrder};
-use dormouse_units::{Bytes, HostId, TaskId, TypeName, VmId};
+use dormouse_units::{Bytes, HostId, TypeName, VmId};
 use ractor::ActorRef;
 use tokio::time::Instant;
 
 use super::ConductorState;
 use super::later;
-use crate::conductor::check_queue::OpenCheck;
+use crate::conductor::check_queue::{OpenCheck, SeenAnswer};
 use crate::conductor::check_work::{CheckWork, CheckedAnswer, is_deterministic};
 use crate::conductor::roster::{Entry, Standing};
 use crate::log::journal::JournalMsg;
@@ -78,7 +78,7 @@ impl ConductorState {
             Report::VmCreated { .. } => {
                 let (task, attempt) = (check.task, check.attempt);
                 if let CheckWork::Whole { program, .. } = &check.work {
-                    let most = largest_checkpoint(self.memory_of(task), 1, program.quota);
+                    let most = largest_checkpoint(check.memory, 1, program.quota);
                     self.outstanding.assignments().told_check(host, (task, attempt), most);
                 }
                 let start = self.start_of(check);
@@ -168,31 +168,32 @@ impl ConductorState {
             return Duration::ZERO;
         }
         let computed = self.run.tasks().iter().map(|task| task.real_cpu_us);
-        let computed = computed.fold(0_u64, u64::saturating_add);
+        let computed =
+            computed.fold(0_u64, u64::saturating_add).max(micros(self.checks.computed()));
         let most = u128::from(computed) * u128::from(self.plan.spot_checks.get()) / 1_000_000;
         let mut left = Duration::from_micros(u64::try_from(most).unwrap_or(u64::MAX));
         self.checks.allow(left);
         let mut drawn = 0;
-        for (task, of, answer) in self.checks.take_answers() {
+        for answer in self.checks.take_answers() {
             // Which are looked at, by which host and where is drawn now.
             let draw = || self.plan.world.chance.number();
             let (Ok(order), Ok(host), Ok(part)) = (draw(), draw(), draw()) else {
                 tracing::warn!("nothing is checked by another host: there are no random numbers");
                 break;
             };
-            let others = self.others_than(of, &there);
+            let others = self.others_than(answer.host, &there);
             let place = usize::try_from(host % others.len().max(1) as u64).unwrap_or_default();
             if let Some(by) = others.get(place) {
-                self.checks.consider(order, (task, of, *by), answer, part);
+                self.checks.consider(order, answer, *by, part);
             }
         }
-        for (whose, answer, part) in self.checks.take_considered() {
+        for (answer, by, part) in self.checks.take_considered() {
             if drawn == MOST_CHECKS {
                 break;
             }
-            let check = match answer {
-                CheckedAnswer::Text(text) => self.order_part(whose, &text, part),
-                CheckedAnswer::Own(end) => self.order_whole(whose, end),
+            let check = match &answer.answer {
+                CheckedAnswer::Text(text) => self.order_part(&answer, by, text, part),
+                CheckedAnswer::Own(end) => self.order_whole(&answer, by, end),
             };
             let Some(check) = check else { continue };
             // All of a program may be all that the run computed.
@@ -224,12 +225,14 @@ impl ConductorState {
     /// what is wrong with it is known without that.
     fn order_part(
         &mut self,
-        (task, of, by): (TaskId, HostId, HostId),
+        seen: &SeenAnswer,
+        by: HostId,
         text: &str,
         part: u64,
     ) -> Option<OpenCheck> {
+        let (task, of) = (seen.task, seen.host);
         let index = task.get() as usize;
-        let arguments = self.arguments_of(task);
+        let arguments = self.arguments_of(seen);
         if arguments.is_empty() {
             return None;
         }
@@ -264,7 +267,7 @@ impl ConductorState {
             Ok(drawn) => {
                 let (order, takes) = drawn?;
                 let work = CheckWork::Part { order, answer, ordered };
-                self.open_check((task, of, by), work, (takes, Duration::ZERO))
+                Some(self.open_check(seen, by, work, (takes, Duration::ZERO)))
             }
             Err(why) => {
                 let finding = CheckFinding::Differs { why };
@@ -281,9 +284,11 @@ impl ConductorState {
     /// The check of a program of the user's own, which runs once more; `None` where it may leave something else each time.
     fn order_whole(
         &mut self,
-        whose @ (task, ..): (TaskId, HostId, HostId),
-        end: Arc<OwnEnd>,
+        seen: &SeenAnswer,
+        by: HostId,
+        end: &Arc<OwnEnd>,
     ) -> Option<OpenCheck> {
+        let task = seen.task;
         let program: Arc<OwnProgram> =
             Arc::clone(self.plan.programs.get(task.get() as usize)?.own()?);
         if !is_deterministic(&program) || !end.not_kept.is_empty() {
@@ -291,37 +296,46 @@ impl ConductorState {
         }
         let takes = Duration::from_micros(self.run.tasks().get(task)?.real_cpu_us).max(LEAST_CPU);
         let waits = Duration::from_micros(end.real_waited_us);
-        self.open_check(whose, CheckWork::Whole { program, end }, (takes, waits))
+        let work = CheckWork::Whole { program, end: Arc::clone(end) };
+        Some(self.open_check(seen, by, work, (takes, waits)))
     }
 
     fn open_check(
         &mut self,
-        (task, of, by): (TaskId, HostId, HostId),
+        seen: &SeenAnswer,
+        by: HostId,
         work: CheckWork,
         (takes, waits): (Duration, Duration),
-    ) -> Option<OpenCheck> {
-        let attempt = self.run.tasks().get(task)?.attempt.next();
-        let vm = self.checks.next_vm();
-        Some(OpenCheck { vm, task, attempt, of, by, work, takes, waits })
+    ) -> OpenCheck {
+        let (task, of, attempt) = (seen.task, seen.host, seen.attempt.next());
+        let (vm, memory) = (self.checks.next_vm(), self.memory_of(seen));
+        OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits }
+    }
+
+    /// The parallel job whose end an event may report.
+    pub(super) fn job_that_ends(&self, event: &Event) -> Option<Arc<Submission>> {
+        let Event::Machine { report: Report::TaskFinished { task, .. }, .. } = event else {
+            return None;
+        };
+        self.run.tasks().get(*task)?.job.clone()
     }
 
     /// The arguments of the program of `dormouse-task` that a task is; none for a program of the user's own.
-    fn arguments_of(&self, task: TaskId) -> Vec<String> {
-        let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
-        match (job, &self.loads.parallel) {
+    fn arguments_of(&self, seen: &SeenAnswer) -> Vec<String> {
+        match (&seen.job, &self.loads.parallel) {
             (Some(job), Some(programs)) => programs.arguments(job),
             _ => {
-                let program = self.plan.programs.get(task.get() as usize);
+                let program = self.plan.programs.get(seen.task.get() as usize);
                 program.map_or(&[][..], TaskProgram::kernel).to_vec()
             }
         }
     }
 
     /// Memory that a task is given, or each process of a parallel job; zero: nobody says.
-    fn memory_of(&self, task: TaskId) -> Bytes {
-        let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
-        let of_bag = self.run.setup().bag.tasks.get(task.get() as usize).map(|task| task.memory);
-        job.map(|job| job.memory).or(of_bag).unwrap_or_default()
+    fn memory_of(&self, seen: &SeenAnswer) -> Bytes {
+        let of_bag = self.run.setup().bag.tasks.get(seen.task.get() as usize);
+        let of_bag = of_bag.map(|task| task.memory);
+        seen.job.as_ref().map(|job| job.memory).or(of_bag).unwrap_or_default()
     }
 
     /// The command that has a check computed.
@@ -334,7 +348,7 @@ impl ConductorState {
             task: Some(v1::TaskRef { vm, task, attempt }),
             program: Some(program),
             seats: Some(v1::Seats { tier: v1::Tier::Foreground.into(), vcpus: vec![0] }),
-            memory_bytes: self.memory_of(check.task).get(),
+            memory_bytes: check.memory.get(),
             emulated_runtime_us: runtime,
             real_cpu_us: micros(check.takes),
             own,

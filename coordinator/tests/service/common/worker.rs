@@ -501,6 +501,8 @@ pub fn checkpoint_taken(
         checkpoint,
         done_ppm: 400_000 * checkpoint.min(2),
         bytes,
+        // A gigabyte in a second.
+        real_dump_us: bytes / 1_000,
         ..v1::CheckpointTaken::default()
     })
 }
