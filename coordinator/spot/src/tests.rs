@@ -79,7 +79,7 @@ fn acc_finds_an_instance_at_one_of_its_queries() {
         (&once, 60, 119 + 2 * 60),
         // At 3:29 it is too dear again.
         (&twice, 30, 119 + 4 * 30),
-        (&twice, 61, 119 + 61 * 2),
+        (&twice, 61, 119 + 61),
     ] {
         let record = SpotRecord::new(prices, cents(7), at(10_000));
         let job = SpotJob { query: minutes(query), ..SpotJob::with_work(minutes(120)) };
