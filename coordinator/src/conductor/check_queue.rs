@@ -253,7 +253,8 @@ mod tests {
             let takes = Duration::from_millis(10);
             let (answer, order) = (answer.clone(), order.clone());
             let attempt = Attempt::new(2);
-            let work = CheckWork::Part { order, answer, ordered: Duration::from_secs(1) };
+            let (answer, ordered) = (Box::new(answer), Duration::from_secs(1));
+            let work = CheckWork::Part { order, answer, ordered };
             let (memory, waits) = (Bytes::ZERO, Duration::ZERO);
             queue.add(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
         }

@@ -27,7 +27,7 @@ pub(super) enum CheckWork {
     /// A part of a task that one of `dormouse-task`'s programs is.
     Part {
         order: CheckOrder,
-        answer: TaskResult,
+        answer: Box<TaskResult>,
         /// CPU time that the task was given for all its work.
         ordered: Duration,
     },

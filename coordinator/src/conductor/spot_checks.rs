@@ -266,7 +266,7 @@ impl ConductorState {
         match drawn {
             Ok(drawn) => {
                 let (order, takes) = drawn?;
-                let work = CheckWork::Part { order, answer, ordered };
+                let work = CheckWork::Part { order, answer: Box::new(answer), ordered };
                 Some(self.open_check(seen, by, work, (takes, Duration::ZERO)))
             }
             Err(why) => {

@@ -135,7 +135,7 @@ fn carried_words(measured: &Measured) -> Vec<String> {
     let remedy = "have it save its work itself: saves = \"notice\"";
     match (failure, other_outputs.as_slice()) {
         (Some(why), _) => {
-            said.push(format!("does not live through a move by CRIU: {why}; {remedy}"))
+            said.push(format!("does not live through a move by CRIU: {why}; {remedy}"));
         }
         (None, []) if !measured.outputs.is_empty() => {
             said.push("left the same outputs, moved and undisturbed".to_owned());

@@ -327,7 +327,6 @@ pub(super) fn threads(pid: i32) -> BTreeSet<i32> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

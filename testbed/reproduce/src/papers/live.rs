@@ -116,8 +116,8 @@ impl LiveRun {
     }
 
     /// The figures that are shown of it: those that the paper's parts have of its cell, and else its makespan and cost.
-    pub(super) fn shown_figures<'a>(
-        &'a self,
+    pub(super) fn shown_figures(
+        &self,
         paper: &Paper,
         parts: &[&super::paper::Part],
     ) -> Vec<(String, f64)> {
