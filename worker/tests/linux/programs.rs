@@ -46,7 +46,8 @@ struct Resident {
 const RESIDENTS: [Resident; 7] = [
     Resident {
         name: "bash",
-        command: "exec bash system.sh 60",
+        // Long: on a busy host CRIU comes several times until no process of a moment ends just then.
+        command: "exec bash system.sh 200",
         inputs: &["system.sh"],
         moves: true,
     },
