@@ -26,7 +26,8 @@ fn a_papers_live_cell_stands_beside_the_virtual_one() {
     let text = |row: &Value, key: &str| row[key].as_str().unwrap_or_default().to_owned();
     let number = |row: &Value, key: &str| text(row, key).parse::<f64>().unwrap();
     let of = |figure: &str| rows.iter().find(|row| text(row, "figure") == figure).unwrap();
-    for (figure, apart) in [("makespan, s", 0.05), ("cost, $", 0.05), ("VMs preempted", 0.0)] {
+    // How near a live run comes is what `fidelity.rs` asks, on a host that is left to it.
+    for (figure, apart) in [("makespan, s", 0.2), ("cost, $", 0.2), ("VMs preempted", 0.0)] {
         let row = of(figure);
         let (live, same) = (number(row, "live"), number(row, "same_seed"));
         assert!((live - same).abs() <= apart * same, "{row:#}");
