@@ -63,7 +63,7 @@ pub use live::{Hibernate, Live};
 pub use load::{Loaded, Source, load, of_text, open};
 pub use named_program::{label_of, names_a_program};
 pub use own::{
-    Carried, Measure, Measured, Measures, OwnSaid, OwnTask, OwnTasks, RuntimeSaid, Sources,
+    CarriedProgram, Measure, Measured, Measures, OwnSaid, OwnTask, OwnTasks, RuntimeSaid, Sources,
     allow_inputs, identity as identity_of_program,
 };
 pub use planned_figures::PlannedFigures;

@@ -12,7 +12,7 @@ mod table;
 mod written;
 
 pub use inputs::{Sources, allow_inputs};
-pub use measured::{Carried, Measure, Measured, Measures, identity};
+pub use measured::{CarriedProgram, Measure, Measured, Measures, identity};
 pub use programs::{OwnTask, OwnTasks, RuntimeSaid};
 pub use said::OwnSaid;
 

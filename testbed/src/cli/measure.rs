@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 use dormouse_experiment::{
-    Carried, Experiment, Loaded, Measure, Measured, Measures, Override, identity_of_program, option,
+    CarriedProgram, Experiment, Loaded, Measure, Measured, Measures, Override, identity_of_program,
+    option,
 };
 use dormouse_units::Bytes;
 use dormouse_view::{Column, Table};
@@ -119,7 +120,7 @@ fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
 
 /// What a move changes of a program, a sentence each.
 fn carried_words(measured: &Measured) -> Vec<String> {
-    let Some(Carried { changes, failure, other_outputs }) = &measured.carried else {
+    let Some(CarriedProgram { changes, failure, other_outputs }) = &measured.carried else {
         return Vec::new();
     };
     let mut said = Vec::new();

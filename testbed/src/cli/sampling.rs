@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dormouse_analysis::Mode;
 use dormouse_experiment::{
-    Carried, Experiment, InputError, Loaded, Measure, Measured, Measures, Override, OwnSaid,
+    CarriedProgram, Experiment, InputError, Loaded, Measure, Measured, Measures, Override, OwnSaid,
     Source, Sources, command_line, identity_of_program, open,
 };
 use dormouse_model::Step;
@@ -187,7 +187,7 @@ impl<'a> Prepared<'a> {
         undisturbed: &Measured,
         steps: &[Step],
         out: &Path,
-    ) -> Result<Option<Carried>, Failure> {
+    ) -> Result<Option<CarriedProgram>, Failure> {
         let off = carried_off(alone, undisturbed, steps).map_err(Failure::Broken)?;
         let Some(off) = off else { return Ok(None) };
         let staging = self.run_alone(&off, out)?;

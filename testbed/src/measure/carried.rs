@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, Target, Terms};
-use dormouse_experiment::{Carried, Experiment, Measured};
+use dormouse_experiment::{CarriedProgram, Experiment, Measured};
 use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::Span;
@@ -77,7 +77,7 @@ pub fn compare(
     undisturbed: &Measured,
     steps: &[Step],
     carried: Result<Sample, String>,
-) -> Option<Carried> {
+) -> Option<CarriedProgram> {
     let (mut changes, mut failed, mut starts) = (None, None, 0);
     for step in steps {
         let Event::Machine { report, .. } = &step.event else { continue };
@@ -118,7 +118,7 @@ pub fn compare(
         Some(_) => Vec::new(),
         None => differing(&undisturbed.outputs, &outputs),
     };
-    Some(Carried { changes, failure: failed.or(ended_otherwise), other_outputs })
+    Some(CarriedProgram { changes, failure: failed.or(ended_otherwise), other_outputs })
 }
 
 /// The paths of the outputs that are not the same in both runs.

@@ -7,7 +7,7 @@ use super::problem::Problem;
 /// Whether a file of LSF begins with this line.
 pub(super) fn is_first_line(line: &str) -> bool {
     let mut cells = cells(line).into_iter();
-    let is_name = |cell: &Cell| {
+    let is_name = |cell: &LsfCell| {
         let mut bytes = cell.text.bytes();
         cell.is_quoted
             && !cell.text.is_empty()
@@ -20,12 +20,12 @@ pub(super) fn is_first_line(line: &str) -> bool {
 
 /// What stands between two blanks, or in quotation marks, in which two are one.
 #[derive(Debug)]
-struct Cell {
+struct LsfCell {
     text: String,
     is_quoted: bool,
 }
 
-fn cells(line: &str) -> Vec<Cell> {
+fn cells(line: &str) -> Vec<LsfCell> {
     let mut cells = Vec::new();
     let mut rest = line.chars().peekable();
     loop {
@@ -46,7 +46,7 @@ fn cells(line: &str) -> Vec<Cell> {
                 text.push(c);
             }
         }
-        cells.push(Cell { text, is_quoted });
+        cells.push(LsfCell { text, is_quoted });
     }
 }
 

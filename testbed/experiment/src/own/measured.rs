@@ -74,13 +74,13 @@ pub struct Measured {
     pub not_dumped: Option<String>,
     /// What was seen of a second run, in whose middle CRIU has carried the program to another VM; `None`: it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub carried: Option<Carried>,
+    pub carried: Option<CarriedProgram>,
 }
 
 /// What a move by CRIU changes of a program, beside a run in which nothing disturbed it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Carried {
+pub struct CarriedProgram {
     /// What the kernel says of its processes otherwise since they were restored, a sentence each; `None`: they were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,

@@ -17,7 +17,7 @@ const MOST: f64 = 0.2;
 
 /// Processor time in ticks of the kernel's clock: of the host, and of this process.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Ticks {
+struct ProcessorTicks {
     /// Time in which the host's processors did something, time that the machine above took from it included.
     busy: f64,
     /// All time of the host's processors.
@@ -27,26 +27,26 @@ struct Ticks {
 
 /// A measurement that goes on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct HostLoad {
-    began: Option<Ticks>,
+pub(super) struct LoadOfOthers {
+    began: Option<ProcessorTicks>,
 }
 
-impl HostLoad {
+impl LoadOfOthers {
     /// Begins to look.
     pub(super) fn begin() -> Self {
-        Self { began: Ticks::now() }
+        Self { began: ProcessorTicks::now() }
     }
 
     /// How many processors other programs used since; `None` where the kernel does not say.
     pub(super) fn others(self) -> Option<f64> {
-        let (began, now) = (self.began?, Ticks::now()?);
+        let (began, now) = (self.began?, ProcessorTicks::now()?);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         #[expect(clippy::cast_precision_loss, reason = "a count of processors")]
         began.others(now, processors as f64)
     }
 }
 
-impl Ticks {
+impl ProcessorTicks {
     fn now() -> Option<Self> {
         let read = |path: &str| fs::read_to_string(path).ok();
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
@@ -98,18 +98,19 @@ mod tests {
             |user: u32, idle: u32| format!("cpu  {user} 0 10 {idle} 5 0 0 2 0 0\ncpu0 1 2\n");
         let process =
             |ticks: u32| format!("7 (a ) b) R 1 1 1 0 -1 4194304 100 0 0 0 {ticks} 20 0 0 20 0");
-        let at =
-            |user, idle, own| Ticks::parse(&host(user, idle), &process(own)).expect("it is right");
+        let at = |user, idle, own| {
+            ProcessorTicks::parse(&host(user, idle), &process(own)).expect("it is right")
+        };
         let (began, now) = (at(100, 1_000, 50), at(250, 1_050, 100));
         // 200 ticks of two processors, of which 150 were busy and 50 of these ours: a whole processor.
         assert_eq!(began.others(now, 2.0), Some(1.0));
         assert_eq!(began.others(began, 2.0), None);
-        assert_eq!(Ticks::parse("intr 5\n", &process(1)), None);
+        assert_eq!(ProcessorTicks::parse("intr 5\n", &process(1)), None);
     }
 
     #[test]
     fn this_host_says_how_busy_it_is() {
-        let load = HostLoad::begin();
+        let load = LoadOfOthers::begin();
         let begin = std::time::Instant::now();
         let mut sum = 0_u64;
         while begin.elapsed() < std::time::Duration::from_millis(60) {

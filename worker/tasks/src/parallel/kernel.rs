@@ -27,14 +27,14 @@ pub(super) fn join(own: u64, neighbour: u64) -> u64 {
 /// The chain of a rank in one phase, and the trail of it: a number that goes through every value of the chain, of which no
 /// closed form is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Chain {
+pub(crate) struct BlockChain {
     /// The value that the chain is at.
     pub(crate) state: u64,
     /// The number that went through all values before.
     pub(crate) trail: u64,
 }
 
-impl Chain {
+impl BlockChain {
     /// A chain at its beginning, of a rank in a phase of a job with this nonce.
     pub(super) fn new(state: u64, nonce: u64, (rank, phase): (usize, u32)) -> Self {
         let place = (rank as u64) << 32 | u64::from(phase);
@@ -74,7 +74,7 @@ impl Memory {
     }
 
     /// Does a block of work, and a step on each word of the next part of the memory.
-    pub(super) fn block(&mut self, mut chain: Chain) -> Chain {
+    pub(super) fn block(&mut self, mut chain: BlockChain) -> BlockChain {
         let parts = self.parts();
         if parts == 0 {
             return chain.block();
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn the_closed_form_is_what_the_work_comes_to() {
-        let mut chain = Chain::new(start(7, 3), 1, (3, 0));
+        let mut chain = BlockChain::new(start(7, 3), 1, (3, 0));
         let mut trails = Vec::new();
         for blocks in 0..5 {
             assert_eq!(result(start(7, 3), blocks), chain.state, "{blocks} blocks");
@@ -161,7 +161,7 @@ mod tests {
         }
         // The trail is another one for another nonce, rank or phase, though the chain is the same.
         for other in [(2, (3, 0)), (1, (2, 0)), (1, (3, 1))] {
-            let mut chain = Chain::new(start(7, 3), other.0, other.1);
+            let mut chain = BlockChain::new(start(7, 3), other.0, other.1);
             for trail in &trails {
                 assert_ne!(chain.trail, *trail, "{other:?}");
                 chain = chain.block();
@@ -174,7 +174,7 @@ mod tests {
         // Two parts and a bit.
         let mut memory = Memory::new(8 * (2 * STEPS + 100) + 7);
         assert_eq!(memory.words.len() as u64, 2 * STEPS + 100);
-        let begun = Chain::new(5, 1, (0, 0));
+        let begun = BlockChain::new(5, 1, (0, 0));
         let (mut chain, mut without) = (begun, begun);
         for blocks in 1..=8 {
             (chain, without) = (memory.block(chain), without.block());

@@ -5,7 +5,7 @@ use std::io;
 use dormouse_vm::shares::{self, PPM, Shares};
 
 use super::Plan;
-use super::kernel::{Chain, Memory};
+use super::kernel::{BlockChain, Memory};
 use super::region::{Region, Totals};
 use crate::amount::Amount;
 use crate::clock::thread_cpu_time;
@@ -66,7 +66,7 @@ impl Work<'_> {
         let mut share = 0;
         for phase in 0..self.plan.phases {
             share += u64::from(shares.next(rank));
-            let mut chain = Chain::new(region.joined(rank, phase), self.nonce, (rank, phase));
+            let mut chain = BlockChain::new(region.joined(rank, phase), self.nonce, (rank, phase));
             let before = meter.units();
             while !self.is_done(&meter, share) {
                 chain = memory.block(chain);

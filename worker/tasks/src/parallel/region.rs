@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::kernel::{self, Chain};
+use super::kernel::{self, BlockChain};
 use crate::meter::Meter;
 use crate::progress::{Progress, ProgressWriter, State};
 
@@ -178,7 +178,7 @@ impl Region {
     }
 
     /// Leaves what `rank` came to in phase `phase` by so many blocks of work.
-    pub(super) fn leave(&self, rank: usize, phase: u32, chain: Chain, blocks: u64) {
+    pub(super) fn leave(&self, rank: usize, phase: u32, chain: BlockChain, blocks: u64) {
         let desk = &self.desks()[rank];
         desk.result[parity(phase + 1)].store(chain.state, Ordering::Relaxed);
         desk.trail.store(chain.trail, Ordering::Relaxed);
@@ -350,10 +350,10 @@ mod tests {
             for rank in 0..RANKS {
                 let blocks = rank as u64 + u64::from(phase);
                 let begun = region.joined(rank, phase);
-                let chain =
-                    (0..blocks).fold(Chain::new(begun, 1, (rank, phase)), |chain, _| chain.block());
+                let chain = (0..blocks)
+                    .fold(BlockChain::new(begun, 1, (rank, phase)), |chain, _| chain.block());
                 let state = disturb(rank, phase, chain.state);
-                region.leave(rank, phase, Chain { state, ..chain }, blocks);
+                region.leave(rank, phase, BlockChain { state, ..chain }, blocks);
             }
             // Nobody waits: as the last to arrive, the third goes through.
             region.common().arrived.store(RANKS as u32 - 1, Ordering::Relaxed);
@@ -387,7 +387,7 @@ mod tests {
         // It took in what its neighbour had left before, which is as if it had left nothing.
         let region = Region::new(1, 0).unwrap();
         region.begin_at(0, 5);
-        region.leave(0, 0, Chain::new(kernel::result(5, 2), 1, (0, 0)), 2);
+        region.leave(0, 0, BlockChain::new(kernel::result(5, 2), 1, (0, 0)), 2);
         region.meet(0, None);
         assert_eq!(region.checked().wrong, 1);
     }

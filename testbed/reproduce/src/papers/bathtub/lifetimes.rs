@@ -39,12 +39,12 @@ const LATE: f64 = 21.0;
 const DAY: f64 = 24.0;
 
 /// Parts of the VMs that are taken by the end of each of the three phases of their lives.
-struct Phases {
+struct FailurePhases {
     early: f64,
     middle: f64,
 }
 
-impl Phases {
+impl FailurePhases {
     /// The phases by a distribution over the age in hours.
     fn of(cdf: &dyn Fn(f64) -> f64) -> Self {
         Self { early: cdf(EARLY), middle: cdf(LATE) }
@@ -80,7 +80,7 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
         add(word, "mean_lifetime_h", curve.mean());
         add(word, "taken_3h", curve.cdf(3.0));
         add(word, "taken_12h", curve.cdf(12.0));
-        let phases = Phases::of(&|age| curve.cdf(age));
+        let phases = FailurePhases::of(&|age| curve.cdf(age));
         add(word, "phases_pct_an_hour", phases.contrast());
         add(word, "early_hazard_more_an_hour", phases.early_hazard_more());
     }
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn three_phases_are_told_from_two_and_from_none() {
         let of = |cdf: &dyn Fn(f64) -> f64| {
-            let phases = Phases::of(cdf);
+            let phases = FailurePhases::of(cdf);
             (phases.contrast(), phases.early_hazard_more())
         };
         let (uniform, exponential) = (|age: f64| age / DAY, |age: f64| 1.0 - (-age / 9.0).exp());

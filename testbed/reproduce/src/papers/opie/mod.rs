@@ -7,7 +7,7 @@ mod tables;
 use std::collections::BTreeMap;
 
 use self::latency::{SCENARIOS, SCHEDULERS, measure};
-use super::host_load::{HostLoad, OTHERS};
+use super::host_load::{LoadOfOthers, OTHERS};
 
 pub(super) use tables::{blocks, selections};
 
@@ -24,7 +24,7 @@ pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> 
         let named = figures.into_iter().map(move |(name, x)| (format!("{scheduler}/{name}"), x));
         named.collect::<Vec<_>>()
     };
-    let load = HostLoad::begin();
+    let load = LoadOfOthers::begin();
     let measured = SCHEDULERS.into_iter().zip(measure(hosts, scenario, seed));
     let mut figures: BTreeMap<String, f64> = measured.flat_map(named).collect();
     if let Some(others) = load.others() {
