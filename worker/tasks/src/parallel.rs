@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use dormouse_vm::shares::{self, PPM};
 
-use self::kernel::{Chain, Memory};
+use self::kernel::{BlockChain, Memory};
 use self::rank::Work;
 use self::region::Region;
 use crate::amount::Amount;
@@ -102,14 +102,14 @@ pub(crate) fn segment(
     let (rank, phase) = (place % ranks, place / ranks);
     let states = states_after(plan, nonce, blocks.get(..phase * ranks)?);
     let begun = kernel::join(*states.get(rank)?, states[(rank + 1) % ranks]);
-    let Chain { state, trail } = Chain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
+    let BlockChain { state, trail } = BlockChain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
     Some(TrailSegment { from: state, passes, trail })
 }
 
 /// Does the work of one rank in one phase again; the trail with which it ends.
 pub(crate) fn compute_segment(plan: &Plan, segment: TrailSegment, meter: &mut Meter) -> u64 {
     let mut memory = Memory::new(plan.memory);
-    let mut chain = Chain { state: segment.from, trail: segment.trail };
+    let mut chain = BlockChain { state: segment.from, trail: segment.trail };
     for _ in 0..segment.passes {
         chain = memory.block(chain);
         meter.tell(1);
