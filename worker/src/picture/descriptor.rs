@@ -152,8 +152,8 @@ fn watch(line: &str) -> Option<String> {
         "tfd:" => &["tfd:", "events:", "data:"],
         _ => return None,
     };
-    // A blank may come after the colon.
-    let line = line.replace(": ", ":").replace(": ", ":").replace(":  ", ":");
+    // Blanks may come after the colon.
+    let line = line.split_whitespace().collect::<Vec<_>>().join(" ").replace(": ", ":");
     let words: Vec<_> = line
         .split_whitespace()
         .filter(|word| kept.iter().any(|key| word.starts_with(key) && word.len() > key.len()))
