@@ -102,7 +102,8 @@ pub(crate) fn segment(
     let (rank, phase) = (place % ranks, place / ranks);
     let states = states_after(plan, nonce, blocks.get(..phase * ranks)?);
     let begun = kernel::join(*states.get(rank)?, states[(rank + 1) % ranks]);
-    let BlockChain { state, trail } = BlockChain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
+    let BlockChain { state, trail } =
+        BlockChain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
     Some(TrailSegment { from: state, passes, trail })
 }
 
