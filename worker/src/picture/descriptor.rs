@@ -99,7 +99,10 @@ fn in_info(info: &str) -> Vec<(String, String)> {
         (!found.is_empty()).then(|| (what.to_owned(), found.join("; ")))
     };
     facts.extend(list("locks", info.lines().filter_map(lock).collect()));
-    facts.extend(list("watches", info.lines().filter_map(watch).collect()));
+    // The kernel lists them by the places of their files in its memory.
+    let mut watches: Vec<String> = info.lines().filter_map(watch).collect();
+    watches.sort_unstable();
+    facts.extend(list("watches", watches));
     facts
 }
 

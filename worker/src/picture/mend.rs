@@ -11,7 +11,7 @@ use std::{
 
 use super::{
     PictureChange,
-    process::{self, IO_PRIORITY, TIMER_SLACK},
+    process::{self, DUMP_FILTER, IO_PRIORITY, TIMER_SLACK},
     socket,
     task::TaskPicture,
 };
@@ -67,6 +67,10 @@ fn mend_one(change: &PictureChange, known: &BTreeMap<u32, i32>) -> Option<io::Re
             let ns: u64 = before.parse().ok()?;
             Some(fs::write(format!("/proc/{thread}/timerslack_ns"), ns.to_string()))
         }
+        DUMP_FILTER => {
+            let bits = u32::from_str_radix(before, 16).ok()?;
+            Some(fs::write(format!("/proc/{thread}/coredump_filter"), format!("{bits:#x}")))
+        }
         _ => None,
     }
 }
@@ -84,7 +88,9 @@ mod tests {
         let number = process::own_number(pid).unwrap();
         let fact = |about: &str| take().processes[&number].facts[about].clone();
         let known = known_threads(&BTreeSet::from([pid]));
-        for (about, other) in [(IO_PRIORITY, "class 3, level 0"), (TIMER_SLACK, "7000")] {
+        for (about, other) in
+            [(IO_PRIORITY, "class 3, level 0"), (TIMER_SLACK, "7000"), (DUMP_FILTER, "0000003f")]
+        {
             let (before, after) = (Some(other), Some("what it is"));
             let change = PictureChange::new((number, "sleep"), about, (before, after));
             mend_one(&change, &known).unwrap().unwrap();

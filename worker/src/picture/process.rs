@@ -36,6 +36,8 @@ const STATUS: [(&str, &str); 11] = [
     ("SigCgt", "handled signals"),
     ("ShdPnd", "pending signals"),
 ];
+/// About which memory of a process is in its core dumps, as bits.
+pub(super) const DUMP_FILTER: &str = "filter of core dumps";
 /// About how late timers of a process may be, in nanoseconds.
 pub(super) const TIMER_SLACK: &str = "timer slack, ns";
 /// About when a thread's reads and writes come before others'.
@@ -43,7 +45,7 @@ pub(super) const IO_PRIORITY: &str = "input/output priority";
 /// Files of `/proc/PID` that hold one setting.
 const SETTINGS: [(&str, &str); 4] = [
     ("oom_score_adj", "score for running out of memory"),
-    ("coredump_filter", "filter of core dumps"),
+    ("coredump_filter", DUMP_FILTER),
     ("personality", "personality"),
     ("timerslack_ns", TIMER_SLACK),
 ];
