@@ -262,10 +262,7 @@ impl Checkpointer {
             let work = draft.directory();
             let inmate = match vm.cell() {
                 Some(cell) => {
-                    let view = cell.view_of(pid).map_err(|source| criu::Error::Start {
-                        program: self.criu.program().to_owned(),
-                        source,
-                    })?;
+                    let view = cell.view_of(pid).map_err(criu::Error::View)?;
                     Some(Inmate { cell, user, view })
                 }
                 None => None,

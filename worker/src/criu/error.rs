@@ -23,6 +23,9 @@ pub enum Error {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The task's view of files can't be entered.
+    #[error("the files of the task can't be seen as it sees them; it may have ended")]
+    View(#[source] io::Error),
     /// No thread could be started that waits for CRIU.
     #[error("no thread can be started that waits for CRIU")]
     Thread(#[source] io::Error),
