@@ -204,5 +204,5 @@ fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Opti
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
         tracing::warn!(what, task = %manifest.task, "a restored task is without this");
     }
-    before.map(|before| picture::mend(before, &processes))
+    before.and_then(|before| picture::mend(before, &processes))
 }

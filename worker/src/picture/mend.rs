@@ -18,10 +18,10 @@ use super::{
 use crate::process::pidfd;
 
 /// Sets again what can be of what differs between a picture and that of the restored task among these processes, and says
-/// in sentences what differs all the same.
+/// in sentences what differs all the same; `None`: the task can't be looked at.
 #[must_use]
-pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Vec<String> {
-    let after = TaskPicture::take_restored(processes);
+pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Option<Vec<String>> {
+    let after = TaskPicture::take_restored(processes)?;
     let changes = before.changes(&after);
     let known = known_threads(processes);
     let tried = changes.iter().filter(|change| match mend_one(change, &known) {
@@ -33,9 +33,9 @@ pub fn mend(before: &TaskPicture, processes: &BTreeSet<i32>) -> Vec<String> {
         None => false,
     });
     match tried.count() {
-        0 => before.sentences(&after),
+        0 => Some(before.sentences(&after)),
         // Whatever a call has said: what counts is what is so now.
-        _ => before.sentences(&TaskPicture::take_restored(processes)),
+        _ => TaskPicture::take_restored(processes).map(|after| before.sentences(&after)),
     }
 }
 

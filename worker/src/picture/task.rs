@@ -63,16 +63,17 @@ impl TaskPicture {
         picture
     }
 
-    /// Takes the picture of the restored task that is among these processes, CRIU's being others, and has not run yet.
+    /// Takes the picture of the restored task that is among these processes, CRIU's being others, and has not run yet; `None`: which
+    /// of them are the task's can't be told, as it has no PID namespace of its own.
     #[must_use]
-    pub fn take_restored(processes: &BTreeSet<i32>) -> Self {
+    pub fn take_restored(processes: &BTreeSet<i32>) -> Option<Self> {
         let depth = process::numbers_of("self").len();
         let is_first = |pid: &&i32| {
             // The first of a PID namespace just below the worker's.
             process::numbers_of(&pid.to_string()).get(depth..).is_some_and(|own| *own == [1])
         };
         let first = processes.iter().find(is_first);
-        first.map(|first| Self::take(*first, processes, &BTreeSet::new())).unwrap_or_default()
+        first.map(|first| Self::take(*first, processes, &BTreeSet::new()))
     }
 
     /// What differs in a picture taken `after` a restore, the most telling first, in words.
@@ -167,6 +168,15 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    #[test]
+    fn a_task_without_a_namespace_of_its_own_is_not_looked_at() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        assert_eq!(TaskPicture::take_restored(&BTreeSet::from([pid])), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]
