@@ -155,7 +155,7 @@ mod tests {
         .replace('\n', " ")
     }
 
-    /// cases/interruptions-eventbridge.
+    /// Events of Amazon EventBridge as people collect them (cases/interruptions-eventbridge).
     #[test]
     fn warnings_come_two_minutes_before_what_they_warn_of() {
         let rebalance = r#"{"detail-type":"EC2 Instance Rebalance Recommendation","time":"2024-05-01T09:30:00Z","resources":["arn:aws:ec2:us-east-2a:instance/i-1"],"detail":{"instance-id":"i-1"}}"#;

@@ -415,7 +415,7 @@ mod tests {
         assert_eq!((types["a.large"].on_demand, types["a.large"].burstable), (None, None));
     }
 
-    /// cases/types-skypilot-catalog.
+    /// A catalogue of SkyPilot has a row for each type in each zone (cases/types-skypilot-catalog).
     #[test]
     fn types_of_several_zones_are_of_each() {
         let text = "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n\

@@ -150,6 +150,7 @@ fn inspect_knows_files_of_other_systems() {
 name = "others"
 [cloud]
 boot = "0s"
+preemption-notice = "0s"
 catalogue = "types.csv"
 [[interruption]]
 model = "schedule"

@@ -14,4 +14,5 @@ mod task;
 
 pub use changes::PictureChange;
 pub use mend::mend;
-pub use task::{ProcessPicture, TaskPicture, stopped_processes};
+pub use process::ProcessPicture;
+pub use task::{TaskPicture, stopped_processes};

@@ -11,12 +11,20 @@ use nix::{
     sched::{CpuSet, sched_getaffinity},
     unistd::Pid,
 };
+use serde::{Deserialize, Serialize};
 
-use super::{
-    descriptor::{self, SharedObjects},
-    task::ProcessPicture,
-};
+use super::descriptor::{self, SharedObjects};
 use crate::jail::inside;
+
+/// What the kernel says of a process and its threads.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProcessPicture {
+    /// The name of the process, as `ps` has it.
+    pub name: String,
+    /// Each fact by what it is about, such as `descriptor 5` or `thread 12: nice`.
+    pub facts: BTreeMap<String, String>,
+}
 
 /// A fact that can't be told in a moment like this, and is no difference.
 pub(super) const UNKNOWN: &str = "not known";
@@ -278,7 +286,7 @@ fn posix_timers(text: &str) -> Vec<(String, String)> {
     timers.into_iter().map(|(id, said)| (id, said.trim().to_owned())).collect()
 }
 
-/// IOPRIO_WHO_PROCESS (linux/ioprio.h).
+/// The number of the kernel for priorities of one process: IOPRIO_WHO_PROCESS of linux/ioprio.h.
 const OF_PROCESS: libc::c_int = 1;
 /// The classes of input and output that every process may give itself: none, best effort, and idle.
 const UNPRIVILEGED: [libc::c_int; 3] = [0, 2, 3];

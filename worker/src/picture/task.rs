@@ -9,7 +9,11 @@ use std::{
 use dormouse_tasks::limits::CHANGES;
 use serde::{Deserialize, Serialize};
 
-use super::{changes::PictureChange, descriptor::SharedObjects, process};
+use super::{
+    changes::PictureChange,
+    descriptor::SharedObjects,
+    process::{self, ProcessPicture},
+};
 
 /// The most processes of a task that are in its picture: the picture is part of what a checkpoint says of itself.
 const MOST_PROCESSES: usize = 128;
@@ -27,16 +31,6 @@ pub struct TaskPicture {
     /// Whether something was left out as it was too much, so that what is missing means nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_cut: bool,
-}
-
-/// What the kernel says of a process and its threads.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ProcessPicture {
-    /// The name of the process, as `ps` has it.
-    pub name: String,
-    /// Each fact by what it is about, such as `descriptor 5` or `thread 12: nice`.
-    pub facts: BTreeMap<String, String>,
 }
 
 impl TaskPicture {

@@ -2,87 +2,12 @@
 
 use dormouse_input::{Line, Text};
 
+use super::accounting_record::AccountingLine;
 use super::format::JobsFormat;
-use super::job::{Names, SwfJob};
+use super::job::Names;
+use super::listing::{Listing, Unusable};
 use super::problem::Problem;
-use super::reader::{Listing, Unusable};
 use super::{lsf, pbs, sge};
-
-/// What an accounting file says of a job that ended, or that never ran. Times are seconds since 1970.
-#[derive(Debug, Default)]
-pub(super) struct JobRecord {
-    /// The job's number, where it has one that no other job has.
-    pub(super) number: Option<i64>,
-    pub(super) submitted: i64,
-    /// When it began and ended; `None`: it never ran.
-    pub(super) ran: Option<(i64, i64)>,
-    /// Processors that it asked for, and that it had; 0: nobody says.
-    pub(super) requested: i64,
-    pub(super) allocated: i64,
-    /// Run time that it asked for, in seconds; 0: none.
-    pub(super) limit: i64,
-    /// Memory that all of it asked for, in KiB; 0: nobody says.
-    pub(super) memory_kib: i64,
-    pub(super) succeeded: bool,
-    pub(super) user: String,
-    pub(super) group: String,
-    pub(super) queue: String,
-}
-
-/// What a line tells of.
-#[derive(Debug)]
-pub(super) enum AccountingLine {
-    Job(Box<JobRecord>),
-    /// An execution that ended with its job in the queue again, and the processor time that it had, in seconds.
-    Requeued(u64),
-    /// A part of a job that has a record of its own.
-    Step,
-    /// Nothing that jobs are made of.
-    Other,
-}
-
-impl JobRecord {
-    /// The job, in the fields of SWF.
-    fn into_job(self, names: &mut Names) -> Result<SwfJob, Problem> {
-        if let Some((began, ended)) = self.ran
-            && ended < began
-        {
-            return Err(Problem::Value {
-                name: "end",
-                value: ended.to_string().into(),
-                right: "write an end that is not before the start",
-            });
-        }
-        let given = |number: i64| if number > 0 { number } else { -1 };
-        let mut named = |field, name: &str| match name {
-            "" => -1,
-            name => names.number(field, name.as_bytes()),
-        };
-        let processors = if self.allocated > 0 { self.allocated } else { self.requested };
-        let memory = match (self.memory_kib, processors) {
-            (1.., 1..) => self.memory_kib.saturating_add(processors - 1) / processors,
-            _ => -1,
-        };
-        Ok(SwfJob {
-            number: self.number.unwrap_or(-1),
-            submitted: self.submitted,
-            wait: self.ran.map_or(-1, |(began, _)| (began - self.submitted).max(-1)),
-            run_time: self.ran.map_or(-1, |(began, ended)| ended - began),
-            allocated: given(processors),
-            requested: given(if self.requested > 0 { self.requested } else { processors }),
-            requested_time: given(self.limit),
-            requested_memory: memory,
-            status: match (self.ran, self.succeeded) {
-                (None, _) => 5,
-                (Some(_), succeeded) => i64::from(succeeded),
-            },
-            user: named(12, &self.user),
-            group: named(13, &self.group),
-            queue: named(15, &self.queue),
-            ..SwfJob::unknown()
-        })
-    }
-}
 
 /// Reads a file of `format`, whose first line was read last.
 pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<Listing, Unusable> {
@@ -133,63 +58,4 @@ pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<Listing, Unusab
     listing.skipped.taken_for.names = names.len();
     listing.sort();
     Ok(listing)
-}
-
-/// Seconds of `[[hours:]minutes:]seconds`.
-pub(super) fn length(text: &str) -> Option<i64> {
-    let text = text.split_once('.').map_or(text, |(whole, _)| whole);
-    let parts: Option<Vec<i64>> = text.split(':').map(whole).collect();
-    match parts?[..] {
-        [seconds] => Some(seconds),
-        [minutes, seconds] => Some(minutes * 60 + seconds),
-        [hours, minutes, seconds] => Some(hours * 3_600 + minutes * 60 + seconds),
-        _ => None,
-    }
-}
-
-/// A whole number of at most twelve digits.
-pub(super) fn whole(text: &str) -> Option<i64> {
-    let fine = (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-    if fine { text.parse().ok() } else { None }
-}
-
-/// KiB of a size such as `4gb`, `512mb`, `100kb`, `2G`; a plain number is in bytes.
-pub(super) fn kib(text: &str) -> Option<i64> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let scale = match text.get(digits.len()..)?.to_ascii_lowercase().trim_end_matches('b') {
-        "" => 1.0 / 1024.0,
-        "k" => 1.0,
-        "m" => 1024.0,
-        "g" => 1_048_576.0,
-        "t" => 1_073_741_824.0,
-        _ => return None,
-    };
-    let kib = (digits.parse::<f64>().ok()? * scale).ceil();
-    #[expect(clippy::cast_possible_truncation, reason = "its range was looked at")]
-    (0.0..1e15).contains(&kib).then_some(kib as i64)
-}
-
-/// A field that can't be read.
-pub(super) fn flaw(name: &'static str, value: &str, right: &'static str) -> Problem {
-    let value: String = value.chars().take(40).collect();
-    Problem::Value { name, value: value.into(), right }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lengths_and_sizes_are_read_as_batch_systems_write_them() {
-        assert_eq!(
-            ["01:00:00", "90", "02:30", "100:00:00"].map(length),
-            [Some(3_600), Some(90), Some(150), Some(360_000)]
-        );
-        assert_eq!(["", "1:2:3:4", "-5", "a"].map(length), [None; 4]);
-        assert_eq!(
-            ["4gb", "512mb", "100kb", "2G", "2048", "1.5g"].map(kib),
-            [Some(4_194_304), Some(524_288), Some(100), Some(2_097_152), Some(2), Some(1_572_864)]
-        );
-        assert_eq!(["", "4x", "gb", "-1gb"].map(kib), [None; 4]);
-    }
 }

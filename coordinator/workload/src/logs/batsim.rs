@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 
 use super::format::JobsFormat;
 use super::job::SwfJob;
+use super::listing::{Listing, Unusable};
 use super::problem::Problem;
-use super::reader::{Listing, Unusable};
 
 /// A workload as its file has it; further keys are for people.
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
 //! that ended (LSF's reference, "lsb.acct").
 
-use super::accounting::{AccountingLine, JobRecord, flaw, whole};
+use super::accounting_record::{AccountingLine, JobRecord, flaw, whole};
 use super::problem::Problem;
 
 /// Whether a file of LSF begins with this line.

@@ -4,11 +4,13 @@
 //! and Grid Engine.
 
 mod accounting;
+mod accounting_record;
 mod batsim;
 mod error;
 mod format;
 mod header;
 mod job;
+mod listing;
 mod lsf;
 mod pbs;
 mod problem;

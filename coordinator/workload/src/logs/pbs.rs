@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::accounting::{AccountingLine, JobRecord, flaw, kib, length, whole};
+use super::accounting_record::{AccountingLine, JobRecord, flaw, kib, length, whole};
 use super::problem::Problem;
 
 /// Whether a file of PBS begins with this line.

@@ -7,8 +7,8 @@ use dormouse_input::{Line, Moment, Text};
 
 use super::format::JobsFormat;
 use super::job::{Names, SwfJob};
+use super::listing::{Listing, Unusable};
 use super::problem::Problem;
-use super::reader::{Listing, Unusable};
 
 /// Reads the jobs of a text whose heading was read last.
 pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {

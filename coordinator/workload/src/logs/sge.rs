@@ -1,6 +1,6 @@
 //! The accounting file of Grid Engine: 45 fields a line with colons between them, of a job or a task of one (accounting(5)).
 
-use super::accounting::{AccountingLine, JobRecord, flaw, length, whole};
+use super::accounting_record::{AccountingLine, JobRecord, flaw, length, whole};
 use super::problem::Problem;
 
 /// Fewest fields that a line has in any version.
