@@ -95,7 +95,7 @@ impl Coordinator for Service {
             assert!(token().is(&carried), "a worker joins with the token that it was given");
             INCARNATION.fetch_add(1, Ordering::Relaxed)
         };
-        let life = WorkerLife { run: "test".to_owned(), worker, incarnation };
+        let life = WorkerLife { run: run_name(), worker, incarnation };
         let certificate = authority().certify(&life, None, u64::MAX, &public_key).unwrap().into();
         Ok(Response::new(JoinReply {
             certificate,
@@ -267,10 +267,15 @@ pub(crate) struct Seat<'a> {
     reports: Vec<report::Report>,
 }
 
+/// The run of this test: those of tests beside it have other tasks, which have other users of this host.
+pub(crate) fn run_name() -> String {
+    format!("test-{}", std::process::id())
+}
+
 /// At a speed-up of 30, checkpoints held.
 pub(crate) fn welcome() -> Welcome {
     Welcome {
-        run: "test".to_owned(),
+        run: run_name(),
         host: 0,
         emulated_us_per_second: 30_000_000,
         lost_after_ms: 3_000,

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use crate::{
     agent::{Agent, until},
     await_report,
-    coordinator::{Fake, welcome},
+    coordinator::{Fake, run_name, welcome},
     tasks::{create, is_task, over, stop, vector, with_vm},
 };
 
@@ -243,7 +243,7 @@ pub(crate) fn an_owner_that_panics() {
     let groups = || agent.groups().into_iter().map(|group| group.join("vm1"));
     until("the end of its groups", SECONDS(5), || !groups().any(|group| group.exists()));
     until("the end of its processes", SECONDS(5), || agent.zombies().is_empty());
-    let tasks = agent.root.path().join("tasks/test");
+    let tasks = agent.root.path().join("tasks").join(run_name());
     let directories = || [7, 8].map(|task| tasks.join(task.to_string()));
     until("the end of its directories", SECONDS(5), || !directories().iter().any(|d| d.exists()));
     seat.command(Command::DestroyVm(VmRef { vm: 1 }));

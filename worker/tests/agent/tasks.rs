@@ -10,7 +10,7 @@ use dormouse_proto::v1::{
 
 use crate::{
     agent::Agent,
-    coordinator::{Fake, Seat, welcome},
+    coordinator::{Fake, Seat, run_name, welcome},
 };
 
 /// Finds a report of one kind.
@@ -242,7 +242,7 @@ pub(crate) fn an_old_checkpoint_may_stay() {
     };
     seat.command(Command::StartTask(order));
     await_report!(seat, CheckpointTaken);
-    let first = agent.root.path().join("checkpoints/test/7/00000001");
+    let first = agent.root.path().join("checkpoints").join(run_name()).join("7/00000001");
     let change = |how| {
         let status = std::process::Command::new("chattr").arg(how).arg(&first).status();
         assert!(status.unwrap().success(), "its attributes can't be changed");
