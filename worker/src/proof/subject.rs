@@ -198,7 +198,7 @@ impl<'a> Subject<'a> {
         Ok((subject, page))
     }
 
-    /// What its restore has changed of it, in words.
+    /// What the kernel says of the proved task otherwise than before its restore, in words.
     pub(super) fn changes(&self) -> String {
         match self.changes.as_deref() {
             None => "nobody looked whether it has changed".to_owned(),

@@ -115,7 +115,7 @@ impl Drop for LentUser {
 /// Why a task has no user of its own.
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
-    /// Other tasks have all of them.
+    /// Every user that tasks of this host may have is lent to a task.
     #[error("other tasks on this host have all users of {0}: give more --task-users")]
     AllTaken(Users),
     /// Other checks have all of them.
