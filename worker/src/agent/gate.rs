@@ -5,12 +5,10 @@
 //! VM is frozen. Only a dump is waited for, once CRIU holds the task: frozen, CRIU's code in it
 //! would answer no more.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// What a VM is up to.

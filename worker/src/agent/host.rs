@@ -6,14 +6,20 @@ use dormouse_proto::{
     PACKED_CHUNKS,
     v1::{Report, StartTask, Welcome},
 };
-use dormouse_units::{Attempt, Span, Speedup, TaskId};
+use dormouse_units::{Attempt, Speedup, TaskId};
 use nix::time::{ClockId, clock_getres};
 use tokio::sync::{Semaphore, mpsc};
 use tonic::transport::Channel;
 
 use super::{
-    Prepared, available_millicores, bounds, cores::Cores, own, places::Places, report::explain,
-    threads::Deletions, transfer::Transfers,
+    Prepared, available_millicores, bounds,
+    cores::Cores,
+    machine::{HostBackend, LifeContext},
+    own,
+    places::Places,
+    report::explain,
+    threads::Deletions,
+    transfer::Transfers,
 };
 use crate::{
     checkpointer::Checkpointer,
@@ -156,11 +162,18 @@ impl Host {
         let _ = self.reports.send(bounds::shorten(report));
     }
 
-    /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us`
-    /// of emulated time.
-    pub(crate) fn core_share(&self, cpu_us: u64, runtime_us: u64) -> u32 {
-        let share =
-            self.speedup.share(Duration::from_micros(cpu_us), Span::from_micros(runtime_us));
-        share.get().max(1)
+    /// What the owners of its VMs share.
+    pub(crate) fn context(self: &Arc<Self>) -> LifeContext {
+        LifeContext {
+            run: self.run.clone(),
+            millicores: self.millicores,
+            speedup: self.speedup,
+            hold_checkpoints: self.hold_checkpoints,
+            has_criu: self.checkpointer.is_some(),
+            criu: Arc::clone(&self.criu),
+            cores: Arc::clone(&self.cores),
+            tick: self.tick,
+            machine: Arc::new(HostBackend(Arc::clone(self))),
+        }
     }
 }

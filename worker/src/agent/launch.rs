@@ -1,10 +1,6 @@
 //! Bringing a task to life: from scratch, or from a checkpoint.
 
-use std::{
-    os::fd::AsFd,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{os::fd::AsFd, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
 use dormouse_tasks::{
@@ -15,12 +11,14 @@ use dormouse_units::Ppm;
 use dormouse_vm::OLDER_CHECKPOINTS;
 use dormouse_vm::life::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tokio::time::Instant;
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     bounds,
     gate::{Gate, Inside, Pass},
     host::{Host, limit},
+    machine::{ProgressPage, TaskProcess},
     own,
     report::{explain, key},
     snapshot::go_on_with_clock,
@@ -51,9 +49,9 @@ pub(crate) struct Place {
 /// A task that has come to life.
 #[derive(Debug)]
 pub(crate) struct Birth {
-    pub(crate) process: Arc<Task>,
+    pub(crate) process: Arc<dyn TaskProcess>,
     /// `None` for programs that say nothing.
-    pub(crate) page: Option<ProgressReader>,
+    pub(crate) page: Option<Arc<dyn ProgressPage>>,
     /// What of its work counts: what its checkpoint was due to hold.
     pub(crate) done_ppm: u32,
     /// What of its work it had done before its first own instruction.
@@ -421,7 +419,8 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
     let at = Instant::now();
     let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
-    let (process, page, inputs_at, changes) = (Arc::new(process), None, None, None);
+    let (page, inputs_at, changes) = (None, None, None);
+    let process = Arc::new(process);
     Ok(Birth {
         process,
         page,
@@ -483,7 +482,7 @@ pub(crate) fn settled(
     let at = Instant::now();
     match seen {
         Ok(Seen { page, born: born_ns, came_with }) => {
-            let page = Some(page);
+            let page: Option<Arc<dyn ProgressPage>> = Some(Arc::new(page));
             let process = Arc::new(process);
             let (ended, inputs_at, changes) = (None, None, None);
             let birth = Birth {

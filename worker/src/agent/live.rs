@@ -67,7 +67,7 @@ pub(crate) async fn live(
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
     let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
     host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
-    let (vms, ended) = Actor::spawn(None, Vms, Arc::clone(&host))
+    let (vms, ended) = Actor::spawn(None, Vms, Arc::new(host.context()))
         .await
         .map_err(|error| AgentError::Bug { what: error.to_string() })?;
     let load = Load::begin(&host);

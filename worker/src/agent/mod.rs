@@ -37,6 +37,7 @@ mod launch;
 mod life;
 mod live;
 mod load;
+mod machine;
 mod measure;
 mod memory;
 mod noop;

@@ -1,19 +1,22 @@
 //! Taking a checkpoint of a running task.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_tasks::progress::{self, Clock, ProgressReader};
 use dormouse_units::{Attempt, Ppm};
 
+use tokio::time::Instant;
+
 use super::{
     host::{Host, limit},
     launch::{PROGRESS, Place},
+    machine::{ProgressPage, TaskProcess},
     report::explain,
 };
 use crate::{
     checkpointer::{Begin, OnceStopped, Snapped},
     criu::AfterDump,
-    process::{Identity, Task, cpu_ns, resume},
+    process::{Identity, cpu_ns, resume},
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
@@ -62,7 +65,7 @@ pub(crate) fn take(
     place: &Place,
     name: &TaskName,
     attempt: Attempt,
-    (task, page): (&Task, Option<&ProgressReader>),
+    (task, page): (&dyn TaskProcess, Option<&dyn ProgressPage>),
     (due, own_done): (Option<Ppm>, Option<Ppm>),
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
@@ -72,7 +75,7 @@ pub(crate) fn take(
     let path = host.workspace().task(name).join(PROGRESS);
     // A program of the user's own has no clock in its page, and what it has done is known here.
     let page = page.filter(|_| own_done.is_none());
-    let foreign = page.and_then(|page| page.clock().ok()).unwrap_or_default().foreign;
+    let foreign = page.and_then(|page| page.clock()).unwrap_or_default().foreign;
     let set = |own, foreign| match page {
         Some(_) => progress::set_clock(&path, Clock { own, foreign }),
         None => Ok(()),
@@ -91,7 +94,7 @@ pub(crate) fn take(
         Ok(set(own, foreign)?)
     };
     let noted = || {
-        let progress = page.and_then(|page| page.read().ok()).unwrap_or_default();
+        let progress = page.and_then(|page| page.progress()).unwrap_or_default();
         dump = Some(Instant::now());
         let said = u32::try_from(progress.ppm).unwrap_or(0);
         let done = own_done.map_or(said, Ppm::get);
@@ -120,6 +123,7 @@ pub(crate) fn take(
     };
     match taken {
         Ok(Snapped { checkpoint, stopped_at, foreign_ns, .. }) => {
+            let stopped_at = Instant::from_std(stopped_at);
             if after == AfterDump::Continue {
                 // What CRIU did in the task is no work of the task's.
                 set(own, foreign + signed(foreign_ns)).map_err(|e| failed(explain(&e), false))?;

@@ -7,8 +7,8 @@ use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, RpcReplyPort, Super
 
 use super::{
     bounds::Occupancy,
-    host::Host,
     life::refused,
+    machine::LifeContext,
     report::{report, vm_destroyed, vm_failed},
     vm::{self, Ask, CommandStamp, Vm, VmArgs, VmResources},
 };
@@ -31,7 +31,7 @@ pub(crate) enum VmsMsg {
 
 #[derive(Debug)]
 pub(crate) struct VmsState {
-    host: Arc<Host>,
+    context: Arc<LifeContext>,
     vms: BTreeMap<u32, Place>,
     /// Who waits until none is left.
     waiting: Option<RpcReplyPort<()>>,
@@ -90,16 +90,16 @@ impl VmsState {
         let id = create.vm;
         if self.vms.contains_key(&id) {
             let why = "there is a VM of that number already";
-            return self.host.report(vm_failed(id, why));
+            return self.context.report(vm_failed(id, why));
         }
         let taken = Occupancy::by(&create);
         let all = self.vms.values().fold(taken, |all, place| all.and(place.taken));
-        if let Err(why) = all.fits(self.host.millicores) {
+        if let Err(why) = all.fits(self.context.millicores) {
             tracing::warn!(vm = id, why, "a VM is refused");
-            return self.host.report(vm_failed(id, why));
+            return self.context.report(vm_failed(id, why));
         }
         let remains = VmResources::new(id);
-        let args = VmArgs { host: Arc::clone(&self.host), id, remains: Arc::clone(&remains) };
+        let args = VmArgs { context: Arc::clone(&self.context), id, remains: Arc::clone(&remains) };
         match Actor::spawn_linked(None, Vm, args, myself.get_cell()).await {
             Ok((owner, _)) => {
                 let _ = owner.cast(vm::Message::Create(create, asked));
@@ -107,7 +107,7 @@ impl VmsState {
             }
             Err(error) => {
                 let why = format!("it has no owner: {error}");
-                self.host.report(vm_failed(id, why));
+                self.context.report(vm_failed(id, why));
             }
         }
     }
@@ -121,7 +121,7 @@ impl VmsState {
             None => ask,
         };
         if let Some(said) = without_vm(id, unasked) {
-            self.host.report(said);
+            self.context.report(said);
         }
     }
 
@@ -145,12 +145,12 @@ impl VmsState {
         let Some(place) = self.vms.get_mut(&id) else { return };
         tracing::error!(vm = id, why, "the owner of a VM has failed");
         place.standing = Standing::Failed { is_asked: place.standing == Standing::Ending };
-        let (host, remains) = (Arc::clone(&self.host), Arc::clone(&place.remains));
+        let (context, remains) = (Arc::clone(&self.context), Arc::clone(&place.remains));
         let myself = myself.clone();
         tokio::spawn(async move {
             remains.kill().await;
             let _ = myself.cast(VmsMsg::Killed(id, why));
-            remains.remove(&host).await;
+            remains.remove(&context).await;
             let _ = myself.cast(VmsMsg::Cleared(id));
         });
     }
@@ -158,7 +158,7 @@ impl VmsState {
     fn killed(&mut self, id: u32, why: &str) {
         let Some(place) = self.vms.get_mut(&id) else { return };
         let Standing::Failed { is_asked } = &mut place.standing else { return };
-        self.host.report(match std::mem::take(is_asked) {
+        self.context.report(match std::mem::take(is_asked) {
             true => vm_destroyed(id),
             false => vm_failed(id, format!("its owner in the worker has failed: {why}")),
         });
@@ -167,7 +167,7 @@ impl VmsState {
     fn cleared(&mut self, id: u32) {
         let Some(place) = self.vms.remove(&id) else { return };
         if place.standing == (Standing::Failed { is_asked: true }) {
-            self.host.report(vm_destroyed(id));
+            self.context.report(vm_destroyed(id));
         }
         self.perhaps_answer();
     }
@@ -215,14 +215,14 @@ impl Place {
 impl Actor for Vms {
     type Msg = VmsMsg;
     type State = VmsState;
-    type Arguments = Arc<Host>;
+    type Arguments = Arc<LifeContext>;
 
     async fn pre_start(
         &self,
         _: ActorRef<VmsMsg>,
-        host: Arc<Host>,
+        context: Arc<LifeContext>,
     ) -> Result<VmsState, ActorProcessingErr> {
-        Ok(VmsState { host, vms: BTreeMap::new(), waiting: None })
+        Ok(VmsState { context, vms: BTreeMap::new(), waiting: None })
     }
 
     async fn handle(

@@ -3,7 +3,8 @@
 //! A program that computes, or writes to its standard output or error, is none; a program that sleeps for long is, until it
 //! wakes. It is only told, and goes on.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// Less CPU time than this is nothing: what its processes take for being woken in vain.
 const NOTHING_NS: u64 = 10_000_000;

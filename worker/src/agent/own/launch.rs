@@ -1,7 +1,7 @@
 //! Starting a program of the user's own: in a directory with its inputs, or with what a former attempt
 //! saved in there.
 
-use std::{fs, io, path::Path, time::Instant};
+use std::{fs, io, path::Path};
 
 use dormouse_proto::v1::{OwnProgram, StartTask, own_program::Saves};
 use dormouse_tasks::{
@@ -9,6 +9,8 @@ use dormouse_tasks::{
     supervisor,
 };
 use dormouse_units::Ppm;
+
+use tokio::time::Instant;
 
 use super::order::{ORDER, write_order};
 use crate::{

@@ -1,6 +1,8 @@
 //! What a program of the user's own got, and what of its promise it did not want.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::{
     idle::IdleWatch,

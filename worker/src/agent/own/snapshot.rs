@@ -1,18 +1,18 @@
 //! Checkpoints of a program's directory alone, for one that saves its work there itself.
 
-use std::time::Instant;
-
 use dormouse_units::{Attempt, Ppm};
+
+use tokio::time::Instant;
 
 use crate::{
     agent::{
         host::{Host, limit},
         launch::Place,
+        machine::TaskProcess,
         report::explain,
         snapshot::{Snapshot, SnapshotError},
     },
     criu::AfterDump,
-    process::Task,
     store::{Checkpoint, Progress},
     workspace::TaskName,
 };
@@ -24,7 +24,7 @@ pub(crate) fn take(
     place: &Place,
     name: &TaskName,
     attempt: Attempt,
-    task: &Task,
+    task: &dyn TaskProcess,
     (due, done): (Option<Ppm>, Option<Ppm>),
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {

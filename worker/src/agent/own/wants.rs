@@ -1,10 +1,8 @@
 //! The time for which a program wanted to compute: what its threads computed, and waited for a processor.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, fs, time::Duration};
+
+use tokio::time::Instant;
 
 use crate::cgroup::CpuQuota;
 

@@ -1,10 +1,11 @@
 //! The actor that owns a VM, of whatever kind.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use dormouse_proto::v1::{CreateVm, VmRef, report};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::{
     clock::CommandStamp,
@@ -13,8 +14,8 @@ use super::{
     resources::VmResources,
 };
 use crate::agent::{
-    host::Host,
     life::refused,
+    machine::LifeContext,
     report::{report, vm_destroyed, vm_failed},
     test_fault,
 };
@@ -26,7 +27,7 @@ pub(crate) struct Vm;
 
 #[derive(Debug)]
 pub(crate) struct VmArgs {
-    pub(crate) host: Arc<Host>,
+    pub(crate) context: Arc<LifeContext>,
     pub(crate) id: u32,
     pub(crate) remains: Arc<VmResources>,
 }
@@ -87,16 +88,16 @@ impl Actor for Vm {
 
 impl VmState {
     async fn without_owner(&mut self, myself: &ActorRef<Message>, message: Message) {
-        let VmArgs { host, id, remains } = &self.args;
+        let VmArgs { context, id, remains } = &self.args;
         match message {
             Message::Create(create, asked) => self.create(myself, &create, &asked).await,
             Message::Ask(Ask::Destroy, _) => {
-                host.report(vm_destroyed(*id));
-                remains.remove(host).await;
+                context.report(vm_destroyed(*id));
+                remains.remove(context).await;
                 myself.stop(None);
             }
             Message::Ask(Ask::Start(start), _) => {
-                host.report(refused(&start, "the VM could not be created".to_owned()));
+                context.report(refused(&start, "the VM could not be created".to_owned()));
             }
             // Until it is destroyed there is nobody to do anything.
             _ => {}
@@ -109,14 +110,14 @@ impl VmState {
         create: &CreateVm,
         asked: &CommandStamp,
     ) {
-        let VmArgs { host, id, remains } = &self.args;
-        match Owner::create(host, create, asked, remains, myself).await {
+        let VmArgs { context, id, remains } = &self.args;
+        match Owner::create(context, create, asked, remains, myself).await {
             Ok(owner) => {
-                host.report(report(report::Report::VmCreated(VmRef { vm: *id })));
+                context.report(report(report::Report::VmCreated(VmRef { vm: *id })));
                 let owner = self.owner.insert(Box::new(owner));
                 self.alarm.set(owner.next_wake(), myself);
             }
-            Err(why) => host.report(vm_failed(*id, why)),
+            Err(why) => context.report(vm_failed(*id, why)),
         }
     }
 }

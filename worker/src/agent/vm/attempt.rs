@@ -2,21 +2,25 @@
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use dormouse_proto::v1::{OwnEnd, StartTask};
-use dormouse_tasks::progress::{Progress, ProgressReader};
+use dormouse_tasks::progress::Progress;
 use dormouse_units::{Ppm, Time};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::{
     birth::AttemptBirth, job::Job, last_save::LastSave, liveness::Liveness, task::Promise,
 };
 use crate::{
-    agent::{gate::Pass, own::OwnMeter, report::Key, snapshot::Snapshot},
-    cgroup::{self, LiftedQuota},
-    process::Task,
+    agent::{
+        gate::Pass,
+        machine::{ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess},
+        own::OwnMeter,
+        report::Key,
+    },
     workspace::TaskName,
 };
 
@@ -67,8 +71,8 @@ pub(crate) struct Attempt {
     pub(crate) on: Vec<u32>,
     pub(crate) nature: Nature,
     /// The attempt's only process, or the parent of all its processes.
-    pub(crate) process: Option<Arc<Task>>,
-    pub(crate) page: Option<Arc<ProgressReader>>,
+    pub(crate) process: Option<Arc<dyn TaskProcess>>,
+    pub(crate) page: Option<Arc<dyn ProgressPage>>,
     /// Since when it stands still.
     pub(crate) standing: Option<Instant>,
     /// The time for which it has stood still before.
@@ -77,7 +81,7 @@ pub(crate) struct Attempt {
     pub(crate) frozen: Duration,
     pub(crate) missed_checkpoints: u32,
     /// While it ends: throttled, it would do so late.
-    pub(crate) exempt: Vec<LiftedQuota<Arc<cgroup::Vm>>>,
+    pub(crate) exempt: Vec<QuotaLift>,
     /// The time at which to look at its progress next.
     pub(crate) look: Option<Instant>,
     /// Whether it gets on.
@@ -90,7 +94,7 @@ pub(crate) struct Attempt {
     /// What its launch brought to life, until its life begins.
     pub(crate) born: Option<AttemptBirth>,
     /// What its dump gave, until that is seen to.
-    pub(crate) snapshot: Option<Snapshot>,
+    pub(crate) snapshot: Option<TakenCheckpoint>,
     /// Whether its answer is right, and its result, if its program gives one.
     pub(crate) answer: Option<(bool, Option<String>)>,
     /// What it gets, if it is a program of the user's own.
@@ -146,7 +150,7 @@ impl Attempt {
 
     /// What its process says of itself.
     pub(crate) fn progress(&self) -> Option<Progress> {
-        self.page.as_ref().and_then(|page| page.read().ok())
+        self.page.as_ref().and_then(|page| page.progress())
     }
 
     /// What of its work is done, in ppm, as it says itself, or by what it got.

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::job;
+use super::job::JobBirth;
 use crate::{
-    agent::launch::Birth,
-    process::{Ended, Task},
+    agent::{launch::Birth, machine::TaskProcess},
+    process::Ended,
 };
 
 /// The birth of an attempt, of a task of one process or of a parallel job.
 #[derive(Debug)]
 pub(crate) enum AttemptBirth {
     Task(Birth),
-    Job(job::Birth),
+    Job(JobBirth),
 }
 
 impl AttemptBirth {
-    pub(crate) const fn process(&self) -> &Arc<Task> {
+    pub(crate) const fn process(&self) -> &Arc<dyn TaskProcess> {
         match self {
             Self::Task(birth) => &birth.process,
             Self::Job(birth) => &birth.process,

@@ -4,15 +4,11 @@
 //! as when a task should end, is counted from there: it does not depend on how long they were
 //! under way, so that what should happen on two VMs at the same instant does.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 use dormouse_proto::v1::Command;
 use dormouse_units::{Span, Speedup, Time};
-
-/// This moment, by the clock of the runtime: where the simulator has stopped it, everybody sees the same.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
 
 /// The instants at which a command was decided on and came.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +25,7 @@ impl CommandStamp {
     #[must_use]
     pub fn from_command(command: &Command) -> Self {
         let at = command.emulated_at_us.map(Time::from_micros);
-        Self { came: now(), late: Duration::from_micros(command.real_late_us), at }
+        Self { came: Instant::now(), late: Duration::from_micros(command.real_late_us), at }
     }
 
     /// The times of a command that came without delay, for tests.
@@ -41,7 +37,7 @@ impl CommandStamp {
     /// Now, by this worker itself.
     #[must_use]
     pub fn now() -> Self {
-        Self { came: now(), late: Duration::ZERO, at: None }
+        Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
     /// The time at which it was decided on, on this host's clock.
@@ -84,7 +80,7 @@ impl VmClock {
     /// The time that it shows.
     #[must_use]
     pub fn now(&self) -> Time {
-        self.at(now())
+        self.at(Instant::now())
     }
 
     fn at(&self, instant: Instant) -> Time {

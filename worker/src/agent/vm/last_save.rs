@@ -1,9 +1,9 @@
 //! The save that a program makes of its work at a notice.
 
-use std::time::Instant;
-
 use dormouse_proto::v1::{StopTask, TaskRef};
 use dormouse_units::Ppm;
+
+use tokio::time::Instant;
 
 use super::clock::CommandStamp;
 

@@ -8,7 +8,8 @@
 //! What is too long follows from what the task is promised: a low quota or the baseline of a
 //! burstable VM makes it longer, and so does a background that has a foreground before it.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// CPU time without a beat that is too long: more than a thousand times what the programs take
 /// from one beat to the next.

@@ -7,11 +7,7 @@ use dormouse_vm::life::LaunchError;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{birth::AttemptBirth, clock::CommandStamp, job::Leaving};
-use crate::agent::{
-    own::Kept,
-    report::Key,
-    snapshot::{Snapshot, SnapshotError},
-};
+use crate::agent::{machine::TakenCheckpoint, own::Kept, report::Key, snapshot::SnapshotError};
 
 /// What a VM is asked to do.
 #[derive(Debug)]
@@ -53,7 +49,7 @@ pub(crate) enum Message {
     OwnKept(Key, Kept),
     /// The turn at CRIU is this attempt's.
     DumpTurn(Key, OwnedSemaphorePermit),
-    Dumped(Key, Result<Snapshot, SnapshotError>),
+    Dumped(Key, Result<TakenCheckpoint, SnapshotError>),
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
     /// A job is to go on elsewhere.

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use dormouse_metadata::{Announcement, Service, Settings, Tokens};
 use dormouse_proto::v1::{Announce, CreateVm, Metadata};
 use dormouse_units::Time;
-use tokio::task::spawn_blocking;
 
 use super::clock::CommandStamp;
 use crate::{
-    agent::{host::Host, report::explain},
-    cgroup,
+    agent::machine::{LifeContext, VmMachine},
     metadata::{Clock, Endpoint, Moment, announcement, facts, random_key},
 };
 
@@ -25,14 +23,14 @@ impl VmMetadata {
     /// The metadata of a VM that is being made; `None` where it is to have none. A VM whose endpoint can't be
     /// had is made all the same.
     pub(super) async fn begin(
-        host: &Host,
+        context: &LifeContext,
         create: &CreateVm,
         asked: &CommandStamp,
-        groups: &Arc<cgroup::Vm>,
+        machine: &Arc<dyn VmMachine>,
     ) -> Option<Self> {
         let of = create.metadata.as_ref()?;
-        let clock = Clock { speedup: host.speedup, zero_unix_us: of.zero_unix_us };
-        match open(&host.run, create, of, clock, asked, groups).await {
+        let clock = Clock { speedup: context.speedup, zero_unix_us: of.zero_unix_us };
+        match open(&context.run, create, of, clock, asked, machine).await {
             Ok(endpoint) => Some(Self { endpoint, clock }),
             Err(why) => {
                 tracing::warn!(vm = create.vm, why, "a VM has no metadata endpoint");
@@ -78,7 +76,7 @@ async fn open(
     of: &Metadata,
     clock: Clock,
     asked: &CommandStamp,
-    groups: &Arc<cgroup::Vm>,
+    machine: &Arc<dyn VmMachine>,
 ) -> Result<Endpoint, String> {
     let key = random_key().map_err(|error| error.to_string())?;
     let tokens = if of.tokens_required { Tokens::Required } else { Tokens::Optional };
@@ -86,11 +84,7 @@ async fn open(
     let address = facts.address;
     let service = Service::new(facts, Settings { tokens }, key);
     let hop_limit = Some(of.hop_limit).filter(|hops| (1..=255).contains(hops));
-    let groups = Arc::clone(groups);
-    let opening = spawn_blocking(move || {
-        Endpoint::open(groups.cell().map(AsRef::as_ref), service, address, hop_limit)
-    });
-    opening.await.map_err(|error| explain(&error))?.map_err(|error| explain(&error))
+    Arc::clone(machine).open_endpoint(service, address, hop_limit).await
 }
 
 /// The time at which a command was decided on.

@@ -16,11 +16,7 @@ mod stops;
 mod tasks;
 mod unsaved;
 
-use std::{
-    collections::VecDeque,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::CreateVm;
 use dormouse_units::{Bytes, Credits, Ppm, Time};
@@ -29,14 +25,14 @@ use dormouse_vm::{
     life::{AttemptTable, Event, Limits, Seat},
 };
 use ractor::ActorRef;
-use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use super::{
     account::Share,
     attempt::Attempt,
     clock::{CommandStamp, VmClock},
     effect_queue::EffectQueue,
-    job::{self, Pace},
+    job::Pace,
     lane::Lane,
     message::{Ask, Message},
     metadata::VmMetadata,
@@ -45,7 +41,8 @@ use super::{
 use crate::{
     agent::{
         gate::Gate,
-        host::{Host, limit},
+        host::limit,
+        machine::{LifeContext, VmMachine},
         report::{Key, explain, vm_failed},
     },
     cgroup,
@@ -54,7 +51,7 @@ use crate::{
 /// The state of the owner of one VM.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    host: Arc<Host>,
+    context: Arc<LifeContext>,
     id: u32,
     /// Every vCPU has a background beside its foreground.
     two_tier: bool,
@@ -67,7 +64,7 @@ pub(crate) struct Owner {
     clock: VmClock,
     /// All there is of it, whatever becomes of its owner.
     remains: Arc<VmResources>,
-    groups: Arc<cgroup::Vm>,
+    machine: Arc<dyn VmMachine>,
     lanes: Vec<Lane>,
     /// The stages of the attempts' lives, and who really is where.
     lives: AttemptTable,
@@ -97,30 +94,18 @@ pub(crate) struct Owner {
 impl Owner {
     /// Makes the VM; why it can't be made.
     pub(crate) async fn create(
-        host: &Arc<Host>,
+        context: &Arc<LifeContext>,
         create: &CreateVm,
         asked: &CommandStamp,
         remains: &Arc<VmResources>,
         tell: &ActorRef<Message>,
     ) -> Result<Self, String> {
-        let (id, vcpus, memory) = (create.vm, create.vcpus, create.memory_bytes);
-        let core_ppm = create.core_ppm;
+        let (id, vcpus, core_ppm) = (create.vm, create.vcpus, create.core_ppm);
         if vcpus == 0 || core_ppm == Some(0) {
             return Err("a VM has vCPUs, and they some of a core".to_owned());
         }
-        let made = {
-            let host = Arc::clone(host);
-            spawn_blocking(move || {
-                let tree = &host.prepared.tree;
-                match core_ppm {
-                    None => tree.create_vm(u64::from(id), vcpus, memory),
-                    Some(core_ppm) => job::create_groups(tree, id, vcpus, memory, core_ppm),
-                }
-            })
-            .await
-        };
-        let groups = Arc::new(made.map_err(|e| explain(&e))?.map_err(|e| explain(&e))?);
-        remains.made(&groups);
+        let machine = context.machine.create_vm(create, remains.gate()).await?;
+        remains.made(&machine);
         let credits = create.burstable.map(|b| CreditSpec {
             baseline: Ppm::new(b.baseline_ppm),
             earned_per_hour: Credits::from_vcpu_micros(b.emulated_earned_us_per_hour),
@@ -132,18 +117,18 @@ impl Owner {
             None => (credits, None),
             Some(_) => (None, credits),
         };
-        let memory = Bytes::new(memory.unwrap_or(u64::MAX));
+        let memory = Bytes::new(create.memory_bytes.unwrap_or(u64::MAX));
         let spec = MachineSpec { vcpus, memory, credits: of_tasks };
-        let mut pace = Pace::new(host.speedup, of_jobs);
+        let mut pace = Pace::new(context.speedup, of_jobs);
         pace.begin(asked);
         Ok(Self {
-            host: Arc::clone(host),
+            context: Arc::clone(context),
             id,
             two_tier: create.two_tier,
             core_ppm,
             model: Model::new(Time::ZERO, spec),
             pace,
-            clock: VmClock::new(host.speedup, asked),
+            clock: VmClock::new(context.speedup, asked),
             remains: Arc::clone(remains),
             lanes: (0..vcpus).map(|_| Lane::default()).collect(),
             lives: AttemptTable::new(vcpus, Limits { kill: limit::KILL, checkpoints: true }),
@@ -156,8 +141,8 @@ impl Owner {
             tell: tell.clone(),
             share: Share::default(),
             frozen_at: None,
-            metadata: VmMetadata::begin(host, create, asked, &groups).await,
-            groups,
+            metadata: VmMetadata::begin(context, create, asked, &machine).await,
+            machine,
             failed: false,
             is_destroyed: false,
         })
@@ -288,7 +273,7 @@ impl Owner {
     pub(crate) fn broken(&mut self, why: &str) {
         tracing::error!(vm = self.id, why, "the VM has failed");
         if !std::mem::replace(&mut self.failed, true) {
-            self.host.report(vm_failed(self.id, why));
+            self.context.report(vm_failed(self.id, why));
         }
     }
 

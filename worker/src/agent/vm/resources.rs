@@ -6,20 +6,19 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use tokio::time::Instant;
 use tokio::time::timeout;
 
 use crate::{
     agent::{
         gate::Gate,
-        host::{Host, limit},
-        report::{Key, explain},
-        threads::urgent,
+        host::limit,
+        machine::{LifeContext, TaskProcess, VmMachine, reap},
+        report::Key,
     },
-    cgroup,
-    process::Task,
     workspace::TaskName,
 };
 
@@ -34,7 +33,7 @@ pub(crate) struct VmResources {
     /// The gate of the threads at work on the VM.
     gate: Arc<Gate>,
     /// Once they are made.
-    groups: OnceLock<Arc<cgroup::Vm>>,
+    machine: OnceLock<Arc<dyn VmMachine>>,
     attempts: Mutex<Attempts>,
 }
 
@@ -49,23 +48,23 @@ struct Attempts {
 #[derive(Debug)]
 struct Left {
     name: TaskName,
-    process: Option<Arc<Task>>,
+    process: Option<Arc<dyn TaskProcess>>,
 }
 
 impl VmResources {
     pub(crate) fn new(vm: u32) -> Arc<Self> {
-        let (gate, groups) = (Gate::new(), OnceLock::new());
-        Arc::new(Self { vm, gate, groups, attempts: Mutex::default() })
+        let (gate, machine) = (Gate::new(), OnceLock::new());
+        Arc::new(Self { vm, gate, machine, attempts: Mutex::default() })
     }
 
     pub(crate) fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 
-    /// The VM's groups have been made.
-    pub(crate) fn made(&self, groups: &Arc<cgroup::Vm>) {
-        // Once is enough: they are made once.
-        let _ = self.groups.set(Arc::clone(groups));
+    /// The VM's machine has been made.
+    pub(crate) fn made(&self, machine: &Arc<dyn VmMachine>) {
+        // Once is enough: it is made once.
+        let _ = self.machine.set(Arc::clone(machine));
     }
 
     fn attempts(&self) -> MutexGuard<'_, Attempts> {
@@ -79,7 +78,7 @@ impl VmResources {
     }
 
     /// An attempt's process has come to life.
-    pub(crate) fn born(&self, key: Key, process: &Arc<Task>) {
+    pub(crate) fn born(&self, key: Key, process: &Arc<dyn TaskProcess>) {
         let mut attempts = self.attempts();
         let Attempts { all, is_over } = &mut *attempts;
         match all.get_mut(&key) {
@@ -87,7 +86,7 @@ impl VmResources {
             None if *is_over => {
                 // Killed with all others of its group.
                 let process = Arc::clone(process);
-                tokio::task::spawn_blocking(move || reap(&process));
+                tokio::task::spawn_blocking(move || reap(&*process));
             }
             // Forgotten by its owner, who has it.
             None => {}
@@ -102,21 +101,12 @@ impl VmResources {
     /// Kills all that runs and comes to life, whatever is being done to it.
     pub(crate) async fn kill(&self) {
         self.gate.end();
-        let Some(groups) = self.groups.get() else { return };
+        let Some(machine) = self.machine.get() else { return };
         let begun = Instant::now();
         loop {
             // Looked at before: what came to life until then is killed.
             let is_last = !self.gate.has_births() || begun.elapsed() > limit::KILL;
-            let killed = {
-                let groups = Arc::clone(groups);
-                urgent(move || groups.kill_all(limit::KILL)).await
-            };
-            let why = match killed {
-                Ok(Ok(_)) => None,
-                Ok(Err(error)) => Some(explain(&error)),
-                Err(error) => Some(explain(&error)),
-            };
-            if let Some(why) = why {
+            if let Err(why) = Arc::clone(machine).kill_all().await {
                 // The worker's end tries again.
                 tracing::error!(vm = self.vm, why, "processes of a VM are left behind");
             }
@@ -129,7 +119,7 @@ impl VmResources {
     }
 
     /// After [`Self::kill`]: reaps the processes, and removes the directories and the groups.
-    pub(crate) async fn remove(&self, host: &Host) {
+    pub(crate) async fn remove(&self, context: &LifeContext) {
         let left = {
             let mut attempts = self.attempts();
             attempts.is_over = true;
@@ -138,27 +128,13 @@ impl VmResources {
         let mut processes = Vec::new();
         for (key, Left { name, process }) in left {
             processes.extend(process);
-            host.release(&name, key, true);
+            context.machine.release(&name, key, true);
         }
-        let groups = self.groups.get().cloned();
-        let removed = urgent(move || {
-            processes.iter().for_each(|process| reap(process));
-            groups.map_or(Ok(()), |groups| groups.remove(limit::KILL))
-        })
-        .await;
-        let why = match removed {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => explain(&error),
-            Err(error) => explain(&error),
-        };
-        // The worker's end tries again.
-        tracing::error!(vm = self.vm, why, "a VM's groups are left behind");
+        // Without a machine no process has begun.
+        let Some(machine) = self.machine.get().cloned() else { return };
+        if let Err(why) = machine.remove(processes).await {
+            // The worker's end tries again.
+            tracing::error!(vm = self.vm, why, "a VM's groups are left behind");
+        }
     }
-}
-
-/// Reaps a process of a VM that was killed. It is dead already, unless its groups could not be
-/// killed, and may have been reaped by others.
-fn reap(process: &Task) {
-    let _ = process.kill();
-    let _ = process.wait(limit::KILL);
 }

@@ -62,7 +62,7 @@ impl<U: Uplink> Owner<U> {
 
     /// From a command until it took effect.
     fn took(&self, asked: &CommandStamp) -> VmTook {
-        let came = Instant::from_std(asked.came);
+        let came = asked.came;
         VmTook { vm: self.id, real_took_us: micros(came.elapsed()) }
     }
 }

@@ -40,7 +40,7 @@ impl<U: Uplink> Owner<U> {
     pub(super) fn pace_now(&mut self) {
         let attempts = &self.attempts;
         let is_gone = |key| attempts.iter().all(|attempt| attempt.key != key);
-        self.pace.advance(Instant::now().into_std(), is_gone);
+        self.pace.advance(Instant::now(), is_gone);
     }
 
     /// Has the reference begin with a job.
@@ -148,7 +148,7 @@ impl<U: Uplink> Owner<U> {
             let (goes_on_at, point) = (job.goes_on_at, job.points.last().copied());
             let phase = self.lives.phase(key);
             let mut at = goes_on_at.filter(|_| phase == Some(Phase::Running));
-            if let Some(ends_in) = self.pace.ends_in(key, now.into_std()) {
+            if let Some(ends_in) = self.pace.ends_in(key, now) {
                 let attempt = &self.attempts[place];
                 let wait = match phase {
                     Some(Phase::Early) => ends_in.saturating_sub(FORESEEN),
@@ -206,7 +206,7 @@ impl<U: Uplink> Owner<U> {
 
     /// Jobs whose processes have done all their work end, a little before they should or after it.
     fn jobs_end(&mut self) {
-        let now = Instant::now().into_std();
+        let now = Instant::now();
         let keys: Vec<Key> = self.attempts.iter().map(|attempt| attempt.key).collect();
         for key in keys {
             let Some(attempt) = self.seen(key).filter(|attempt| attempt.job.is_some()) else {
@@ -230,7 +230,7 @@ impl<U: Uplink> Owner<U> {
     pub(super) fn hold_job(&mut self, key: Key) {
         let Some(attempt) = self.seen(key).filter(|attempt| attempt.job.is_some()) else { return };
         let cost = self.real_cost(attempt);
-        let (at, on_run_s_clock) = self.pace.told(Instant::now().into_std());
+        let (at, on_run_s_clock) = self.pace.told(Instant::now());
         self.pace.change(at, Change::Hold(key, cost));
         if let Some(job) = self.job(key) {
             job.held_at = Some(on_run_s_clock);
@@ -261,7 +261,7 @@ impl<U: Uplink> Owner<U> {
         }
         let now = Instant::now();
         self.pace_now();
-        let left = self.pace.held_for(key, now.into_std());
+        let left = self.pace.held_for(key, now);
         let Some(cost) = self.seen(key).map(|attempt| self.real_cost(attempt)) else { return true };
         let Some(attempt) = self.attempt(key) else { return true };
         if attempt.is_kept() {
@@ -320,7 +320,7 @@ impl<U: Uplink> Owner<U> {
 
     /// The slots of a job are foreground from now on.
     pub(super) fn turned(&mut self, key: Key) {
-        let real_took_us = micros(Instant::from_std(self.commanded.decided()).elapsed());
+        let real_took_us = micros(self.commanded.decided().elapsed());
         let promoted = TaskPromoted { task: self.task(key), real_took_us };
         self.say(report::Report::TaskPromoted(promoted));
     }
@@ -341,7 +341,7 @@ impl<U: Uplink> Owner<U> {
         self.pace.change(at, Change::Stand(key));
         if let Some(job) = self.job(key) {
             job.left_at = at;
-            job.asked_to_leave = Some(Instant::from_std(asked.decided()));
+            job.asked_to_leave = Some(asked.decided());
         }
         self.happen(Event::Move { key, on });
     }
@@ -439,7 +439,7 @@ impl<U: Uplink> Owner<U> {
     /// Whether a job should still be at work, though it is over; `None`: it is no job.
     pub(super) fn is_job_early(&mut self, key: Key) -> Option<bool> {
         self.job(key)?;
-        let due = self.pace.due(key, Instant::now().into_std());
+        let due = self.pace.due(key, Instant::now());
         if let Some(job) = self.job(key) {
             job.due = due;
         }
@@ -454,7 +454,7 @@ impl<U: Uplink> Owner<U> {
         let is_early = |key| self.lives.phase(key) == Some(Phase::Early);
         let early = self.attempts.iter().filter(|a| a.job.is_some() && is_early(a.key));
         for key in early.map(|attempt| attempt.key).collect::<Vec<_>>() {
-            let now_due = self.pace.due(key, Instant::now().into_std());
+            let now_due = self.pace.due(key, Instant::now());
             if now_due.is_some_and(|due| !due.is_near) {
                 continue;
             }

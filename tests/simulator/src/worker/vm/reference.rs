@@ -54,7 +54,7 @@ impl<U: Uplink> Owner<U> {
 
     /// Instant at which the model, or a process that follows it, wants to be looked at.
     pub(super) fn model_wakes_at(&mut self) -> Option<Instant> {
-        let next = self.model.next_at().map(|at| Instant::from_std(self.clock.instant_of(at)));
+        let next = self.model.next_at().map(|at| self.clock.instant_of(at));
         let ends = self.attempts.iter().filter_map(|attempt| {
             let done = end_of(attempt)?;
             let (task, number) = attempt.key;

@@ -9,7 +9,6 @@ use dormouse_vm::{
     life::{Event, Key, Kind, Start},
 };
 use dormouse_worker::agent::in_process::{CommandStamp, refused};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -103,7 +102,7 @@ impl<U: Uplink> Owner<U> {
             on,
             job: None,
             from: Ppm::new(order.from.map_or(0, |kept| kept.done_ppm)),
-            asked: Instant::from_std(asked.decided()),
+            asked: asked.decided(),
             began,
             skipped: self.clock.skipped(),
             process: Process::None,

@@ -1,9 +1,6 @@
 //! Bringing a job to life: from scratch, or from a checkpoint.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::StartTask;
 use dormouse_tasks::{
@@ -12,8 +9,10 @@ use dormouse_tasks::{
 };
 use dormouse_vm::life::{LaunchError, Seat};
 
+use tokio::time::Instant;
+
 use super::{
-    ranks::{self, Rank},
+    ranks::{self, JobRank},
     signals,
 };
 use crate::{
@@ -21,23 +20,23 @@ use crate::{
         gate::Pass,
         host::{Host, limit},
         launch::{PROGRESS, RESULT, bring_checkpoint, bring_to_life, put_down, turn_at_criu},
+        machine::{ProgressPage, TaskProcess},
         report::{Key, explain},
         verdict::for_want_of_memory,
     },
     cgroup::{self, Slot},
     checkpointer,
     criu::RestoreMoment,
-    process::{self, Program, Task},
+    process::{self, Program},
     workspace::TaskName,
 };
 
 /// A job that is to come to life, and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Order {
+pub(crate) struct JobOrder {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) start: StartTask,
-    pub(crate) groups: Arc<cgroup::Vm>,
     /// The lane of the jobs' parents.
     pub(crate) lane: u32,
     /// The seats of the job's processes, by rank.
@@ -50,10 +49,10 @@ pub(crate) struct Order {
 
 /// A job that has come to life.
 #[derive(Debug)]
-pub(crate) struct Birth {
-    pub(crate) process: Arc<Task>,
-    pub(crate) page: ProgressReader,
-    pub(crate) ranks: Vec<Rank>,
+pub(crate) struct JobBirth {
+    pub(crate) process: Arc<dyn TaskProcess>,
+    pub(crate) page: Arc<dyn ProgressPage>,
+    pub(crate) ranks: Vec<JobRank>,
     pub(crate) at: Instant,
     /// What of its work counts: what its checkpoint was due to hold. Of one that was moved, what it
     /// had before.
@@ -68,9 +67,10 @@ pub(crate) struct Birth {
 /// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
 pub(crate) async fn launch(
     host: Arc<Host>,
+    groups: Arc<cgroup::Vm>,
     pass: Pass,
-    order: Order,
-) -> Result<Birth, LaunchError> {
+    order: JobOrder,
+) -> Result<JobBirth, LaunchError> {
     let kept = order.start.from.filter(|_| !order.moving && host.checkpointer.is_some());
     if let Some(from) = kept {
         bring_checkpoint(&host, &pass, &order.name, (&order.start, from)).await?;
@@ -85,10 +85,11 @@ pub(crate) async fn launch(
         let Some(inside) = pass.birth() else { continue };
         let meanwhile = pass.stopwatch();
         let work = {
-            let (host, pass, order) = (Arc::clone(&host), pass.clone(), order.clone());
+            let (host, groups) = (Arc::clone(&host), Arc::clone(&groups));
+            let (pass, order) = (pass.clone(), order.clone());
             move || match restores {
-                true => restore(&host, &pass, &order),
-                false => start(&host, &pass, &order).map(Born::Alive),
+                true => restore(&host, &groups, &pass, &order),
+                false => start(&host, &groups, &pass, &order).map(Born::Alive),
             }
         };
         let error = match bring_to_life(&pass, inside, permit, work).await {
@@ -114,7 +115,7 @@ pub(crate) async fn launch(
 
 /// The outcome of bringing a job to life.
 enum Born {
-    Alive(Birth),
+    Alive(JobBirth),
     /// There is no checkpoint to be restored.
     NoImage {
         why: String,
@@ -125,14 +126,19 @@ enum Born {
     },
 }
 
-fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
+fn start(
+    host: &Host,
+    groups: &cgroup::Vm,
+    pass: &Pass,
+    order: &JobOrder,
+) -> Result<JobBirth, String> {
     claim(host, order)?;
     let directory = host.workspace().task(&order.name);
     let progress = directory.join(PROGRESS);
     // No rank does any work before it is in its slot.
     progress::create_held(&progress).map_err(|e| explain(&e))?;
     let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let entry = order.groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
+    let entry = groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
     let process = Program::new(host.program(), &directory)
         .args(order.start.program.iter().flat_map(|program| &program.args))
         .arg("--progress")
@@ -143,10 +149,10 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
         .map_err(|e| explain(&e))?;
     let placed = ranks::find(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
-            ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
+            ranks::place(groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
         })
         .map_err(|e| {
-            let memory = for_want_of_memory(&order.groups, order.killed_before);
+            let memory = for_want_of_memory(groups, order.killed_before);
             match (memory, last_words(host, order)) {
                 (Some(why), _) => why,
                 (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
@@ -157,9 +163,9 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
         .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
     match going {
         Ok(ranks) => {
-            let process = Arc::new(process);
+            let (process, page) = (Arc::new(process), Arc::new(page));
             let (at, restore) = (Instant::now(), Duration::ZERO);
-            Ok(Birth { process, page, ranks, at, done_ppm: Some(0), restore })
+            Ok(JobBirth { process, page, ranks, at, done_ppm: Some(0), restore })
         }
         Err(why) => {
             put_down(&process, pass);
@@ -169,14 +175,19 @@ fn start(host: &Host, pass: &Pass, order: &Order) -> Result<Birth, String> {
 }
 
 /// What a job that did not come to life wrote.
-fn last_words(host: &Host, order: &Order) -> Option<String> {
+fn last_words(host: &Host, order: &JobOrder) -> Option<String> {
     const MAX_LAST_WORDS: u64 = 4 << 10;
     let stderr = host.workspace().task(&order.name).join("stderr");
     let words = String::from_utf8_lossy(&left::tail(&stderr, MAX_LAST_WORDS).ok()?).into_owned();
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
-fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
+fn restore(
+    host: &Host,
+    groups: &cgroup::Vm,
+    pass: &Pass,
+    order: &JobOrder,
+) -> Result<Born, String> {
     let Some(checkpointer) = &host.checkpointer else {
         let why = "this worker has no CRIU that works".to_owned();
         return Ok(Born::NoImage { why });
@@ -186,7 +197,7 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
     let mut found = Vec::new();
     let restored = checkpointer.restore_with(
         &order.name,
-        &order.groups,
+        groups,
         order.lane,
         Slot::A,
         limit::RESTORE,
@@ -199,7 +210,7 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
             let page = ProgressReader::open(&progress)?;
             let ranks = ranks::present(parent, &page)?;
-            ranks::place(&order.groups, host.cores.all(), &ranks, &order.seats)?;
+            ranks::place(groups, host.cores.all(), &ranks, &order.seats)?;
             found = ranks;
             Ok(())
         },
@@ -224,9 +235,9 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
         }
     };
     let done = restored.checkpoint.manifest().progress.progress_ppm;
-    Ok(Born::Alive(Birth {
+    Ok(Born::Alive(JobBirth {
         process: Arc::new(process),
-        page,
+        page: Arc::new(page),
         ranks: found,
         at: Instant::now(),
         done_ppm: (!order.moving).then_some(done),
@@ -234,7 +245,7 @@ fn restore(host: &Host, pass: &Pass, order: &Order) -> Result<Born, String> {
     }))
 }
 
-fn claim(host: &Host, order: &Order) -> Result<(), String> {
+fn claim(host: &Host, order: &JobOrder) -> Result<(), String> {
     let (task, attempt) = order.key;
     host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
 }

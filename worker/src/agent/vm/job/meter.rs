@@ -1,18 +1,17 @@
 //! What each process of a job got, apart by where it sat and whether it had a neighbour.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use dormouse_proto::v1;
 use dormouse_units::Tier;
 use dormouse_vm::life::Seat;
 
-use super::ranks::{Ran, Rank};
+use tokio::time::Instant;
+
+use super::ranks::{JobRank, RankTime};
 use crate::{
-    agent::report::micros,
-    cgroup::{self, CpuQuota},
+    agent::{machine::VmMachine, report::micros},
+    cgroup::CpuQuota,
 };
 
 /// A rank, its vCPU, its tier, whether the other slot was taken, and how fast the vCPU was, in ppm
@@ -33,19 +32,25 @@ struct Use {
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     uses: BTreeMap<Situation, Use>,
-    open: Vec<(Situation, Instant, Ran)>,
+    open: Vec<(Situation, Instant, RankTime)>,
 }
 
 impl Meter {
     /// Counts up to now under the situation so far, and from now on under this one.
-    pub(crate) fn turn(&mut self, ranks: &[Rank], seats: &[Seat], speed_ppm: u32) {
+    pub(crate) fn turn(
+        &mut self,
+        time_of: impl Fn(JobRank) -> Option<RankTime>,
+        ranks: &[JobRank],
+        seats: &[Seat],
+        speed_ppm: u32,
+    ) {
         let before: Vec<_> = self.open.iter().map(|(situation, _, _)| *situation).collect();
-        self.stop(ranks);
+        self.stop(&time_of, ranks);
         let now = Instant::now();
         for ((rank, seat), number) in ranks.iter().zip(seats).zip(0..) {
             let shared = seat.neighbour.is_some();
             let situation = (number, seat.vcpu, seat.tier, shared, speed_ppm);
-            if let Some(ran) = rank.ran() {
+            if let Some(ran) = time_of(*rank) {
                 let begins = u64::from(!before.contains(&situation));
                 self.uses.entry(situation).or_default().begins += begins;
                 self.open.push((situation, now, ran));
@@ -54,10 +59,14 @@ impl Meter {
     }
 
     /// Counts up to now and no further. What a process that is gone did last is not counted.
-    pub(crate) fn stop(&mut self, ranks: &[Rank]) {
+    pub(crate) fn stop(
+        &mut self,
+        time_of: impl Fn(JobRank) -> Option<RankTime>,
+        ranks: &[JobRank],
+    ) {
         let now = Instant::now();
         for (situation, since, before) in self.open.drain(..) {
-            let Some(ran) = ranks.get(situation.0 as usize).and_then(|rank| rank.ran()) else {
+            let Some(ran) = ranks.get(situation.0 as usize).and_then(|rank| time_of(*rank)) else {
                 continue;
             };
             let sum = self.uses.entry(situation).or_default();
@@ -106,8 +115,8 @@ impl Meter {
 
 /// What the counters of these slots show, in all. One that can't be read shows nothing: what its
 /// processes are charged beside their work is told and not judged.
-pub(crate) fn charged_ns(groups: &cgroup::Vm, seats: &[Seat]) -> u64 {
-    seats.iter().filter_map(|seat| groups.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
+pub(crate) fn charged_ns(machine: &dyn VmMachine, seats: &[Seat]) -> u64 {
+    seats.iter().filter_map(|seat| machine.slot_cpu_ns(seat.vcpu, seat.slot).ok()).sum()
 }
 
 #[cfg(test)]
@@ -120,18 +129,23 @@ mod tests {
 
     #[test]
     fn situations_are_counted_apart_and_the_dead_not_at_all() {
-        let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
-        let dead = Rank { pid: i32::MAX };
+        let me = JobRank { pid: i32::try_from(std::process::id()).unwrap() };
+        let dead = JobRank { pid: i32::MAX };
         let seat = Seat { vcpu: 3, slot: Slot::A, tier: Tier::Background, neighbour: None };
         let mut meter = Meter::default();
-        meter.turn(&[me, dead], &[seat, seat], 1_000_000);
-        meter.turn(&[me, dead], &[seat, seat], 1_000_000);
+        meter.turn(JobRank::time, &[me, dead], &[seat, seat], 1_000_000);
+        meter.turn(JobRank::time, &[me, dead], &[seat, seat], 1_000_000);
         assert_eq!(meter.uses.values().map(|sum| sum.begins).collect::<Vec<_>>(), [1]);
-        meter.turn(&[me, dead], &[Seat { tier: Tier::Foreground, ..seat }, seat], 1_000_000);
-        meter.stop(&[me, dead]);
+        meter.turn(
+            JobRank::time,
+            &[me, dead],
+            &[Seat { tier: Tier::Foreground, ..seat }, seat],
+            1_000_000,
+        );
+        meter.stop(JobRank::time, &[me, dead]);
         let shared = Seat { neighbour: Some((TaskId::new(9), Attempt::new(1))), ..seat };
-        meter.turn(&[me, dead], &[shared, seat], 1_000_000);
-        meter.stop(&[me, dead]);
+        meter.turn(JobRank::time, &[me, dead], &[shared, seat], 1_000_000);
+        meter.stop(JobRank::time, &[me, dead]);
         let tick = Duration::from_millis(4);
         let mut uses = meter.uses(|_| CpuQuota::from_ppm(100_000, 20_000), tick);
         let with: Vec<_> = uses.extract_if(.., |u| u.shared).map(|u| u.real_may_wait_us).collect();

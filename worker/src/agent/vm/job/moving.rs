@@ -1,6 +1,8 @@
 //! A parallel job that leaves its vCPUs for others.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::process::Ended;
 

@@ -5,14 +5,13 @@
 //! background also while its foreground computes: each has a quota of its own then, below that of
 //! their processor.
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use dormouse_units::{Credits, Speedup, Time};
 use dormouse_vm::CreditSpec;
 use dormouse_vm::ideal::{self, Change};
+
+use tokio::time::Instant;
 
 use crate::agent::{report::Key, vm::CommandStamp};
 

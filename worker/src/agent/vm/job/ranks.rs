@@ -34,41 +34,41 @@ pub(crate) enum RankError {
 
 /// One process of a job, as the kernel counts what it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rank {
+pub(crate) struct JobRank {
     /// In this process's namespace.
     pub(crate) pid: i32,
 }
 
 /// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ran {
+pub(crate) struct RankTime {
     pub(crate) ran_ns: u64,
     pub(crate) delayed_ns: u64,
     /// Times it was woken, having waited for something else than a core.
     pub(crate) wakes: u64,
 }
 
-impl Rank {
+impl JobRank {
     /// What the scheduler of the kernel says; `None` once the process is gone.
-    pub(crate) fn ran(&self) -> Option<Ran> {
+    pub(crate) fn time(self) -> Option<RankTime> {
         let read = |what| fs::read_to_string(format!("/proc/{}/{what}", self.pid)).ok();
         parse(&read("schedstat")?, &read("status")?)
     }
 }
 
-fn parse(schedstat: &str, status: &str) -> Option<Ran> {
+fn parse(schedstat: &str, status: &str) -> Option<RankTime> {
     let mut words = schedstat.split_whitespace().map(str::parse);
     let mut next = || words.next()?.ok();
     let (ran_ns, delayed_ns) = (next()?, next()?);
     let slept = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
-    Some(Ran { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
+    Some(RankTime { ran_ns, delayed_ns, wakes: slept.trim().parse().ok()? })
 }
 
 /// The ranks that the job whose parent is `parent` has: of one that was dumped at its end, those
 /// that had not ended before it.
-pub(crate) fn present(parent: i32, page: &ProgressReader) -> Result<Vec<Rank>, RankError> {
+pub(crate) fn present(parent: i32, page: &ProgressReader) -> Result<Vec<JobRank>, RankError> {
     let ranks = process::ranks(parent, &page.ranks()?)?;
-    Ok(ranks.into_iter().map(|pid| Rank { pid }).collect())
+    Ok(ranks.into_iter().map(|pid| JobRank { pid }).collect())
 }
 
 /// The ranks of the job whose parent is `parent`, once all of them are there.
@@ -78,7 +78,7 @@ pub(crate) fn find(
     page: &ProgressReader,
     wanted: usize,
     limit: Duration,
-) -> Result<Vec<Rank>, RankError> {
+) -> Result<Vec<JobRank>, RankError> {
     let begun = pass.stopwatch();
     loop {
         pass.check()?;
@@ -100,12 +100,12 @@ pub(crate) fn find(
 pub(crate) fn place(
     groups: &cgroup::Vm,
     cores: &CpuSet,
-    ranks: &[Rank],
+    ranks: &[JobRank],
     seats: &[Seat],
 ) -> Result<(), RankError> {
     let cores = (0..CpuSet::count()).filter(|core| cores.is_set(*core) == Ok(true));
     let cores: Vec<usize> = cores.collect();
-    for (Rank { pid }, seat) in ranks.iter().zip(seats) {
+    for (JobRank { pid }, seat) in ranks.iter().zip(seats) {
         let (pid, vcpu) = (*pid, seat.vcpu);
         if let Some(core) = cores.get(vcpu as usize % cores.len().max(1)) {
             let mut only = CpuSet::new();
@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn what_the_kernel_counts_of_this_process_is_read() {
-        let me = Rank { pid: i32::try_from(std::process::id()).unwrap() };
-        let ran = me.ran().unwrap();
+        let me = JobRank { pid: i32::try_from(std::process::id()).unwrap() };
+        let ran = me.time().unwrap();
         assert!(ran.ran_ns > 0, "{ran:?}");
         let status = "State:\tS\nvoluntary_ctxt_switches:\t150\nnonvoluntary_ctxt_switches:\t545\n";
-        let expected = Ran { ran_ns: 1, delayed_ns: 2, wakes: 150 };
+        let expected = RankTime { ran_ns: 1, delayed_ns: 2, wakes: 150 };
         assert_eq!(parse("1 2 3", status), Some(expected));
         assert_eq!(parse("1", status), None);
         assert_eq!(parse("1 x 3", status), None);

@@ -14,7 +14,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::ranks::Rank;
+use super::ranks::JobRank;
 
 /// Time between two looks whether they stand still: nobody says so.
 const LOOK: Duration = Duration::from_micros(300);
@@ -30,12 +30,12 @@ pub(crate) enum StopError {
 
 /// Stops these processes, or those of them that are still there, and waits until they stand still.
 /// A throttled one does so only when it has a slice of its quota again.
-pub(crate) fn stop(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
+pub(crate) fn stop(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     send(ranks, Signal::SIGSTOP)?;
     wait(ranks, limit)
 }
 
-fn wait(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
+fn wait(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     let begun = Instant::now();
     for rank in ranks {
         while !is_still(*rank) {
@@ -50,12 +50,12 @@ fn wait(ranks: &[Rank], limit: Duration) -> Result<(), StopError> {
 }
 
 /// Lets stopped processes go on.
-pub(crate) fn go_on(ranks: &[Rank]) -> Result<(), StopError> {
+pub(crate) fn go_on(ranks: &[JobRank]) -> Result<(), StopError> {
     send(ranks, Signal::SIGCONT)
 }
 
-fn send(ranks: &[Rank], signal: Signal) -> Result<(), StopError> {
-    for &Rank { pid } in ranks {
+fn send(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
+    for &JobRank { pid } in ranks {
         match kill(Pid::from_raw(pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
             Err(source) => return Err(StopError::Signal { pid, signal, source }),
@@ -65,7 +65,7 @@ fn send(ranks: &[Rank], signal: Signal) -> Result<(), StopError> {
 }
 
 /// Whether a process is stopped, or gone.
-fn is_still(Rank { pid }: Rank) -> bool {
+fn is_still(JobRank { pid }: JobRank) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return true };
     // The name before the state is in parentheses and may hold anything.
     let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_process_stands_still_until_it_may_go_on() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let rank = Rank { pid: i32::try_from(child.id()).unwrap() };
+        let rank = JobRank { pid: i32::try_from(child.id()).unwrap() };
         assert!(!is_still(rank));
         stop(&[rank], Duration::from_secs(5)).unwrap();
         assert!(is_still(rank));

@@ -1,22 +1,24 @@
 //! What is particular to a parallel job, and the groups that it runs in.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_units::{Ppm, Time};
+
+use tokio::time::Instant;
 
 use super::{
     ledger::Ledger,
     meter::Meter,
     moving::Move,
     pace::{Due, PERIOD_US},
-    ranks::Rank,
+    ranks::JobRank,
 };
 use crate::cgroup;
 
 /// What is particular to a parallel job.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
-    pub(crate) ranks: Vec<Rank>,
+    pub(crate) ranks: Vec<JobRank>,
     pub(crate) meter: Meter,
     pub(crate) ledger: Ledger,
     pub(crate) moving: Option<Move>,

@@ -2,22 +2,22 @@
 
 use std::{
     sync::{Arc, atomic::AtomicU64},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use dormouse_proto::v1::{CheckpointFailed, CheckpointRef, CheckpointTaken, TaskRef, report};
+use dormouse_proto::v1::{CheckpointFailed, CheckpointTaken, TaskRef, report};
 use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::life::{Dumped, Event, Phase};
 use ractor::ActorRef;
-use tokio::task::{JoinHandle, spawn_blocking};
+use tokio::time::Instant;
 
 use super::Owner;
 use crate::{
     agent::{
-        launch::Place,
+        machine::{BoxedFuture, CheckpointUpload, TakenCheckpoint, TaskDump},
         own,
         report::{Key, key, micros, report, task},
-        snapshot::{self, Snapshot, SnapshotError},
+        snapshot::SnapshotError,
         threads::outcome,
         vm::{
             attempt::{Attempt, Pending},
@@ -26,7 +26,6 @@ use crate::{
         },
     },
     criu::AfterDump,
-    store::Checkpoint,
 };
 
 impl Owner {
@@ -60,7 +59,7 @@ impl Owner {
     /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
         let attempt = self.seen(key).ok_or("this attempt is not here")?;
-        if !self.host.keeps(&attempt.order) {
+        if !self.context.keeps(&attempt.order) {
             return Err("this worker has no CRIU that works");
         }
         if attempt.last_save.is_none() && !own::is_kept_while_it_runs(&attempt.order) {
@@ -88,7 +87,7 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         attempt.missed_checkpoints += 1;
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        if self.host.hold_checkpoints {
+        if self.context.hold_checkpoints {
             self.model.hold(now, key.0, key.1, cost);
         }
     }
@@ -98,7 +97,6 @@ impl Owner {
         if self.seen(key).is_some_and(|attempt| attempt.job().is_some()) {
             return self.dump_job(key, stopping);
         }
-        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
         self.meter_own(key);
         let Some(attempt) = self.attempt(key) else { return };
         if attempt.own_end.is_some() {
@@ -118,7 +116,6 @@ impl Owner {
         let (page, name) = (attempt.page.clone(), attempt.name.clone());
         let cpu = attempt.cpu();
         let Some(slot) = attempt.promise().map(|promise| promise.slot) else { return };
-        let place = Place { groups, gate, cpu, slot };
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
         attempt.liveness.pause();
         // What it will hold beyond what was due is its wait for CRIU's turn: restored, the task
@@ -128,31 +125,23 @@ impl Owner {
             None => attempt.due.filter(|_| !stopping),
         };
         let now = self.pass();
-        if self.host.hold_checkpoints && !stopping {
+        if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
             self.model.hold(now, key.0, key.1, cost);
         }
         self.refresh(cpu);
         let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
-        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
-        let taking = spawn_blocking(move || {
-            let pages = (&*process, page.as_deref());
-            let done = (due, own_done);
-            let result = match by_criu {
-                true => snapshot::take(&host, &place, &name, key.1, pages, done, after),
-                false => own::take(&host, &place, &name, key.1, pages.0, done, after),
-            };
-            drop(permit);
-            result
-        });
-        tokio::spawn(told_of(key, taking, tell));
+        let dump =
+            TaskDump { key, name, cpu, slot, process, page, by_criu, due, own_done, after, permit };
+        let taking = Arc::clone(&self.machine).dump_task(dump);
+        tokio::spawn(told_of(key, taking, self.tell.clone()));
     }
 
-    pub(crate) fn hear_dumped(&mut self, key: Key, result: Result<Snapshot, SnapshotError>) {
+    pub(crate) fn hear_dumped(&mut self, key: Key, result: Result<TakenCheckpoint, SnapshotError>) {
         self.job_is_as_it_was(key);
         let dumped = match result {
             Ok(snapshot) => {
-                let number = number_of(&snapshot);
+                let number = snapshot.number;
                 if let Some(attempt) = self.attempt(key) {
                     attempt.snapshot = Some(snapshot);
                 }
@@ -170,8 +159,7 @@ impl Owner {
     pub(crate) fn store(&mut self, key: Key) {
         let Some(attempt) = self.attempt(key) else { return };
         let Some(snapshot) = attempt.snapshot.take() else { return };
-        let number = number_of(&snapshot);
-        let Snapshot { checkpoint, ppm, stopped_at, dump, foreign_ns } = snapshot;
+        let TakenCheckpoint { number, ppm, bytes, stopped_at, dump, foreign_ns, upload } = snapshot;
         let held_at = attempt.job_mut().and_then(|job| job.held_at.take());
         let sent = Arc::new(AtomicU64::new(0));
         attempt.pending = Some(Pending {
@@ -183,7 +171,7 @@ impl Owner {
             criu: Duration::from_nanos(foreign_ns),
             owed: None,
             held: None,
-            bytes: checkpoint.manifest().bytes(),
+            bytes,
             sent: Arc::clone(&sent),
             stored: Err("it is not known whether it is stored".to_owned()),
         });
@@ -191,7 +179,7 @@ impl Owner {
             promise.charges.criu += foreign_ns;
         }
         attempt.standing.get_or_insert(stopped_at);
-        self.upload(key, number, (checkpoint, sent));
+        self.upload(key, number, (upload, sent));
     }
 
     /// The task goes on after its dump as it is promised.
@@ -232,17 +220,18 @@ impl Owner {
 
     fn say_no_checkpoint(&self, key: Key, why: String) {
         let failed = CheckpointFailed { task: task(self.id, key), why };
-        self.host.report(report(report::Report::CheckpointFailed(failed)));
+        self.context.report(report(report::Report::CheckpointFailed(failed)));
     }
 
-    fn upload(&self, key: Key, number: u32, (checkpoint, sent): (Checkpoint, Arc<AtomicU64>)) {
-        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
-        let (run, task, attempt) = (host.run.clone(), key.0.get(), key.1.get());
-        let pass = self.gate.pass();
+    fn upload(
+        &self,
+        key: Key,
+        number: u32,
+        (upload, sent): (Box<dyn CheckpointUpload>, Arc<AtomicU64>),
+    ) {
+        let (tell, pass) = (self.tell.clone(), self.gate.pass());
         tokio::spawn(async move {
-            let reference = CheckpointRef { run, task, checkpoint: number, attempt };
-            let put = async move { host.transfers.put(&pass, reference, checkpoint, sent).await };
-            let result = outcome(put).await;
+            let result = outcome(upload.send(pass, sent)).await;
             let _ = tell.cast(Message::Stored(key, number, result));
         });
     }
@@ -265,7 +254,7 @@ impl Owner {
             return;
         };
         let Pending { number, ppm, dump, criu, owed, held, held_at, stored, .. } = pending;
-        self.host.report(report(match stored {
+        self.context.report(report(match stored {
             Ok(bytes) => report::Report::CheckpointTaken(CheckpointTaken {
                 task: whose,
                 checkpoint: number,
@@ -285,16 +274,10 @@ impl Owner {
 /// Tells the owner what came of a dump.
 pub(crate) async fn told_of(
     key: Key,
-    taking: JoinHandle<Result<Snapshot, SnapshotError>>,
+    taking: BoxedFuture<Result<TakenCheckpoint, SnapshotError>>,
     tell: ActorRef<Message>,
 ) {
-    let result = taking.await.unwrap_or_else(|panic| {
-        Err(SnapshotError { damaging: true, ..SnapshotError::new(panic.to_string()) })
-    });
+    let result = taking.await;
     // The owner is gone only when the VM is.
     let _ = tell.cast(Message::Dumped(key, result));
-}
-
-fn number_of(snapshot: &Snapshot) -> u32 {
-    u32::try_from(snapshot.checkpoint.manifest().sequence).unwrap_or(u32::MAX)
 }

@@ -1,16 +1,15 @@
 //! What the life of the attempts wants done, done: with groups, processes and CRIU.
 
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use dormouse_proto::v1::{TaskPromoted, report};
 use dormouse_vm::life::{Effect, Event, Slot};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::Owner;
 use crate::agent::{
-    host::limit,
     report::{Key, micros, report, task, vm_destroyed},
-    threads::urgent,
     vm::{attempt::Attempt, message::Message},
 };
 
@@ -52,7 +51,7 @@ impl Owner {
                 Effect::Thaw => self.thaw().await,
                 Effect::Turn { key, slots } => self.turn(key, slots).await,
                 Effect::KillAll => self.kill_all().await,
-                Effect::Remove => self.remains.remove(&self.host).await,
+                Effect::Remove => self.remains.remove(&self.context).await,
                 other => self.carry_out(other),
             }
             self.do_at_once();
@@ -132,7 +131,7 @@ impl Owner {
 
     /// Queues for CRIU. The task runs on until its turn.
     fn queue_for_criu(&self, key: Key) {
-        let (criu, tell) = (Arc::clone(&self.host.criu), self.tell.clone());
+        let (criu, tell) = (Arc::clone(&self.context.criu), self.tell.clone());
         tokio::spawn(async move {
             // It is never closed.
             if let Ok(permit) = criu.acquire_owned().await {
@@ -153,17 +152,15 @@ impl Owner {
     /// Swaps the priorities of the two slots on each of a job's vCPUs.
     async fn turn(&mut self, key: Key, slots: Vec<(u32, Slot)>) {
         for (vcpu, slot) in slots {
-            // It may wait for a slot to be empty: not on a thread that others need.
-            let groups = Arc::clone(&self.groups);
-            match urgent(move || groups.promote(vcpu, slot, limit::KILL)).await {
-                Ok(promoted) => self.note(promoted),
-                Err(error) => self.fail(&error),
+            if let Err(why) = Arc::clone(&self.machine).promote(vcpu, slot).await {
+                self.broken(&why);
             }
         }
         self.turn_meters();
         let took = self.commanded.decided().elapsed();
         let (task, real_took_us) = (task(self.id, key), micros(took));
-        self.host.report(report(report::Report::TaskPromoted(TaskPromoted { task, real_took_us })));
+        self.context
+            .report(report(report::Report::TaskPromoted(TaskPromoted { task, real_took_us })));
     }
 
     /// Kills all that runs, whatever is being done to it, and says so; what is left behind is
@@ -171,7 +168,7 @@ impl Owner {
     async fn kill_all(&mut self) {
         self.report_share();
         self.remains.kill().await;
-        self.host.report(vm_destroyed(self.id));
+        self.context.report(vm_destroyed(self.id));
     }
 
     /// The time at which the attempts have something to do by themselves.

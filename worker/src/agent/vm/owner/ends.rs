@@ -1,11 +1,13 @@
 //! Attempts that end by themselves, and what is left of any that has ended.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1::{TaskFailed, TaskFinished, report, task_finished::Due};
 use dormouse_units::Tier;
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{End, Event, Seat};
+
+use tokio::time::Instant;
 
 use super::Owner;
 use crate::{
@@ -15,7 +17,6 @@ use crate::{
         life::refused,
         report::{Key, explain, report, task},
         test_fault,
-        verdict::verdict,
         vm::{
             account::Account,
             attempt::{Attempt, Nature},
@@ -81,8 +82,8 @@ impl Owner {
         if is_silent(&attempt.order) && ended == Ended::Exited(0) {
             return Some(Ok((true, None)));
         }
-        let groups = (&*self.groups, attempt.killed_before);
-        let verdict = verdict(&self.host, &attempt.name, ended, groups, self.work_of(attempt));
+        let work = self.work_of(attempt);
+        let verdict = self.machine.verdict(&attempt.name, ended, attempt.killed_before, work);
         Some(verdict.map(|(verified, result)| (verified, Some(test_fault::forges_trail(result)))))
     }
 
@@ -113,7 +114,7 @@ impl Owner {
                 let after = Duration::as_millis(&limit::KILL);
                 let why =
                     format!("its slot is still occupied by a task that was killed {after} ms ago");
-                self.host.report(refused(&attempt.order, why));
+                self.context.report(refused(&attempt.order, why));
             }
             return;
         }
@@ -152,7 +153,7 @@ impl Owner {
         };
         let (verified, result) = attempt.answer.unwrap_or_default();
         let own = attempt.own_end;
-        self.host.report(report(report::Report::TaskFinished(TaskFinished {
+        self.context.report(report(report::Report::TaskFinished(TaskFinished {
             task: task(self.id, attempt.key),
             verified,
             real_cpu_us: of.cpu_us,
@@ -171,7 +172,7 @@ impl Owner {
         done_ppm: u32,
         of: Account,
     ) {
-        self.host.report(report(report::Report::TaskFailed(TaskFailed {
+        self.context.report(report(report::Report::TaskFailed(TaskFailed {
             task: task(self.id, key),
             why,
             real_cpu_us: of.cpu_us,
@@ -225,13 +226,13 @@ impl Owner {
             self.pay(Instant::now());
         }
         let keeps = attempt.is_killed || matches!(end, End::Stopped(_) | End::Silent);
-        self.host.release(&attempt.name, key, keeps && attempt.job().is_none());
+        self.context.machine.release(&attempt.name, key, keeps && attempt.job().is_none());
         Some((account, attempt))
     }
 
     /// The slots of an attempt whose processes are gone are free, and as they were.
     pub(crate) fn vacate(&mut self, key: Key, seats: &[Seat]) {
-        let charged = job::charged_ns(&self.groups, seats);
+        let charged = job::charged_ns(&*self.machine, seats);
         if let Some(attempt) = self.attempt(key) {
             attempt.exempt.clear();
             if let Some(job) = attempt.job_mut().filter(|_| !seats.is_empty()) {
@@ -239,11 +240,11 @@ impl Owner {
             }
         }
         for seat in seats.iter().filter(|seat| seat.tier == Tier::Background) {
-            let demoted = self.groups.demote(seat.vcpu, seat.slot);
+            let demoted = self.machine.demote(seat.vcpu, seat.slot);
             self.note(demoted);
         }
         for seat in seats {
-            let let_go = self.groups.let_go(seat.vcpu, seat.slot);
+            let let_go = self.machine.let_go(seat.vcpu, seat.slot);
             self.note(let_go);
         }
     }

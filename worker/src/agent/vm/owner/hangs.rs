@@ -1,9 +1,9 @@
 //! Tasks that hang: found, and given up.
 
-use std::time::Instant;
-
 use dormouse_tasks::progress::Progress;
 use dormouse_vm::life::Event;
+
+use tokio::time::Instant;
 
 use super::Owner;
 use crate::agent::{
@@ -27,7 +27,7 @@ impl Owner {
                 Nature::Job(job) => self.job_share(key, job, now),
             };
             let seats = self.seats_of(key);
-            liveness.see(now, beat, ppm, || Some(job::charged_ns(&self.groups, &seats)))
+            liveness.see(now, beat, ppm, || Some(job::charged_ns(&*self.machine, &seats)))
         };
         if let Some(attempt) = self.attempt(key) {
             attempt.liveness = liveness;

@@ -1,30 +1,24 @@
 //! Freezing a VM and thawing it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::report;
 use dormouse_vm::life::Event;
 
+use tokio::time::Instant;
+
 use super::Owner;
-use crate::agent::{
-    host::limit,
-    report::{report, took},
-    threads::urgent,
-};
+use crate::agent::report::{report, took};
 
 impl Owner {
     pub(crate) fn say_frozen(&self) {
-        self.host.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
+        self.context.report(report(report::Report::VmFrozen(took(self.id, Duration::ZERO))));
     }
 
     pub(crate) async fn freeze(&mut self) {
         let asked = &self.commanded.clone();
-        let groups = Arc::clone(&self.groups);
-        match urgent(move || groups.freeze(limit::FREEZE)).await {
-            Ok(Ok(_)) => {
+        match Arc::clone(&self.machine).freeze().await {
+            Ok(()) => {
                 self.let_happen();
                 let now = self.pass();
                 self.model.freeze(now);
@@ -33,32 +27,30 @@ impl Owner {
                 self.jobs_freeze(asked);
                 self.frozen_at = Some(Instant::now());
                 let took = took(self.id, asked.came.elapsed());
-                self.host.report(report(report::Report::VmFrozen(took)));
+                self.context.report(report(report::Report::VmFrozen(took)));
                 self.report_share();
                 self.happen(Event::Frozen);
             }
-            Ok(Err(error)) => self.not_frozen(&error),
-            Err(error) => self.not_frozen(&error),
+            Err(why) => self.not_frozen(&why),
         }
     }
 
     /// A freeze that failed leaves it thawed.
-    fn not_frozen(&mut self, error: &dyn std::error::Error) {
+    fn not_frozen(&mut self, why: &str) {
         self.gate.open();
-        self.fail(error);
+        self.broken(why);
         self.happen(Event::NotFrozen);
     }
 
-    fn not_thawed(&mut self, error: &dyn std::error::Error) {
-        self.fail(error);
+    fn not_thawed(&mut self, why: &str) {
+        self.broken(why);
         self.happen(Event::NotThawed);
     }
 
     pub(crate) async fn thaw(&mut self) {
         let asked = &self.commanded.clone();
-        let groups = Arc::clone(&self.groups);
-        match urgent(move || groups.thaw(limit::FREEZE)).await {
-            Ok(Ok(_)) => {
+        match Arc::clone(&self.machine).thaw().await {
+            Ok(()) => {
                 self.gate.open();
                 self.resumed();
                 let at = self.clock.decided(asked);
@@ -72,13 +64,12 @@ impl Owner {
                 self.refresh_all();
                 self.look_again();
                 let took = took(self.id, asked.came.elapsed());
-                self.host.report(report(report::Report::VmThawed(took)));
+                self.context.report(report(report::Report::VmThawed(took)));
                 self.jobs_thaw(asked);
                 self.report_credits();
                 self.happen(Event::Thawed);
             }
-            Ok(Err(error)) => self.not_thawed(&error),
-            Err(error) => self.not_thawed(&error),
+            Err(why) => self.not_thawed(&why),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Programs that save their work at a notice: what is asked of them meanwhile is put off until they have had the
 //! time to do so.
 
-use std::time::Instant;
-
 use dormouse_proto::v1::{Announce, announce::What};
 use dormouse_units::{Ppm, Span, Time};
 use dormouse_vm::PART_TO_SAVE;
+
+use tokio::time::Instant;
 
 use super::{Owner, notices::at_notice};
 use crate::agent::{
@@ -31,7 +31,7 @@ impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
-        let until = asked.decided() + self.host.speedup.real(save_at.since(decided));
+        let until = asked.decided() + self.context.speedup.real(save_at.since(decided));
         let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
         let savers = running.filter(|it| at_notice(&it.order).is_some());
         let savers: Vec<Key> = savers.map(|it| it.key).collect();

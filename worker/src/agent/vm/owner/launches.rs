@@ -1,36 +1,33 @@
 //! Bringing attempts to life, and what comes of it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Seats, TaskCompared, TaskStarted, Tier as WireTier, report};
 use dormouse_units::{Ppm, Tier};
 use dormouse_vm::life::{Came, Event, LaunchError, Seat};
 use ractor::ActorRef;
 
+use tokio::time::Instant;
+
 use super::Owner;
-use crate::{
-    agent::{
-        launch::{self, Birth, Place},
-        report::{Key, micros, report, task},
-        threads::outcome,
-        vm::{attempt::Nature, birth::AttemptBirth, job, message::Message, resources::VmResources},
-        watch::watch,
+use crate::agent::{
+    launch::Birth,
+    machine::{TaskLaunch, TaskProcess},
+    report::{Key, micros, report, task},
+    threads::outcome,
+    vm::{
+        JobOrder, attempt::Nature, birth::AttemptBirth, job, message::Message,
+        resources::VmResources,
     },
-    process::Task,
 };
 
 impl Owner {
     /// Begins a launch.
     pub(crate) fn launch(&mut self, key: Key, seats: Vec<Seat>, moving: bool) {
-        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
-        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
+        let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let remains = Arc::clone(&self.remains);
         let lane = self.vcpus();
-        // Where the kernel does not count them, none is ever told.
-        let killed_before = self.groups.kills_for_memory().unwrap_or(0);
+        let killed_before = self.machine.kills_for_memory();
         let of_vm = self.own_env();
         let Some(attempt) = self.attempt(key) else { return };
         attempt.killed_before = killed_before;
@@ -47,19 +44,19 @@ impl Owner {
                 if let Some(seat) = seats.first() {
                     promise.slot = seat.slot;
                 }
-                let place = Place { groups, gate, cpu, slot: promise.slot };
-                let launching = launch::launch(host, place, pass, name, order);
+                let slot = promise.slot;
+                let launch = TaskLaunch { key, name, order, cpu, slot, pass };
+                let launching = machine.launch_task(launch);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(AttemptBirth::Task);
                     come(&remains, &tell, key, born);
                 });
             }
             Nature::Job(job) => {
-                job.ledger.come(job::charged_ns(&groups, &seats));
+                job.ledger.come(job::charged_ns(&*machine, &seats));
                 let start = order;
-                let order =
-                    job::Order { key, name, start, groups, lane, seats, moving, killed_before };
-                let launching = job::launch(host, pass, order);
+                let order = JobOrder { key, name, start, lane, seats, moving, killed_before };
+                let launching = machine.launch_job(pass, order);
                 tokio::spawn(async move {
                     let born = outcome(launching).await.map(AttemptBirth::Job);
                     come(&remains, &tell, key, born);
@@ -129,12 +126,12 @@ impl Owner {
         }
         // An older checkpoint than the one that was wanted: there is more to do.
         let older = std::mem::replace(&mut attempt.from_ppm, birth.done_ppm) != birth.done_ppm;
-        attempt.page = birth.page.map(Arc::new);
+        attempt.page = birth.page;
         let took = birth.at.saturating_duration_since(attempt.asked);
         let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
         let cpu = attempt.cpu();
-        self.host.report(report(report::Report::TaskStarted(TaskStarted {
+        self.context.report(report(report::Report::TaskStarted(TaskStarted {
             task: task(id, key),
             done_ppm: birth.done_ppm,
             real_took_us: micros(took),
@@ -143,7 +140,7 @@ impl Owner {
         })));
         if let Some(changes) = birth.changes {
             let compared = TaskCompared { task: task(id, key), changes };
-            self.host.report(report(report::Report::TaskCompared(compared)));
+            self.context.report(report(report::Report::TaskCompared(compared)));
         }
         if birth.ended.is_some() {
             return;
@@ -166,7 +163,7 @@ impl Owner {
         attempt.waited_for_inputs = waited.saturating_sub(attempt.frozen);
         // Its birth is owed to it, as to every task, where the VM did not freeze meanwhile.
         let late = if attempt.frozen.is_zero() { at.elapsed() } else { Duration::ZERO };
-        let late = self.host.speedup.emulated(late);
+        let late = self.context.speedup.emulated(late);
         self.model.release(now, key.0, key.1);
         self.model.head_start(key.0, key.1, late);
     }
@@ -182,12 +179,12 @@ impl Owner {
     }
 
     /// Says when the process has ended.
-    pub(crate) fn watch(&mut self, key: Key, process: &Arc<Task>) {
+    pub(crate) fn watch(&mut self, key: Key, process: &Arc<dyn TaskProcess>) {
         let tell = self.tell.clone();
-        let watched = watch(process, move || {
+        let watched = process.watch(Box::new(move || {
             // The owner is gone only when the VM is.
             let _ = tell.cast(Message::Ended(key));
-        });
+        }));
         if let Err(error) = watched {
             // Out of descriptors: nobody would notice its end.
             self.fail(&error);

@@ -1,17 +1,9 @@
 //! Programs that save their work at a notice, and how they hear of it beside the metadata.
 
-use std::{collections::BTreeSet, path::Path};
-
 use dormouse_proto::v1::{SavesAtNotice, StartTask, own_program::Saves};
-use dormouse_tasks::supervisor::WORK;
-use nix::{
-    errno::Errno,
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 
 use super::Owner;
-use crate::{agent::report::explain, metadata::leave_notice};
+use crate::agent::machine::ProgramNotice;
 
 /// How the program of an order hears of a notice, if it saves its work then.
 pub(super) fn at_notice(order: &StartTask) -> Option<&SavesAtNotice> {
@@ -31,38 +23,9 @@ impl Owner {
             if !self.lives.is_running(attempt.key) || attempt.own_end.is_some() {
                 continue;
             }
-            if !how.file.is_empty() {
-                let directory = self.host.workspace().task(&attempt.name);
-                make_file(&directory.join(WORK), &how.file, notice);
-            }
-            if let (Ok(signal), Some(parent)) = (Signal::try_from(how.signal), &attempt.process) {
-                let parent = parent.pid();
-                let seats = self.seats_of(attempt.key);
-                let pids = seats.iter().map(|seat| self.groups.slot_pids(seat.vcpu, seat.slot));
-                let pids: BTreeSet<i32> = pids.flat_map(Result::unwrap_or_default).collect();
-                // The parent is the worker's own: it would end by it.
-                pids.into_iter().filter(|pid| *pid != parent).for_each(|pid| send(pid, signal));
-            }
-        }
-    }
-}
-
-fn make_file(directory: &Path, file: &str, notice: &str) {
-    if let Err(error) = leave_notice(directory, file, notice) {
-        tracing::warn!(
-            file,
-            why = explain(&error),
-            "a program is not told of a notice by its file"
-        );
-    }
-}
-
-fn send(pid: i32, signal: Signal) {
-    match kill(Pid::from_raw(pid), signal) {
-        // It has ended since it was listed.
-        Ok(()) | Err(Errno::ESRCH) => {}
-        Err(error) => {
-            tracing::warn!(pid, %error, "a program is not told of a notice by its signal");
+            let parent = attempt.process.as_ref().map(|process| process.pid());
+            let (name, seats) = (&attempt.name, &self.seats_of(attempt.key)[..]);
+            self.machine.notify_program(&ProgramNotice { name, how, notice, seats, parent });
         }
     }
 }

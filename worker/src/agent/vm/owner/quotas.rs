@@ -21,7 +21,7 @@ impl Owner {
         if lane.quota == quota {
             return;
         }
-        match self.groups.set_quota(cpu, quota) {
+        match self.machine.set_quota(cpu, quota) {
             Ok(()) => lane.quota = quota,
             Err(error) => self.fail(&error),
         }
@@ -36,10 +36,10 @@ impl Owner {
         if shared == lane.core.is_some() {
             return;
         }
-        let cores = &self.host.cores;
+        let cores = &self.context.cores;
         lane.core = if shared { cores.place(quota.unwrap_or(1_000_000)) } else { None };
         let set = lane.core.as_ref().map_or(*cores.all(), Core::set);
-        if let Err(error) = self.groups.bind(cpu, &set) {
+        if let Err(error) = self.machine.bind(cpu, &set) {
             self.fail(&error);
         }
     }

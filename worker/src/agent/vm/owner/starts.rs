@@ -27,7 +27,7 @@ use crate::agent::{
 impl Owner {
     pub(crate) fn start(&mut self, order: StartTask, asked: &CommandStamp) {
         if let Err(why) = self.seat(&order, asked) {
-            self.host.report(refused(&order, why));
+            self.context.report(refused(&order, why));
         }
     }
 
@@ -39,8 +39,8 @@ impl Owner {
         if self.seen(key).is_some() {
             return Err("this attempt is here already".to_owned());
         }
-        own::check_mounts(order, &self.host.prepared.mounts)?;
-        let name = self.host.task_name(key.0).map_err(|e| explain(&e))?;
+        self.context.machine.check_order(order)?;
+        let name = self.context.task_name(key.0).map_err(|e| explain(&e))?;
         let seats = order.seats.clone().unwrap_or_default();
         let tier = match seats.tier() {
             WireTier::Foreground => Tier::Foreground,
@@ -103,7 +103,7 @@ impl Owner {
         (seats, tier): (&Seats, Tier),
         asked: &CommandStamp,
     ) -> Result<(u32, Promise), String> {
-        let checkpoints = match self.host.keeps(order) && own::is_kept_while_it_runs(order) {
+        let checkpoints = match self.context.keeps(order) && own::is_kept_while_it_runs(order) {
             true => points(&order.checkpoints_ppm)?,
             false => Vec::new(),
         };
@@ -132,7 +132,7 @@ impl Owner {
             self.model.stop(now, key.0, key.1);
             return Err(why);
         }
-        match own::waits_for_inputs(&self.host, order) {
+        match self.context.machine.waits_for_inputs(order) {
             true => self.model.wait(now, key.0, key.1),
             false => self.model.head_start(key.0, key.1, now.since(began)),
         }
@@ -141,7 +141,7 @@ impl Owner {
             began,
             skipped: self.clock.skipped(),
             slot: Slot::A,
-            share: self.host.core_share(order.real_cpu_us, order.emulated_runtime_us),
+            share: self.context.core_share(order.real_cpu_us, order.emulated_runtime_us),
             charges: Charges::default(),
             came_with: ledger.part(done),
             ledger,
@@ -179,9 +179,9 @@ impl Owner {
         self.others_on(on, true)?;
         let (at, on) = (self.pace.decided(asked), on.clone());
         let foreground = tier == Tier::Foreground;
-        let mut points = match &self.host.checkpointer {
-            Some(_) => points(&order.checkpoints_ppm)?,
-            None => Vec::new(),
+        let mut points = match self.context.has_criu {
+            true => points(&order.checkpoints_ppm)?,
+            false => Vec::new(),
         };
         self.pace.change(at, Change::Start { key, program, on, foreground });
         let done = Ppm::new(order.from.map_or(0, |kept| kept.done_ppm));

@@ -20,7 +20,7 @@ impl Owner {
         let mut keep = stop.keep;
         if keep && let Some(attempt) = self.seen(key) {
             // One that does not save its work on request leaves nothing to be kept.
-            keep = self.host.keeps(&attempt.order)
+            keep = self.context.keeps(&attempt.order)
                 && (attempt.last_save.is_some() || own::is_kept_while_it_runs(&attempt.order));
             if self.put_off(key, Request::Stop(stop, *asked)).is_none() {
                 return;
@@ -36,10 +36,10 @@ impl Owner {
     /// Kills the process of an attempt, which then leaves its seat.
     pub(crate) fn kill(&mut self, key: Key) {
         self.leave_model(key);
-        let groups = Arc::clone(&self.groups);
+        let machine = Arc::clone(&self.machine);
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(job) = attempt.job_mut() {
-            job.meter.stop(&job.ranks);
+            job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
         }
         if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
             tracing::error!(why = explain(&error), "a task survives");
@@ -48,7 +48,7 @@ impl Owner {
             && let Some(slot) = attempt.promise().map(|promise| promise.slot)
         {
             // Where groups are of version 1 it dies only when it is not held.
-            let _ = groups.let_go(attempt.cpu(), slot);
+            let _ = machine.let_go(attempt.cpu(), slot);
         }
         attempt.is_killed = true;
         attempt.look = None;
@@ -69,10 +69,10 @@ impl Owner {
     pub(crate) fn exempt(&mut self, key: Key) {
         for seat in self.seats_of(key) {
             if seat.tier == Tier::Background {
-                let boosted = self.groups.boost(seat.vcpu, seat.slot);
+                let boosted = self.machine.boost(seat.vcpu, seat.slot);
                 self.note(boosted);
             }
-            match Arc::clone(&self.groups).lift_quota_of(seat.vcpu, seat.slot) {
+            match Arc::clone(&self.machine).lift_quota(seat.vcpu, seat.slot) {
                 Ok(lifted) => {
                     if let Some(attempt) = self.attempt(key) {
                         attempt.exempt.push(lifted);
@@ -104,7 +104,7 @@ impl Owner {
         (done_ppm, checkpoint): (u32, Option<u32>),
         of: Account,
     ) {
-        self.host.report(report(report::Report::TaskStopped(TaskStopped {
+        self.context.report(report(report::Report::TaskStopped(TaskStopped {
             task: task(self.id, key),
             done_ppm,
             checkpoint,

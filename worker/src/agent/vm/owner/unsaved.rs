@@ -6,12 +6,9 @@ use dormouse_proto::v1::{CheckpointFailed, report};
 use dormouse_vm::life::Phase;
 
 use super::Owner;
-use crate::{
-    agent::{
-        report::{report, task},
-        vm::attempt::Attempt,
-    },
-    process,
+use crate::agent::{
+    report::{report, task},
+    vm::attempt::Attempt,
 };
 
 impl Owner {
@@ -21,7 +18,7 @@ impl Owner {
             let Some(far) = self.how_far(attempt) else { continue };
             let why = format!("its VM was gone before its work was kept: {far}");
             let failed = CheckpointFailed { task: task(self.id, attempt.key), why };
-            self.host.report(report(report::Report::CheckpointFailed(failed)));
+            self.context.report(report(report::Report::CheckpointFailed(failed)));
         }
     }
 
@@ -49,9 +46,8 @@ impl Owner {
         if self.lives.phase(attempt.key) != Some(Phase::Dumping) {
             return Some("it waited for its turn at CRIU, behind others of its host".to_owned());
         }
-        let written = mib(self.host.store().unfinished_bytes(&attempt.name));
-        let pid = attempt.process.as_ref().map(|process| process.pid());
-        let memory = pid.and_then(|pid| process::resident_bytes(pid).ok());
+        let written = mib(self.context.machine.unfinished_bytes(&attempt.name));
+        let memory = attempt.process.as_ref().and_then(|process| process.resident_bytes());
         Some(match memory {
             Some(memory) => {
                 let memory = mib(memory);

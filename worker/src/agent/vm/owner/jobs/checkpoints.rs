@@ -1,23 +1,20 @@
 //! Checkpoints of jobs that go on: of all their processes together, which stand still for it for as
 //! long as the reference does, on their processors.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_units::{Ppm, Span, Tier};
 use dormouse_vm::{ideal::Change, life::Event};
-use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::{
     agent::{
-        report::{Key, explain, micros},
+        machine::JobDump,
+        report::{Key, micros},
         test_fault,
         vm::{
             CommandStamp,
             attempt::Attempt,
-            job::{Dump, signals},
             owner::{Owner, checkpoints::told_of},
         },
     },
@@ -69,7 +66,7 @@ impl Owner {
     /// What a checkpoint costs, in the whole microseconds in which it is reported.
     fn real_cost(&self, attempt: &Attempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        Duration::from_micros(micros(self.host.speedup.real(cost)))
+        Duration::from_micros(micros(self.context.speedup.real(cost)))
     }
 
     /// A checkpoint that the job should have taken is not wanted any more.
@@ -85,13 +82,12 @@ impl Owner {
 
     /// Takes a checkpoint of a job at the place at CRIU that it has.
     pub(crate) fn dump_job(&mut self, key: Key, stopping: bool) {
-        if self.host.hold_checkpoints && !stopping {
+        if self.context.hold_checkpoints && !stopping {
             // From now on, whenever it was due: a busy host makes a checkpoint later, never longer.
             self.hold_job(key);
         }
-        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
+        let machine = Arc::clone(&self.machine);
         let seats = self.seats_of(key);
-        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
         let Some(attempt) = self.attempt(key) else { return };
         let permit = attempt.permit.take();
         let Some(process) = attempt.process.clone() else { return };
@@ -99,16 +95,11 @@ impl Owner {
         let due = attempt.due.filter(|_| !stopping);
         attempt.liveness.pause();
         let Some(job) = attempt.job_mut() else { return };
-        job.meter.stop(&job.ranks);
+        job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
         let ranks = job.ranks.clone();
         let after = if stopping { AfterDump::Kill } else { AfterDump::Continue };
-        let taking = spawn_blocking(move || {
-            let of = Dump { host: &host, groups: &groups, gate: &gate, seats: &seats, name: &name };
-            let result = of.take(key, (&process, &ranks), (page.as_deref(), due), after);
-            drop(permit);
-            result
-        });
-        tokio::spawn(told_of(key, taking, tell));
+        let dump = JobDump { key, name, seats, process, ranks, page, due, after, permit };
+        tokio::spawn(told_of(key, machine.dump_job(dump), self.tell.clone()));
     }
 
     /// What a dump changed of a job's slots is as it was.
@@ -117,7 +108,7 @@ impl Owner {
             return;
         }
         for seat in self.seats_of(key).iter().filter(|seat| seat.tier == Tier::Background) {
-            let demoted = self.groups.demote(seat.vcpu, seat.slot);
+            let demoted = self.machine.demote(seat.vcpu, seat.slot);
             self.note(demoted);
         }
     }
@@ -155,11 +146,12 @@ impl Owner {
         let due: Vec<Key> = due.map(|attempt| attempt.key).collect();
         let any = !due.is_empty();
         for key in due {
+            let machine = Arc::clone(&self.machine);
             let Some(attempt) = self.attempt(key) else { continue };
             attempt.ends_hold(now);
-            let going = attempt.job().map(|job| signals::go_on(&job.ranks));
-            if let Some(Err(error)) = going {
-                tracing::error!(why = explain(&error), job = %attempt.name, "it stands still");
+            let going = attempt.job().map(|job| machine.resume_ranks(&job.ranks));
+            if let Some(Err(why)) = going {
+                tracing::error!(why, job = %attempt.name, "it stands still");
             }
             self.happen(Event::GoesOn(key));
         }

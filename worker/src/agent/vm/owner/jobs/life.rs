@@ -1,20 +1,19 @@
 //! What is particular to a parallel job from its birth to its end.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{JobAccount, TaskMoved, TaskRef, TaskStarted, report};
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Phase};
+
+use tokio::time::Instant;
 
 use crate::{
     agent::{
         report::{Key, key, micros, report, task},
         vm::{
             CommandStamp,
-            job::{Birth, Due, Job, PERIOD_US},
+            job::{Due, Job, JobBirth, PERIOD_US},
             liveness::Liveness,
             owner::Owner,
         },
@@ -23,10 +22,10 @@ use crate::{
 };
 
 impl Owner {
-    pub(crate) fn job_lives(&mut self, key: Key, birth: Birth) {
+    pub(crate) fn job_lives(&mut self, key: Key, birth: JobBirth) {
         let whose = task(self.id, key);
         let Some(attempt) = self.attempt(key) else { return };
-        attempt.page = Some(Arc::new(birth.page));
+        attempt.page = Some(birth.page);
         attempt.liveness = Liveness::default();
         let process = birth.process;
         attempt.process = Some(Arc::clone(&process));
@@ -47,7 +46,7 @@ impl Owner {
                 let at = left_at + Duration::from_micros(real_took_us);
                 let anew = moving.lost.is_some();
                 self.pace.change(at, Change::GoOn { key, on, anew });
-                self.host.report(report(report::Report::TaskMoved(TaskMoved {
+                self.context.report(report(report::Report::TaskMoved(TaskMoved {
                     task: whose,
                     done_ppm,
                     lost: moving.lost,
@@ -71,7 +70,7 @@ impl Owner {
                     seats,
                     real_inputs_us: 0,
                 };
-                self.host.report(report(report::Report::TaskStarted(started)));
+                self.context.report(report(report::Report::TaskStarted(started)));
             }
         }
         self.watch(key, &process);
@@ -92,8 +91,9 @@ impl Owner {
     /// The jobs stand still with their VM.
     pub(crate) fn jobs_freeze(&mut self, asked: &CommandStamp) {
         self.pace.freeze(asked);
+        let machine = &self.machine;
         for job in self.attempts.iter_mut().filter_map(|a| a.job_mut()) {
-            job.meter.stop(&job.ranks);
+            job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
             job.seen = None;
         }
     }
@@ -107,9 +107,10 @@ impl Owner {
     /// Whether the job should still be at work, though it is over.
     pub(crate) fn is_job_early(&mut self, key: Key) -> bool {
         let due = self.pace.due(key, Instant::now());
+        let machine = Arc::clone(&self.machine);
         let Some(job) = self.attempt(key).and_then(|a| a.job_mut()) else { return false };
         job.due = due;
-        job.meter.stop(&job.ranks);
+        job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
         due.is_some_and(|due| !due.is_near)
     }
 
@@ -142,7 +143,7 @@ impl Owner {
             CpuQuota::from_ppm(u32::try_from(ppm).unwrap_or(u32::MAX), PERIOD_US)
         };
         JobAccount {
-            uses: job.meter.uses(quota, self.host.tick),
+            uses: job.meter.uses(quota, self.context.tick),
             ledger: Some(job.ledger.told()),
             real_late_us: job.due.map_or(0, |due| due.late_us),
         }

@@ -1,22 +1,19 @@
 //! Jobs that go elsewhere: dumped with all their processes, and restored on other vCPUs of their VM.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::MoveTask;
 use dormouse_vm::ideal::Change;
 use dormouse_vm::life::{Event, Left};
-use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 
 use crate::{
     agent::{
-        launch::turn_at_criu,
-        report::{Key, explain, key},
+        machine::JobLeave,
+        report::{Key, key},
         vm::{
             CommandStamp,
-            job::{Leaving, Move, dump_and_leave},
+            job::{Leaving, Move},
             message::Message,
             owner::Owner,
         },
@@ -58,8 +55,8 @@ impl Owner {
 
     /// Dumps a job, for it to leave its places.
     pub(crate) fn leave(&mut self, key: Key) {
-        let (host, groups) = (Arc::clone(&self.host), Arc::clone(&self.groups));
-        let (gate, tell) = (Arc::clone(&self.gate), self.tell.clone());
+        let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
+        let pass = self.gate.pass();
         let seats = self.seats_of(key);
         let Some(attempt) = self.attempt(key) else { return };
         let Some(process) = attempt.process.clone() else { return };
@@ -68,24 +65,11 @@ impl Owner {
         let (name, progress_ppm) = (attempt.name.clone(), attempt.done_ppm());
         let progress = Progress { attempt: key.1.get(), progress_ppm, cpu_ns: 0 };
         let Some(job) = attempt.job_mut() else { return };
-        job.meter.stop(&job.ranks);
+        job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
         let ranks = job.ranks.clone();
-        let pass = gate.pass();
         tokio::spawn(async move {
-            let left = match turn_at_criu(&host, &pass).await {
-                Err(why) => Leaving::Lost { why },
-                Ok(permit) => {
-                    let dumping = spawn_blocking(move || {
-                        // Until CRIU is through: its code in a frozen process would not answer.
-                        let Some(inside) = gate.dump() else { return Leaving::Overtaken };
-                        let of = (&*process, &ranks[..]);
-                        let left = dump_and_leave(&host, (&groups, &seats), &name, of, progress);
-                        drop((permit, inside));
-                        left
-                    });
-                    dumping.await.unwrap_or_else(|e| Leaving::Lost { why: explain(&e) })
-                }
-            };
+            let leave = JobLeave { name, seats, process, ranks, progress };
+            let left = machine.leave_job(pass, leave).await;
             // The owner is gone only when the VM is.
             let _ = tell.cast(Message::Left(key, left));
         });

@@ -1,9 +1,11 @@
 //! Comparing jobs with what they should have done, and paying what they are owed.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_units::Tier;
 use dormouse_vm::life::Slot;
+
+use tokio::time::Instant;
 
 use crate::{
     agent::{
@@ -73,11 +75,12 @@ impl Owner {
         }
         let lives = &self.lives;
         let speed_ppm = self.pace.ideal.speed_ppm();
+        let machine = &self.machine;
         let works = |a: &&mut Attempt| lives.is_running(a.key) && a.standing.is_none();
         for attempt in self.attempts.iter_mut().filter(works) {
             let seats = lives.slots().seats(attempt.key, &attempt.on);
             if let Some(job) = attempt.job_mut() {
-                job.meter.turn(&job.ranks, &seats, speed_ppm);
+                job.meter.turn(|rank| machine.rank_time(rank), &job.ranks, &seats, speed_ppm);
             }
         }
     }
@@ -128,7 +131,7 @@ impl Owner {
             if done.is_empty() || done.len() != job.ranks.len() {
                 continue;
             }
-            let Some(Ok(work)) = page.map(|page| page.work(done.len())) else { continue };
+            let Some(work) = page.and_then(|page| page.work(done.len())) else { continue };
             job.ledger.see(work);
             let behind = job.ledger.owed(&done, core_ppm);
             for (seat, ns) in seats.iter().zip(behind) {
@@ -166,7 +169,7 @@ impl Owner {
             Slot::A => [quotas.foreground, quotas.background],
             Slot::B => [quotas.background, quotas.foreground],
         };
-        self.groups.set_quotas(vcpu, quotas.vcpu, slots)?;
+        self.machine.set_quotas(vcpu, quotas.vcpu, slots)?;
         if let Some(lane) = self.lanes.get_mut(vcpu as usize) {
             lane.quota = Some(quotas.vcpu);
         }

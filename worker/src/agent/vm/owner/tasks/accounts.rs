@@ -1,8 +1,10 @@
 //! What attempts and the VM were promised and got, in the words of the wire.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1::{Ledger, VmShare, report};
+
+use tokio::time::Instant;
 
 use crate::agent::{
     report::{micros, report},
@@ -19,7 +21,7 @@ impl Owner {
         if let Some(charged) = attempt.own.as_ref().and_then(|own| own.charged) {
             return charged;
         }
-        match self.groups.slot_cpu_ns(attempt.cpu(), promise.slot) {
+        match self.machine.slot_cpu_ns(attempt.cpu(), promise.slot) {
             Ok(ns) => ns.saturating_sub(promise.charges.base),
             Err(error) => {
                 tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
@@ -31,7 +33,7 @@ impl Owner {
     /// What a task of one process was charged beside what is due of it, where the kernel says so.
     pub(crate) fn work_of(&self, attempt: &Attempt) -> Option<CpuTime> {
         let promise = attempt.promise().filter(|_| attempt.process.is_some())?;
-        let charged = self.groups.slot_cpu_ns(attempt.cpu(), promise.slot).ok()?;
+        let charged = self.machine.slot_cpu_ns(attempt.cpu(), promise.slot).ok()?;
         let charged = charged.saturating_sub(promise.charges.base);
         // What a checkpoint held is no work of this attempt's.
         Some(CpuTime { charged, due: promise.ledger.whole().saturating_sub(promise.came_with) })
@@ -39,7 +41,7 @@ impl Owner {
 
     /// The most CPU time that the kernel gives out at a time under an attempt's quota.
     fn slice_of(&self, attempt: &Attempt) -> Duration {
-        self.groups.quota(self.quota_of(attempt)).slice().max(self.host.tick)
+        self.machine.quota(self.quota_of(attempt)).slice().max(self.context.tick)
     }
 
     /// The account of an attempt that ends now. Time must have been passed.
@@ -101,7 +103,7 @@ impl Owner {
             sum.promised += promised;
             sum.received += received;
         }
-        self.host.report(report(report::Report::VmShare(VmShare {
+        self.context.report(report(report::Report::VmShare(VmShare {
             vm: self.id,
             real_promised_us: sum.promised / 1000,
             real_received_us: sum.received / 1000,

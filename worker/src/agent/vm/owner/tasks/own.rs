@@ -1,28 +1,22 @@
 //! What a task that is a program of the user's own gets: its processes are all that are in its slot.
 
-use std::{
-    fs,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{TaskIdle, report};
 use dormouse_tasks::limits::WHY_BYTES;
 use dormouse_units::{Span, one_line};
 use dormouse_vm::life::Event;
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+
+use tokio::time::Instant;
 
 use crate::{
     agent::{
-        launch::Place,
-        own::{self, Kept, end_of, failure, is_to_be_checked, keep},
+        machine::OwnKeep,
+        own::{self, Kept},
         report::{Key, explain, micros, report, task},
-        vm::{attempt::Attempt, message::Message, owner::Owner},
+        vm::{message::Message, owner::Owner},
     },
-    process::{self, Ended},
+    process::Ended,
 };
 
 /// A program that does nothing for so long on the run's clock since it was restored, and for so long in real time, is told.
@@ -38,7 +32,7 @@ impl Owner {
         }
         let Some(promise) = attempt.promise().filter(|_| attempt.process.is_some()) else { return };
         let (cpu, slot) = (attempt.cpu(), promise.slot);
-        let charged = match self.groups.slot_cpu_ns(cpu, slot) {
+        let charged = match self.machine.slot_cpu_ns(cpu, slot) {
             Ok(charged) => charged,
             Err(error) => {
                 tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
@@ -50,9 +44,9 @@ impl Owner {
         let worked = charged.saturating_sub(beside) + promise.came_with;
         let share = self.share_promised(attempt);
         let stands = attempt.standing.is_some();
-        let threads = self.groups.slot_threads(cpu, slot).unwrap_or_default();
-        let pid = attempt.process.as_ref().map(|process| process.pid());
-        let memory = pid.and_then(|pid| process::resident_bytes(pid).ok()).unwrap_or_default();
+        let threads = self.machine.slot_threads(cpu, slot);
+        let memory = attempt.process.as_ref().and_then(|process| process.resident_bytes());
+        let memory = memory.unwrap_or_default();
         if let Some(own) = self.attempt(key).and_then(|attempt| attempt.own.as_mut()) {
             own.see(worked, (&threads, memory), share, stands);
         }
@@ -62,9 +56,9 @@ impl Owner {
     /// Tells of a program that has done nothing for long since it was restored, once; `worked`: CPU time of its slot so
     /// far.
     fn watch_restored(&mut self, key: Key, worked: u64) {
-        let long = self.host.speedup.real(IDLE).max(IDLE_REAL);
+        let long = self.context.speedup.real(IDLE).max(IDLE_REAL);
         let whose = task(self.id, key);
-        let host = Arc::clone(&self.host);
+        let (context, machine) = (Arc::clone(&self.context), Arc::clone(&self.machine));
         let Some(attempt) = self.attempt(key) else { return };
         let restored = attempt.order.from.is_some() && own::is_saved_by_criu(&attempt.order);
         let stands = attempt.standing.is_some();
@@ -72,15 +66,12 @@ impl Owner {
             return;
         };
         let Some(own) = attempt.own.as_mut().filter(|own| own.idle.is_on()) else { return };
-        let directory = host.workspace().task(&attempt.name);
-        let length = |name| fs::metadata(directory.join(name)).map_or(0, |file| file.len());
-        let supervisor = process::cpu_ns(process.pid()).unwrap_or(0);
-        let written = length("stdout") + length("stderr");
-        let deeds = own::Deeds { cpu_ns: worked.saturating_sub(supervisor), written };
+        let cpu_ns = worked.saturating_sub(process.cpu_ns());
+        let deeds = own::Deeds { cpu_ns, written: machine.written_bytes(&attempt.name) };
         if let Some(idle) = own.idle.see(Instant::now(), deeds, long) {
             tracing::warn!(task = %attempt.name, ?idle, "a program does nothing since its restore");
             let idle = TaskIdle { task: whose, real_for_us: micros(idle) };
-            host.report(report(report::Report::TaskIdle(idle)));
+            context.report(report(report::Report::TaskIdle(idle)));
         }
     }
 
@@ -90,16 +81,16 @@ impl Owner {
     /// What could not be done, in words.
     pub(crate) fn set_standing(&self, key: Key, stands: bool) -> Result<(), String> {
         let Some(attempt) = self.seen(key) else { return Ok(()) };
-        let Some(pid) = attempt.process.as_ref().map(|process| process.pid()) else {
-            return Ok(());
-        };
+        let Some(process) = &attempt.process else { return Ok(()) };
         let slot = attempt.promise().filter(|_| attempt.own.is_some()).map(|promise| promise.slot);
         match (slot, stands) {
-            (Some(slot), true) => self.groups.hold(attempt.cpu(), slot).map_err(|e| explain(&e)),
-            (Some(slot), false) => self.groups.let_go(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            (Some(slot), true) => self.machine.hold(attempt.cpu(), slot).map_err(|e| explain(&e)),
+            (Some(slot), false) => {
+                self.machine.let_go(attempt.cpu(), slot).map_err(|e| explain(&e))
+            }
             // One that its quota keeps from running stops when it would run next.
-            (None, true) => process::ask_to_stop(pid).map_err(|e| explain(&e)),
-            (None, false) => process::resume(pid).map_err(|e| explain(&e)),
+            (None, true) => process.ask_to_stop(),
+            (None, false) => process.resume(),
         }
     }
 
@@ -111,7 +102,7 @@ impl Owner {
         let Some(attempt) = self.seen(key).filter(|attempt| attempt.own.is_some()) else {
             return false;
         };
-        let mut end = end_of(&self.host.workspace().task(&attempt.name), ended);
+        let mut end = self.machine.own_end(&attempt.name, ended);
         let charged = attempt.promise().map(|promise| self.charged_ns(attempt, promise));
         let (began, skipped) =
             attempt.promise().map(|of| (of.began, of.skipped)).unwrap_or_default();
@@ -122,10 +113,16 @@ impl Owner {
         let early = promised.unwrap_or_default().saturating_sub(took);
         let took = took + early;
         let stood = self.clock.skipped().saturating_sub(skipped);
-        let after = now.since(began) + stood + self.host.speedup.emulated(early);
-        let (host, tell) = (Arc::clone(&self.host), self.tell.clone());
-        let (name, order) = (attempt.name.clone(), attempt.order.clone());
-        let place = self.place_of(attempt).filter(|_| is_to_be_checked(&order, &end));
+        let after = now.since(began) + stood + self.context.speedup.emulated(early);
+        let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
+        let keep = OwnKeep {
+            name: attempt.name.clone(),
+            order: attempt.order.clone(),
+            end: end.clone(),
+            cpu: attempt.cpu(),
+            slot: attempt.promise().map(|promise| promise.slot),
+            pass: attempt.pass.clone(),
+        };
         self.leave_model(key);
         let Some(attempt) = self.attempt(key) else { return true };
         if let Some(promise) = attempt.promise_mut() {
@@ -139,21 +136,8 @@ impl Owner {
         attempt.own_end = Some(end);
         // A check has no more than the task had.
         attempt.exempt.clear();
-        let pass = attempt.pass.clone();
         tokio::spawn(async move {
-            let keeping = async {
-                let checked = match place {
-                    Some(place) => Some(own::check(&host, &place, &pass, &name, &order).await),
-                    None => None,
-                };
-                let mut kept = keep(&host, &pass, &name, &order).await;
-                match checked {
-                    Some(Ok(status)) => kept.verify_status = Some(status),
-                    Some(Err(why)) => kept.say_first(format!("its check: {why}")),
-                    None => {}
-                }
-                kept
-            };
+            let keeping = machine.keep_own(keep);
             let (kept, ()) = tokio::join!(keeping, tokio::time::sleep(early));
             // The owner is gone only when the VM is.
             let _ = tell.cast(Message::OwnKept(key, kept));
@@ -163,13 +147,13 @@ impl Owner {
 
     /// What a program left is kept, as far as it can be: it has ended.
     pub(crate) fn hear_own_kept(&mut self, key: Key, kept: Kept) {
-        let host = Arc::clone(&self.host);
+        let machine = Arc::clone(&self.machine);
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(end) = &mut attempt.own_end {
             let Kept { files, not_kept, directory_bytes, verify_status } = kept;
             (end.files, end.not_kept, end.directory_bytes) = (files, not_kept, directory_bytes);
             end.verify_status = verify_status;
-            let why = failure(&host.workspace().task(&attempt.name), end);
+            let why = machine.own_failure(&attempt.name, end);
             if let Some(why) = &why {
                 let why = one_line(why, WHY_BYTES);
                 tracing::warn!(%why, task = %attempt.name, "a program did not do well");
@@ -179,22 +163,13 @@ impl Owner {
         self.happen(Event::Exited(key, Ok(())));
     }
 
-    /// The place of an attempt at a task of one process.
-    fn place_of(&self, attempt: &Attempt) -> Option<Place> {
-        let (groups, gate) = (Arc::clone(&self.groups), Arc::clone(&self.gate));
-        Some(Place { groups, gate, cpu: attempt.cpu(), slot: attempt.promise()?.slot })
-    }
-
     /// Ends the check of an attempt whose program has ended, if it has one: it is all that is in its slot. What the
     /// program left is sent no more.
     pub(crate) fn end_check(&self, key: Key) {
         let Some(attempt) = self.seen(key) else { return };
         attempt.pass.revoke();
         let Some(promise) = attempt.promise() else { return };
-        for pid in self.groups.slot_pids(attempt.cpu(), promise.slot).unwrap_or_default() {
-            // One that has just ended by itself is as well.
-            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-        }
+        self.machine.kill_slot(attempt.cpu(), promise.slot);
     }
 
     /// The time that a program should have taken that took so long: less, if it lacked CPU time that it was promised

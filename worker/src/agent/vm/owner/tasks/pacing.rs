@@ -1,13 +1,12 @@
 //! Keeping each task to what it is promised: it runs, runs a little faster, or stands still.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_tasks::progress::State;
 use dormouse_units::Ppm;
 use dormouse_vm::{Pace, Quota, life::Event};
+
+use tokio::time::Instant;
 
 use crate::{
     agent::{
@@ -50,7 +49,7 @@ impl Owner {
         let Some(promise) = attempt.promise() else { return };
         let (worked, promised) = (promise.worked(attempt), self.promised(key, promise));
         let quota = self.quota_of(attempt);
-        let slice = self.groups.quota(quota).slice();
+        let slice = self.machine.quota(quota).slice();
         let slice = u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX);
         let left = promise.ledger.whole().saturating_sub(worked);
         let holds = self.model.progress(key.0, key.1).is_some_and(|p| p.hold.is_some());
@@ -165,7 +164,7 @@ impl Owner {
 
     /// Lifts the quota of a slot for so long.
     pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, Slot)) {
-        let lifted = Arc::clone(&self.groups).lift_quota_of(vcpu, slot);
+        let lifted = Arc::clone(&self.machine).lift_quota(vcpu, slot);
         tracing::warn!(?span, vcpu, "a quota is lifted, as a test wants it");
         std::thread::spawn(move || {
             std::thread::sleep(span);

@@ -1,11 +1,13 @@
 //! The model beside the VM: what each of its tasks of one process should have done by now, when each should
 //! end, and the credits.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use dormouse_proto::v1::{CreditBalance, report};
 use dormouse_units::{Credits, Span, Time};
 use dormouse_vm::{WorkEvent, life::Event};
+
+use tokio::time::Instant;
 
 use crate::agent::{
     report::{Key, report},
@@ -104,7 +106,7 @@ impl Owner {
         let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
-        Some(self.host.speedup.real(self.model.time_to(task, number, done)?))
+        Some(self.context.speedup.real(self.model.time_to(task, number, done)?))
     }
 
     /// Takes an attempt out of the model; its promise is final.
@@ -121,7 +123,7 @@ impl Owner {
     /// By now the attempt should have finished.
     fn time_has_come(&mut self, key: Key) {
         let finished = self.model.progress(key.0, key.1).and_then(|p| p.finished);
-        let (speedup, skipped) = (self.host.speedup, self.clock.skipped());
+        let (speedup, skipped) = (self.context.speedup, self.clock.skipped());
         let Some(attempt) = self.attempt(key) else { return };
         let Nature::Task(promise) = &mut attempt.nature else { return };
         let promised = finished.map(|at| at.since(promise.began));
@@ -148,7 +150,7 @@ impl Owner {
         if let Some((balance, emulated_at_us)) =
             credits.or_else(|| self.pace.credits().map(of_jobs))
         {
-            self.host.report(report(report::Report::Credits(CreditBalance {
+            self.context.report(report(report::Report::Credits(CreditBalance {
                 vm: self.id,
                 emulated_us: balance.as_vcpu_micros(),
                 emulated_at_us,
