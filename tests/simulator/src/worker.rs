@@ -12,12 +12,12 @@ mod host;
 mod image;
 mod images;
 mod line;
+mod machine;
 mod machines;
 mod plan;
 mod process;
 mod shared;
 mod uplink;
-mod vm;
 
 #[cfg(test)]
 mod tests;

@@ -142,7 +142,7 @@ fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
 
 /// What the VMs of a worker take of its offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Occupancy {
+pub(crate) struct Occupancy {
     /// VMs that are there.
     pub vms: usize,
     /// The vCPUs of all those VMs.
@@ -154,7 +154,7 @@ pub struct Occupancy {
 impl Occupancy {
     /// What a VM takes.
     #[must_use]
-    pub fn by(create: &CreateVm) -> Self {
+    pub(crate) fn by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
         let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
         Self { vms: 1, vcpus, core_ppm }
@@ -162,7 +162,7 @@ impl Occupancy {
 
     /// What both take.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub(crate) fn and(self, other: Self) -> Self {
         Self {
             vms: self.vms.saturating_add(other.vms),
             vcpus: self.vcpus.saturating_add(other.vcpus),
@@ -174,7 +174,7 @@ impl Occupancy {
     ///
     /// # Errors
     /// In words, what there is too much of.
-    pub fn fits(self, millicores: u32) -> Result<(), String> {
+    pub(crate) fn fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
         let Self { vms, vcpus: asked, core_ppm } = self;
@@ -197,7 +197,7 @@ impl Occupancy {
 
 /// A report whose reason is not longer than others take.
 #[must_use]
-pub fn shorten(mut report: Report) -> Report {
+pub(crate) fn shorten(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
     let why = match &mut report.report {
         Some(Body::VmFailed(failed)) => Some(&mut failed.why),

@@ -14,7 +14,7 @@ use nix::{
 
 /// The cores this process may use and what is bound to each.
 #[derive(Debug)]
-pub(crate) struct Cores {
+pub struct Cores {
     all: CpuSet,
     /// By core: its number, and the quotas bound to it, in ppm of it.
     bound: Mutex<Vec<(usize, u64)>>,
@@ -33,6 +33,12 @@ impl Cores {
         // A host of more cores than the set has bits: nobody is bound, and only tiers suffer.
         let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
         Self::new(all)
+    }
+
+    /// No cores at all: nothing is bound.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::new(CpuSet::new())
     }
 
     fn new(all: CpuSet) -> Self {

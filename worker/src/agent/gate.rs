@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 /// What a VM is up to.
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub struct Gate {
     state: watch::Sender<State>,
     /// The VM is destroyed.
     end: CancellationToken,
@@ -90,7 +90,7 @@ impl Gate {
     }
 
     /// For CRIU to take hold of a task; `None` where the VM is to freeze or to go.
-    pub(crate) fn dump(self: &Arc<Self>) -> Option<Inside> {
+    pub fn dump(self: &Arc<Self>) -> Option<Inside> {
         self.enter(Work::Dump)
     }
 
@@ -111,7 +111,7 @@ impl Gate {
 
 /// While it lives, work is under way on a VM.
 #[derive(Debug)]
-pub(crate) struct Inside {
+pub struct Inside {
     gate: Arc<Gate>,
     work: Work,
 }
@@ -125,11 +125,11 @@ impl Drop for Inside {
 /// A launch is no longer wanted.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("it is no longer wanted")]
-pub(crate) struct Revoked;
+pub struct Revoked;
 
 /// What a launch is allowed by its VM.
 #[derive(Clone, Debug)]
-pub(crate) struct Pass {
+pub struct Pass {
     gate: Arc<Gate>,
     revoked: CancellationToken,
 }
@@ -141,32 +141,29 @@ impl Pass {
     }
 
     /// Whether the launch is still wanted.
-    pub(crate) fn check(&self) -> Result<(), Revoked> {
+    pub fn check(&self) -> Result<(), Revoked> {
         if self.revoked.is_cancelled() { Err(Revoked) } else { Ok(()) }
     }
 
     /// What comes of `work`, unless the launch is given up before.
-    pub(crate) async fn unless_revoked<T>(
-        &self,
-        work: impl Future<Output = T>,
-    ) -> Result<T, Revoked> {
+    pub async fn unless_revoked<T>(&self, work: impl Future<Output = T>) -> Result<T, Revoked> {
         self.revoked.run_until_cancelled(work).await.ok_or(Revoked)
     }
 
     /// Waits until the VM is not frozen.
-    pub(crate) async fn thawed(&self) -> Result<(), Revoked> {
+    pub async fn thawed(&self) -> Result<(), Revoked> {
         let mut state = self.gate.state.subscribe();
         let _ = self.unless_revoked(state.wait_for(|state| state.shut.is_none())).await?;
         self.check()
     }
 
     /// Waits until the VM freezes.
-    pub(crate) async fn frozen(&self) {
+    pub async fn frozen(&self) {
         let _ = self.gate.state.subscribe().wait_for(|state| state.shut.is_some()).await;
     }
 
     /// For a process to be brought to life; `None` where that is not to be now.
-    pub(crate) fn birth(&self) -> Option<Inside> {
+    pub fn birth(&self) -> Option<Inside> {
         self.check().ok()?;
         self.gate.enter(Work::Birth)
     }

@@ -48,26 +48,27 @@ pub(crate) struct Place {
 
 /// A task that has come to life.
 #[derive(Debug)]
-pub(crate) struct Birth {
-    pub(crate) process: Arc<dyn TaskProcess>,
-    /// `None` for programs that say nothing.
-    pub(crate) page: Option<Arc<dyn ProgressPage>>,
+pub struct Birth {
+    /// The task's process.
+    pub process: Arc<dyn TaskProcess>,
+    /// The page on which it says how far it is; `None` for programs that say nothing.
+    pub page: Option<Arc<dyn ProgressPage>>,
     /// What of its work counts: what its checkpoint was due to hold.
-    pub(crate) done_ppm: u32,
+    pub done_ppm: u32,
     /// What of its work it had done before its first own instruction.
-    pub(crate) came_with: Ppm,
+    pub came_with: Ppm,
     /// CPU time of its slot before it, in nanoseconds.
-    pub(crate) base_ns: u64,
+    pub base_ns: u64,
     /// CPU time of its slot before its first own instruction.
-    pub(crate) born_ns: u64,
+    pub born_ns: u64,
     /// The time at which its first own instruction was seen.
-    pub(crate) at: Instant,
+    pub at: Instant,
     /// The time at which the inputs of a program of the user's own were in its directory, where it waited for them.
-    pub(crate) inputs_at: Option<Instant>,
+    pub inputs_at: Option<Instant>,
     /// How it ended, where that was so soon that it need not be watched.
-    pub(crate) ended: Option<Ended>,
+    pub ended: Option<Ended>,
     /// What the kernel says of a restored program otherwise than before, a sentence each; `None`: it was not compared.
-    pub(crate) changes: Option<Vec<String>>,
+    pub changes: Option<Vec<String>>,
 }
 
 /// The time for which the end of a program that does nothing is waited for on the spot.

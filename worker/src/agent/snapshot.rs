@@ -37,18 +37,20 @@ pub(crate) struct Snapshot {
 
 /// Why there is no checkpoint. The task runs on, unless it may be damaged.
 #[derive(Debug)]
-pub(crate) struct SnapshotError {
-    pub(crate) why: String,
+pub struct SnapshotError {
+    /// The reason, in words.
+    pub why: String,
     /// The task may be damaged and must not go on.
-    pub(crate) damaging: bool,
+    pub damaging: bool,
     /// The task had ended before CRIU came to it: nothing is missing.
-    pub(crate) ended: bool,
+    pub ended: bool,
     /// The VM froze before CRIU came to the task, or is destroyed: nothing was done to it.
-    pub(crate) overtaken: bool,
+    pub overtaken: bool,
 }
 
 impl SnapshotError {
-    pub(crate) fn new(why: impl Into<String>) -> Self {
+    /// There is no checkpoint, for a reason that has done nothing to the task.
+    pub fn new(why: impl Into<String>) -> Self {
         Self { why: why.into(), damaging: false, ended: false, overtaken: false }
     }
 }

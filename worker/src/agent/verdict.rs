@@ -20,11 +20,11 @@ const MAY_LACK: f64 = 0.5;
 
 /// CPU time of a task, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CpuTime {
+pub struct CpuTime {
     /// What the kernel counted.
-    pub(crate) charged: u64,
+    pub charged: u64,
     /// What its work takes.
-    pub(crate) due: u64,
+    pub due: u64,
 }
 
 /// Whether its answer is right, and the answer as JSON. When it began, so many processes of its VM had

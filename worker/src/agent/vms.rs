@@ -15,11 +15,14 @@ use super::{
 
 /// Supervises the owners of all VMs. One that fails ends its VM, and nothing else.
 #[derive(Debug)]
-pub(crate) struct Vms;
+pub struct Vms;
 
+/// What the supervisor of all VMs is told.
 #[derive(Debug)]
-pub(crate) enum VmsMsg {
+pub enum VmsMsg {
+    /// Make a VM.
     Create(Box<CreateVm>, CommandStamp),
+    /// Ask something of the VM of this number.
     Ask(u32, Ask, CommandStamp),
     /// Nothing runs any more on a VM whose owner failed, for this reason.
     Killed(u32, String),
@@ -30,7 +33,7 @@ pub(crate) enum VmsMsg {
 }
 
 #[derive(Debug)]
-pub(crate) struct VmsState {
+pub struct VmsState {
     context: Arc<LifeContext>,
     vms: BTreeMap<u32, Place>,
     /// Who waits until none is left.
@@ -60,8 +63,7 @@ enum Standing {
 }
 
 /// The answer to something that is asked of a VM that is not there.
-#[must_use]
-pub fn without_vm(id: u32, asked: Ask) -> Option<Report> {
+fn without_vm(id: u32, asked: Ask) -> Option<Report> {
     let why = format!("there is no VM {id} on this worker");
     Some(match asked {
         Ask::Start(start) => refused(&start, why),
@@ -231,6 +233,7 @@ impl Actor for Vms {
         message: VmsMsg,
         state: &mut VmsState,
     ) -> Result<(), ActorProcessingErr> {
+        state.context.machine.running().await;
         match message {
             VmsMsg::Create(create, asked) => state.create(&myself, create, asked).await,
             VmsMsg::Ask(vm, ask, asked) => state.ask(vm, ask, asked),

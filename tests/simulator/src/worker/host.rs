@@ -10,7 +10,7 @@ use std::{
 
 use dormouse_proto::v1::{Report, Welcome, report};
 use dormouse_units::{Speedup, VmId};
-use dormouse_worker::agent::in_process::{shorten, speedup_of};
+use dormouse_worker::agent::in_process::speedup_of;
 use tokio::{
     sync::{Semaphore, mpsc},
     time::Instant,
@@ -80,7 +80,7 @@ impl<U: Uplink> Host<U> {
 
     /// Hands a report to the session, or what a liar says in its place.
     pub(super) fn report(&self, report: Report) {
-        let said = self.liar().says(shorten(report));
+        let said = self.liar().says(report);
         for report in said {
             self.witness().said(self.whose(), &report);
             // The session ends before the VMs only when nobody wants reports any more.

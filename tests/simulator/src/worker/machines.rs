@@ -1,58 +1,65 @@
-//! The machines of a simulated worker's life: VMs in memory.
+//! The machines of a simulated worker's life: the agent's owners of VMs over a host in memory.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{
-    CreateVm, Fault, FaultFelt, HostLoad, Nothing, Program, Report, fault::Kind, fault_felt::Felt,
-    report,
+    CreateVm, Fault, FaultFelt, HostLoad, Nothing, Program, Report, Welcome, fault::Kind,
+    fault_felt::Felt, report,
 };
 use dormouse_worker::agent::{
     AgentError, Result,
-    in_process::{Ask, CommandStamp, Machines, Occupancy, without_vm},
+    in_process::{Ask, CommandStamp, Cores, LifeContext, Machines, Vms, VmsMsg},
 };
+use ractor::{Actor, ActorRef};
 use tokio::{
-    sync::{mpsc, oneshot},
+    task::JoinHandle,
     time::{Instant, sleep, sleep_until},
 };
 
-use super::{
-    host::Host,
-    uplink::Uplink,
-    vm::{Message, own_vm},
-};
+use super::{host::Host, machine::SimulatedHost, uplink::Uplink};
 
 /// CPU time of one repetition of a program, in microseconds.
 const REPETITION_US: u64 = 1000;
 const MEASURED: Duration = Duration::from_millis(20);
+/// The time between two ticks of the clock of a simulated kernel.
+const TICK: Duration = Duration::from_millis(4);
+/// Time that everything may take to go away at the end of a life.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The VMs of a life.
 #[derive(Debug)]
-pub(super) struct InMemory<U> {
+pub(super) struct InMemory<U: Uplink> {
     host: Arc<Host<U>>,
-    vms: BTreeMap<u32, Place>,
-}
-
-#[derive(Debug)]
-struct Place {
-    taken: Occupancy,
-    ending: bool,
-    owner: mpsc::UnboundedSender<Message>,
-    /// Closed once nothing is left of the VM.
-    gone: oneshot::Receiver<()>,
+    vms: ActorRef<VmsMsg>,
+    ended: JoinHandle<()>,
 }
 
 impl<U: Uplink> InMemory<U> {
-    pub(super) fn new(host: Arc<Host<U>>) -> Self {
-        Self { host, vms: BTreeMap::new() }
+    /// The machines of a life that begins with this welcome.
+    ///
+    /// # Errors
+    /// The actor that supervises the VMs' owners does not begin.
+    pub(super) async fn begin(host: Arc<Host<U>>, welcome: &Welcome) -> Result<Self> {
+        let context = LifeContext {
+            run: welcome.run.clone(),
+            millicores: host.plan.millicores,
+            speedup: host.speedup,
+            hold_checkpoints: host.hold_checkpoints,
+            has_criu: true,
+            criu: Arc::clone(&host.criu),
+            cores: Arc::new(Cores::none()),
+            tick: TICK,
+            machine: Arc::new(SimulatedHost::new(&host)),
+        };
+        let (vms, ended) = Actor::spawn(None, Vms, Arc::new(context))
+            .await
+            .map_err(|error| AgentError::Bug { what: error.to_string() })?;
+        host.shared.has_owners(vms.get_cell());
+        Ok(Self { host, vms, ended })
     }
 
-    fn forget_gone(&mut self) {
-        use oneshot::error::TryRecvError::Empty;
-        self.vms.retain(|_, place| matches!(place.gone.try_recv(), Err(Empty)));
-    }
-
-    fn fails(&self, vm: u32, why: String) {
-        self.host.say(report::Report::VmFailed(dormouse_proto::v1::VmFailed { vm, why }));
+    fn tell(&self, message: VmsMsg) -> Result<()> {
+        self.vms.cast(message).map_err(|error| AgentError::Bug { what: error.to_string() })
     }
 }
 
@@ -95,45 +102,14 @@ impl<U: Uplink> Machines for InMemory<U> {
     }
 
     fn create(&mut self, create: Box<CreateVm>, asked: CommandStamp) -> Result<()> {
-        self.forget_gone();
-        let id = create.vm;
-        if self.vms.contains_key(&id) {
-            self.fails(id, "there is a VM of that number already".to_owned());
-            return Ok(());
-        }
-        let taken = Occupancy::by(&create);
-        let all = self.vms.values().fold(taken, |all, place| all.and(place.taken));
-        if let Err(why) = all.fits(self.host.plan.millicores) {
-            self.fails(id, why);
-            return Ok(());
-        }
-        let (owner, messages) = mpsc::unbounded_channel();
-        let (alive, gone) = oneshot::channel::<()>();
-        let host = Arc::clone(&self.host);
-        let tell = owner.clone();
-        self.host.shared.spawn(async move {
-            own_vm(host, *create, asked, (tell, messages)).await;
-            drop(alive);
-        });
-        self.vms.insert(id, Place { taken, ending: false, owner, gone });
-        Ok(())
+        self.tell(VmsMsg::Create(create, asked))
     }
 
     fn ask(&mut self, vm: u32, ask: Ask, asked: CommandStamp) -> Result<()> {
-        self.forget_gone();
         if self.host.liar().ignores(&ask) {
             return Ok(());
         }
-        let Some(place) = self.vms.get_mut(&vm).filter(|place| !place.ending) else {
-            let is_ending = self.vms.contains_key(&vm) && matches!(ask, Ask::Destroy);
-            if !is_ending && let Some(said) = without_vm(vm, ask) {
-                self.host.report(said);
-            }
-            return Ok(());
-        };
-        place.ending = matches!(ask, Ask::Destroy);
-        let gone = |_| AgentError::Bug { what: format!("nobody owns VM {vm}") };
-        place.owner.send(Message::Ask(ask, asked)).map_err(gone)
+        self.tell(VmsMsg::Ask(vm, ask, asked))
     }
 
     fn fault(&mut self, fault: Fault) {
@@ -142,18 +118,14 @@ impl<U: Uplink> Machines for InMemory<U> {
     }
 
     async fn abandoned(&mut self) {
-        std::future::pending::<()>().await;
+        // Whether it panicked is said where it did.
+        let _ = (&mut self.ended).await;
     }
 
     async fn clean_up(&mut self) {
-        for place in self.vms.values_mut().filter(|place| !place.ending) {
-            // One that is gone needs nothing.
-            let _ = place.owner.send(Message::Ask(Ask::Destroy, CommandStamp::now()));
-        }
-        for place in std::mem::take(&mut self.vms).into_values() {
-            // Closed, not answered, once the VM is gone.
-            let _ = place.gone.await;
-        }
+        // Where some are still there they are found as left behind.
+        let _ = self.vms.call(VmsMsg::DestroyAll, Some(PATIENCE)).await;
+        self.vms.stop(None);
         self.host.images.clear();
     }
 }

@@ -150,9 +150,11 @@ async fn one_life<U: Uplink>(
                 let incarnation = line.shared.life().map_or(0, |life| life.incarnation);
                 let host = Host::new(plan, line, &welcome, incarnation, report);
                 let (relay, mut relayed) = mpsc::unbounded_channel();
-                let machines = InMemory::new(host);
                 let shared = Arc::clone(&line.shared);
-                let life = go_on(welcome, machines, &mut relayed, terminated.cancelled());
+                let life = async {
+                    let machines = InMemory::begin(host, &welcome).await?;
+                    go_on(welcome, machines, &mut relayed, terminated.cancelled()).await
+                };
                 tokio::select! {
                     biased;
                     end = life => end,

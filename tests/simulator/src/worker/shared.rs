@@ -2,12 +2,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    future::pending,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use dormouse_identity::WorkerLife;
 use dormouse_units::{Attempt, TaskId};
+use dormouse_worker::agent::in_process::BoxedFuture;
+use ractor::ActorCell;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -34,6 +37,8 @@ pub(super) struct Shared {
     state: Mutex<State>,
     /// Ends it from outside, by SIGTERM.
     terminated: CancellationToken,
+    /// Nothing is left of what it had on its host.
+    gone: CancellationToken,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +49,7 @@ struct State {
     vms: BTreeSet<u32>,
     processes: BTreeSet<(TaskId, Attempt)>,
     images: BTreeMap<TaskId, usize>,
+    owners: Option<ActorCell>,
 }
 
 impl State {
@@ -64,6 +70,7 @@ impl Shared {
             witness,
             state: Mutex::new(State { life: former, ..State::default() }),
             terminated: CancellationToken::new(),
+            gone: CancellationToken::new(),
         }
     }
 
@@ -111,6 +118,30 @@ impl Shared {
         self.state().life = Some(life);
     }
 
+    /// Work of the process: it stands still with it, and does not go on once that is killed.
+    pub(super) fn inside<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> BoxedFuture<T> {
+        let fenced = self.fence.around(work);
+        Box::pin(async move {
+            match fenced.await {
+                Some(done) => done,
+                None => pending().await,
+            }
+        })
+    }
+
+    /// Waits until nothing is left of what the process had on its host.
+    pub(super) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// The owners of this life's VMs, who end with the process.
+    pub(super) fn has_owners(&self, owners: ActorCell) {
+        self.state().owners = Some(owners);
+    }
+
     /// Runs a task of the process beside the others.
     pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
         tokio::spawn(self.fence.around(task));
@@ -118,6 +149,9 @@ impl Shared {
 
     pub(super) fn kill(&self) {
         self.fence.kill();
+        if let Some(owners) = self.state().owners.take() {
+            owners.kill();
+        }
         self.clear();
     }
 
@@ -138,6 +172,7 @@ impl Shared {
 
     /// Whatever there was on the host is gone: a guardian takes it away where the worker can't.
     fn clear(&self) {
+        self.gone.cancel();
         let processes = {
             let mut state = self.state();
             (state.vms, state.images) = Default::default();

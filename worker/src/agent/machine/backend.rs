@@ -11,10 +11,13 @@ use crate::{
 };
 
 /// Work that is under way; it goes on only while somebody waits for it, unless it says otherwise.
-pub(crate) type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The host under all VMs of one life: it makes their machines, and keeps what their tasks leave on its disk.
-pub(crate) trait MachineBackend: Debug + Send + Sync + 'static {
+pub trait MachineBackend: Debug + Send + Sync + 'static {
+    /// Waits until this process runs: at once, but where the simulator has stopped it.
+    fn running(&self) -> BoxedFuture<()>;
+
     /// Hands a report to the session with the coordinator.
     fn report(&self, report: Report);
 

@@ -14,21 +14,25 @@ use crate::{
 
 /// What the owners of all VMs of one life share: the run's settings, the host's, and its machines.
 #[derive(Debug)]
-pub(crate) struct LifeContext {
-    pub(crate) run: String,
+pub struct LifeContext {
+    /// Name of the run.
+    pub run: String,
     /// The cores that the worker offers, in thousandths.
-    pub(crate) millicores: u32,
-    pub(crate) speedup: Speedup,
+    pub millicores: u32,
+    /// How much faster than real time the run's clock goes.
+    pub speedup: Speedup,
     /// A checkpoint stands still for as long as modelled.
-    pub(crate) hold_checkpoints: bool,
+    pub hold_checkpoints: bool,
     /// Whether this worker has a CRIU that works.
-    pub(crate) has_criu: bool,
+    pub has_criu: bool,
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
-    pub(crate) criu: Arc<Semaphore>,
-    pub(crate) cores: Arc<Cores>,
+    pub criu: Arc<Semaphore>,
+    /// The host's cores, to which vCPUs with two tasks are bound.
+    pub cores: Arc<Cores>,
     /// The time between two ticks of the kernel's clock: a quota that is used up is noticed by then.
-    pub(crate) tick: Duration,
-    pub(crate) machine: Arc<dyn MachineBackend>,
+    pub tick: Duration,
+    /// The host under the VMs.
+    pub machine: Arc<dyn MachineBackend>,
 }
 
 impl LifeContext {

@@ -54,6 +54,10 @@ use crate::{
 pub(crate) struct HostBackend(pub(crate) Arc<Host>);
 
 impl MachineBackend for HostBackend {
+    fn running(&self) -> BoxedFuture<()> {
+        Box::pin(std::future::ready(()))
+    }
+
     fn report(&self, report: Report) {
         self.0.report(report);
     }

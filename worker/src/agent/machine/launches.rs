@@ -11,35 +11,49 @@ use crate::{
 
 /// A task of one process that is to come to life.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskLaunch {
-    pub(crate) key: Key,
-    pub(crate) name: TaskName,
-    pub(crate) order: StartTask,
-    pub(crate) cpu: u32,
-    pub(crate) slot: Slot,
-    pub(crate) pass: Pass,
+pub struct TaskLaunch {
+    /// Names the attempt.
+    pub key: Key,
+    /// Names its folder and its checkpoints.
+    pub name: TaskName,
+    /// The order of the coordinator.
+    pub order: StartTask,
+    /// The vCPU that it is on.
+    pub cpu: u32,
+    /// The slot of the vCPU.
+    pub slot: Slot,
+    /// What the VM allows it.
+    pub pass: Pass,
 }
 
 /// A program of the user's own that has ended, and whose answer and files are to be seen to.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnKeep {
-    pub(crate) name: TaskName,
-    pub(crate) order: StartTask,
-    pub(crate) end: OwnEnd,
-    pub(crate) cpu: u32,
-    pub(crate) slot: Option<Slot>,
-    pub(crate) pass: Pass,
+pub struct OwnKeep {
+    /// Names its folder and its checkpoints.
+    pub name: TaskName,
+    /// The order of the coordinator.
+    pub order: StartTask,
+    /// How the program ended.
+    pub end: OwnEnd,
+    /// The vCPU that it is on.
+    pub cpu: u32,
+    /// The slot of the vCPU.
+    pub slot: Option<Slot>,
+    /// What the VM allows it.
+    pub pass: Pass,
 }
 
 /// A notice for a program that saves its work when it hears of one.
 #[derive(Clone, Debug)]
-pub(crate) struct ProgramNotice<'a> {
-    pub(crate) name: &'a TaskName,
+pub struct ProgramNotice<'a> {
+    /// Names its folder and its checkpoints.
+    pub name: &'a TaskName,
     /// How the program hears of it.
-    pub(crate) how: &'a SavesAtNotice,
+    pub how: &'a SavesAtNotice,
     /// The notice's text.
-    pub(crate) notice: &'a str,
-    pub(crate) seats: &'a [Seat],
+    pub notice: &'a str,
+    /// The seats of its processes, by their number.
+    pub seats: &'a [Seat],
     /// The program's parent, which is the worker's own and is sent no signal.
-    pub(crate) parent: Option<i32>,
+    pub parent: Option<i32>,
 }

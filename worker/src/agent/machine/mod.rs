@@ -9,10 +9,10 @@ mod launches;
 mod process;
 mod vm;
 
-pub(crate) use backend::{BoxedFuture, MachineBackend};
-pub(crate) use checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump};
-pub(crate) use context::LifeContext;
+pub use backend::{BoxedFuture, MachineBackend};
+pub use checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump};
+pub use context::LifeContext;
 pub(crate) use host::{HostBackend, reap};
-pub(crate) use launches::{OwnKeep, ProgramNotice, TaskLaunch};
-pub(crate) use process::{ProgressPage, TaskProcess};
-pub(crate) use vm::{QuotaLift, VmMachine};
+pub use launches::{OwnKeep, ProgramNotice, TaskLaunch};
+pub use process::{ProgressPage, TaskProcess};
+pub use vm::{QuotaLift, VmMachine};

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The process of an attempt, or the parent of all its processes.
-pub(crate) trait TaskProcess: Debug + Send + Sync + 'static {
+pub trait TaskProcess: Debug + Send + Sync + 'static {
     /// Number of the process on this host.
     fn pid(&self) -> i32;
 
@@ -96,7 +96,7 @@ impl TaskProcess for Task {
 }
 
 /// The page on which a program says how far it is.
-pub(crate) trait ProgressPage: Debug + Send + Sync + 'static {
+pub trait ProgressPage: Debug + Send + Sync + 'static {
     /// What the program says now; `None` if the page can't be read.
     fn progress(&self) -> Option<Progress>;
 

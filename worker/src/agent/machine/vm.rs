@@ -29,13 +29,13 @@ use crate::{
 };
 
 /// While it lives, one slot of a vCPU has no quota.
-pub(crate) type QuotaLift = Box<dyn Debug + Send + Sync>;
+pub type QuotaLift = Box<dyn Debug + Send + Sync>;
 
 /// The machine of one VM: vCPUs of two slots each, and the processes in them. Its owner alone changes it.
 ///
 /// What returns at once takes some ten microseconds. What may take longer is a future, and may be waited for in a task
 /// of its own.
-pub(crate) trait VmMachine: Debug + Send + Sync + 'static {
+pub trait VmMachine: Debug + Send + Sync + 'static {
     /// Gives a vCPU a share of a host core, in ppm; `None`: all of it.
     ///
     /// # Errors

@@ -20,15 +20,15 @@ use crate::{
 
 /// What is kept of a program that has ended.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub struct Kept {
     /// The program's standard output and error, and its outputs; their contents are with the coordinator.
-    pub(crate) files: Vec<File>,
+    pub files: Vec<File>,
     /// Why a file that was to be kept was not.
-    pub(crate) not_kept: Vec<String>,
+    pub not_kept: Vec<String>,
     /// What its directory held in the end.
-    pub(crate) directory_bytes: u64,
+    pub directory_bytes: u64,
     /// The status of the check of its answer, if one came to its end.
-    pub(crate) verify_status: Option<i32>,
+    pub verify_status: Option<i32>,
 }
 
 impl Kept {

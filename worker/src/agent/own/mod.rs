@@ -15,7 +15,8 @@ mod wants;
 pub(crate) use check::{check, is_to_be_checked};
 pub(crate) use end::{end_of, failure};
 pub(crate) use idle::Deeds;
-pub(crate) use keep::{Kept, keep};
+pub use keep::Kept;
+pub(crate) use keep::keep;
 pub(crate) use launch::{
     bring_inputs, is_kept_while_it_runs, is_saved_by_criu, waits_for_inputs, with_inputs,
     with_saved,

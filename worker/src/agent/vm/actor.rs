@@ -59,6 +59,7 @@ impl Actor for Vm {
         message: Message,
         state: &mut VmState,
     ) -> Result<(), ActorProcessingErr> {
+        state.args.context.machine.running().await;
         let Some(owner) = &mut state.owner else {
             state.without_owner(&myself, message).await;
             return Ok(());
@@ -136,7 +137,7 @@ impl Alarm {
         self.0 = at.map(|at| {
             let whom = whom.clone();
             let ringing = tokio::spawn(async move {
-                tokio::time::sleep_until(at.into()).await;
+                tokio::time::sleep_until(at).await;
                 let _ = whom.cast(Message::Due);
             });
             (at, ringing.abort_handle())

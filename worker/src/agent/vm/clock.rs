@@ -53,7 +53,7 @@ const SAME: Duration = Duration::from_millis(50);
 
 /// The clock of one VM.
 #[derive(Debug)]
-pub struct VmClock {
+pub(crate) struct VmClock {
     speedup: Speedup,
     created: Instant,
     /// By how much the run's clock is ahead of the time since then, in microseconds: negative where
@@ -67,7 +67,7 @@ pub struct VmClock {
 impl VmClock {
     /// The clock of a VM whose creation was decided on at the time in `create`.
     #[must_use]
-    pub fn new(speedup: Speedup, create: &CommandStamp) -> Self {
+    pub(crate) fn new(speedup: Speedup, create: &CommandStamp) -> Self {
         Self {
             speedup,
             created: create.decided(),
@@ -79,7 +79,7 @@ impl VmClock {
 
     /// The time that it shows.
     #[must_use]
-    pub fn now(&self) -> Time {
+    pub(crate) fn now(&self) -> Time {
         self.at(Instant::now())
     }
 
@@ -90,14 +90,14 @@ impl VmClock {
 
     /// The time at which it shows `at`.
     #[must_use]
-    pub fn instant_of(&self, at: Time) -> Instant {
+    pub(crate) fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
         let span = at.since(Time::ZERO) + self.skipped;
         self.created + self.speedup.real(span).min(FAR)
     }
 
     /// What it showed when a command was decided on.
-    pub fn decided(&mut self, asked: &CommandStamp) -> Time {
+    pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
         let same = self.speedup.emulated(SAME);
@@ -113,17 +113,17 @@ impl VmClock {
 
     /// What the run's clock shows when this one shows `at`, if it was ever said.
     #[must_use]
-    pub fn of_run(&self, at: Time) -> Option<Time> {
+    pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
         Some(moved(at + self.skipped, self.ahead_us?))
     }
 
     /// Stands still from `at` on.
-    pub fn freeze(&mut self, at: Time) {
+    pub(crate) fn freeze(&mut self, at: Time) {
         self.frozen_since = Some(at);
     }
 
     /// Goes on at `at`, which is counted as if it had not stood.
-    pub fn thaw(&mut self, at: Time) {
+    pub(crate) fn thaw(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);
         }
@@ -131,7 +131,7 @@ impl VmClock {
 
     /// Time in hibernation so far.
     #[must_use]
-    pub const fn skipped(&self) -> Span {
+    pub(crate) const fn skipped(&self) -> Span {
         self.skipped
     }
 }

@@ -22,12 +22,9 @@ mod resources;
 mod task;
 
 pub(crate) use actor::{Vm, VmArgs};
-pub use clock::{CommandStamp, VmClock};
-pub use job::{Due, Pace};
-pub(crate) use job::{
-    JobBirth, JobOrder, JobRank, Leaving, RankTime, create_job_groups, dump_and_leave, dump_job,
-    launch_job, resume_ranks,
-};
+pub use clock::CommandStamp;
+pub use job::{JobBirth, JobOrder, JobRank, Leaving, RankTime};
+pub(crate) use job::{create_job_groups, dump_and_leave, dump_job, launch_job, resume_ranks};
 pub use message::Ask;
 pub(crate) use message::Message;
 pub(crate) use resources::VmResources;

@@ -33,32 +33,39 @@ use crate::{
 
 /// A job that is to come to life, and its place.
 #[derive(Clone, Debug)]
-pub(crate) struct JobOrder {
-    pub(crate) key: Key,
-    pub(crate) name: TaskName,
-    pub(crate) start: StartTask,
+pub struct JobOrder {
+    /// Names the attempt.
+    pub key: Key,
+    /// Names the job's folder and its checkpoints.
+    pub name: TaskName,
+    /// The order of the coordinator.
+    pub start: StartTask,
     /// The lane of the jobs' parents.
-    pub(crate) lane: u32,
+    pub lane: u32,
     /// The seats of the job's processes, by rank.
-    pub(crate) seats: Vec<Seat>,
+    pub seats: Vec<Seat>,
     /// From the checkpoint with which it left its former places, which is the newest here.
-    pub(crate) moving: bool,
+    pub moving: bool,
     /// How many processes of its VM had been killed for want of memory before it.
-    pub(crate) killed_before: u64,
+    pub killed_before: u64,
 }
 
 /// A job that has come to life.
 #[derive(Debug)]
-pub(crate) struct JobBirth {
-    pub(crate) process: Arc<dyn TaskProcess>,
-    pub(crate) page: Arc<dyn ProgressPage>,
-    pub(crate) ranks: Vec<JobRank>,
-    pub(crate) at: Instant,
+pub struct JobBirth {
+    /// The parent of the job's processes.
+    pub process: Arc<dyn TaskProcess>,
+    /// The page on which it says how far it is.
+    pub page: Arc<dyn ProgressPage>,
+    /// The job's processes, in their order.
+    pub ranks: Vec<JobRank>,
+    /// The time at which all were in their places.
+    pub at: Instant,
     /// What of its work counts: what its checkpoint was due to hold. Of one that was moved, what it
     /// had before.
-    pub(crate) done_ppm: Option<u32>,
+    pub done_ppm: Option<u32>,
     /// What CRIU took of it.
-    pub(crate) restore: Duration,
+    pub restore: Duration,
 }
 
 /// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.

@@ -18,11 +18,19 @@ pub(crate) struct Move {
 
 /// How a job left its places. All its processes are gone, unless it did not leave.
 #[derive(Debug)]
-pub(crate) enum Leaving {
+pub enum Leaving {
     /// The job is to go on from this checkpoint.
-    Dumped { took: Duration, bytes: u64 },
+    Dumped {
+        /// The time that CRIU took.
+        took: Duration,
+        /// The size of the checkpoint.
+        bytes: u64,
+    },
     /// Nothing of it is left, for this reason.
-    Lost { why: String },
+    Lost {
+        /// In words.
+        why: String,
+    },
     /// The job came to its own end first.
     Ended(Ended),
     /// The job's VM freezes: nothing was done to the job.

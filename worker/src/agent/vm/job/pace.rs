@@ -84,14 +84,14 @@ impl Quotas {
 
 /// The time at which a job that is over should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
+pub(crate) struct Due {
     /// On the run's clock, in emulated microseconds.
-    pub at_us: u64,
+    pub(crate) at_us: u64,
     /// How much later than that it is now, in real microseconds; below zero: so much of its work
     /// was still to be done then. That may take longer where its foreground is in the way.
-    pub late_us: i64,
+    pub(crate) late_us: i64,
     /// Whether it is time to report the job's end.
-    pub is_near: bool,
+    pub(crate) is_near: bool,
 }
 
 /// The time for which a command may be on its way: what the reference makes of the time before is final.
@@ -100,7 +100,7 @@ const LAG: Duration = Duration::from_secs(1);
 /// The reference. Its time is the run's clock, in real time, on which commands say when they were
 /// decided.
 #[derive(Debug)]
-pub struct Pace {
+pub(crate) struct Pace {
     speedup: Speedup,
     /// The time at which the run's clock was at zero, as far as commands that took no time to come would tell.
     zero: Option<Instant>,
@@ -125,7 +125,7 @@ pub struct Pace {
 impl Pace {
     /// The reference of a new VM, which is burstable if `credits` is given.
     #[must_use]
-    pub fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
+    pub(crate) fn new(speedup: Speedup, credits: Option<CreditSpec>) -> Self {
         let machine = ideal::Machine::with_credits(credits, speedup);
         Self {
             speedup,
@@ -143,7 +143,7 @@ impl Pace {
     }
 
     /// The VM is made, and has its first credits.
-    pub fn begin(&mut self, asked: &CommandStamp) {
+    pub(crate) fn begin(&mut self, asked: &CommandStamp) {
         let at = self.decided(asked);
         self.change(at, Change::Made);
     }
@@ -158,7 +158,7 @@ impl Pace {
     /// The credits up to which time has gone on, and when that is on the run's clock; `None` if the
     /// VM is not burstable.
     #[must_use]
-    pub fn credits(&self) -> Option<(Credits, Time)> {
+    pub(crate) fn credits(&self) -> Option<(Credits, Time)> {
         let (balance, _) = self.ideal.credits()?;
         Some((balance, self.on_run_s_clock(self.ideal.now())))
     }
@@ -173,7 +173,7 @@ impl Pace {
     }
 
     /// The time at which a command was decided, in the reference's time: as it says, or when it came.
-    pub fn decided(&mut self, asked: &CommandStamp) -> Duration {
+    pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Duration {
         let at = self.of_run(asked);
         self.without_freezes(at)
     }
@@ -181,7 +181,7 @@ impl Pace {
     /// A time in the reference, and the same on the run's clock: who counts from what is told of the
     /// second comes to the first, to the nanosecond. A little earlier or later a job may be a
     /// whole phase behind or not, where its foreground leaves it just enough.
-    pub fn told(&mut self, now: Instant) -> (Duration, Time) {
+    pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
         let shown = self.speedup.emulated(since_zero);
         let at = self.speedup.real(shown);
@@ -210,13 +210,13 @@ impl Pace {
     }
 
     /// The VM stands still from then on.
-    pub fn freeze(&mut self, asked: &CommandStamp) {
+    pub(crate) fn freeze(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         self.frozen.get_or_insert(at);
     }
 
     /// And goes on.
-    pub fn thaw(&mut self, asked: &CommandStamp) {
+    pub(crate) fn thaw(&mut self, asked: &CommandStamp) {
         let at = self.of_run(asked);
         if let Some(since) = self.frozen.take() {
             self.skipped += at.saturating_sub(since);
@@ -224,7 +224,7 @@ impl Pace {
     }
 
     /// Something happens at this time.
-    pub fn change(&mut self, at: Duration, change: Change<Key>) {
+    pub(crate) fn change(&mut self, at: Duration, change: Change<Key>) {
         let settled = self.settled.now();
         if at < settled {
             let late = settled.saturating_sub(at);
@@ -237,7 +237,7 @@ impl Pace {
 
     /// The reference goes on to now. Jobs that are through there and, as `is_gone` says, here
     /// are forgotten.
-    pub fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
+    pub(crate) fn advance(&mut self, now: Instant, is_gone: impl Fn(Key) -> bool) {
         let now = self.time(now);
         let settled = now.saturating_sub(LAG);
         while let Some(first) = self.pending.first_entry().filter(|first| first.key().0 <= settled)
@@ -261,13 +261,13 @@ impl Pace {
 
     /// For how much longer a job has to stand still for its checkpoint. Time must have gone on to
     /// now.
-    pub fn held_for(&mut self, key: Key, now: Instant) -> Duration {
+    pub(crate) fn held_for(&mut self, key: Key, now: Instant) -> Duration {
         let now = self.time(now);
         self.ideal.held_until(key).map_or(Duration::ZERO, |until| until.saturating_sub(now))
     }
 
     /// The time at which a job that is over here should be; `None` where nobody says.
-    pub fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
+    pub(crate) fn due(&mut self, key: Key, now: Instant) -> Option<Due> {
         self.advance(now, |_| false);
         let now = self.time(now);
         let mut machine = self.ideal.clone();
@@ -281,29 +281,6 @@ impl Pace {
             late_us: us(now.saturating_sub(at)) - us(ahead),
             is_near: early <= FORESEEN,
         })
-    }
-
-    /// The time from now until a job ends in the reference, as things are; `None` where it
-    /// never does.
-    pub fn ends_in(&mut self, key: Key, now: Instant) -> Option<Duration> {
-        self.advance(now, |_| false);
-        let now = self.time(now);
-        let mut machine = self.ideal.clone();
-        machine.advance_to_end(key, machine.now() + FAR);
-        Some(machine.ended(key)?.saturating_sub(now))
-    }
-
-    /// The part of its work that a job has done by the time up to which the reference has gone on, in millionths;
-    /// `None` where it is through, or not there.
-    #[must_use]
-    pub fn part_done(&self, key: Key) -> Option<u32> {
-        self.ideal.part_done(key)
-    }
-
-    /// For how long each process of a job has computed by then.
-    #[must_use]
-    pub fn computed(&self, key: Key) -> Vec<Duration> {
-        self.ideal.done(key)
     }
 
     /// What a process is to be given that is behind by so much, and whose job is through, in the

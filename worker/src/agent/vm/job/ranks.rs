@@ -34,18 +34,20 @@ pub(crate) enum RankError {
 
 /// One process of a job, as the kernel counts what it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JobRank {
-    /// In this process's namespace.
-    pub(crate) pid: i32,
+pub struct JobRank {
+    /// Number of the process in the worker's own namespace.
+    pub pid: i32,
 }
 
 /// Time a process spent on a core, and time it wanted to but was kept from it, since it was born.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RankTime {
-    pub(crate) ran_ns: u64,
-    pub(crate) delayed_ns: u64,
+pub struct RankTime {
+    /// Nanoseconds on a core.
+    pub ran_ns: u64,
+    /// Nanoseconds for which it wanted a core and had none.
+    pub delayed_ns: u64,
     /// Times it was woken, having waited for something else than a core.
-    pub(crate) wakes: u64,
+    pub wakes: u64,
 }
 
 impl JobRank {

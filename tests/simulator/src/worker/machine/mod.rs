@@ -1,0 +1,10 @@
+//! What a simulated worker has in place of a host: vCPUs, processes, CRIU and a store in memory. The agent's owner of VMs
+//! works on it as it works on control groups.
+
+mod backend;
+mod launches;
+mod process;
+mod vcpus;
+mod vm;
+
+pub(super) use backend::SimulatedHost;
