@@ -23,15 +23,15 @@ pub enum GivenUp {
     Launches,
 }
 
-/// A scheduling policy. The same notices at the same times always get the same decisions.
+/// A scheduling policy: a pure state machine that turns notices into decisions. The same notices at
+/// the same times always get the same decisions.
 pub trait Policy: std::fmt::Debug + Send {
     /// How many of the notices of an instant the policy hears at once.
     fn hearing(&self) -> Hearing {
         Hearing::Each
     }
 
-    /// Whether the policy has work for VMs that cost more than it bids, and waits for another
-    /// price.
+    /// True if the policy has work for VMs whose price exceeds its bid, and waits for a lower one.
     fn waits_for_price(&self) -> bool {
         false
     }
@@ -41,8 +41,8 @@ pub trait Policy: std::fmt::Debug + Send {
         None
     }
 
-    /// Whether the policy is a program of its own, or anything else that can't be asked again. Its
-    /// answers are recorded, and a run is made again from them.
+    /// True if the policy is outside this program, such as a program of its own, and can't be asked
+    /// again. Its answers are recorded, and a repeated run takes them from the record.
     fn is_outside(&self) -> bool {
         false
     }
@@ -53,8 +53,8 @@ pub trait Policy: std::fmt::Debug + Send {
         None
     }
 
-    /// Hears again, as the run goes on after it was broken off, of what the policy heard before, and
-    /// of what was decided then, which holds. Only policies that are outside are told.
+    /// Tells a policy that is outside this program what it heard and decided before the run was
+    /// interrupted, so that it can rebuild its state. The decisions hold.
     fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let _ = (now, heard, decided);
     }

@@ -15,7 +15,7 @@ mod spot_only;
 mod young_daly;
 
 pub use lifetimes::{check_lifetime_plans, finest_step};
-pub use plan::{CheckpointPlan, Due};
+pub use plan::{CheckpointPlan, CheckpointPoints};
 pub use planning::{Begun, CheckpointPlanner, CheckpointPlanning};
 pub use scheme::{Checkpointing, Moment, Quote, TaskView, When};
 pub use young_daly::young_daly;

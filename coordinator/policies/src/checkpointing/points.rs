@@ -6,11 +6,11 @@ use dormouse_units::{Ppm, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Every task at the same parts of its work, ascending.
+/// Checkpoints every task at the same points of its work, ascending.
 #[derive(Clone, Debug)]
-pub(super) struct Points(pub(super) Arc<[Ppm]>);
+pub(super) struct ListedPoints(pub(super) Arc<[Ppm]>);
 
-impl Checkpointing for Points {
+impl Checkpointing for ListedPoints {
     fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
         let ahead = self.0.iter().copied().filter(|point| *point > task.kept);
         Some(When::Points(ahead.collect()))
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn only_those_ahead_are_asked_for() {
-        let mut points = Points([100_000, 500_000, 900_000].map(Ppm::new).into());
+        let mut points = ListedPoints([100_000, 500_000, 900_000].map(Ppm::new).into());
         let mut next = |kept| points.next(Time::ZERO, &view(Ppm::new(kept)), &quote());
         let at =
             |points: &[u32]| Some(When::Points(points.iter().copied().map(Ppm::new).collect()));

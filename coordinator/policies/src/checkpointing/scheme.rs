@@ -104,7 +104,7 @@ pub trait Checkpointing: std::fmt::Debug + Send {
 pub(super) mod tests {
     use super::*;
 
-    /// A task of 1,000 s that begins with this part of its work done.
+    /// A view of a task of 1,000 s that begins with this part of its work done.
     pub(crate) fn view(kept: Ppm) -> TaskView {
         TaskView {
             task: TaskId::new(0),
@@ -119,7 +119,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Quote of some spot VM.
+    /// A quote for some spot VM, for tests.
     pub(crate) fn quote() -> Quote<'static> {
         static KIND: std::sync::LazyLock<TypeName> = std::sync::LazyLock::new(|| "any".into());
         Quote {

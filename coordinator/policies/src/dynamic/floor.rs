@@ -1,4 +1,5 @@
-//! The scheduler's books: its VMs, the tasks on them, and the decisions that change either.
+//! The scheduler's view of the run: its VMs, the tasks on them, and the decisions that change
+//! either.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -7,29 +8,29 @@ use dormouse_cloud::Market;
 use dormouse_model::{Decision, StartReason};
 use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
-use super::machine::{Machine, Phase, Queued, Running, needed, speed};
-use super::token::Purpose;
-use crate::packing::Packing;
-use crate::problem::{Kind, KindId, Offer, Problem};
+use super::machine::{QueuedTask, RunningTask, ScheduledVm, VmPhase, credits_needed, vcpu_speed};
+use super::token::WakeupPurpose;
+use crate::packing::VcpuPacking;
+use crate::problem::{KindId, KnownType, Offer, SchedulingProblem};
 use crate::{BurstOn, SpareTime};
 use dormouse_units::{Mode, Seats};
 
-/// One call of the scheduler: the time, and where decisions go.
+/// Context of one call of the scheduler: the time, and the list that decisions are pushed to.
 #[derive(Debug)]
-pub(crate) struct Turn<'a> {
+pub(crate) struct DecisionContext<'a> {
     pub(crate) now: Time,
     pub(crate) out: &'a mut Vec<Decision>,
 }
 
-impl Turn<'_> {
-    pub(crate) fn wake(&mut self, at: Time, purpose: Purpose) {
-        self.out.push(Decision::Wake { at, token: purpose.token() });
+impl DecisionContext<'_> {
+    pub(crate) fn ask_for_wakeup(&mut self, at: Time, purpose: WakeupPurpose) {
+        self.out.push(Decision::Wake { at, token: purpose.to_token() });
     }
 }
 
-/// The scheduler's knowledge of a task.
+/// State of one task as the scheduler knows it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct TaskProgress {
     /// Part of the work that the task's last checkpoint keeps.
     pub(crate) done: Ppm,
     pub(crate) failures: u32,
@@ -44,24 +45,28 @@ pub(crate) struct Progress {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Floor {
-    /// The problem, shared by all copies of the books on which decisions are tried out.
-    pub(crate) problem: Arc<Problem>,
+pub(crate) struct ClusterView {
+    /// The scheduling problem, shared by all copies of the view on which decisions are tried out.
+    pub(crate) problem: Arc<SchedulingProblem>,
     pub(crate) burst_on: BurstOn,
     pub(crate) spare_time: SpareTime,
-    pub(crate) machines: ById<VmId, Machine>,
-    /// Types and markets of which a launch was refused and no VM has ended since.
+    pub(crate) machines: ById<VmId, ScheduledVm>,
+    /// Types and markets whose last launch was refused, with no VM of them ended since.
     pub(crate) refused: BTreeSet<(KindId, Market)>,
-    tasks: Vec<Progress>,
+    tasks: Vec<TaskProgress>,
     unsettled: usize,
     next_vm: VmId,
 }
 
-impl Floor {
-    pub(crate) fn new(problem: Problem, burst_on: BurstOn, spare_time: SpareTime) -> Self {
-        let n = problem.tasks();
+impl ClusterView {
+    pub(crate) fn new(
+        problem: SchedulingProblem,
+        burst_on: BurstOn,
+        spare_time: SpareTime,
+    ) -> Self {
+        let n = problem.task_count();
         let progress =
-            |task| Progress { waits: !problem.is_due_at_once(task), ..Progress::default() };
+            |task| TaskProgress { waits: !problem.is_due_at_once(task), ..TaskProgress::default() };
         let tasks = (0_u32..).take(n).map(TaskId::new).map(progress).collect();
         Self {
             problem: Arc::new(problem),
@@ -75,26 +80,26 @@ impl Floor {
         }
     }
 
-    pub(crate) fn task(&self, task: TaskId) -> Progress {
+    pub(crate) fn task_progress(&self, task: TaskId) -> TaskProgress {
         self.tasks.get(task.get() as usize).copied().unwrap_or_default()
     }
 
-    pub(crate) fn task_mut(&mut self, task: TaskId) -> Option<&mut Progress> {
+    pub(crate) fn task_mut(&mut self, task: TaskId) -> Option<&mut TaskProgress> {
         self.tasks.get_mut(task.get() as usize)
     }
 
-    pub(crate) fn kind(&self, machine: &Machine) -> &Kind {
+    pub(crate) fn type_of_vm(&self, machine: &ScheduledVm) -> &KnownType {
         &self.problem.kinds[machine.kind]
     }
 
-    /// The deadline D, from the beginning.
+    /// The deadline D as a time of the run.
     pub(crate) fn deadline(&self) -> Time {
         Time::ZERO + self.problem.deadline
     }
 
-    /// By when a task has to be done, so that those that follow it can be by the deadline.
-    pub(crate) fn limit(&self, task: TaskId) -> Time {
-        Time::ZERO + self.problem.limit(task)
+    /// Latest end of a task that leaves its successors enough time before the deadline.
+    pub(crate) fn latest_end(&self, task: TaskId) -> Time {
+        Time::ZERO + self.problem.latest_end(task)
     }
 
     /// Whether every task is finished or given up.
@@ -103,53 +108,58 @@ impl Floor {
     }
 
     /// Marks a task as finished or given up. False if it was already.
-    pub(crate) fn settle(&mut self, task: TaskId) -> bool {
+    pub(crate) fn settle_task(&mut self, task: TaskId) -> bool {
         let Some(progress) = self.task_mut(task).filter(|p| !p.settled) else { return false };
         progress.settled = true;
         self.unsettled -= 1;
         true
     }
 
-    /// Gives a task up, and with it all that follow it.
+    /// Gives up a task and all tasks that depend on it.
     pub(crate) fn give_up(&mut self, task: TaskId) {
         let problem = self.problem.clone();
         let mut given_up = vec![task];
         while let Some(task) = given_up.pop() {
-            if self.settle(task) {
+            if self.settle_task(task) {
                 given_up.extend(problem.followers().of_task(task));
             }
         }
     }
 
-    /// Time that a task still takes on a type in this mode; `None` if it can't run there.
-    pub(crate) fn remaining(&self, task: TaskId, on: Offer, mode: Mode) -> Option<Span> {
-        let speed = speed(mode, &self.problem.kinds[on.0]);
-        self.problem.remaining(task, on, self.task(task).done, speed)
+    /// Time that the rest of a task takes on a type in this mode; `None` if it can't run there.
+    pub(crate) fn remaining_time(&self, task: TaskId, on: Offer, mode: Mode) -> Option<Span> {
+        let speed = vcpu_speed(mode, &self.problem.kinds[on.0]);
+        self.problem.remaining_time(task, on, self.task_progress(task).done, speed)
     }
 
-    /// Number of VMs of a type that may still be launched, as far as is known.
-    pub(crate) fn launchable(&self, kind: KindId, market: Market) -> usize {
+    /// Number of VMs of a type that may still be launched under the known limits.
+    pub(crate) fn launchable_vms(&self, kind: KindId, market: Market) -> usize {
         if self.refused.contains(&(kind, market)) {
             return 0;
         }
-        let alike = |m: &&Machine| m.kind == kind && m.market == market;
+        let alike = |m: &&ScheduledVm| m.kind == kind && m.market == market;
         let limit = self.problem.kinds[kind].limit(market) as usize;
         limit.saturating_sub(self.machines.values().filter(alike).count())
     }
 
-    pub(crate) fn launch(&mut self, turn: &mut Turn<'_>, kind: KindId, market: Market) -> VmId {
+    pub(crate) fn launch(
+        &mut self,
+        turn: &mut DecisionContext<'_>,
+        kind: KindId,
+        market: Market,
+    ) -> VmId {
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let offer = &self.problem.kinds[kind];
-        let machine = Machine::new(kind, market, turn.now + self.problem.takeover_boot, offer);
+        let machine = ScheduledVm::new(kind, market, turn.now + self.problem.takeover_boot, offer);
         let kind = offer.name.clone();
         turn.out.push(Decision::Launch { vm, kind, market, bid: None });
         self.machines.insert(vm, machine);
         vm
     }
 
-    /// Gives a VM back.
-    pub(crate) fn terminate(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    /// Terminates a VM.
+    pub(crate) fn terminate_vm(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         if self.machines.remove(&vm).is_some() {
             turn.out.push(Decision::Terminate { vm, reason: None });
             self.refused.clear();
@@ -157,7 +167,7 @@ impl Floor {
     }
 
     /// Puts a task at the end of a VM's queue.
-    pub(crate) fn enqueue(&mut self, vm: VmId, queued: Queued) {
+    pub(crate) fn enqueue_task(&mut self, vm: VmId, queued: QueuedTask) {
         let Some(machine) = self.machines.get_mut(&vm) else { return };
         machine.queue.push_back(queued);
         if let Some(progress) = self.task_mut(queued.task) {
@@ -165,12 +175,18 @@ impl Floor {
         }
     }
 
-    /// Takes a task off a VM that is still there, from its queue or, stopping the attempt, from its
-    /// vCPU. With `keep` the attempt takes a checkpoint first if that loses less time than it
-    /// saves, and the task is held until the checkpoint is there.
-    pub(crate) fn withdraw(&mut self, turn: &mut Turn<'_>, vm: VmId, task: TaskId, keep: bool) {
+    /// Removes a task from a VM that still exists: from its queue or, by stopping the attempt, from
+    /// its vCPU. With `keep` the attempt takes a checkpoint first if that loses less time than it
+    /// saves, and the task is held until the checkpoint is complete.
+    pub(crate) fn withdraw_task(
+        &mut self,
+        turn: &mut DecisionContext<'_>,
+        vm: VmId,
+        task: TaskId,
+        keep: bool,
+    ) {
         let Some(machine) = self.machines.get_mut(&vm) else { return };
-        let cost = self.problem.checkpoint(task, machine.kind);
+        let cost = self.problem.checkpoint_time(task, machine.kind);
         let unkept =
             machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
         let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
@@ -178,7 +194,7 @@ impl Floor {
         if let Some(place) = machine.queue.iter().position(|q| q.task == task) {
             machine.queue.remove(place);
         }
-        let stopped = machine.clear(turn.now, task, &self.problem.kinds[machine.kind]);
+        let stopped = machine.clear_vcpu(turn.now, task, &self.problem.kinds[machine.kind]);
         if stopped {
             turn.out.push(Decision::Stop { task, vm, keep });
             if keep {
@@ -191,118 +207,121 @@ impl Floor {
         }
     }
 
-    /// Checkpoints the tasks of a VM that will be killed before they end, while they run on: so
-    /// late that there is just time for a checkpoint and for another one before it.
-    pub(crate) fn checkpoint_before_end(&self, turn: &mut Turn<'_>, vm: VmId) {
-        let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == Phase::Leaving) else {
+    /// Checkpoints the tasks of a VM that will be killed before they end, while they run on: as
+    /// late as leaves time for this checkpoint and the one before it.
+    pub(crate) fn checkpoint_before_end(&self, turn: &mut DecisionContext<'_>, vm: VmId) {
+        let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == VmPhase::Leaving) else {
             return;
         };
         let Some(end) = machine.doomed else { return };
         let cut =
-            machine.running.iter().map(|r| (r, self.problem.checkpoint(r.task, machine.kind)));
+            machine.running.iter().map(|r| (r, self.problem.checkpoint_time(r.task, machine.kind)));
         // A checkpoint that can't be complete in time is not begun.
         let cut: Vec<_> = cut.filter(|(r, cost)| r.ends > end && turn.now + *cost < end).collect();
         let Some(longest) = cut.iter().map(|(_, cost)| *cost).max() else { return };
         let last = Time::from_micros(end.as_micros().saturating_sub(longest.times(2).as_micros()));
         if turn.now < last {
-            return turn.wake(last, Purpose::LastCheckpoint(vm));
+            return turn.ask_for_wakeup(last, WakeupPurpose::LastCheckpoint(vm));
         }
         turn.out.extend(cut.iter().map(|(r, _)| Decision::Checkpoint { task: r.task, vm }));
     }
 
-    /// Starts the tasks that can start on a VM: those of its queue in order, one per free vCPU, as
-    /// long as there is memory for the next. A task that is held elsewhere, or waits for others to be
-    /// done, lets others pass.
-    pub(crate) fn dispatch(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    /// Starts the queued tasks that can start on a VM, in order: one per free vCPU, as long as the
+    /// memory suffices. A task that is held elsewhere or waits for its predecessors is passed over.
+    pub(crate) fn dispatch_tasks(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         while let Some((index, ends)) = self.next_to_start(turn.now, vm) {
             let Some(machine) = self.machines.get_mut(&vm) else { return };
-            let Some(Queued { task, mode, reason }) = machine.queue.remove(index) else { return };
-            machine.running.push(Running { task, mode, ends, since: turn.now });
+            let Some(QueuedTask { task, mode, reason }) = machine.queue.remove(index) else {
+                return;
+            };
+            machine.running.push(RunningTask { task, mode, ends, since: turn.now });
             turn.out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
         }
     }
 
     fn next_to_start(&self, now: Time, vm: VmId) -> Option<(usize, Time)> {
-        let machine = self.machines.get(&vm).filter(|m| m.phase == Phase::Ready)?;
-        let kind = self.kind(machine);
+        let machine = self.machines.get(&vm).filter(|m| m.phase == VmPhase::Ready)?;
+        let kind = self.type_of_vm(machine);
         if machine.running.len() + machine.leaving.len() >= kind.vcpus {
             return None;
         }
-        let free = |q: &Queued| {
-            let Progress { held, waits, .. } = self.task(q.task);
+        let free = |q: &QueuedTask| {
+            let TaskProgress { held, waits, .. } = self.task_progress(q.task);
             held.is_none() && !waits
         };
         let index = machine.queue.iter().position(free)?;
-        let Queued { task, mode, .. } = machine.queue[index];
+        let QueuedTask { task, mode, .. } = machine.queue[index];
         let there = machine.running.iter().map(|r| r.task).chain(machine.leaving.iter().copied());
-        let used: Bytes = there.map(|t| self.problem.memory(t)).sum();
-        if used + self.problem.memory(task) > kind.memory {
+        let used: Bytes = there.map(|t| self.problem.task_memory(t)).sum();
+        if used + self.problem.task_memory(task) > kind.memory {
             return None;
         }
-        Some((index, now + self.remaining(task, machine.offer(), mode)?))
+        Some((index, now + self.remaining_time(task, machine.offer_of_vm(), mode)?))
     }
 
-    /// Future use of a VM's vCPUs, including tasks that wait, as far as is known at `now`.
-    pub(crate) fn packing(&self, now: Time, machine: &Machine) -> Packing {
+    /// Expected use of a VM's vCPUs from `now` on by its running and queued tasks.
+    pub(crate) fn expected_packing(&self, now: Time, machine: &ScheduledVm) -> VcpuPacking {
         let mut packing = self.running_only(now, machine);
         for q in &machine.queue {
-            if let Some(length) = self.remaining(q.task, machine.offer(), q.mode) {
-                packing.push(length, self.problem.memory(q.task));
+            if let Some(length) = self.remaining_time(q.task, machine.offer_of_vm(), q.mode) {
+                packing.push(length, self.problem.task_memory(q.task));
             }
         }
         packing
     }
 
-    /// Future use of a VM's vCPUs if no waiting task is started.
-    pub(crate) fn running_only(&self, now: Time, machine: &Machine) -> Packing {
-        let mut packing = Packing::default();
+    /// Expected use of a VM's vCPUs from `now` on by its running tasks alone.
+    pub(crate) fn running_only(&self, now: Time, machine: &ScheduledVm) -> VcpuPacking {
+        let mut packing = VcpuPacking::default();
         self.run_only(&mut packing, now, machine);
         packing
     }
 
-    /// Like [`Floor::running_only`], but writes into an existing packing.
-    pub(crate) fn run_only(&self, packing: &mut Packing, now: Time, machine: &Machine) {
-        let kind = self.kind(machine);
-        let from = if machine.phase == Phase::Booting { now.max(machine.ready_at) } else { now };
+    /// Writes the result of [`ClusterView::running_only`] into an existing packing.
+    pub(crate) fn run_only(&self, packing: &mut VcpuPacking, now: Time, machine: &ScheduledVm) {
+        let kind = self.type_of_vm(machine);
+        let from = if machine.phase == VmPhase::Booting { now.max(machine.ready_at) } else { now };
         packing.reset(kind.vcpus, from, kind.memory_limit);
         for r in &machine.running {
-            packing.occupy(r.ends.max(from), self.problem.memory(r.task));
+            packing.occupy_lane(r.ends.max(from), self.problem.task_memory(r.task));
         }
     }
 
     /// The credits of a VM that have not been promised to tasks.
-    pub(crate) fn credits(&self, now: Time, machine: &Machine) -> Credits {
-        if self.kind(machine).burstable.is_none() {
+    pub(crate) fn free_credits(&self, now: Time, machine: &ScheduledVm) -> Credits {
+        if self.type_of_vm(machine).burstable.is_none() {
             return Credits::ZERO;
         }
         let running = machine.running.iter().map(|r| (r.mode, Some(r.ends.since(now))));
-        let waiting =
-            machine.queue.iter().map(|q| (q.mode, self.remaining(q.task, machine.offer(), q.mode)));
+        let waiting = machine
+            .queue
+            .iter()
+            .map(|q| (q.mode, self.remaining_time(q.task, machine.offer_of_vm(), q.mode)));
         let bursting = running.chain(waiting).filter(|(mode, _)| *mode == Mode::Burst);
-        let promised = bursting.filter_map(|(_, time)| time).map(needed);
-        let balance = machine.balance(now, self.kind(machine));
+        let promised = bursting.filter_map(|(_, time)| time).map(credits_needed);
+        let balance = machine.credit_balance(now, self.type_of_vm(machine));
         promised.fold(balance, Credits::saturating_sub)
     }
 
-    /// Handles the end of a former attempt on `vm`: its vCPU is free, and the task may start where
-    /// it waits.
-    pub(crate) fn release(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
+    /// Handles the end of an earlier attempt on `vm`: its vCPU is free, and the task may start
+    /// where it is queued.
+    pub(crate) fn release_task(&mut self, turn: &mut DecisionContext<'_>, task: TaskId, vm: VmId) {
         if let Some(machine) = self.machines.get_mut(&vm) {
             machine.leaving.retain(|&t| t != task);
-            self.dispatch(turn, vm);
+            self.dispatch_tasks(turn, vm);
         }
         let Some(progress) = self.task_mut(task).filter(|p| p.held == Some(vm)) else { return };
         progress.held = None;
         if let Some(on) = progress.on {
-            self.dispatch(turn, on);
+            self.dispatch_tasks(turn, on);
         }
     }
 
-    /// Queues a failed task again on its VM, before anything else there.
-    pub(crate) fn retry(&mut self, vm: VmId, task: TaskId, mode: Mode) {
+    /// Puts a failed task at the front of its VM's queue.
+    pub(crate) fn requeue_failed(&mut self, vm: VmId, task: TaskId, mode: Mode) {
         if let Some(machine) = self.machines.get_mut(&vm) {
             let reason = StartReason::Retried;
-            machine.queue.push_front(Queued { task, mode, reason });
+            machine.queue.push_front(QueuedTask { task, mode, reason });
         }
     }
 }

@@ -16,8 +16,8 @@ mod stealing;
 mod token;
 
 #[cfg(test)]
-pub(crate) use {foresight::Foresight, postponement::latest};
+pub(crate) use {foresight::TakeoverForecast, postponement::latest_migration};
 
 pub(crate) use cycles::cycle_end;
-pub(crate) use scheduler::{BagScheduler, Parts};
-pub(crate) use stealing::Stealing;
+pub(crate) use scheduler::{BagScheduler, SchedulerParts};
+pub(crate) use stealing::StealingRule;

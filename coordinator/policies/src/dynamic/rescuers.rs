@@ -4,16 +4,16 @@ use std::cmp::Reverse;
 
 use dormouse_units::{Span, Time};
 
-use super::floor::Floor;
-use super::sites::{Class, Site};
+use super::floor::ClusterView;
+use super::sites::{PlacementSite, SiteClass};
 
-/// On-demand VMs, there or to be launched, with the times from which their vCPUs are free side by side:
-/// they are asked for at many moments.
+/// On-demand VMs, existing or to be launched. The times from which their vCPUs are free lie side by
+/// side, since they are read for many moments.
 #[derive(Debug)]
-pub(crate) struct Rescuers {
-    pub(crate) sites: Vec<Site>,
-    lanes: Vec<Lanes>,
-    /// Times from which the vCPUs are free: those of a VM together, the last first.
+pub(crate) struct TakeoverVms {
+    pub(crate) sites: Vec<PlacementSite>,
+    lanes: Vec<VmLanes>,
+    /// Times from which vCPUs are free, VM by VM, latest first within a VM.
     free: Vec<Time>,
     /// Time that a VM takes to boot.
     boot: Span,
@@ -21,10 +21,10 @@ pub(crate) struct Rescuers {
 
 /// The vCPUs of one VM.
 #[derive(Debug)]
-struct Lanes {
-    /// Instant from which the VM has nothing left to do; the beginning for one that is not there yet.
+struct VmLanes {
+    /// Time from which the VM has no work left; zero for a VM that does not exist yet.
     done: Time,
-    /// Place of the first vCPU in [`Rescuers::free`].
+    /// Index of the VM's first vCPU in [`TakeoverVms::free`].
     first: usize,
     vcpus: usize,
     /// Number of vCPUs that can be used whatever memory the tasks need.
@@ -33,14 +33,14 @@ struct Lanes {
 
 /// Selection of the vCPUs of a VM that are counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum CountedVcpus {
     All,
     /// As many as can be used whatever memory the tasks need, and those that are free last.
     Certain,
 }
 
-impl Rescuers {
-    pub(crate) fn new(floor: &Floor, sites: Vec<Site>) -> Self {
+impl TakeoverVms {
+    pub(crate) fn new(floor: &ClusterView, sites: Vec<PlacementSite>) -> Self {
         let most = floor.problem.most_memory().get().max(1);
         let mut free = Vec::new();
         let mut lanes = Vec::with_capacity(sites.len());
@@ -53,19 +53,29 @@ impl Rescuers {
             let first = free.len();
             free.extend(site.packing.free_from());
             free[first..].sort_unstable_by_key(|&free| Reverse(free));
-            let is_there = site.class != Class::New;
+            let is_there = site.class != SiteClass::New;
             let done = if is_there { site.packing.last_end() } else { Time::ZERO };
-            lanes.push(Lanes { done, first, vcpus: kind.vcpus, certain: together.min(kind.vcpus) });
+            lanes.push(VmLanes {
+                done,
+                first,
+                vcpus: kind.vcpus,
+                certain: together.min(kind.vcpus),
+            });
         }
         Self { sites, lanes, free, boot: floor.problem.takeover_boot }
     }
 
-    /// Shows the times from which vCPUs are free, as they are at `at`, each with the number of vCPUs. A
-    /// VM that has nothing to do then may have been given back and has to boot again.
-    pub(crate) fn free_at(&self, at: Time, counted: Counted, mut see: impl FnMut(Time, usize)) {
+    /// Calls `see` with each time from which vCPUs are free, seen from `at`, and the number of
+    /// vCPUs. A VM without work at `at` may have been given back by then and has to boot again.
+    pub(crate) fn free_at(
+        &self,
+        at: Time,
+        counted: CountedVcpus,
+        mut see: impl FnMut(Time, usize),
+    ) {
         let mut gone = 0;
         for vm in &self.lanes {
-            let n = if counted == Counted::Certain { vm.certain } else { vm.vcpus };
+            let n = if counted == CountedVcpus::Certain { vm.certain } else { vm.vcpus };
             if vm.done <= at {
                 gone += n;
             } else {
@@ -77,10 +87,10 @@ impl Rescuers {
         }
     }
 
-    /// The time until `end` of the vCPUs, as they are at `at`, in microseconds.
-    pub(crate) fn room(&self, at: Time, end: Time) -> u128 {
+    /// Total free time of the vCPUs from `at` until `end`, in microseconds.
+    pub(crate) fn free_time(&self, at: Time, end: Time) -> u128 {
         let mut room = 0;
-        self.free_at(at, Counted::All, |free, n| {
+        self.free_at(at, CountedVcpus::All, |free, n| {
             room += n as u128 * u128::from(end.since(free).as_micros());
         });
         room

@@ -6,14 +6,14 @@ use dormouse_cloud::Market;
 use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
-use super::floor::{Floor, Turn};
-use super::machine::{Machine, Phase, Queued, Running};
-use super::migration::Affected;
-use super::sites::Attempts;
-use super::stealing::Stealing;
-use super::token::Purpose;
-use crate::given::Given;
-use crate::problem::Problem;
+use super::floor::{ClusterView, DecisionContext};
+use super::machine::{QueuedTask, RunningTask, ScheduledVm, VmPhase};
+use super::migration::AffectedTask;
+use super::sites::PlacementAttempts;
+use super::stealing::StealingRule;
+use super::token::WakeupPurpose;
+use crate::given::SchedulerInput;
+use crate::problem::SchedulingProblem;
 use crate::{
     BagSchedulerConfig, GivenUp, MigrateMoment, OnNotice, Plan, PlanError, Policy, StealMoment,
 };
@@ -21,12 +21,12 @@ use dormouse_units::Mode;
 
 /// Parts that a dynamic scheduler is made of.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts {
+pub(crate) struct SchedulerParts {
     /// Whether migrations use the credits of idle burstable VMs (Algorithm 4, attempt 1).
     pub(crate) burst: bool,
     /// Moment at which the tasks of a hibernated VM migrate.
     pub(crate) migrate: MigrateMoment,
-    pub(crate) stealing: Stealing,
+    pub(crate) stealing: StealingRule,
     /// The market of the VMs that are launched for tasks that come due during the run.
     pub(crate) market: Market,
     /// Length of the cycles to whose end idle VMs are kept; `None`: they are given back at once.
@@ -35,13 +35,13 @@ pub(crate) struct Parts {
     pub(crate) only_beside_spot: bool,
 }
 
-impl Parts {
+impl SchedulerParts {
     /// All parts off: the plan is carried out as it is. Nothing needs an idle VM where none
     /// hibernates.
     pub(crate) const NONE: Self = Self {
         burst: false,
         migrate: MigrateMoment::AtOnce,
-        stealing: Stealing::Never,
+        stealing: StealingRule::Never,
         market: Market::OnDemand,
         keep_idle: None,
         only_beside_spot: false,
@@ -50,21 +50,21 @@ impl Parts {
 
 #[derive(Clone, Debug)]
 pub(crate) struct BagScheduler {
-    pub(crate) floor: Floor,
-    pub(crate) parts: Parts,
+    pub(crate) floor: ClusterView,
+    pub(crate) parts: SchedulerParts,
     pub(crate) steal_moment: StealMoment,
     pub(crate) on_notice: OnNotice,
     plan: Plan,
     max_failures: u32,
-    /// Tasks for which there is no VM and none can be had.
-    pub(crate) unplaced: Vec<Affected>,
+    /// Tasks that have no VM, as none can be had at present.
+    pub(crate) unplaced: Vec<AffectedTask>,
     pub(crate) retry_after: Span,
     pub(crate) max_retries: u32,
     pub(crate) retries: u32,
     pub(crate) retry_armed: bool,
     /// When HADS last asked to be woken to migrate.
     pub(crate) migrate_at: Option<Time>,
-    /// The reason for which tasks were given up first.
+    /// The reason for which a task was given up first.
     pub(crate) given_up: Option<GivenUp>,
 }
 
@@ -74,10 +74,10 @@ impl BagScheduler {
     /// # Errors
     ///
     /// There is no plan (`PlanError::BadPlan`).
-    pub(crate) fn boxed(
-        given: Given<'_>,
+    pub(crate) fn boxed_scheduler(
+        given: SchedulerInput<'_>,
         plan: Option<Plan>,
-        parts: Parts,
+        parts: SchedulerParts,
     ) -> Result<Box<dyn Policy>, PlanError> {
         let name = given.config.name;
         let plan = plan.ok_or_else(|| PlanError::BadPlan(format!("{name} needs one")))?;
@@ -86,12 +86,12 @@ impl BagScheduler {
 
     pub(crate) fn new(
         config: &BagSchedulerConfig,
-        problem: Problem,
+        problem: SchedulingProblem,
         plan: Plan,
-        parts: Parts,
+        parts: SchedulerParts,
     ) -> Self {
         Self {
-            floor: Floor::new(problem, config.burst_on, config.spare_time),
+            floor: ClusterView::new(problem, config.burst_on, config.spare_time),
             parts,
             steal_moment: config.steal,
             on_notice: config.on_notice,
@@ -108,7 +108,7 @@ impl BagScheduler {
     }
 
     /// Launches the plan's VMs and queues its tasks.
-    fn begin(&mut self, turn: &mut Turn<'_>) {
+    fn begin_plan(&mut self, turn: &mut DecisionContext<'_>) {
         for planned in std::mem::take(&mut self.plan.vms) {
             let kinds = &self.floor.problem.kinds;
             let Some(kind) = kinds.iter().position(|k| k.name == planned.kind) else { continue };
@@ -121,33 +121,33 @@ impl BagScheduler {
             }
             for task in tasks {
                 let (task, mode, reason) = (task.task, task.mode, StartReason::Planned);
-                self.floor.enqueue(vm, Queued { task, mode, reason });
+                self.floor.enqueue_task(vm, QueuedTask { task, mode, reason });
             }
         }
         self.end_if_settled(turn);
     }
 
-    fn vm_ready(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    fn vm_ready(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
-        machine.phase = Phase::Ready;
+        machine.phase = VmPhase::Ready;
         (machine.ready_at, machine.cycle_from) = (turn.now, turn.now);
         machine.credits.1 = turn.now;
         self.retries = 0;
-        self.floor.dispatch(turn, vm);
+        self.floor.dispatch_tasks(turn, vm);
         self.if_idle(turn, vm);
     }
 
     /// Handles a refused launch: the VM's tasks go elsewhere, for the reason that they had.
-    fn launch_refused(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    fn launch_refused(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.floor.machines.remove(&vm) else { return };
         self.floor.refused.insert((machine.kind, machine.market));
         let orphans = machine.queue.iter().map(|q| {
-            let ran = self.floor.task(q.task).done > Ppm::ZERO;
-            Affected { task: q.task, ran, reason: q.reason }
+            let ran = self.floor.task_progress(q.task).done > Ppm::ZERO;
+            AffectedTask { task: q.task, ran, reason: q.reason }
         });
         let orphans: Vec<_> = orphans.collect();
-        self.migrate(turn, orphans, true);
-        self.reconsider(turn);
+        self.migrate_tasks(turn, orphans, true);
+        self.reconsider_migrations(turn);
     }
 
     /// Handles the notice of a hibernation. The VM's tasks are dealt with once it is frozen; until
@@ -155,12 +155,12 @@ impl BagScheduler {
     /// still for a checkpoint first.
     fn vm_hibernating(&mut self, now: Time, vm: VmId) {
         let machine = self.floor.machines.get_mut(&vm);
-        if let Some(machine) = machine.filter(|m| !matches!(m.phase, Phase::Hibernated { .. })) {
-            machine.phase = Phase::Hibernated { since: now };
+        if let Some(machine) = machine.filter(|m| !matches!(m.phase, VmPhase::Hibernated { .. })) {
+            machine.phase = VmPhase::Hibernated { since: now };
         }
     }
 
-    fn vm_hibernated(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    fn vm_hibernated(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         if !self.floor.machines.contains_key(&vm) {
             return;
         }
@@ -168,55 +168,55 @@ impl BagScheduler {
         self.vm_hibernating(turn.now, vm);
         match self.parts.migrate {
             MigrateMoment::AtOnce => self.migrate_frozen(turn, vm),
-            MigrateMoment::Late | MigrateMoment::LateOneForOne => self.reconsider(turn),
+            MigrateMoment::Late | MigrateMoment::LateOneForOne => self.reconsider_migrations(turn),
         }
     }
 
-    fn vm_resumed(&mut self, turn: &mut Turn<'_>, vm: VmId) {
+    fn vm_resumed(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
-        if let Phase::Hibernated { since } = machine.phase {
+        if let VmPhase::Hibernated { since } = machine.phase {
             let frozen = turn.now.since(since);
             for running in &mut machine.running {
                 running.ends += frozen;
                 running.since += frozen;
             }
         }
-        (machine.phase, machine.cycle_from) = (Phase::Ready, turn.now);
+        (machine.phase, machine.cycle_from) = (VmPhase::Ready, turn.now);
         if let Some(at) = machine.doomed {
             return self.vm_preempting(turn, vm, at);
         }
-        self.floor.dispatch(turn, vm);
+        self.floor.dispatch_tasks(turn, vm);
         self.if_idle(turn, vm);
-        self.reconsider(turn);
+        self.reconsider_migrations(turn);
     }
 
     /// Handles the notice that the VM will be killed at `at`: tasks that won't end before take a
     /// checkpoint and leave, now or once the VM is gone.
-    fn vm_preempting(&mut self, turn: &mut Turn<'_>, vm: VmId, at: Time) {
+    fn vm_preempting(&mut self, turn: &mut DecisionContext<'_>, vm: VmId, at: Time) {
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
-        let running = machine.phase == Phase::Ready;
+        let running = machine.phase == VmPhase::Ready;
         let at = machine.doomed.map_or(at, |said| said.min(at));
-        (machine.phase, machine.doomed) = (Phase::Leaving, Some(at));
+        (machine.phase, machine.doomed) = (VmPhase::Leaving, Some(at));
         let all_stay = self.on_notice == OnNotice::Checkpoint;
         let stays = |task: TaskId| {
-            let stays = |r: &Running| r.task == task && (all_stay || r.ends <= at);
+            let stays = |r: &RunningTask| r.task == task && (all_stay || r.ends <= at);
             running && machine.running.iter().any(stays)
         };
-        let staying: Vec<_> = machine.tasks().filter(|&t| stays(t)).collect();
-        let mut affected = self.affected(vm);
+        let staying: Vec<_> = machine.all_tasks().filter(|&t| stays(t)).collect();
+        let mut affected = self.affected_tasks(vm);
         affected.retain(|a| !staying.contains(&a.task));
         for a in &affected {
-            self.floor.withdraw(turn, vm, a.task, running);
+            self.floor.withdraw_task(turn, vm, a.task, running);
         }
         if all_stay && running {
             self.floor.checkpoint_before_end(turn, vm);
         }
-        self.migrate(turn, affected, true);
-        self.reconsider(turn);
+        self.migrate_tasks(turn, affected, true);
+        self.reconsider_migrations(turn);
     }
 
-    fn vm_lost(&mut self, turn: &mut Turn<'_>, vm: VmId) {
-        let affected = self.affected(vm);
+    fn vm_lost(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
+        let affected = self.affected_tasks(vm);
         let Some(machine) = self.floor.machines.remove(&vm) else { return };
         self.floor.refused.clear();
         for a in &affected {
@@ -225,44 +225,42 @@ impl BagScheduler {
             }
         }
         for task in machine.leaving {
-            self.floor.release(turn, task, vm);
+            self.floor.release_task(turn, task, vm);
         }
-        self.migrate(turn, affected, true);
+        self.migrate_tasks(turn, affected, true);
         self.place_unplaced(turn);
-        self.reconsider(turn);
+        self.reconsider_migrations(turn);
     }
 
-    /// Handles a task that others need not be waited for any longer: it starts where the plan has it, or
-    /// gets a place.
-    fn task_due(&mut self, turn: &mut Turn<'_>, task: TaskId) {
+    /// Handles a task whose predecessors are all done: it starts where the plan has it, or gets a
+    /// place.
+    fn task_due(&mut self, turn: &mut DecisionContext<'_>, task: TaskId) {
         let Some(progress) = self.floor.task_mut(task).filter(|p| p.waits && !p.settled) else {
             return;
         };
         progress.waits = false;
         match progress.on {
-            Some(vm) => self.floor.dispatch(turn, vm),
+            Some(vm) => self.floor.dispatch_tasks(turn, vm),
             None => {
-                let arrived = Affected { task, ran: false, reason: StartReason::Due };
+                let arrived = AffectedTask { task, ran: false, reason: StartReason::Due };
                 self.migrate_by(
                     turn,
                     vec![arrived],
-                    Attempts::of_arrival(self.parts.market),
+                    PlacementAttempts::of_arrival(self.parts.market),
                     &BTreeSet::new(),
                 );
             }
         }
-        self.reconsider(turn);
+        self.reconsider_migrations(turn);
     }
 
     fn task_started(&mut self, task: TaskId, vm: VmId, done: Ppm, since: Time) {
         let Some(progress) = self.floor.task_mut(task).filter(|p| p.on == Some(vm)) else { return };
         progress.done = done;
         let Some(machine) = self.floor.machines.get(&vm) else { return };
-        let ends = machine
-            .running
-            .iter()
-            .find(|r| r.task == task)
-            .and_then(|r| Some(since + self.floor.remaining(task, machine.offer(), r.mode)?));
+        let ends = machine.running.iter().find(|r| r.task == task).and_then(|r| {
+            Some(since + self.floor.remaining_time(task, machine.offer_of_vm(), r.mode)?)
+        });
         let machine = self.floor.machines.get_mut(&vm);
         let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
         if let Some((running, ends)) = running.zip(ends) {
@@ -270,43 +268,43 @@ impl BagScheduler {
         }
     }
 
-    fn task_finished(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
-        let on = self.floor.task(task).on;
-        if !self.floor.settle(task) {
+    fn task_finished(&mut self, turn: &mut DecisionContext<'_>, task: TaskId, vm: VmId) {
+        let on = self.floor.task_progress(task).on;
+        if !self.floor.settle_task(task) {
             return;
         }
         self.unplaced.retain(|a| a.task != task);
-        let Floor { machines, problem, .. } = &mut self.floor;
-        let clear = |m: &mut Machine| m.clear(turn.now, task, &problem.kinds[m.kind]);
+        let ClusterView { machines, problem, .. } = &mut self.floor;
+        let clear = |m: &mut ScheduledVm| m.clear_vcpu(turn.now, task, &problem.kinds[m.kind]);
         let cleared = machines.get_mut(&vm).is_some_and(clear);
         // The task finished while it was being stopped: the attempt elsewhere isn't needed any
         // more.
         if let Some(on) = on.filter(|&on| on != vm || !cleared) {
-            self.floor.withdraw(turn, on, task, false);
+            self.floor.withdraw_task(turn, on, task, false);
         }
         // Only then: it would start where it waits for its checkpoint.
-        if let Some(held) = self.floor.task(task).held {
-            self.floor.release(turn, task, held);
+        if let Some(held) = self.floor.task_progress(task).held {
+            self.floor.release_task(turn, task, held);
         }
         if self.end_if_settled(turn) {
             return;
         }
         for vm in [Some(vm), on.filter(|&on| on != vm)].into_iter().flatten() {
-            self.floor.dispatch(turn, vm);
+            self.floor.dispatch_tasks(turn, vm);
             self.if_idle(turn, vm);
         }
     }
 
-    fn task_failed(&mut self, turn: &mut Turn<'_>, task: TaskId, vm: VmId) {
-        if self.floor.task(task).held == Some(vm) {
-            return self.floor.release(turn, task, vm);
+    fn task_failed(&mut self, turn: &mut DecisionContext<'_>, task: TaskId, vm: VmId) {
+        if self.floor.task_progress(task).held == Some(vm) {
+            return self.floor.release_task(turn, task, vm);
         }
         let Some(machine) = self.floor.machines.get_mut(&vm) else { return };
         let Some(mode) = machine.running.iter().find(|r| r.task == task).map(|r| r.mode) else {
             return;
         };
         let kind = &self.floor.problem.kinds[machine.kind];
-        machine.clear(turn.now, task, kind);
+        machine.clear_vcpu(turn.now, task, kind);
         let burstable = kind.burstable.is_some();
         let Some(progress) = self.floor.task_mut(task) else { return };
         progress.failures += 1;
@@ -320,41 +318,41 @@ impl BagScheduler {
             // The VM's credits are spent: the task needs a new place.
             progress.on = None;
             let reason = StartReason::Retried;
-            self.migrate(turn, vec![Affected { task, ran: true, reason }], true);
+            self.migrate_tasks(turn, vec![AffectedTask { task, ran: true, reason }], true);
         } else {
-            self.floor.retry(vm, task, mode);
+            self.floor.requeue_failed(vm, task, mode);
         }
-        self.floor.dispatch(turn, vm);
+        self.floor.dispatch_tasks(turn, vm);
         self.if_idle(turn, vm);
     }
 
-    fn kept(&mut self, task: TaskId, done: Ppm) {
+    fn on_checkpoint_kept(&mut self, task: TaskId, done: Ppm) {
         if let Some(progress) = self.floor.task_mut(task) {
             progress.done = progress.done.max(done);
         }
     }
 
-    fn credits(&mut self, now: Time, vm: VmId, balance: Credits) {
+    fn on_credits_reported(&mut self, now: Time, vm: VmId, balance: Credits) {
         if let Some(machine) = self.floor.machines.get_mut(&vm) {
             machine.credits = (balance, now);
         }
     }
 
-    /// Reconsiders postponed migrations, after a change in what waiting tasks can count on.
-    fn reconsider(&mut self, turn: &mut Turn<'_>) {
+    /// Reconsiders postponed migrations after a change in the VMs that waiting tasks may use.
+    fn reconsider_migrations(&mut self, turn: &mut DecisionContext<'_>) {
         match self.parts.migrate {
             MigrateMoment::AtOnce => {}
-            MigrateMoment::Late => self.postpone(turn),
+            MigrateMoment::Late => self.postpone_migrations(turn),
             MigrateMoment::LateOneForOne => self.replace_one_for_one(turn),
         }
     }
 
     /// When every task is finished or given up, gives all VMs back.
-    pub(crate) fn end_if_settled(&mut self, turn: &mut Turn<'_>) -> bool {
+    pub(crate) fn end_if_settled(&mut self, turn: &mut DecisionContext<'_>) -> bool {
         if self.floor.all_settled() {
             let vms: Vec<_> = self.floor.machines.keys().copied().collect();
             for vm in vms {
-                self.floor.terminate(turn, vm);
+                self.floor.terminate_vm(turn, vm);
             }
         }
         self.floor.all_settled()
@@ -368,16 +366,16 @@ impl Policy for BagScheduler {
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
-            self.hear(now, notice, out);
+            self.handle_notice(now, notice, out);
         }
     }
 }
 
 impl BagScheduler {
-    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
-        let turn = &mut Turn { now, out };
+    fn handle_notice(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+        let turn = &mut DecisionContext { now, out };
         match *notice {
-            Notice::Begin => self.begin(turn),
+            Notice::Begin => self.begin_plan(turn),
             Notice::VmReady { vm } => self.vm_ready(turn, vm),
             Notice::LaunchRefused { vm, .. } => self.launch_refused(turn, vm),
             Notice::VmHibernating { vm } => self.vm_hibernating(now, vm),
@@ -392,26 +390,28 @@ impl BagScheduler {
             Notice::TaskFinished { task, vm } => self.task_finished(turn, task, vm),
             Notice::TaskFailed { task, vm, .. } => self.task_failed(turn, task, vm),
             Notice::TaskStopped { task, vm, done } => {
-                self.kept(task, done);
-                self.floor.release(turn, task, vm);
+                self.on_checkpoint_kept(task, done);
+                self.floor.release_task(turn, task, vm);
             }
             Notice::Checkpointed { task, vm, done } => {
-                self.kept(task, done);
+                self.on_checkpoint_kept(task, done);
                 let machine = self.floor.machines.get_mut(&vm);
                 let running = machine.and_then(|m| m.running.iter_mut().find(|r| r.task == task));
                 if let Some(running) = running {
                     running.since = now;
                 }
             }
-            Notice::Credits { vm, balance } => self.credits(now, vm, balance),
-            Notice::Wake { token } => match Purpose::from_token(token) {
-                Some(Purpose::CycleEnd(vm)) => self.cycle_ended(turn, vm),
-                Some(Purpose::Migrate) => {
+            Notice::Credits { vm, balance } => self.on_credits_reported(now, vm, balance),
+            Notice::Wake { token } => match WakeupPurpose::from_token(token) {
+                Some(WakeupPurpose::CycleEnd(vm)) => self.cycle_ended(turn, vm),
+                Some(WakeupPurpose::Migrate) => {
                     self.migrate_at = self.migrate_at.filter(|&at| at > now);
-                    self.reconsider(turn);
+                    self.reconsider_migrations(turn);
                 }
-                Some(Purpose::Retry) => self.retry(turn),
-                Some(Purpose::LastCheckpoint(vm)) => self.floor.checkpoint_before_end(turn, vm),
+                Some(WakeupPurpose::Retry) => self.retry_launches(turn),
+                Some(WakeupPurpose::LastCheckpoint(vm)) => {
+                    self.floor.checkpoint_before_end(turn, vm)
+                }
                 None => {}
             },
             Notice::HostJoined | Notice::Available { .. } => {

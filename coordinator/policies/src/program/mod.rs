@@ -6,8 +6,8 @@ mod answered;
 mod config;
 mod following;
 
-pub use answered::Answered;
-pub use config::{Processors, ProgramConfig};
+pub use answered::UnstartedProgram;
+pub use config::{ProgramConfig, ProgramProcessors};
 pub use following::Following;
 
 /// Name of such a scheduler in experiment files.

@@ -49,7 +49,7 @@ fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f6
     while left > 0 {
         let work = plan.next(left, age).clamp(1, left);
         let takes = problem.takes(work, left);
-        let (lost, _) = problem.chunk(age, takes);
+        let (lost, _) = problem.chunk_outcome(age, takes);
         if chance.unit() >= lost {
             took += steps(takes);
             (left, age) = (left - work, age + takes);
@@ -62,7 +62,7 @@ fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f6
             return took + steps(left);
         }
         let takes = problem.takes(work, left);
-        let (lost, _) = problem.chunk(age, takes);
+        let (lost, _) = problem.chunk_outcome(age, takes);
         while chance.unit() < lost {
             took += steps(takes) / 2.0 + steps(problem.restart);
         }

@@ -74,9 +74,9 @@ fn every_stored_value_comes_out() {
         seen += 1;
     }
     for (conditional, probability) in
-        [(0, Probability::Unconditional), (1, Probability::Conditional)]
+        [(0, FailureProbability::Unconditional), (1, FailureProbability::Conditional)]
     {
-        for (exact, loss) in [(0, Loss::Half), (1, Loss::Exact)] {
+        for (exact, loss) in [(0, FailureLoss::Half), (1, FailureLoss::Exact)] {
             let rules = Rules { probability, loss, ..ALL };
             let want = &stored["principled_J300_s0"]
                 [format!("conditional={conditional},exact_loss={exact}")];
