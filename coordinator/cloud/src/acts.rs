@@ -1,6 +1,6 @@
 //! Interruptions as people write them down: rows of a time, what is done, and to which VMs.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use crate::act_events::read_events;
@@ -12,20 +12,20 @@ pub(crate) const MOST_ROWS: usize = 100_000;
 /// Number of seconds from which on it is a date: 1990, in seconds since 1970.
 const FIRST_DATE: f64 = 631_152_000.0;
 
-const COLUMNS: [Column; 5] = [
-    Column {
+const COLUMNS: [WantedColumn; 5] = [
+    WantedColumn {
         name: "time",
         known_as: &["time", "at", "timestamp", "date", "seconds"],
         is_needed: true,
     },
-    Column { name: "action", known_as: &["action", "act", "event", "what"], is_needed: true },
-    Column {
+    WantedColumn { name: "action", known_as: &["action", "act", "event", "what"], is_needed: true },
+    WantedColumn {
         name: "type",
         known_as: &["type", "instance type", "machine type", "vm type"],
         is_needed: false,
     },
-    Column { name: "zone", known_as: &["zone", "availability zone", "az"], is_needed: false },
-    Column { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
+    WantedColumn { name: "zone", known_as: &["zone", "availability zone", "az"], is_needed: false },
+    WantedColumn { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
 ];
 
 /// An act of a record, with its place there.
@@ -42,7 +42,7 @@ pub struct WrittenAct {
 /// Whether these are the headings of a record of acts.
 #[must_use]
 pub fn are_acts(first: &Row<'_>) -> bool {
-    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+    let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
@@ -68,7 +68,7 @@ pub fn read_acts(
     let mut rows = Rows::new(source)?;
     let right = "begin with a row of names, such as: time,action,type";
     let Some(first) = rows.first() else { return Err(FileFlaw::whole("it has no rows", right)) };
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     if columns.has_heading() {
@@ -91,7 +91,11 @@ pub fn read_acts(
     Ok(acts)
 }
 
-fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interruption, FileFlaw> {
+fn act(
+    row: &Row<'_>,
+    columns: &ColumnPlaces,
+    begins: Option<i64>,
+) -> Result<Interruption, FileFlaw> {
     let [time, action, kind, zone, vm] = [0, 1, 2, 3, 4].map(|n| columns.cell(row, n));
     let at = at(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
     let action = match action.to_ascii_lowercase().as_str() {

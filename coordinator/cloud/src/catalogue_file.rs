@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, LeftOut, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, LeftOut, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName, ZoneName};
 use serde::Deserialize;
 
@@ -18,14 +18,14 @@ const LIMIT: u32 = 1_000;
 /// Most memory that a number without a unit can be, in GiB: above, it was meant in another unit.
 const MOST_GIB: f64 = 32_768.0;
 
-const COLUMNS: [Column; 13] = [
-    Column {
+const COLUMNS: [WantedColumn; 13] = [
+    WantedColumn {
         name: "name",
         known_as: &["name", "type", "instance type", "api name", "machine type"],
         is_needed: true,
     },
-    Column { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
-    Column {
+    WantedColumn { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
+    WantedColumn {
         name: "memory",
         known_as: &[
             "memory",
@@ -40,32 +40,40 @@ const COLUMNS: [Column; 13] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "on-demand",
         known_as: &["on demand", "on demand price", "on demand usd per hour", "price"],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "spot",
         known_as: &["spot", "spot price", "spot usd per hour", "typical spot usd"],
         is_needed: false,
     },
-    Column { name: "baseline", known_as: &["baseline", "baseline per vcpu"], is_needed: false },
-    Column {
+    WantedColumn {
+        name: "baseline",
+        known_as: &["baseline", "baseline per vcpu"],
+        is_needed: false,
+    },
+    WantedColumn {
         name: "credits-per-hour",
         known_as: &["credits per hour", "cpu credits per hour"],
         is_needed: false,
     },
-    Column { name: "most-credits", known_as: &["most credits", "max credits"], is_needed: false },
-    Column {
+    WantedColumn {
+        name: "most-credits",
+        known_as: &["most credits", "max credits"],
+        is_needed: false,
+    },
+    WantedColumn {
         name: "initial-credits",
         known_as: &["initial credits", "launch credits"],
         is_needed: false,
     },
-    Column { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
-    Column { name: "gflops", known_as: &["gflops"], is_needed: false },
-    Column { name: "limit", known_as: &["limit", "quota"], is_needed: false },
-    Column { name: "zone", known_as: &["availability zone", "zone", "az"], is_needed: false },
+    WantedColumn { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
+    WantedColumn { name: "gflops", known_as: &["gflops"], is_needed: false },
+    WantedColumn { name: "limit", known_as: &["limit", "quota"], is_needed: false },
+    WantedColumn { name: "zone", known_as: &["availability zone", "zone", "az"], is_needed: false },
 ];
 
 /// The content of a file of instance types.
@@ -131,7 +139,7 @@ pub fn is_described(begins: &[u8]) -> bool {
 /// Whether these are the headings of rows of instance types.
 #[must_use]
 pub fn are_types(first: &Row<'_>) -> bool {
-    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+    let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
@@ -198,7 +206,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
     let Some(first) = rows.first() else { return Ok(file) };
     let right = "begin with a row of names, such as: name,vcpus,memory,on-demand,spot";
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     file.columns = columns.to_string();
@@ -242,7 +250,11 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
 }
 
 /// The type of a row; `is_mib`: a number alone in the column of memory is one of MiB, else of GiB.
-fn instance_type(row: &Row<'_>, columns: &Columns, is_mib: bool) -> Result<InstanceType, FileFlaw> {
+fn instance_type(
+    row: &Row<'_>,
+    columns: &ColumnPlaces,
+    is_mib: bool,
+) -> Result<InstanceType, FileFlaw> {
     // An empty cell is one that is not given; each of the others has to be what it says.
     let cell = |n: usize| columns.place(n).map(|at| row.number(at)).filter(|cell| !cell.is_empty());
     let number = |n: usize, what: &str| -> Result<Option<f64>, FileFlaw> {

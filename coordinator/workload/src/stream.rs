@@ -8,10 +8,10 @@ use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Bytes, Time, Usage};
 
 use crate::generated::generated;
-use crate::origin::{Origin, calendar};
+use crate::origin::{SubmissionOrigin, calendar};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
-    RequestError, Skipped, Statistics, SwfError, Trace, Unscalable, UsageKind, UsageRule,
+    RequestError, Skipped, Statistics, SwfError, Trace, UnscalableArrival, UsageKind, UsageRule,
     offered_load, scale_arrivals,
 };
 
@@ -41,19 +41,19 @@ pub enum WorkloadError {
         /// The file of the log, or what the workload is called.
         name: String,
         /// What can't be scaled.
-        source: Unscalable,
+        source: UnscalableArrival,
     },
     /// The requests for VMs can't be had.
     #[error(transparent)]
     Requests(#[from] RequestError),
 }
 
-/// A workload, and what matters to those who run its jobs.
+/// A workload, with the settings to open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The workload whose jobs are wanted.
     pub workload: &'a BatchWorkload,
-    /// Whether CPU usage is needed: with one tier it never is.
+    /// True if CPU usage is needed; schedulers of one tier never need it.
     pub usage: bool,
     /// Memory that a process can have; `None`: it is unknown.
     pub memory: Option<Bytes>,
@@ -70,40 +70,40 @@ pub struct Wanted<'a> {
 pub struct Jobs {
     /// Jobs that follow others, which are still to come.
     followers: std::vec::IntoIter<Submission>,
-    source: Source,
+    source: SubmissionSource,
     /// The name of the workload in messages.
     name: String,
-    /// Factor by which times between submissions are multiplied, and the first submission.
+    /// Factor for times between submissions, and the first submission from which they count.
     factor: f64,
     first: Time,
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
-    rule: Option<Rule>,
+    rule: Option<UsageDraw>,
     /// The origin of a log's times; `None`: the jobs are not from a log.
-    origin: Option<Origin>,
+    origin: Option<SubmissionOrigin>,
 }
 
 #[derive(Debug)]
-enum Source {
+enum SubmissionSource {
     Log { trace: Box<Trace>, left: usize, follow: bool, counted: usize },
     List { list: Arc<[Submission]>, next: usize, left: usize },
 }
 
-/// Rule by which CPU usage is drawn: for each process, or once for all of a job.
+/// Rule by which CPU usage is drawn: for each process, or one value for all processes of a job.
 #[derive(Clone, Copy, Debug)]
-struct Rule {
+struct UsageDraw {
     usage: UsageRule,
     each_job: bool,
 }
 
-impl Rule {
-    fn assign(&self, job: Submission) -> Submission {
+impl UsageDraw {
+    fn assign_usage(&self, job: Submission) -> Submission {
         if self.each_job { self.usage.assign_one(job) } else { self.usage.assign(job) }
     }
 }
 
-/// All jobs of a workload as their source has them, before load, estimates and usage are set:
-/// experiments that differ only in these share the list.
+/// All jobs of a workload before load, estimates and usage are set, so that experiments that differ
+/// only in these can share the list.
 #[derive(Clone, Debug)]
 pub struct Listed {
     jobs: Arc<[Submission]>,
@@ -148,8 +148,8 @@ impl Listed {
                 generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
             }
             JobSource::Jobs { job } => {
-                let rule = wanted.rule();
-                (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule)).collect()
+                let rule = wanted.usage_draw();
+                (1..).zip(job).map(|(number, spec)| make_submission(number, spec, &rule)).collect()
             }
         };
         Ok(Self::new(jobs, machine))
@@ -158,17 +158,17 @@ impl Listed {
 
 impl Wanted<'_> {
     /// Rule by which the workload's jobs get their CPU usage.
-    fn rule(&self) -> Rule {
+    fn usage_draw(&self) -> UsageDraw {
         let usage = self.workload.usage;
         let draws = usage != UsageKind::Full && self.usage;
-        Rule {
+        UsageDraw {
             usage: if draws { UsageRule::paper(self.seed) } else { UsageRule::full() },
             each_job: usage == UsageKind::DrawnEachJob,
         }
     }
 
-    /// What the clock of a run of the workload is beside dates and its log's times. Where its load is
-    /// scaled there are no dates: times between submissions are others than those of the log.
+    /// Calendar of a run of the workload, from the log's dates. Where the load is scaled there is
+    /// none, as the times between submissions are not the log's.
     ///
     /// # Errors
     ///
@@ -243,17 +243,17 @@ impl Jobs {
         let trace = Box::new(wanted.open(log, *rules)?);
         Ok(Self {
             followers: followers.into_iter(),
-            source: Source::Log { trace, left: most, follow, counted: ahead.jobs },
+            source: SubmissionSource::Log { trace, left: most, follow, counted: ahead.jobs },
             name,
             factor: load,
             first,
             estimates: *estimates,
-            rule: Some(wanted.rule()),
+            rule: Some(wanted.usage_draw()),
             // Jobs that follow others come before the first of the log.
             origin: Some(if follow || scaled_to.is_some() {
-                Origin::of_log(first)
+                SubmissionOrigin::of_log(first)
             } else {
-                Origin::default()
+                SubmissionOrigin::default()
             }),
         })
     }
@@ -286,31 +286,32 @@ impl Jobs {
         let left = list.len() - followers.len();
         Ok(Self {
             followers: followers.into_iter(),
-            source: Source::List { list, next: 0, left },
+            source: SubmissionSource::List { list, next: 0, left },
             name: name.to_owned(),
             factor,
             first,
             estimates,
-            rule: (!given).then(|| wanted.rule()),
-            origin: is_log.then(|| Origin::of_log(first)),
+            rule: (!given).then(|| wanted.usage_draw()),
+            origin: is_log.then(|| SubmissionOrigin::of_log(first)),
         })
     }
 
-    /// Number of jobs that are still to come; `None` for a log, whose header may be wrong about it.
+    /// Number of remaining jobs; `None` for a log, whose header may be wrong.
     #[must_use]
     pub fn known(&self) -> Option<usize> {
         match &self.source {
-            Source::Log { .. } => None,
-            Source::List { left, .. } => Some(self.followers.len() + left),
+            SubmissionSource::Log { .. } => None,
+            SubmissionSource::List { left, .. } => Some(self.followers.len() + left),
         }
     }
 
-    /// Number of jobs that there are at least: those of a log are counted up to [`COUNTED_AHEAD`].
+    /// Lower bound of the number of remaining jobs: those of a log are counted up to
+    /// [`COUNTED_AHEAD`].
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.source {
-            Source::Log { counted, .. } => *counted,
-            Source::List { left, .. } => self.followers.len() + left,
+            SubmissionSource::Log { counted, .. } => *counted,
+            SubmissionSource::List { left, .. } => self.followers.len() + left,
         }
     }
 
@@ -318,13 +319,13 @@ impl Jobs {
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match &self.source {
-            Source::Log { trace, .. } => Some(trace.skipped()),
-            Source::List { .. } => None,
+            SubmissionSource::Log { trace, .. } => Some(trace.skipped()),
+            SubmissionSource::List { .. } => None,
         }
     }
 }
 
-fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
+fn make_submission(number: u64, spec: &JobSpec, rule: &UsageDraw) -> Submission {
     let job = Submission {
         number,
         submitted: Time::ZERO + spec.submitted,
@@ -339,15 +340,15 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
     };
     match spec.usage {
         Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },
-        None => rule.assign(job),
+        None => rule.assign_usage(job),
     }
 }
 
 impl Jobs {
-    /// The next job that follows none, as its source has it.
+    /// The source's next job that follows no other.
     fn next_of_source(&mut self) -> Option<Result<Submission, WorkloadError>> {
         match &mut self.source {
-            Source::Log { trace, left, follow, .. } => loop {
+            SubmissionSource::Log { trace, left, follow, .. } => loop {
                 *left = left.checked_sub(1)?;
                 match trace.next()? {
                     Ok(job) if job.after.is_none() => return Some(Ok(job)),
@@ -357,7 +358,7 @@ impl Jobs {
                     Err(error) => return Some(Err(error.into())),
                 }
             },
-            Source::List { list, next, left } => loop {
+            SubmissionSource::List { list, next, left } => loop {
                 let job = list.get(*next)?;
                 *next += 1;
                 if job.after.is_none() {
@@ -395,11 +396,11 @@ impl Iterator for Jobs {
         };
         // Scaled times are those of the log still, whose first submission stays where it was.
         let job = match &mut self.origin {
-            Some(origin) => origin.counted(job),
+            Some(origin) => origin.shift_submission(job),
             None => job,
         };
         Some(Ok(match &self.rule {
-            Some(rule) => rule.assign(job),
+            Some(rule) => rule.assign_usage(job),
             None => job,
         }))
     }

@@ -1,6 +1,6 @@
 //! Records of availability as people have them: the JSON of spot-traces, or rows of time and number.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Span, Time};
 use serde::Deserialize;
 
@@ -14,13 +14,13 @@ const MOST_NUMBERS: usize = 1_000_000;
 /// Number of seconds from which on it is a date: 1990, in seconds since 1970.
 const FIRST_DATE: f64 = 631_152_000.0;
 
-const COLUMNS: [Column; 2] = [
-    Column {
+const COLUMNS: [WantedColumn; 2] = [
+    WantedColumn {
         name: "time",
         known_as: &["time", "timestamp", "at", "date", "seconds"],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "count",
         known_as: &["count", "available", "availability", "instances", "vms", "capacity", "n"],
         is_needed: true,
@@ -52,7 +52,7 @@ impl Availability {
     /// Whether these are the headings of rows of availability.
     #[must_use]
     pub fn are_headings(first: &Row<'_>) -> bool {
-        let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+        let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
         columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
     }
 
@@ -125,9 +125,9 @@ type Dated = (Vec<(Time, u32)>, Option<i64>);
 fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     let mut rows = Rows::new(source)?;
     let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
-    let columns = columns.unwrap_or_else(|| Columns::in_order(&COLUMNS));
+    let columns = columns.unwrap_or_else(|| ColumnPlaces::in_order(&COLUMNS));
     if columns.has_heading() {
         rows.skip_first();
     }

@@ -1,11 +1,11 @@
 //! The places of time, price, type, zone and product in a row of prices.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, WantedColumn};
 use dormouse_units::Price;
 
 /// The columns of rows of prices, in the order of [`Cells`].
-pub(super) const COLUMNS: [Column; 5] = [
-    Column {
+pub(super) const COLUMNS: [WantedColumn; 5] = [
+    WantedColumn {
         name: "time",
         known_as: &[
             "time",
@@ -20,7 +20,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "price",
         known_as: &[
             "SpotPrice",
@@ -36,7 +36,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "type",
         known_as: &[
             "InstanceType",
@@ -50,7 +50,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "zone",
         known_as: &[
             "AvailabilityZone",
@@ -63,7 +63,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "product",
         known_as: &["ProductDescription", "product", "os", "operating system", "platform"],
         is_needed: false,
@@ -90,7 +90,7 @@ pub(super) struct Cells {
 impl Cells {
     /// The cells of a file that begins with this row.
     pub(super) fn from_first_row(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
-        if let Some(columns) = Columns::from_heading(first, &COLUMNS, chosen)? {
+        if let Some(columns) = ColumnPlaces::from_heading(first, &COLUMNS, chosen)? {
             let places = [0, 1, 2, 3, 4].map(|n| columns.place(n));
             let (said, has_heading) = (columns.to_string(), columns.has_heading());
             return Ok(Self { places, said, has_heading });

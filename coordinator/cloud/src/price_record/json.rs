@@ -53,7 +53,7 @@ impl<'c> Keys<'c> {
             let mut all = self.chosen.iter();
             all.find(|(chosen, _)| *chosen == name).map(|(_, heading)| self::plain(heading))
         };
-        let rank = |column: &dormouse_input::Column| match chosen(column.name) {
+        let rank = |column: &dormouse_input::WantedColumn| match chosen(column.name) {
             Some(heading) => (heading == plain).then_some(0),
             None => column.known_as.iter().position(|name| self::plain(name) == plain),
         };

@@ -1,4 +1,4 @@
-//! Laws of how long the VMs that are requested are wanted.
+//! Laws of the durations for which VMs are requested.
 
 use dormouse_units::{Ppm, Span, Stream};
 use schemars::JsonSchema;
@@ -141,7 +141,7 @@ impl DurationLaw {
     }
 }
 
-/// A whole number from 0 to `most`, each with the same probability.
+/// A uniformly drawn whole number from 0 to `most`.
 fn up_to(stream: &mut Stream, most: u64) -> u64 {
     let count = u128::from(most) + 1;
     u64::try_from((u128::from(stream.bits()) * count) >> 64).unwrap_or(most)

@@ -1,4 +1,4 @@
-//! What a task of a workflow runs.
+//! Commands of a workflow's tasks.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,6 @@ pub struct WorkflowCommand {
     pub argv: Vec<String>,
     /// Variables of its environment, by name.
     pub env: BTreeMap<String, String>,
-    /// The folder that it is run in, relative to the workflow's file; `None`: that of the file.
+    /// Working directory relative to the workflow's file; `None`: that file's own folder.
     pub directory: Option<String>,
 }
