@@ -1,10 +1,10 @@
-//! The amount of work that is asked for.
+//! Amounts of work.
 
 use std::time::Duration;
 
 /// The amount of work after which a task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Amount {
+pub(crate) enum WorkAmount {
     Repetitions(u64),
     CpuTime(Duration),
 }

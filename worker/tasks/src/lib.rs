@@ -41,7 +41,7 @@ mod run;
 mod signals;
 mod vector;
 
-pub use class::Class;
+pub use class::ProblemClass;
 pub use program::BagProgram;
 pub use run::NasKernel;
 pub use trail::{TrailSegment, WorkTrail};
