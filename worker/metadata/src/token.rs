@@ -1,7 +1,7 @@
 //! Tokens of EC2's metadata service, version 2.
 //!
-//! A token says itself how long it is good, under the VM's key: nothing has to be kept of those that were given out, so
-//! that nobody can ask for too many.
+//! A token contains its expiry, authenticated by the VM's key, so that issued tokens need no
+//! storage and can't exhaust it.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 
@@ -10,25 +10,25 @@ use crate::UnixTime;
 /// The longest life of a token, in seconds: six hours.
 pub(crate) const LONGEST: u64 = 21_600;
 
-/// The secret of one VM, by which its tokens are made: those of another are none here.
+/// Secret key of one VM that authenticates its tokens; tokens of other VMs are invalid.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// A key of these random bytes.
+    /// A key from these random bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// A token that is good until then: 56 characters.
+    /// A token valid until this instant: 56 characters.
     pub(crate) fn token(&self, until: UnixTime) -> String {
         let until = until.as_micros().to_be_bytes();
         let mac = blake3::keyed_hash(&self.0, &until);
         URL_SAFE.encode([until.as_slice(), mac.as_bytes().as_slice()].concat())
     }
 
-    /// For how many more seconds a token is good; `None`: it is none of this VM, or was good once.
+    /// Remaining validity of a token in seconds; `None`: it is invalid or expired.
     pub(crate) fn left(&self, token: &str, now: UnixTime) -> Option<u64> {
         let bytes = URL_SAFE.decode(token).ok()?;
         let (until, mac) = bytes.split_first_chunk::<8>()?;
