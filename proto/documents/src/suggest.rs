@@ -2,7 +2,7 @@
 
 use strsim::damerau_levenshtein;
 
-/// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
+/// The candidate nearest to `word`, if it is near enough for a typing error.
 pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -18,7 +18,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The word to write instead of `word`, as the end of an error message.
+/// Suggestion of another word, as the end of an error message.
 #[must_use]
 pub fn instead(word: &str, candidates: &[&str]) -> String {
     match nearest(word, candidates.iter().copied()) {

@@ -13,10 +13,10 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::authority::COORDINATOR;
 
-/// A connection on which the coordinator has proved itself.
+/// A connection to a coordinator that has proved its identity.
 pub type Dialled<S> = tokio_rustls::client::TlsStream<S>;
 
-/// Has whoever is at the other end of a stream prove that it is the coordinator.
+/// Does the TLS handshake on a stream, in which the other end must prove to be the coordinator.
 ///
 /// # Errors
 ///
@@ -30,11 +30,11 @@ pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
     TlsConnector::from(config).connect(name, stream).await
 }
 
-/// Dials a coordinator by TCP, and has it prove itself.
+/// Connects to a coordinator by TCP and verifies its identity.
 ///
 /// # Errors
 ///
-/// It can't be reached, or does not.
+/// It can't be reached, or its identity is wrong.
 pub async fn channel(
     to: &Endpoint,
     config: Arc<ClientConfig>,
