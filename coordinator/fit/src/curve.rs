@@ -98,7 +98,7 @@ impl Curve {
     #[must_use]
     pub fn corners(&self, most: usize) -> Vec<(f64, f64)> {
         let (mut line, mut taken) = (vec![(0.0, 0.0)], 0.0);
-        for step in self.thinned(most).steps {
+        for step in self.thin_to(most).steps {
             line.extend([(step.age, taken), (step.age, step.taken)]);
             taken = step.taken;
         }
@@ -108,7 +108,7 @@ impl Curve {
     /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of those
     /// around it.
     #[must_use]
-    pub fn thinned(&self, most: usize) -> Self {
+    pub fn thin_to(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);
         let middle = |steps: &[Step]| Step {
             count: steps.iter().map(|step| step.count).sum(),
@@ -181,8 +181,8 @@ mod tests {
         assert!(Curve::default().mean().abs() < 1e-12 && Curve::default().cdf(9.0).abs() < 1e-12);
         let all: Vec<_> = (1..=1_000).map(|hour| (hour, true)).collect();
         let curve = Curve::empirical(&lives(&all));
-        let thin = curve.thinned(100);
-        assert_eq!((thin.steps.len(), curve.thinned(2_000)), (100, curve.clone()));
+        let thin = curve.thin_to(100);
+        assert_eq!((thin.steps.len(), curve.thin_to(2_000)), (100, curve.clone()));
         let weight: f64 = thin.steps.iter().map(|step| step.count).sum();
         assert!((weight - 1_000.0).abs() < 1e-9);
         assert!(thin.steps.iter().all(|step| (curve.cdf(step.age) - step.taken).abs() < 1e-12));

@@ -64,7 +64,7 @@ impl Fit {
         if curve.steps.len() <= ranges.len() {
             return None;
         }
-        let coarse = curve.thinned(COARSE);
+        let coarse = curve.thin_to(COARSE);
         let near =
             FitProblem { formula: family.law_formula(), ranges: &ranges, steps: &coarse.steps };
         let mut starts = family.start_points(last);
@@ -100,7 +100,7 @@ impl Fit {
         if curve.steps.len() <= ranges.len() {
             return None;
         }
-        let coarse = curve.thinned(COARSE);
+        let coarse = curve.thin_to(COARSE);
         let near =
             FitProblem { formula: family.law_formula(), ranges: &ranges, steps: &coarse.steps };
         let lowest = near.descend(from);
@@ -165,7 +165,7 @@ impl Fit {
     pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
         let again = |curve: &Curve| {
-            let (coarse, ranges) = (curve.thinned(COARSE), self.family.search_ranges(curve.last()));
+            let (coarse, ranges) = (curve.thin_to(COARSE), self.family.search_ranges(curve.last()));
             if curve.steps.len() <= ranges.len() {
                 return None;
             }

@@ -283,7 +283,7 @@ impl<'q> LifetimeColumns<'q> {
         let span = match self.is_by_times {
             true => {
                 times = self.read_times(row, is_dated)?;
-                // That of a living VM is told once the whole file is read.
+                // The age of a living VM is known once the whole file was read.
                 match times {
                     [Some(created), Some(deleted)] => self.to_span(row, deleted - created)?,
                     _ => Span::ZERO,
@@ -350,7 +350,7 @@ impl<'q> LifetimeColumns<'q> {
             let what = "one of its times is a date, and the other a number";
             return Err(row.flaw(what, "write both in one way"));
         }
-        // Nobody can know what a bare number is counted from beside dates.
+        // Beside dates, the origin of a bare number is unknown.
         if *is_dated.get_or_insert(from.is_date) != from.is_date {
             let what = "the file has both dates and bare numbers";
             return Err(row.flaw(what, "write all times in one way"));

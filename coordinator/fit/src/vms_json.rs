@@ -30,6 +30,7 @@ struct InsertOperation {
     insert_time: Option<String>,
 }
 
+/// Zone and machine type of the VM, as paths.
 #[derive(Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 struct InstanceOfJson {

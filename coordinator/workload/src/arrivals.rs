@@ -91,7 +91,7 @@ pub fn scale_logged_arrival(
 /// began at its submission, and the time that all their work takes.
 #[must_use]
 pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
-    // Of jobs that follow others, the ends of those are needed first.
+    // Jobs that follow others need the ends of those, so these come first.
     let (followers, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.after.is_some());
     let mut ends = BTreeMap::new();
     let mut end = |job: &Submission| {

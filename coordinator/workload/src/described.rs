@@ -23,7 +23,7 @@ pub struct BatchWorkload {
     /// Memory of each processor, for the processes that are on it; `None`: it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_processor: Option<Bytes>,
-    /// How the machine earns CPU credits; `None`: its processors always have full speed.
+    /// Rates at which the machine earns CPU credits; `None`: its processors always have full speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burstable: Option<Burstable>,
     /// The offered load, reached by scaling the times between submissions; `None`: they stay as

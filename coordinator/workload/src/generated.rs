@@ -12,7 +12,7 @@ use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
 /// # Errors
 ///
 /// The models can't generate so many jobs, or any for such a machine.
-pub(super) fn generated(
+pub(super) fn generate_jobs(
     model: Model,
     shape: Shape,
     (jobs, machine): (usize, u32),

@@ -42,7 +42,7 @@ pub(crate) fn calendar(first: Time, unix_start: Option<u64>) -> Calendar {
     let log_time = origin_of_log(first);
     let second = i64::try_from(first.as_micros() / 1_000_000).unwrap_or(i64::MAX);
     let start = unix_start.and_then(|start| i64::try_from(start).ok());
-    // Zero is written where nobody knows.
+    // Logs write zero if the date is unknown.
     let start = start.filter(|start| DATES.contains(start));
     let of_log = i64::try_from(log_time.as_micros() / 1_000_000).unwrap_or(i64::MAX);
     let began = match start {

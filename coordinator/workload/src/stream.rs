@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Bytes, Time, Usage};
 
-use crate::generated::generated;
+use crate::generated::generate_jobs;
 use crate::origin::{SubmissionOrigin, calendar};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
@@ -18,7 +18,7 @@ use crate::{
 /// Number of jobs up to which those of a log are counted before the first of them runs.
 pub const COUNTED_AHEAD: usize = 1 << 16;
 
-/// Why the jobs of a workload can't be had.
+/// Reason why the jobs of a workload can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log can't be read.
@@ -40,7 +40,7 @@ pub enum WorkloadError {
     Unscalable {
         /// The file of the log, or what the workload is called.
         name: String,
-        /// What can't be scaled.
+        /// The arrival that can't be scaled.
         source: UnscalableArrival,
     },
     /// The requests for VMs can't be had.
@@ -83,6 +83,7 @@ pub struct Jobs {
     origin: Option<SubmissionOrigin>,
 }
 
+/// Input that a workload takes its submissions from.
 #[derive(Debug)]
 enum SubmissionSource {
     Log { trace: Box<Trace>, left: usize, follow: bool, counted: usize },
@@ -98,7 +99,7 @@ struct UsageDraw {
 
 impl UsageDraw {
     fn assign_usage(&self, job: Submission) -> Submission {
-        if self.each_job { self.usage.assign_one(job) } else { self.usage.assign(job) }
+        if self.each_job { self.usage.assign_one(job) } else { self.usage.assign_usage(job) }
     }
 }
 
@@ -117,7 +118,7 @@ impl Listed {
         self.jobs.len()
     }
 
-    /// Whether the list has no jobs.
+    /// True if the list has no jobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
@@ -145,7 +146,7 @@ impl Listed {
                 jobs
             }
             JobSource::Model { model, jobs, estimates, shape } => {
-                generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
+                generate_jobs(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
             }
             JobSource::Jobs { job } => {
                 let rule = wanted.usage_draw();
@@ -162,7 +163,7 @@ impl Wanted<'_> {
         let usage = self.workload.usage;
         let draws = usage != UsageKind::Full && self.usage;
         UsageDraw {
-            usage: if draws { UsageRule::paper(self.seed) } else { UsageRule::full() },
+            usage: if draws { UsageRule::paper_rule(self.seed) } else { UsageRule::full_usage() },
             each_job: usage == UsageKind::DrawnEachJob,
         }
     }
@@ -215,7 +216,7 @@ impl Jobs {
             for job in trace.by_ref().take(most) {
                 let job = match job {
                     Ok(job) => job,
-                    // Said where the jobs are read to be run.
+                    // The error comes up again when the jobs are read for the run.
                     Err(_) if scaled_to.is_none() => break,
                     Err(error) => return Err(error.into()),
                 };
@@ -278,7 +279,7 @@ impl Jobs {
         }
         let list = listed.jobs.clone();
         let followers: Vec<_> = list.iter().filter(|job| job.after.is_some()).cloned().collect();
-        // What is made or written begins at time zero, a log with its first job.
+        // Generated and written jobs begin at time zero, a log begins with its first job.
         let first = match &workload.source {
             JobSource::Swf { .. } => list.first().map_or(Time::ZERO, |job| job.submitted),
             JobSource::Model { .. } | JobSource::Jobs { .. } => Time::ZERO,
@@ -394,7 +395,7 @@ impl Iterator for Jobs {
                 }
             }
         };
-        // Scaled times are those of the log still, whose first submission stays where it was.
+        // Scaled times are still on the log's clock: the first submission is unchanged.
         let job = match &mut self.origin {
             Some(origin) => origin.shift_submission(job),
             None => job,

@@ -19,19 +19,19 @@ pub struct UsageRule {
 impl UsageRule {
     /// The paper's rule: from 40 % to 100 %.
     #[must_use]
-    pub const fn paper(seed: u64) -> Self {
+    pub const fn paper_rule(seed: u64) -> Self {
         Self { low: Ppm::new(400_000), high: Ppm::ONE, seed }
     }
 
     /// Every process uses its whole processor (section 3.5.2).
     #[must_use]
-    pub const fn full() -> Self {
+    pub const fn full_usage() -> Self {
         Self { low: Ppm::ONE, high: Ppm::ONE, seed: 0 }
     }
 
     /// The submission with CPU usage assigned to its processes.
     #[must_use]
-    pub fn assign(&self, submission: Submission) -> Submission {
+    pub fn assign_usage(&self, submission: Submission) -> Submission {
         let usage = if self.is_whole(&submission) {
             Usage::FULL
         } else {
@@ -41,7 +41,7 @@ impl UsageRule {
         Submission { usage, ..submission }
     }
 
-    /// Like [`UsageRule::assign`], but with one draw for all processes of a job, another possible
+    /// Like [`UsageRule::assign_usage`], but with one draw for all processes of a job, another possible
     /// reading of the paper.
     #[must_use]
     pub fn assign_one(&self, submission: Submission) -> Submission {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::Mistakes;
 use crate::schema::{example, kinds, schema_of, words};
-use crate::suggest::{instead, nearest};
+use crate::suggest::{instead, nearest_word};
 use crate::{InputError, Node, Value};
 
 /// Validates `node` against `schema` and adds mistakes to `found`.
@@ -105,7 +105,7 @@ fn conform_table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut
         } else if schema["additionalProperties"] == false {
             let (what, remedy) = stranger(key).unwrap_or_else(|| {
                 let all: Vec<_> = known.keys().map(String::as_str).collect();
-                meant.extend(nearest(key, all.iter().copied()));
+                meant.extend(nearest_word(key, all.iter().copied()));
                 (format!("there is no key '{key}' here"), instead(key, &all))
             });
             found.add(&inner.place, what, remedy);
@@ -286,7 +286,7 @@ fn check_time(schema: &Json, value: &Value) -> Result<(), Wrong> {
             &format!("a text with its unit, such as {}", example(schema)),
         );
     };
-    // A word may stand where a time can't be said.
+    // Some words are allowed in place of a time.
     let stands_for = |word: &Json| word.as_str() == Some(text);
     if schema["words"].as_array().is_some_and(|words| words.iter().any(stands_for)) {
         return Ok(());

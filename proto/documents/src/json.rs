@@ -39,6 +39,7 @@ pub fn place_of(source: &str, text: &str, error: &serde_json::Error) -> Place {
     Place::in_text(source, text, start + error.column().saturating_sub(1))
 }
 
+/// Converts a JSON text to values with their places.
 struct JsonReader<'a> {
     text: &'a str,
     /// Byte offset of the last computed `place`.

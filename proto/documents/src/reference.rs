@@ -16,6 +16,7 @@ pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
     page.text
 }
 
+/// The reference page under construction, as Markdown.
 struct ReferencePage<'a> {
     text: String,
     again: &'a str,

@@ -27,6 +27,7 @@ pub fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
     reader.mistakes.or(Some(Node { place, value }))
 }
 
+/// Finds the places of values in a TOML text, and collects mistakes.
 struct TomlPlaces<'a> {
     source: Arc<str>,
     text: &'a str,

@@ -29,7 +29,7 @@ impl Extreme {
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     if all.iter().any(|series| series.whole.is_some()) {
-        return Series::across(all, |each| {
+        return Series::statistic_across(all, |each| {
             which.pick_extreme(each.iter().copied()).unwrap_or(f64::NAN)
         })?
         .estimate();

@@ -100,13 +100,13 @@ impl Series {
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of series")]
     pub fn mean_of(all: &[Self]) -> Option<Self> {
-        Self::across(all, |each| each.iter().sum::<f64>() / each.len() as f64)
+        Self::statistic_across(all, |each| each.iter().sum::<f64>() / each.len() as f64)
     }
 
     /// A statistic of several series, sample by sample. `None` if the series have different
     /// samples.
     #[must_use]
-    pub fn across(all: &[Self], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
+    pub fn statistic_across(all: &[Self], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let first = all.first().filter(|first| all.iter().all(|other| first.is_paired(other)))?;
         let at = |n: usize| {
             let samples: Option<Vec<f64>> = all.iter().map(|series| series.each[n]).collect();

@@ -53,7 +53,7 @@ fn named_params(name: &str) -> CertificateParams {
 /// need not be read back.
 fn authority_params() -> CertificateParams {
     let mut params = named_params("dormouse authority");
-    // What it signs signs nothing more.
+    // Path length 0: the signed certificates can't sign others.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     params
@@ -82,7 +82,7 @@ impl Authority {
         let key = KeyPair::generate_for(&PKCS_ED25519)?;
         let signed = CertifiedIssuer::self_signed(authority_params(), key)?;
         let (certificate, pem) = (signed.der().clone(), signed.pem());
-        // It is the same key: the certificate is kept apart from who signs with it.
+        // The same key again, since the certificate and the issuer are stored separately.
         let key = KeyPair::from_pem(&signed.key().serialize_pem())?;
         Ok(Self { certificate, pem, issuer: Issuer::new(authority_params(), key) })
     }
@@ -171,7 +171,7 @@ impl Authority {
         ];
         let end =
             i64::try_from(until).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-        // By this clock no less: whoever says until when may go by another.
+        // At least now on this clock, since the given end may come from another clock.
         let end = end.and_then(|end| end.max(OffsetDateTime::now_utc()).checked_add(SKEW));
         params.not_after = end.map_or(params.not_after, |end| end.min(params.not_after));
         if let Some(token) = token {

@@ -25,7 +25,7 @@ pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
     config: Arc<ClientConfig>,
     stream: S,
 ) -> io::Result<Dialled<S>> {
-    // It is the same name whatever the address: who answers is told by the authority alone.
+    // The name does not depend on the address: only the authority identifies the server.
     let name = ServerName::try_from(COORDINATOR).map_err(io::Error::other)?;
     TlsConnector::from(config).connect(name, stream).await
 }

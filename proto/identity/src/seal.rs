@@ -41,7 +41,7 @@ impl ImageKey {
     #[must_use]
     pub fn told_to((worker, incarnation): (&str, u64), secret: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key(OF_LIFE);
-        // What has a length of its own is said with it, or comes last.
+        // Values of variable length are preceded by their length, or come last.
         hasher.update(&(secret.len() as u64).to_le_bytes()).update(secret);
         hasher.update(&incarnation.to_le_bytes()).update(worker.as_bytes());
         *hasher.finalize().as_bytes()

@@ -210,7 +210,7 @@ pub fn server_config(authority: &Authority) -> Result<Arc<ServerConfig>, Identit
         .with_client_cert_verifier(clients)
         .with_single_cert(chain, PrivateKeyDer::Pkcs8(key))?;
     config.alpn_protocols = vec![HTTP_2.to_vec()];
-    // Nobody resumes a session: every connection proves itself.
+    // No session resumption: every connection is authenticated anew.
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }

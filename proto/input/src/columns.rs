@@ -108,7 +108,7 @@ impl ColumnPlaces {
         let is_chosen =
             |heading: &String| chosen.0.values().any(|name| self::plain_heading(name) == *heading);
         let is_heading = plain.iter().any(|heading| is_known(heading) || is_chosen(heading));
-        // The place of a heading, unless there are two of them: nobody knows which is meant.
+        // The index of a heading, or an error if it occurs twice and is ambiguous.
         let place_of = |column: &WantedColumn, name: &str| -> Result<Option<usize>, NoColumn> {
             let name = self::plain_heading(name);
             let mut places = (0..plain.len()).filter(|n| plain[*n] == name);
@@ -200,7 +200,7 @@ impl ColumnPlaces {
     }
 
     /// Headings of unused columns.
-    pub fn unused(&self) -> impl Iterator<Item = &str> {
+    pub fn unused_headings(&self) -> impl Iterator<Item = &str> {
         let is_used = |place: usize| self.places.contains(&Some(place));
         let unused = self.headings.iter().enumerate().filter(move |(n, _)| !is_used(*n));
         unused.map(|(_, heading)| heading.as_str())
@@ -267,7 +267,7 @@ mod tests {
     fn headings_are_known_by_several_names_however_they_are_written() {
         let found = columns("Availability Zone,TimeStamp,spot_price,other", "").unwrap().unwrap();
         assert_eq!([0, 1, 2].map(|n| found.place(n)), [Some(1), Some(2), Some(0)]);
-        assert_eq!(found.unused().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(found.unused_headings().collect::<Vec<_>>(), ["other"]);
         assert_eq!(
             found.to_string(),
             "time from 'TimeStamp', price from 'spot_price', zone from 'Availability Zone'"

@@ -9,7 +9,7 @@ const LARGEST_ITEM: usize = 16 << 20;
 /// Remedy for a broken document.
 const MEND: &str = "mend the file, or fetch it again";
 
-/// Where the items are in a document.
+/// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
     /// In a list that is the document, or under this key of an object.
@@ -131,7 +131,7 @@ impl JsonItems {
                 }
                 return self.take_item().map(Some);
             }
-            // What follows the list in its document has no items, but has to end.
+            // The rest of the document after its list has no items, but must be complete.
             let is_again = match (self.within, self.at) {
                 (ItemContext::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
                     self.find_list(key, false, false)?

@@ -51,7 +51,7 @@ impl Moment {
     /// The instant with a bare number interpreted as seconds or milliseconds since 1970 if it is
     /// large enough: no other recorded time lasts thirty years.
     #[must_use]
-    pub const fn dated(self) -> Self {
+    pub const fn assume_dated(self) -> Self {
         let second = match self.second {
             _ if self.has_zone.is_some() => return self,
             milliseconds if milliseconds >= LEAST_MILLISECONDS => milliseconds / 1_000,

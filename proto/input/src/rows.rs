@@ -217,7 +217,7 @@ impl Rows {
                 &mut self.ends[ended..],
             );
             (read, written, ended) = (read + in_, written + out, ended + ends);
-            // An empty input says that the line is over, and that there is no other.
+            // An empty input tells the parser that the line is complete and the last one.
             if !matches!(result, ReadRecordResult::InputEmpty) {
                 break;
             }
@@ -269,7 +269,7 @@ impl<'a> Row<'a> {
         self.ends.len()
     }
 
-    /// Whether the row has no cells.
+    /// True if the row has no cells.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()

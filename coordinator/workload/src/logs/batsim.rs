@@ -24,6 +24,8 @@ struct BatsimWorkload<'a> {
     profiles: BTreeMap<String, BatsimProfile>,
 }
 
+/// One job of the workload: submission and wall time in seconds, number of hosts, and name of its
+/// profile.
 #[derive(Deserialize)]
 struct BatsimJob {
     id: Value,
@@ -33,6 +35,7 @@ struct BatsimJob {
     profile: String,
 }
 
+/// The work of a job; the keys that are used depend on the kind.
 #[derive(Deserialize)]
 struct BatsimProfile {
     #[serde(rename = "type")]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::problem::LineProblem;
 use super::skipped::Skipped;
 
-/// Why a log can't be read.
+/// Reason why a log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SwfError {
     /// The file can't be read.
@@ -24,7 +24,7 @@ pub enum SwfError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with the job's line.
+        /// The problem with the job's line.
         problem: LineProblem,
     },
     /// The log has no job that can be run.

@@ -17,7 +17,7 @@ pub enum JobsFormat {
     Swf,
     /// A workload of Batsim, in JSON.
     Batsim,
-    /// What Slurm's `sacct` prints, with bars (`-P`, `-p`) or in columns.
+    /// Output of Slurm's `sacct`, with bars (`-P`, `-p`) or in columns.
     Sacct,
     /// An accounting file of OpenPBS, PBS Professional or Torque.
     Pbs,
@@ -124,7 +124,7 @@ pub(super) fn is_sacct_heading(line: &[u8]) -> bool {
         .filter(|name| !name.is_empty())
         .collect();
     let has = |all: &[&str]| names.iter().any(|name| all.contains(&name.as_str()));
-    // Of which a log in SWF with a heading has none.
+    // An SWF log with a heading has none of these columns.
     has(&["jobid", "jobidraw"])
         && has(&["state", "elapsed", "elapsedraw", "alloccpus", "ncpus", "timelimit", "exitcode"])
         || has(&["submit"]) && has(&["state"])

@@ -51,7 +51,7 @@ impl Header {
     #[must_use]
     pub fn processors(&self) -> Option<u32> {
         let number = |name: &&str| self.directive_number(name).and_then(Result::ok);
-        match self.unread() {
+        match self.unread_size() {
             Some(_) => None,
             None => SIZES.iter().find_map(number),
         }
@@ -60,7 +60,7 @@ impl Header {
     /// Error text about the directive that should give the number of processors, if it can't be
     /// read.
     #[must_use]
-    pub fn unread(&self) -> Option<String> {
+    pub fn unread_size(&self) -> Option<String> {
         let said = SIZES.iter().find(|name| self.directive_number(name).is_some())?;
         let why = match self.directive_number(said)? {
             Err(why) => why,
@@ -142,7 +142,7 @@ mod tests {
             header.set("MaxProcs", value);
             header.set("MaxNodes", 7);
             assert_eq!(header.processors(), processors, "{value}");
-            assert_eq!(header.unread().is_some(), processors.is_none(), "{value}");
+            assert_eq!(header.unread_size().is_some(), processors.is_none(), "{value}");
         }
         for (value, why) in [
             ("4k", "can't read its 'MaxProcs: 4k'"),
@@ -152,12 +152,12 @@ mod tests {
         ] {
             let mut header = Header::default();
             header.set("MaxProcs", value);
-            assert_eq!(header.unread().as_deref(), Some(why));
+            assert_eq!(header.unread_size().as_deref(), Some(why));
             assert_eq!(header.processors(), None);
         }
         let mut header = Header::default();
         header.set("MaxProcs", -1);
         header.set("MaxNodes", "1,000");
-        assert_eq!((header.processors(), header.unread()), (Some(1_000), None));
+        assert_eq!((header.processors(), header.unread_size()), (Some(1_000), None));
     }
 }

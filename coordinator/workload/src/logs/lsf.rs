@@ -89,7 +89,7 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
         requested,
         // Where hosts are named once, however many of their slots it had.
         allocated: if began > 0 { allocated.max(requested) } else { 0 },
-        // That of its queue and of bsub -W is not in this file.
+        // The file has neither the queue's limit nor that of bsub -W.
         limit: 0,
         memory_kib: 0,
         // JOB_STAT_DONE; else it exited.

@@ -3,7 +3,7 @@
 use dormouse_input::LONGEST_LINE;
 use dormouse_units::Bytes;
 
-/// What is wrong with a line.
+/// Problem with a line or job of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LineProblem {
     /// The line has fewer than 18 fields.
@@ -92,7 +92,7 @@ pub enum LineProblem {
     Value {
         /// Name of the column or key.
         name: &'static str,
-        /// What stands there, cut where it is long.
+        /// Text of the cell or value, shortened.
         value: Box<str>,
         /// The remedy, in words.
         right: &'static str,

@@ -21,6 +21,9 @@ const LONGEST_JSON: u64 = 1 << 29;
 
 /// Reads the jobs of a log one by one. The format is detected from the first bytes. Jobs of other
 /// formats than SWF are converted to SWF's fields and held in memory, in order of submission.
+///
+/// Use: open it, then read job by job; [`SwfReader::skipped`] tells at any time what was left out
+/// so far.
 #[derive(Debug)]
 pub struct SwfReader {
     path: PathBuf,
@@ -32,7 +35,7 @@ pub struct SwfReader {
     has_predecessors: bool,
 }
 
-/// Where jobs come from: a stream of SWF lines, or a list that was read as a whole.
+/// Input of jobs: a stream of SWF lines, or a list that was read as a whole.
 #[derive(Debug)]
 enum JobInput {
     Lines(SwfLines),
@@ -265,7 +268,7 @@ impl SwfLines {
                 continue;
             }
             let line = match self.separator {
-                // Its last cells may be empty.
+                // The last cells of a line may be empty.
                 Separator::Tabs => without_break(self.text.line()),
                 Separator::Blanks | Separator::Semicolons | Separator::Commas => line,
             };
@@ -278,7 +281,8 @@ impl SwfLines {
 /// makes the search for preceding jobs fast, which reads a log of a million jobs before the first
 /// runs.
 fn follows_none(line: &[u8], separator: Separator) -> bool {
-    // What separates is a blank or below it, as no cell of a job has in it: there are eighteen cells at most.
+    // Separators are blanks or control characters, which no cell contains: there are at most
+    // eighteen cells.
     let is_not_in_cells = |byte: &&u8| **byte <= b' ';
     separator == Separator::Blanks
         && line.ends_with(b" -1 -1")

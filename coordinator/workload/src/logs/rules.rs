@@ -189,7 +189,7 @@ const fn is_zero(n: &u64) -> bool {
 }
 
 impl OddJobs {
-    /// Whether there are no odd jobs.
+    /// True if there are no odd jobs.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()

@@ -74,7 +74,7 @@ pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
     Ok(listing)
 }
 
-/// How a row is split into cells.
+/// Layout of a row, by which it is split into cells.
 enum SacctLayout {
     /// At every such byte.
     Separated(u8),
@@ -242,7 +242,8 @@ impl SacctRow<'_> {
     /// some headings lack.
     fn check_width(&self) -> Result<(), LineProblem> {
         let (found, wanted) = (self.cells.len(), self.columns.width);
-        // The first row tells: a later one with a cell more may have a bar within another as well.
+        // The first row decides: in a later row with an extra cell, a bar may also be part of a
+        // cell.
         let ends_so = || found == wanted + 1 && self.cells.last().is_some_and(String::is_empty);
         let is_ended = *self.columns.end_with_bars.get_or_init(ends_so) && ends_so();
         if found == wanted || is_ended {
@@ -397,7 +398,8 @@ impl SacctRow<'_> {
         if is_nothing(cell) || processors <= 0 {
             return Ok(-1);
         }
-        // Before Slurm 21.08 memory is for each CPU or node, and says so; then it is that of all.
+        // Before Slurm 21.08 the memory is per CPU or per node, marked by a suffix; later it is the
+        // total.
         let (size, of) = match cell.strip_suffix('c') {
             Some(size) => (size, 1.0),
             None => match cell.strip_suffix('n') {

@@ -72,7 +72,7 @@ impl Trace {
     ///
     /// The size of the machine is unknown.
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
-        let no_machine = || match reader.header().unread() {
+        let no_machine = || match reader.header().unread_size() {
             None => SwfError::NoMachine { path: reader.path().to_owned() },
             Some(what) => SwfError::UnreadMachine { path: reader.path().to_owned(), what },
         };
@@ -144,7 +144,7 @@ impl Trace {
 
     /// The job that a job follows; none if the field names the job itself.
     fn jobs_before(&mut self, job: &SwfJob) -> Option<Arc<After>> {
-        // Logs whose jobs are numbered from 1 have 0 there for none.
+        // In logs that number jobs from 1, a 0 here means no preceding job.
         let follows_none = job.preceding == 0 && !self.numbers.has_number(0);
         if job.preceding < 0 || follows_none || self.reader.rules().follow_ups == FollowUps::Ignored
         {
@@ -170,7 +170,7 @@ impl Trace {
     }
 
     /// The submission of a job; `None` if it never ran.
-    fn to_submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, LineProblem> {
+    fn make_submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, LineProblem> {
         let rules = self.reader.rules();
         let processes = match (rules.size, job.requested, job.allocated) {
             (JobSize::Allocated, _, allocated @ 1..) => allocated,
@@ -233,7 +233,7 @@ impl Trace {
             self.numbers.is_repeated(number);
         }
         let is_cut = ran_over && rules.ran_over == RanOver::Cut;
-        // One that is ended at its limit never comes to say so.
+        // A job killed at its limit never reports a failure.
         let fails = job.fails && !is_cut;
         let other_size = job.requested > 0 && job.allocated > 0 && job.requested != job.allocated;
         let odd = self.reader.odd_jobs();
@@ -315,7 +315,7 @@ impl Iterator for Trace {
                 self.reader.count_partial();
                 continue;
             }
-            match self.to_submission(&job) {
+            match self.make_submission(&job) {
                 Ok(Some(submission)) => {
                     self.has_jobs = true;
                     return Some(Ok(submission));

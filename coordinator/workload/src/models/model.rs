@@ -24,7 +24,7 @@ pub enum Model {
     LublinTypeless,
 }
 
-/// Why the models can't make a workload.
+/// Reason why the models can't make a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The machine is too small.

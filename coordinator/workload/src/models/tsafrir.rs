@@ -13,7 +13,7 @@ use super::tsafrir_tables::{
 };
 use crate::sampling::shuffle;
 
-/// Why no estimates can be made.
+/// Reason why no estimates can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimatesError {
     /// The model has no estimates for so short a limit.
@@ -217,7 +217,7 @@ fn assign_estimates(
             hi += 1;
         }
         if estimates[at] < runtime {
-            // Estimates that cover the job ran out: it gets that of a user who knows its run time.
+            // No estimate that covers the job is left: it gets its run time, rounded up.
             raised += 1;
             let minutes5 = runtime.as_micros().div_ceil(300_000_000);
             jobs[j].estimate = Span::from_secs(minutes5 * 300).min(longest);

@@ -109,8 +109,8 @@ impl ArrivalTimes {
         };
         if let RequestArrivals::Bursts { calm, burst, .. } = arrivals {
             let (calm, burst) = (calm.as_secs_f64(), burst.as_secs_f64());
-            // The first turn, of which no beginning is seen, is as long as any: exponential laws
-            // remember nothing.
+            // The first phase began before the run, but its rest is distributed like a whole phase:
+            // exponential laws have no memory.
             let begins_calm = times.turns.unit() * (calm + burst) >= burst;
             times.is_burst = begins_calm;
             times.switch_phase();

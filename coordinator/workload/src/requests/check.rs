@@ -46,6 +46,7 @@ impl RequestSource {
     }
 }
 
+/// Collects the flaws of a source of requests.
 #[derive(Debug, Default)]
 struct RequestFlaws(Vec<RequestFlaw>);
 
@@ -91,7 +92,7 @@ fn check_written(requests: &[RequestSpec], offer: Option<&Offer>, found: &mut Re
 }
 
 fn check_sold(offer: &Offer, kind: &str, market: Market, key: &str, found: &mut RequestFlaws) {
-    if let Err(refusal) = offer.sold(kind, market) {
+    if let Err(refusal) = offer.find_sold(kind, market) {
         found.add_refusal(key, refusal);
     }
 }
@@ -142,7 +143,7 @@ fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut RequestFlaw
             );
         }
         let Some(offer) = offer else { continue };
-        if let Err(refusal) = offer.find(share.kind.as_str()) {
+        if let Err(refusal) = offer.find_type(share.kind.as_str()) {
             found.add_refusal(key("type"), refusal);
             continue;
         }
@@ -213,7 +214,7 @@ fn check_law(law: &DurationLaw, key: &str, found: &mut RequestFlaws) {
             "write more than nothing, such as \"2h\"",
         );
     }
-    let within = law.within();
+    let within = law.probability_within();
     if within.is_nan() || within < LEAST_WITHIN {
         let what = "fewer than one of a thousand of its draws lies between `least` and `most`";
         found.add(key, what, "let them be around its mean, or use law = \"uniform\"");

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::exponential;
 
-/// Most draws for one duration within its bounds; [`DurationLaw::within`] of a law that is fit for
+/// Most draws for one duration within its bounds; [`DurationLaw::probability_within`] of a law that is fit for
 /// use makes it less likely than 1 in 10^400 that it takes more.
 const MOST_DRAWS: u32 = 1_000_000;
 
@@ -86,7 +86,7 @@ impl DurationLaw {
 
     /// The probability that a draw of the law without bounds lies within them.
     #[must_use]
-    pub fn within(&self) -> f64 {
+    pub fn probability_within(&self) -> f64 {
         let (least, most) = self.bounds();
         let (least, most) = (least.as_secs_f64(), most.as_secs_f64());
         match self {

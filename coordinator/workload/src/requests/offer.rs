@@ -41,7 +41,7 @@ pub struct VmSize {
 }
 
 impl VmSize {
-    /// Whether a VM of this size holds one of the other; rounding errors don't count.
+    /// True if a VM of this size holds one of the other; rounding errors don't count.
     fn can_hold(&self, other: &Self) -> bool {
         const ROUNDING: f64 = 1e-9;
         self.vcpus * (1.0 + ROUNDING) >= other.vcpus
@@ -96,9 +96,9 @@ impl Offer {
     /// The smallest type that holds a VM of this size, of those that may be requested in `market`:
     /// with the fewest vCPUs, then the least memory, then the lowest price; `None`: there is none.
     #[must_use]
-    pub fn smallest(&self, size: &VmSize, market: Market) -> Option<&TypeName> {
+    pub fn smallest_type(&self, size: &VmSize, market: Market) -> Option<&TypeName> {
         let mut holding = self.sizes.iter().filter(|(held, _)| held.can_hold(size));
-        holding.find_map(|(_, name)| self.sold(name.as_str(), market).ok())
+        holding.find_map(|(_, name)| self.find_sold(name.as_str(), market).ok())
     }
 
     /// The type of this name.
@@ -106,7 +106,7 @@ impl Offer {
     /// # Errors
     ///
     /// There is no such type.
-    pub fn find(&self, name: &str) -> Result<&TypeName, OfferRefusal> {
+    pub fn find_type(&self, name: &str) -> Result<&TypeName, OfferRefusal> {
         self.find_entry(name).map(|(kind, _)| kind)
     }
 
@@ -115,7 +115,7 @@ impl Offer {
     /// # Errors
     ///
     /// There is no such type, it is not sold in the market, or no host has room for it.
-    pub fn sold(&self, name: &str, market: Market) -> Result<&TypeName, OfferRefusal> {
+    pub fn find_sold(&self, name: &str, market: Market) -> Result<&TypeName, OfferRefusal> {
         let (kind, sold) = self.find_entry(name)?;
         let refusal = match market {
             Market::Spot => &sold.spot,

@@ -25,7 +25,7 @@ pub enum RequestError {
     Written {
         /// The path of the key that is wrong.
         key: String,
-        /// What is wrong with the key's value, and what would be right.
+        /// The problem with the key's value, and the remedy.
         refusal: OfferRefusal,
     },
 }
@@ -35,7 +35,7 @@ pub enum RequestError {
 pub struct RequestsWanted<'a> {
     /// Source of the requests.
     pub source: &'a RequestSource,
-    /// What may be requested; `None`: that is unknown, and anything may.
+    /// Types that may be requested; `None`: unknown, so that any type may.
     pub offer: Option<Arc<Offer>>,
     /// Seed of all random draws.
     pub seed: u64,
@@ -51,6 +51,7 @@ pub struct RequestStream(RequestInput);
 /// Several identical requests at one time.
 type Alike = RepeatN<(Time, Request)>;
 
+/// Input that a stream takes its requests from.
 #[derive(Debug)]
 enum RequestInput {
     Written(FlatMap<std::vec::IntoIter<RequestSpec>, Alike, fn(RequestSpec) -> Alike>),

@@ -202,7 +202,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     });
     let free = DurationLaw::Exponential { mean: minutes(120), least: None, most: None };
     fits(&free, 7_200.0, |x| 1.0 - (-x / 7_200.0).exp());
-    assert!((free.within() - 1.0).abs() < 1e-9);
+    assert!((free.probability_within() - 1.0).abs() < 1e-9);
     // OPIE's ages: exponential between 10 and 300 minutes.
     let bound = |least, most| DurationLaw::Exponential {
         mean: minutes(120),
@@ -214,7 +214,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     let within = above(low) - above(high);
     let of_mean = mean + (low * above(low) - high * above(high)) / within;
     fits(&bound(10, 300), of_mean, |x| (above(low) - above(x)) / within);
-    assert!((bound(10, 300).within() - within).abs() < 1e-12);
+    assert!((bound(10, 300).probability_within() - within).abs() < 1e-12);
     let variation = 1.5_f64;
     let sigma = (1.0 + variation * variation).ln().sqrt();
     let lognormal = |least, most| DurationLaw::Lognormal {
@@ -231,7 +231,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     // The partial expectation of a log-normal law.
     let part = normal(score(high) - sigma) - normal(score(low) - sigma);
     fits(&cut, mean * part / (until - below), |x| (normal(score(x)) - below) / (until - below));
-    assert!((cut.within() - (until - below)).abs() < 1e-9);
+    assert!((cut.probability_within() - (until - below)).abs() < 1e-9);
 }
 
 #[test]

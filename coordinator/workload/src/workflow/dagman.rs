@@ -162,7 +162,7 @@ impl DagReading<'_> {
             }
             "VARS" => {
                 let name = rest.first().copied().unwrap_or_default();
-                // What is behind the keyword and the name: blanks in values count.
+                // The text after the keyword and the name, unsplit, as blanks in values count.
                 let behind = line.get(keyword.len()..).unwrap_or_default().trim_start();
                 match parse_macros(behind.get(name.len()..).unwrap_or_default()) {
                     Some(macros) if !name.is_empty() => {

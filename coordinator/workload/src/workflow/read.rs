@@ -6,7 +6,7 @@ use dormouse_documents::{InputError, Mistakes, Place, from_json};
 use dormouse_model::{Task, check_precedence};
 use dormouse_units::{Bytes, Span, TaskId, TypeName};
 
-use super::{WorkflowCommand, dagman, wfcommons};
+use super::{dagman, wfcommons};
 
 /// Shortest run time of a task, used where a file has 0 for a time too short to be measured.
 const SHORTEST: Span = Span::from_micros(1_000);
@@ -33,12 +33,23 @@ pub struct WorkflowTask {
     pub memory: Option<Bytes>,
     /// The number of cores that it uses; `None`: the file does not say.
     pub cores: Option<u32>,
-    /// What it runs; `None`: the file does not say.
+    /// Command of the task; `None`: the file does not have it.
     pub command: Option<WorkflowCommand>,
     /// The files that it reads.
     pub inputs: Vec<String>,
     /// The files that it writes.
     pub outputs: Vec<String>,
+}
+
+/// The command of a task, as its file has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowCommand {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Variables of its environment, by name.
+    pub env: BTreeMap<String, String>,
+    /// Working directory relative to the workflow's file; `None`: that file's own folder.
+    pub directory: Option<String>,
 }
 
 /// The format of a workflow's file.

@@ -8,7 +8,7 @@ use dormouse_input::{FlawedRow, RowsError};
 use super::own::HEADER;
 use crate::requests::offer::OfferRefusal;
 
-/// Why a file of requests can't be read.
+/// Reason why a file of requests can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestFileError {
     /// The file can't be read.
@@ -26,7 +26,7 @@ pub enum RequestFileError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with the row, and what would be right.
+        /// The problem with the row, and the remedy.
         refusal: OfferRefusal,
     },
     /// The file as a whole can't be used as it is asked for.
@@ -34,7 +34,7 @@ pub enum RequestFileError {
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the file, and what would be right.
+        /// The problem with the file, and the remedy.
         refusal: OfferRefusal,
     },
     /// The file has no requests.
@@ -47,14 +47,14 @@ pub enum RequestFileError {
 
 /// Flaw of a file, without its path, which the caller adds.
 #[derive(Debug)]
-pub(super) enum Flaw {
+pub(super) enum RequestFileFlaw {
     Io(io::Error),
     Row { line: u64, refusal: OfferRefusal },
     File(OfferRefusal),
     Empty,
 }
 
-impl Flaw {
+impl RequestFileFlaw {
     /// The error with the path of the file.
     pub(super) fn with_path(self, path: &Path) -> RequestFileError {
         let path = path.to_owned();
@@ -72,7 +72,7 @@ impl Flaw {
     }
 }
 
-impl From<RowsError> for Flaw {
+impl From<RowsError> for RequestFileFlaw {
     fn from(error: RowsError) -> Self {
         match error {
             RowsError::Read(error) => Self::Io(error),
@@ -83,7 +83,7 @@ impl From<RowsError> for Flaw {
     }
 }
 
-impl From<io::Error> for Flaw {
+impl From<io::Error> for RequestFileFlaw {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }

@@ -4,7 +4,7 @@ use dormouse_input::{Line, Row, Rows, Text};
 use serde_json::Value;
 
 use super::cells::{shorten_row, text};
-use super::error::Flaw;
+use super::error::RequestFileFlaw;
 use super::format::{
     ALLOC, COLLECTION, CPUS, EventColumns, INDEX, PRIORITY, RAM, REQUEST, RequestFormat, TIME, TYPE,
 };
@@ -54,12 +54,12 @@ pub(super) enum EventReader {
 
 impl EventReader {
     /// The next event.
-    pub(super) fn next(&mut self) -> Result<Option<InstanceEvent>, Flaw> {
+    pub(super) fn next(&mut self) -> Result<Option<InstanceEvent>, RequestFileFlaw> {
         match self {
             Self::Rows(rows, format, columns) => {
                 let Some(row) = rows.next_row()? else { return Ok(None) };
                 let event = of_row(&row, *format, columns);
-                event.map(Some).map_err(|refusal| Flaw::of_row(row.line(), refusal))
+                event.map(Some).map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal))
             }
             Self::Json(lines) => loop {
                 match lines.read_line()? {
@@ -68,13 +68,15 @@ impl EventReader {
                     Line::Read => {
                         let line = lines.number();
                         let event = of_json(lines.line(), line);
-                        return event.map(Some).map_err(|refusal| Flaw::of_row(line, refusal));
+                        return event
+                            .map(Some)
+                            .map_err(|refusal| RequestFileFlaw::of_row(line, refusal));
                     }
                     Line::TooLong => {
                         let remedy = "give a file with an event a line, as BigQuery exports it";
                         let refusal =
                             OfferRefusal::new("the line is too long for an event", remedy);
-                        return Err(Flaw::of_row(lines.number(), refusal));
+                        return Err(RequestFileFlaw::of_row(lines.number(), refusal));
                     }
                 }
             },

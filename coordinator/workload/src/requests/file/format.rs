@@ -138,7 +138,7 @@ const VMS: [WantedColumn; 7] = [
     ),
 ];
 
-/// How a table gives the market of a VM.
+/// Form in which a table gives the market of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarketWord {
     /// By a name of the market.
@@ -204,7 +204,7 @@ impl VmTableLayout {
         let units = [AT, END, DURATION].map(|n| if is_packing { day } else { unit_of(heading(n)) });
         let has_heading = columns.has_heading();
         let width = has_heading.then(|| columns.width());
-        let unused = columns.unused().map(str::to_owned).collect();
+        let unused = columns.unused_headings().map(str::to_owned).collect();
         let about = columns.to_string();
         Self { places, market, units, width, has_heading, about, unused }
     }
@@ -303,7 +303,7 @@ pub(super) fn detect_layout(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayou
             places: std::array::from_fn(|n| columns.place(n)),
             has_heading: columns.has_heading(),
             about: columns.to_string(),
-            unused: columns.unused().map(str::to_owned).collect(),
+            unused: columns.unused_headings().map(str::to_owned).collect(),
         };
         return Ok(RowLayout::Events(RequestFormat::Google2019, columns));
     }

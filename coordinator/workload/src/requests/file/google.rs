@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
 
-use super::error::Flaw;
+use super::error::RequestFileFlaw;
 use super::events::{AFTER_THE_END, EventEffect, EventReader, InstanceEvent};
 use super::format::RequestFormat;
 use super::held::{NO_TYPE, RequestCollector, THERE_BEFORE, UNSEEN};
@@ -35,7 +35,7 @@ pub(super) fn collect_events(
     spot_priority: Option<u32>,
     kinds: &mut NumberedTypes,
     hold: &mut RequestCollector,
-) -> Result<(), Flaw> {
+) -> Result<(), RequestFileFlaw> {
     let spot_priority = spot_priority.map_or(
         if format == RequestFormat::Google2011 { FREE_2011 } else { BEST_EFFORT_2019 },
         i64::from,
@@ -45,7 +45,7 @@ pub(super) fn collect_events(
         let InstanceEvent { time, does, instance, line, .. } = event;
         if time < last {
             let what = format!("its time, {time}, is before that of the event above it, {last}");
-            return Err(Flaw::of_row(line, OfferRefusal::new(what, "sort by time")));
+            return Err(RequestFileFlaw::of_row(line, OfferRefusal::new(what, "sort by time")));
         }
         last = time;
         if time != AFTER_THE_END {
@@ -57,12 +57,12 @@ pub(super) fn collect_events(
             }
             EventEffect::Schedule => {
                 let kind = kind_of(&event, spot_priority, kinds, hold);
-                let kind = kind.map_err(|refusal| Flaw::of_row(line, refusal))?;
+                let kind = kind.map_err(|refusal| RequestFileFlaw::of_row(line, refusal))?;
                 running.insert(instance, RunningInstance { since: time, kind, line });
             }
             EventEffect::EndRunning | EventEffect::EndAny => match running.remove(&instance) {
                 Some(was) => {
-                    was.end_instance(if time == AFTER_THE_END { UNSEEN } else { time }, hold)
+                    was.end_instance(if time == AFTER_THE_END { UNSEEN } else { time }, hold);
                 }
                 None if does == EventEffect::EndRunning => {
                     hold.left_out.add("whose beginning is not in the file", line);

@@ -5,7 +5,7 @@ use dormouse_input::{LeftOut, written};
 use dormouse_model::Request;
 use dormouse_units::{Span, Time};
 
-use super::error::Flaw;
+use super::error::RequestFileFlaw;
 use super::kinds::NumberedTypes;
 use super::rules::RequestsRead;
 
@@ -100,7 +100,7 @@ impl RequestCollector {
         kinds: NumberedTypes,
         times: FileTimes,
         read: &mut RequestsRead,
-    ) -> Result<SortedRequests, Flaw> {
+    ) -> Result<SortedRequests, RequestFileFlaw> {
         let last = self.last.unwrap_or_default();
         if times.ends_cut {
             let cut = self.end_last();
@@ -122,7 +122,7 @@ impl RequestCollector {
         read.left_out = std::mem::take(left_out);
         read.changed = self.changed;
         if all.is_empty() {
-            return Err(Flaw::Empty);
+            return Err(RequestFileFlaw::Empty);
         }
         all.sort_by_key(|held| held.at);
         let first = all.first().map_or(0, |held| held.at);

@@ -68,7 +68,7 @@ impl NumberedTypes {
         }
         let called = mapped.map_or(name, TypeName::as_str);
         let kind = match &self.offer {
-            Some(offer) => offer.sold(called, market)?.clone(),
+            Some(offer) => offer.find_sold(called, market)?.clone(),
             None if self.numbers.contains_key(called) => {
                 return Ok(self.numbers.get(called).copied());
             }
@@ -101,7 +101,7 @@ impl NumberedTypes {
             let name = TypeName::from(format!("{vcpus} vCPUs{memory}").as_str());
             return Ok(Some(self.number_of_type(&name)));
         };
-        let kind = offer.smallest(size, market).cloned();
+        let kind = offer.smallest_type(size, market).cloned();
         Ok(kind.map(|kind| self.number_of_type(&kind)))
     }
 
@@ -127,7 +127,7 @@ impl NumberedTypes {
         let machine = largest_machine(&self.rules)?;
         let size =
             VmSize { vcpus: part.vcpus * machine.vcpus, memory: part.memory * machine.memory };
-        let kind = offer.smallest(&size, market).cloned();
+        let kind = offer.smallest_type(&size, market).cloned();
         Ok(kind.map(|kind| self.number_of_type(&kind)))
     }
 }

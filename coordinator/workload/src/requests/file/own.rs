@@ -8,7 +8,7 @@ use dormouse_model::Request;
 use dormouse_units::{Span, Time};
 
 use super::cells::{cell_text, market_of, parse_flag, parse_time, shorten_row, text};
-use super::error::Flaw;
+use super::error::RequestFileFlaw;
 use super::format::{AT, DURATION, KIND, MARKET, MarketWord, VmTableLayout};
 use super::kinds::NumberedTypes;
 use crate::requests::offer::OfferRefusal;
@@ -36,13 +36,13 @@ impl OwnRows {
     }
 
     /// The next request.
-    pub(super) fn next(&mut self) -> Option<Result<(Time, Request), Flaw>> {
+    pub(super) fn next(&mut self) -> Option<Result<(Time, Request), RequestFileFlaw>> {
         let row = match self.rows.next_row() {
             Ok(Some(row)) => row,
             Ok(None) if self.has_requests => return None,
             Ok(None) => {
                 self.has_requests = true;
-                return Some(Err(Flaw::Empty));
+                return Some(Err(RequestFileFlaw::Empty));
             }
             Err(error) => {
                 self.has_requests = true;
@@ -54,7 +54,7 @@ impl OwnRows {
         if let Ok((at, _)) = &request {
             self.last = *at;
         }
-        Some(request.map_err(|refusal| Flaw::of_row(row.line(), refusal)))
+        Some(request.map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal)))
     }
 }
 

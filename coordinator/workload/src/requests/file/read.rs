@@ -10,7 +10,7 @@ use dormouse_model::Request;
 use dormouse_units::Time;
 
 use super::cells::shorten_row;
-use super::error::{Flaw, RequestFileError};
+use super::error::{RequestFileError, RequestFileFlaw};
 use super::events::{EventReader, is_json_event};
 use super::format::{EventColumns, RequestFormat, RowLayout, VmTableLayout, detect_layout};
 use super::google;
@@ -90,7 +90,7 @@ impl RequestFile {
         rules: &RequestRules,
         parts: BTreeMap<String, VmSize>,
         offer: Option<Arc<Offer>>,
-    ) -> Result<Self, Flaw> {
+    ) -> Result<Self, RequestFileFlaw> {
         let mut source = Source::new(file?)?;
         let (packing, rules) = (source.packing(), rules.clone());
         let has_offer = offer.is_some();
@@ -101,7 +101,7 @@ impl RequestFile {
             let line = line.split(|b| *b == b'\n').find(|line| !line.trim_ascii().is_empty());
             if !line.is_some_and(is_json_event) {
                 let begins = shorten_row(&String::from_utf8_lossy(line.unwrap_or_default()));
-                return Err(Flaw::of_row(
+                return Err(RequestFileFlaw::of_row(
                     1,
                     OfferRefusal::new(
                         format!("'{begins}' is JSON, and no event of an instance"),
@@ -114,10 +114,10 @@ impl RequestFile {
             (RequestFormat::Google2019Json, String::new(), Vec::new(), rest)
         } else {
             let mut rows = Rows::new(source)?;
-            let Some(first) = rows.first() else { return Err(Flaw::Empty) };
+            let Some(first) = rows.first() else { return Err(RequestFileFlaw::Empty) };
             let line = first.line();
             let told = detect_layout(&first, &rules.chosen_headings())
-                .map_err(|refusal| Flaw::of_row(line, refusal))?;
+                .map_err(|refusal| RequestFileFlaw::of_row(line, refusal))?;
             match told {
                 RowLayout::Vms(format, layout) => {
                     if layout.has_heading {
@@ -144,10 +144,10 @@ impl RequestFile {
             }
         };
         if has_offer && (format.has_parts() || has_parts) {
-            largest_machine(&rules).map_err(Flaw::File)?;
+            largest_machine(&rules).map_err(RequestFileFlaw::File)?;
         }
         if has_offer && format == RequestFormat::AzurePacking {
-            check_packing(&rules).map_err(Flaw::File)?;
+            check_packing(&rules).map_err(RequestFileFlaw::File)?;
         }
         let read = RequestsRead { format: format.to_string(), ..RequestsRead::default() };
         Ok(Self { path: path.to_owned(), format, packing, about, unused, rest, read })
@@ -218,20 +218,20 @@ fn check_packing(rules: &RequestRules) -> Result<(), OfferRefusal> {
 /// machine; where a type is on several machines, its least part.
 fn read_type_sizes(
     file: io::Result<Box<dyn Read + Send>>,
-) -> Result<BTreeMap<String, VmSize>, Flaw> {
+) -> Result<BTreeMap<String, VmSize>, RequestFileFlaw> {
     const COLUMNS: [WantedColumn; 3] = [
         WantedColumn { name: "vmTypeId", known_as: &["vmTypeId"], is_needed: true },
         WantedColumn { name: "core", known_as: &["core"], is_needed: true },
         WantedColumn { name: "memory", known_as: &["memory"], is_needed: true },
     ];
     let mut rows = Rows::new(Source::new(file?)?)?;
-    let Some(first) = rows.first() else { return Err(Flaw::Empty) };
+    let Some(first) = rows.first() else { return Err(RequestFileFlaw::Empty) };
     let columns = ColumnPlaces::from_heading(&first, &COLUMNS, &Chosen::default());
-    let columns =
-        columns.map_err(|error| Flaw::File(OfferRefusal::new(error.what, error.remedy)))?;
+    let columns = columns
+        .map_err(|error| RequestFileFlaw::File(OfferRefusal::new(error.what, error.remedy)))?;
     let Some(columns) = columns else {
         let what = "it has no heading with vmTypeId, core and memory";
-        return Err(Flaw::File(OfferRefusal::new(
+        return Err(RequestFileFlaw::File(OfferRefusal::new(
             what,
             "export the table vmType with its heading",
         )));
@@ -244,7 +244,10 @@ fn read_type_sizes(
             let part = cell.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
             part.ok_or_else(|| {
                 let what = format!("'{}' is no part of a machine", shorten_row(cell));
-                Flaw::of_row(row.line(), OfferRefusal::new(what, "write a number from 0 to 1"))
+                RequestFileFlaw::of_row(
+                    row.line(),
+                    OfferRefusal::new(what, "write a number from 0 to 1"),
+                )
             })
         };
         let part = VmSize { vcpus: part(1)?, memory: part(2)? };
@@ -257,7 +260,7 @@ fn read_type_sizes(
 
 impl RequestFile {
     /// Reads the whole file if its format has to be sorted.
-    fn read_whole_file(&mut self) -> Result<(), Flaw> {
+    fn read_whole_file(&mut self) -> Result<(), RequestFileFlaw> {
         let mut hold = RequestCollector::default();
         let (kinds, times) = match std::mem::replace(&mut self.rest, UnreadRequests::Nothing) {
             UnreadRequests::Table(rest) => {

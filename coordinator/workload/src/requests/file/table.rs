@@ -5,7 +5,7 @@ use dormouse_input::{Row, Rows};
 use super::cells::{
     cell_text, is_null, parse_bucket, parse_instant, parse_length, shorten_row, text,
 };
-use super::error::Flaw;
+use super::error::RequestFileFlaw;
 use super::format::{AT, DURATION, END, KIND, MEMORY, RequestFormat, VCPUS, VmTableLayout};
 use super::held::{FileTimes, NO_TYPE, RequestCollector, THERE_BEFORE, UNSEEN};
 use super::kinds::{GIB, NumberedTypes};
@@ -18,26 +18,27 @@ pub(super) fn collect_rows(
     (format, layout): (RequestFormat, &VmTableLayout),
     kinds: &mut NumberedTypes,
     hold: &mut RequestCollector,
-) -> Result<FileTimes, Flaw> {
+) -> Result<FileTimes, RequestFileFlaw> {
     let mut times =
         FileTimes { ends_cut: format == RequestFormat::AzureVms, ..FileTimes::default() };
     while let Some(row) = rows.next_row()? {
-        let vm = Vm { row, layout, format };
-        let are_dates =
-            vm.collect_row(kinds, hold).map_err(|refusal| Flaw::of_row(row.line(), refusal))?;
+        let vm = VmTableRow { row, layout, format };
+        let are_dates = vm
+            .collect_row(kinds, hold)
+            .map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal))?;
         times.are_dates |= are_dates;
     }
     Ok(times)
 }
 
 /// One VM's row with what is needed to read it.
-struct Vm<'a> {
+struct VmTableRow<'a> {
     row: Row<'a>,
     layout: &'a VmTableLayout,
     format: RequestFormat,
 }
 
-impl Vm<'_> {
+impl VmTableRow<'_> {
     /// Collects the VM if it is a request; true if its times are dates.
     fn collect_row(
         &self,
