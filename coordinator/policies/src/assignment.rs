@@ -34,7 +34,7 @@ impl AssignedVm {
         (self.kind, self.market)
     }
 
-    /// How long a task takes on this VM.
+    /// Time that a task takes on this VM.
     fn task_length(&self, problem: &SchedulingProblem, task: TaskId) -> Span {
         let speed = match self.mode {
             Mode::Burst => Ppm::ONE,

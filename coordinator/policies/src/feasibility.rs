@@ -5,9 +5,9 @@ use dormouse_model::Bag;
 use dormouse_units::{Span, TaskId};
 
 use crate::PlanError;
-use crate::given::SchedulerInput;
 use crate::planner::PrimarySchedule;
 use crate::problem::{KindId, Offer, SchedulingProblem};
+use crate::scheduler_input::SchedulerInput;
 
 /// Parts of a lower bound on the end of any schedule.
 pub(crate) struct EndBound {

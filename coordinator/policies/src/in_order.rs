@@ -11,7 +11,7 @@ use crate::problem::{KindId, SchedulingProblem};
 use crate::provision::BuyingOrder;
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// Who terminates a spot VM whose price exceeds its bid.
+/// The side that terminates a spot VM whose price exceeds its bid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
@@ -64,11 +64,12 @@ struct WantedVm {
     bid: Option<Price>,
 }
 
+/// A launched VM, with the tasks on it.
 #[derive(Debug)]
 struct FleetMember {
     wanted: WantedVm,
     ready: bool,
-    /// Whether the VM has not booted yet, so that its vCPUs are still to come.
+    /// True if the VM has not booted yet, so that its vCPUs are still to come.
     booting: bool,
     /// True if on-demand VMs were already launched in place of this VM, which the provider takes
     /// away.
@@ -142,7 +143,7 @@ impl InOrder {
         out.push(Decision::Launch { vm, kind, market, bid });
     }
 
-    /// Whether a VM is known to cost more than its bid.
+    /// True if a VM is known to cost more than its bid.
     fn is_too_dear(&self, wanted: WantedVm) -> bool {
         let price = self.prices.last_price(wanted.kind).filter(|_| wanted.market == Market::Spot);
         price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
@@ -160,7 +161,7 @@ impl InOrder {
         }
     }
 
-    /// Whether any task is left to start, now or once it is due.
+    /// True if any task is left to start, now or once it is due.
     fn has_more(&self) -> bool {
         !self.waiting.is_empty() || self.to_come > 0
     }
@@ -404,7 +405,7 @@ impl InOrder {
         self.is_too_dear(wanted).then_some((price, bid))
     }
 
-    /// Whether a VM was launched and is not gone.
+    /// True if a VM was launched and is not gone.
     pub(crate) fn has_vm(&self, vm: VmId) -> bool {
         self.vms.contains_key(&vm)
     }

@@ -15,7 +15,6 @@ mod config;
 mod dynamic;
 mod error;
 mod feasibility;
-mod given;
 mod hads;
 mod heard_prices;
 mod ils;
@@ -31,6 +30,7 @@ mod problem;
 pub mod program;
 mod provision;
 pub mod requests;
+mod scheduler_input;
 mod schedulers;
 pub mod service;
 #[cfg(test)]

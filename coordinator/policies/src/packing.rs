@@ -16,6 +16,7 @@ pub(crate) struct VcpuPacking {
     last_end: Time,
 }
 
+/// A vCPU: the time from which it is free, and the memory of the task that runs there until then.
 #[derive(Clone, Copy, Debug)]
 struct VcpuLane {
     free: Time,

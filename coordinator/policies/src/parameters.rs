@@ -43,7 +43,7 @@ impl ParameterSchema {
 pub struct Own(pub Map<String, Value>);
 
 impl Own {
-    /// Whether no parameter was set.
+    /// True if no parameter was set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

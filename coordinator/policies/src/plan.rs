@@ -34,7 +34,7 @@ impl Plan {
         Self { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms }
     }
 
-    /// Whether any task is planned to take less than its run time, or more than that with its
+    /// True if any task is planned to take less than its run time, or more than that with its
     /// checkpoints.
     fn contradicts_bag(&self, problem: &SchedulingProblem) -> bool {
         self.vms.iter().any(|vm| {

@@ -1,4 +1,4 @@
-//! What the VMs of a plan cost, billed as those of a run are.
+//! Cost of a plan's VMs, billed like those of a run.
 
 use dormouse_cloud::{Catalogue, EndedBy, InstanceType, Market, Meter, Terms};
 use dormouse_model::{PlannedVm, Setup};

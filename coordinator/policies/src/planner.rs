@@ -6,9 +6,9 @@ use dormouse_units::{Span, Time};
 
 use crate::assignment::{AssignedVm, TaskAssignment};
 use crate::burst_allocation::burst_allocation;
-use crate::given::SchedulerInput;
 use crate::packing::VcpuPacking;
 use crate::problem::SchedulingProblem;
+use crate::scheduler_input::SchedulerInput;
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility, hads, ils};
 
 /// The scheduler that `config` describes, with its primary schedule.
@@ -70,9 +70,9 @@ fn make_plan(given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
 pub(crate) struct PrimarySchedule {
     /// Market in which the planned VMs are bought.
     pub(crate) market: Market,
-    /// Whether the ILS improves the greedy map (Algorithm 1, part 1).
+    /// True if the ILS improves the greedy map (Algorithm 1, part 1).
     pub(crate) search: bool,
-    /// Whether burstable VMs stand beside the others (Algorithm 1, part 2).
+    /// True if burstable VMs stand beside the others (Algorithm 1, part 2).
     pub(crate) burstable: bool,
 }
 

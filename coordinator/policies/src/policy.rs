@@ -3,7 +3,7 @@
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 
-/// How many of the notices of an instant a policy hears at once.
+/// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hearing {
     /// One notice after the other: its decisions are carried out before it hears the next.
@@ -26,7 +26,7 @@ pub enum GivenUp {
 /// A scheduling policy: a pure state machine that turns notices into decisions. The same notices at
 /// the same times always get the same decisions.
 pub trait Policy: std::fmt::Debug + Send {
-    /// How many of the notices of an instant the policy hears at once.
+    /// Delivery of an instant's notices to the policy.
     fn hearing(&self) -> Hearing {
         Hearing::Each
     }
@@ -36,7 +36,7 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// What the policy has given up, if anything.
+    /// Part of its work that the policy has given up; `None`: nothing.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }
@@ -47,8 +47,8 @@ pub trait Policy: std::fmt::Debug + Send {
         false
     }
 
-    /// Why the policy can't decide any more: its program ended, or what it said can't be
-    /// understood.
+    /// Reason why the policy can't decide any more: its program ended, or its answer is invalid.
+    /// `None`: it can.
     fn failure(&self) -> Option<&str> {
         None
     }

@@ -65,7 +65,7 @@ pub(crate) struct SchedulingProblem {
     work: Vec<Option<TaskWork>>,
     /// The plans of checkpoints: a task with the same plan as the task before it shares that.
     checkpoints: Vec<CheckpointPlan>,
-    /// Whether tasks on on-demand VMs are checkpointed, too.
+    /// True if tasks on on-demand VMs are checkpointed, too.
     is_checkpointed_on_demand: bool,
     /// Time of each whole task at full speed on VMs where it is checkpointed, in the order of
     /// `work`: the value that is read most often, in a table a quarter of the size.
@@ -94,7 +94,7 @@ impl KnownType {
         }
     }
 
-    /// Whether the type is offered in `market` and not burstable (M^s or M^o of the paper).
+    /// True if the type is offered in `market` and not burstable (M^s or M^o of the paper).
     pub(crate) fn is_regular(&self, market: Market) -> bool {
         self.burstable.is_none() && self.limit(market) > 0
     }
@@ -214,7 +214,7 @@ impl SchedulingProblem {
         self.most_memory
     }
 
-    /// Whether a task can run on a type.
+    /// True if a task can run on a type.
     pub(crate) fn runs_on(&self, task: TaskId, kind: KindId) -> bool {
         self.whole_time(task, (kind, Market::Spot)).is_some()
     }
@@ -308,7 +308,7 @@ impl SchedulingProblem {
         &self.followers
     }
 
-    /// Whether a task can start as soon as the run begins.
+    /// True if a task can start as soon as the run begins.
     pub(crate) fn is_due_at_once(&self, task: TaskId) -> bool {
         self.later.binary_search(&task).is_err()
     }

@@ -19,8 +19,8 @@ use dormouse_cloud::{Market, Types};
 use dormouse_model::Bag;
 use dormouse_units::{Span, TypeName};
 
-pub(crate) use crate::given::SchedulerInput;
 use crate::parameters::ParameterSchema;
+pub(crate) use crate::scheduler_input::SchedulerInput;
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
 /// A bag-of-tasks scheduler, as an entry of the list.
@@ -28,7 +28,7 @@ pub(crate) trait ListedBagScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     fn about(&self) -> &'static str;
 
     /// The parameters that only this scheduler has.
@@ -46,7 +46,7 @@ pub(crate) trait ListedBagScheduler: Sync {
         Ok(None)
     }
 
-    /// Whether the scheduler makes a primary schedule.
+    /// True if the scheduler makes a primary schedule.
     fn makes_plan(&self) -> bool {
         false
     }
@@ -69,7 +69,7 @@ pub(crate) trait ListedBagScheduler: Sync {
         None
     }
 
-    /// Whether the scheduler moves tasks between VMs with the work they have done, so that it needs
+    /// True if the scheduler moves tasks between VMs with the work they have done, so that it needs
     /// checkpoints whatever the experiment says of them.
     fn moves_tasks(&self) -> bool {
         false
@@ -80,12 +80,12 @@ pub(crate) trait ListedBagScheduler: Sync {
         false
     }
 
-    /// Whether the scheduler takes tasks that are submitted later than the first ones.
+    /// True if the scheduler takes tasks that are submitted later than the first ones.
     fn takes_later_tasks(&self) -> bool {
         false
     }
 
-    /// Whether the scheduler takes tasks that follow others, which come due during the run.
+    /// True if the scheduler takes tasks that follow others, which come due during the run.
     fn takes_workflows(&self) -> bool {
         true
     }
@@ -128,7 +128,7 @@ macro_rules! schedulers {
                 match self {
                     Self::$First => &$first::$First,
                     $(Self::$Name => &$module::$Name,)*
-                    Self::Program => &program::Program,
+                    Self::Program => &program::BagSchedulerProgram,
                 }
             }
         }
@@ -144,7 +144,7 @@ impl BagSchedulerName {
         self.scheduling().name()
     }
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
@@ -181,7 +181,7 @@ impl BagSchedulerName {
         self.scheduling().markets(config)
     }
 
-    /// Whether the scheduler makes a plan before its run begins.
+    /// True if the scheduler makes a plan before its run begins.
     #[must_use]
     pub fn makes_plan(self) -> bool {
         self.scheduling().makes_plan()
@@ -193,19 +193,19 @@ impl BagSchedulerName {
         self.scheduling().reckons_with_lifetimes()
     }
 
-    /// Whether the scheduler takes tasks that are submitted later than the first ones.
+    /// True if the scheduler takes tasks that are submitted later than the first ones.
     #[must_use]
     pub fn takes_later_tasks(self) -> bool {
         self.scheduling().takes_later_tasks()
     }
 
-    /// Whether the scheduler takes tasks that follow others.
+    /// True if the scheduler takes tasks that follow others.
     #[must_use]
     pub fn takes_workflows(self) -> bool {
         self.scheduling().takes_workflows()
     }
 
-    /// Whether the scheduler moves tasks between VMs with the work they have done.
+    /// True if the scheduler moves tasks between VMs with the work they have done.
     #[must_use]
     pub fn moves_tasks(self) -> bool {
         self.scheduling().moves_tasks()

@@ -14,7 +14,7 @@ const END: usize = 4096;
 /// Time to wait for the last output of a program that has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Where a program's standard error is copied to.
+/// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
     /// To this file; messages name it.
@@ -90,7 +90,7 @@ fn copy(mut from: impl Read, mut into: Option<File>, say: &Sender<Vec<u8>>) {
         let surplus = end.len().saturating_sub(END);
         end.drain(..surplus);
     }
-    // Nobody may be left who wants to know.
+    // The receiver may be gone, which is fine.
     let _ = say.send(end);
 }
 

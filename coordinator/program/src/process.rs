@@ -62,7 +62,8 @@ impl ProgramProcess {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What a terminal sends to end the run is the run's; the program is told by its input.
+            // Signals of the terminal must end only the run; the program ends when its input is
+            // closed.
             .process_group(0)
             .spawn()
             .map_err(&wrong)?;
@@ -93,7 +94,7 @@ impl ProgramProcess {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// How the program ended, in words that follow its name; `None`: it still runs.
+    /// Description of the program's end, in words that follow its name; `None`: it still runs.
     pub(crate) fn describe_end(&mut self) -> Option<String> {
         self.ended_within(LAST_BREATH).map(in_words)
     }
@@ -103,8 +104,7 @@ impl ProgramProcess {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status),
-                // The system tells nobody when a child ends but by a signal that is the whole
-                // process's.
+                // The end of a child can only be polled: its signal belongs to the whole process.
                 Ok(None) if Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -144,7 +144,7 @@ impl Drop for ProgramProcess {
             let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
         }
         if ended.is_none() {
-            // It may have left its group.
+            // The program may have left its process group.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }

@@ -200,7 +200,7 @@ impl Policy for ProgramScheduler {
     }
 
     fn waits_for_price(&self) -> bool {
-        // Nobody knows what a program waits for.
+        // A program's reasons to wait are unknown, so assume that it waits for a price.
         true
     }
 

@@ -57,7 +57,7 @@ pub struct SchemeAdvice {
 #[must_use]
 pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
-    let until = record.until().as_micros() / 1_000_000;
+    let until = record.known_until().as_micros() / 1_000_000;
     let starts = (0..until.div_ceil(DAY)).map(|day| Time::from_secs(day * DAY));
     let under_all = |start| -> Option<Vec<Option<Outcome>>> {
         let run = |scheme: SpotScheme| {

@@ -14,9 +14,9 @@ use super::record::HOUR;
 pub struct SpotJob {
     /// Run time of the work alone, without checkpoints and restarts.
     pub work: Span,
-    /// How long a checkpoint takes (t_c).
+    /// Time that a checkpoint takes (t_c).
     pub checkpoint: Span,
-    /// How long a restart on another instance takes (t_r).
+    /// Time that a restart on another instance takes (t_r).
     pub restart: Span,
     /// Time before the end of an hour at which ACC reads the price to decide if it ends the
     /// instance (t_w).
@@ -149,10 +149,10 @@ impl SpotJob {
             };
             match left {
                 Ok(done) => {
-                    return (done <= record.until())
+                    return (done <= record.known_until())
                         .then(|| Outcome { took: done.since(start), ..way.outcome });
                 }
-                Err(ended) if ended >= record.until() => return None,
+                Err(ended) if ended >= record.known_until() => return None,
                 Err(ended) => at = ended,
             }
             way.outcome.restarts += 1;
@@ -174,7 +174,7 @@ impl SpotJobRun<'_> {
 
     /// Adds the cost of these hours of an instance.
     fn pay_hours(&mut self, launched: Time, hours: u64) {
-        self.outcome.cost += self.record.hours(launched, hours);
+        self.outcome.cost += self.record.cost_of_hours(launched, hours);
         self.outcome.hours += hours;
     }
 
@@ -225,8 +225,8 @@ impl SpotJobRun<'_> {
             if now + self.remaining_work() <= first_look {
                 break;
             }
-            if last_look >= self.record.until() {
-                return if now + self.remaining_work() <= self.record.until() {
+            if last_look >= self.record.known_until() {
+                return if now + self.remaining_work() <= self.record.known_until() {
                     break;
                 } else {
                     None

@@ -45,7 +45,8 @@ impl SpotScheme {
                 let first = from.since(begins).as_micros().div_ceil(every.as_micros());
                 let times = (first..).map(|n| begins + every.times(n));
                 times.take_while(|at| *at < done).find(|at| {
-                    let taken = record.taken((knows, *at), at.since(begins), [cost, every + cost]);
+                    let taken =
+                        record.part_taken((knows, *at), at.since(begins), [cost, every + cost]);
                     at.since(since).as_secs_f64() * taken > cost.as_secs_f64()
                 })
             }

@@ -59,7 +59,7 @@ impl<'a> SpotRecord<'a> {
     }
 
     /// Time until which prices are known.
-    pub(super) const fn until(&self) -> Time {
+    pub(super) const fn known_until(&self) -> Time {
         self.until
     }
 
@@ -95,14 +95,14 @@ impl<'a> SpotRecord<'a> {
         self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()
     }
 
-    /// Whether the price is above the bid at this time.
+    /// True if the price is above the bid at this time.
     pub(super) fn is_above(&self, at: Time) -> bool {
         self.trace.at(at).is_none_or(|price| price > self.bid)
     }
 
     /// Cost of the first `hours` hours of an instance launched at `launched`: each costs the price
     /// at its beginning.
-    pub(super) fn hours(&self, launched: Time, hours: u64) -> Money {
+    pub(super) fn cost_of_hours(&self, launched: Time, hours: u64) -> Money {
         let begins = (0..hours).map(|n| launched + HOUR.times(n));
         begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
@@ -132,7 +132,7 @@ impl<'a> SpotRecord<'a> {
     ///
     /// Only ended uptimes count, not a running one or one that the record's end cut off. An
     /// instance that could be had as the record began counts from there.
-    pub(super) fn taken(
+    pub(super) fn part_taken(
         &self,
         (knows, at): (Knows, Time),
         age: Span,

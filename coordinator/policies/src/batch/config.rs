@@ -17,7 +17,7 @@ pub struct Config {
     /// A background VM is of use only where the foreground's CPU usage is below this
     /// (section 2.1: 96 %).
     pub usable_below: Ppm,
-    /// Whether a background VM is of use where the foreground is idle: any process runs at full
+    /// True if a background VM is of use where the foreground is idle: any process runs at full
     /// speed there until a foreground process comes (Figures 2 and 3).
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.

@@ -1,4 +1,4 @@
-//! Why a job waits: what is noted of one watched job after each pass.
+//! Reasons why a watched job waits, noted after each pass.
 
 use dormouse_units::Time;
 
@@ -13,7 +13,7 @@ pub struct Note {
     pub what: Noted,
 }
 
-/// Why the watched job has no foreground.
+/// Reason why the watched job has no foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// The job is the head of the queue, with a reservation.

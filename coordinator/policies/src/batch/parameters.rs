@@ -77,7 +77,7 @@ impl BatchSchedulerConfig {
         }
     }
 
-    /// What the scheduler is told of the jobs' CPU usage.
+    /// Information on the jobs' CPU usage that the scheduler gets.
     #[must_use]
     pub const fn information(&self) -> UsageInformation {
         match self.usage_information {

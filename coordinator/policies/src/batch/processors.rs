@@ -12,6 +12,7 @@ struct SeatedProcess {
     usage: Ppm,
 }
 
+/// One processor: the process in its foreground and the one in its background; `None`: idle.
 #[derive(Clone, Copy, Debug, Default)]
 struct TwoTierProcessor {
     foreground: Option<SeatedProcess>,
@@ -32,7 +33,7 @@ pub(crate) struct TwoTierProcessors {
     lends: Vec<u64>,
     /// CPU usage of a foreground below which a background is of use.
     usable_below: Ppm,
-    /// Whether a background is of use where no foreground is, too.
+    /// True if a background is of use where no foreground is, too.
     usable_idle: bool,
     /// Processors being chosen, a buffer that is empty between choices.
     chosen: Vec<u32>,

@@ -27,6 +27,7 @@ enum JobPlacement {
     Foreground { on: Cpus, expected_end: Time },
 }
 
+/// A submitted job that has not ended, with its placement.
 #[derive(Clone, Debug)]
 struct KnownJob {
     job: Job,
@@ -211,7 +212,7 @@ impl BatchScheduler {
                 self.wait_for_machine(now, out);
             }
             Notice::VmLost { vm } if self.machine == LeasedMachine::Ready(vm) => {
-                self.machine_lost(out)
+                self.machine_lost(out);
             }
             Notice::Submitted { ref job } => self.add_submission(job, 0),
             Notice::TaskFailed { task, .. } => self.on_job_failed(task),

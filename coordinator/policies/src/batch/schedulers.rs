@@ -24,15 +24,16 @@ pub(crate) trait ListedBatchScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     fn about(&self) -> &'static str;
 
-    /// Whether jobs behind the head of the queue may start before it.
+    /// True if jobs behind the head of the queue may start before it.
     fn backfills(&self) -> bool {
         false
     }
 
-    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
+    /// Way in which the scheduler brings background jobs to the foreground; `None`: it uses one
+    /// tier only.
     fn promotion(&self) -> Option<OnPromotion> {
         None
     }
@@ -50,13 +51,13 @@ pub trait BatchPolicy: Policy {
         let _ = job;
     }
 
-    /// Why the watched job waited: one note for each change of the reason, oldest first.
+    /// Reason why the watched job waited: one note for each change of the reason, oldest first.
     fn notes(&self) -> &[Note] {
         &[]
     }
 }
 
-/// What happens to a background job that may run in the foreground, but not on its own processors.
+/// Treatment of a background job that may run in the foreground, but not on its own processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPromotion {
     /// The job is killed and starts again.
@@ -103,19 +104,20 @@ impl Algorithm {
         self.scheduling().name()
     }
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
     }
 
-    /// Whether jobs behind the head of the queue may start before it.
+    /// True if jobs behind the head of the queue may start before it.
     #[must_use]
     pub fn backfills(self) -> bool {
         self.scheduling().backfills()
     }
 
-    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
+    /// Way in which the scheduler brings background jobs to the foreground; `None`: it uses one
+    /// tier only.
     #[must_use]
     pub fn promotion(self) -> Option<OnPromotion> {
         self.scheduling().promotion()

@@ -11,7 +11,7 @@ use dormouse_spot::before_hour_ends;
 pub(super) struct AccCheckpoints {
     /// The application's bid; `None`: the VM's own bid.
     pub(super) bid: Option<Price>,
-    /// How long before the end of an hour the instance may be ended (t_w).
+    /// Time before the end of an hour at which the instance may be ended (t_w).
     pub(super) look: Span,
 }
 

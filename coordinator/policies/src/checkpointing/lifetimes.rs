@@ -101,7 +101,7 @@ pub fn check_lifetime_plans(
         let survival = plans.survival(&law.of, job, cost, age);
         let problem = plans.problem(job, cost, 0, &survival);
         problem.check()?;
-        let step = problem.takes(1, job);
+        let step = problem.chunk_time(1, job);
         if survival.alive(step) <= 0.0 {
             return Err(ProblemError::NeverEnds { step });
         }
@@ -166,7 +166,7 @@ impl Checkpointing for ByLifetime {
             return None;
         }
         let age = quote.usable.map_or(Span::ZERO, |usable| now.since(usable));
-        let work = (task.runtime, task.left());
+        let work = (task.runtime, task.unkept_work());
         Some(When::Points(self.0.checkpoint_points(Some(quote.kind), age, work, task.cost)))
     }
 }

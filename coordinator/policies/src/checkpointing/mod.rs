@@ -5,13 +5,11 @@ mod budget;
 pub mod dp;
 mod every;
 mod lifetimes;
-mod never;
 mod plan;
 mod planning;
-mod points;
 mod priced;
 mod scheme;
-mod spot_only;
+mod simple;
 mod young_daly;
 
 pub use lifetimes::{check_lifetime_plans, finest_step};

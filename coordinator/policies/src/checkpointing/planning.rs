@@ -11,28 +11,26 @@ use super::acc::AccCheckpoints;
 use super::budget::{LastCheckpoint, OverheadBudget};
 use super::every::{EveryTime, EveryWork, period_multiples};
 use super::lifetimes::{ByLifetime, LifetimeTables};
-use super::never::NoCheckpoints;
-use super::points::ListedPoints;
 use super::priced::PricedCheckpoints;
-use super::spot_only::SpotOnly;
+use super::simple::{ListedPoints, NoCheckpoints, SpotOnly};
 use super::young_daly::YoungDaly;
 use super::{CheckpointPlan, CheckpointPoints, Checkpointing, young_daly};
 use dormouse_spot::{HOUR, SpotScheme};
 
-/// How an attempt at a task began.
+/// Circumstances in which an attempt at a task began.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun<'a> {
     /// Instance type of the VM.
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// How long the VM had been usable by then.
+    /// Time for which the VM had been usable by then.
     pub age: Span,
     /// Part of the work that was kept.
     pub kept: Ppm,
 }
 
-/// What a run and its schedulers derive from the configuration of checkpoints.
+/// Schemes and plans that a run and its schedulers derive from the configuration of checkpoints.
 pub trait CheckpointPlanning {
     /// The scheme itself; `prices` has the spot prices of the types where they change.
     #[must_use]
@@ -52,11 +50,11 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// Whether schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
+    /// True if schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
     #[must_use]
     fn is_planned_on(&self, market: Market) -> bool;
 
-    /// Whether a task on a VM that is bought in this market can ever be checkpointed.
+    /// True if a task on a VM that is bought in this market can ever be checkpointed.
     #[must_use]
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
 

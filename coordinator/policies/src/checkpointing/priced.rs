@@ -61,7 +61,7 @@ impl Checkpointing for PricedCheckpoints {
             begins: quote.charged_from? + before,
             since: task.since + before,
             from: now + before,
-            done: task.since + task.left() + before,
+            done: task.since + task.unkept_work() + before,
             cost: task.cost,
             every: self.every,
             knows: self.knows,

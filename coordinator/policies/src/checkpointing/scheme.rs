@@ -38,14 +38,14 @@ pub struct TaskView {
     /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
     /// began.
     pub since: Time,
-    /// How long the task stands still for a checkpoint.
+    /// Time that the task stands still for a checkpoint.
     pub cost: Span,
 }
 
 impl TaskView {
     /// Time that the work which no checkpoint keeps takes at full speed.
     #[must_use]
-    pub fn left(&self) -> Span {
+    pub fn unkept_work(&self) -> Span {
         self.runtime.saturating_sub(self.runtime.part(self.kept))
     }
 }
@@ -136,6 +136,6 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_left_is_in_time_at_full_speed() {
-        assert_eq!(view(Ppm::new(250_000)).left(), Span::from_secs(750));
+        assert_eq!(view(Ppm::new(250_000)).unkept_work(), Span::from_secs(750));
     }
 }

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use dormouse_cloud::Market;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
-use super::floor::ClusterView;
-use super::machine::{ScheduledVm, VmPhase, credits_needed};
+use super::cluster_view::ClusterView;
+use super::scheduled_vm::{ScheduledVm, VmPhase, credits_needed};
 use crate::packing::{TaskSlot, VcpuPacking};
 use crate::problem::KindId;
 use crate::{BurstOn, SpareTime};
@@ -31,9 +31,9 @@ pub(crate) enum SiteClass {
 /// Selection of the attempts of Algorithm 4 that are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlacementAttempts {
-    /// Whether burstable VMs are tried, with their credits.
+    /// True if burstable VMs are tried, with their credits.
     pub(crate) burst: bool,
-    /// Whether spot VMs are tried, too.
+    /// True if spot VMs are tried, too.
     pub(crate) spot: bool,
     /// Instead of the four attempts: the regular on-demand VM on which the task ends first.
     pub(crate) soonest: bool,

@@ -6,11 +6,11 @@ use dormouse_cloud::Market;
 use dormouse_model::StartReason;
 use dormouse_units::{TaskId, Time, VmId};
 
-use super::floor::DecisionContext;
-use super::foresight::survives_theft;
-use super::machine::{QueuedTask, ScheduledVm};
+use super::cluster_view::DecisionContext;
+use super::scheduled_vm::{QueuedTask, ScheduledVm};
 use super::scheduler::BagScheduler;
 use super::sites::PlacementSite;
+use super::takeover_forecast::survives_theft;
 use crate::packing::VcpuPacking;
 use dormouse_units::Mode;
 
@@ -41,11 +41,11 @@ impl BagScheduler {
     ///
     /// [choice] Running tasks are left where they are: a move would cost them their work since the
     /// last checkpoint.
-    pub(crate) fn steal_tasks(&mut self, turn: &mut DecisionContext<'_>, thief: VmId) {
+    pub(crate) fn steal_tasks(&mut self, context: &mut DecisionContext<'_>, thief: VmId) {
         let rule = self.parts.stealing;
-        let Some(machine) = self.floor.machines.get(&thief).filter(|m| m.is_idle()) else { return };
-        let mut site = self.floor.site_of_vm(turn.now, thief, machine);
-        let burstable = self.floor.type_of_vm(machine).burstable.is_some();
+        let Some(machine) = self.view.machines.get(&thief).filter(|m| m.is_idle()) else { return };
+        let mut site = self.view.site_of_vm(context.now, thief, machine);
+        let burstable = self.view.type_of_vm(machine).burstable.is_some();
         if rule == StealingRule::Never
             || (rule == StealingRule::OffOnDemand && site.market != Market::Spot)
         {
@@ -53,25 +53,25 @@ impl BagScheduler {
         }
         let mode = if burstable { Mode::Baseline } else { Mode::Burst };
         let mut packing = VcpuPacking::default();
-        let mut all = self.stealable_tasks(turn.now, thief, &mut packing);
-        while let Some(stealable) = self.worth_stealing(&all, turn.now, thief, &site, mode) {
-            let Some((_, length)) = self.floor.at_all(&site, stealable.task, mode) else { break };
-            let memory = self.floor.problem.task_memory(stealable.task);
+        let mut all = self.stealable_tasks(context.now, thief, &mut packing);
+        while let Some(stealable) = self.worth_stealing(&all, context.now, thief, &site, mode) {
+            let Some((_, length)) = self.view.at_all(&site, stealable.task, mode) else { break };
+            let memory = self.view.problem.task_memory(stealable.task);
             site.packing.push(length, memory);
-            site.longest = site.longest.max(self.floor.problem.longest_time(stealable.task));
-            self.floor.withdraw_task(turn, stealable.victim, stealable.task, false);
+            site.longest = site.longest.max(self.view.problem.longest_time(stealable.task));
+            self.view.withdraw_task(context, stealable.victim, stealable.task, false);
             let reason = StartReason::Stolen;
-            self.floor.enqueue_task(thief, QueuedTask { task: stealable.task, mode, reason });
-            self.on_robbed(turn, stealable.victim);
+            self.view.enqueue_task(thief, QueuedTask { task: stealable.task, mode, reason });
+            self.on_robbed(context, stealable.victim);
             if burstable {
                 break;
             }
             // Only this victim's last task has changed.
             all.retain(|other| other.victim != stealable.victim);
-            all.extend(self.last_queued(turn.now, stealable.victim, &mut packing));
+            all.extend(self.last_queued(context.now, stealable.victim, &mut packing));
             sort_stealable(&mut all);
         }
-        self.floor.dispatch_tasks(turn, thief);
+        self.view.dispatch_tasks(context, thief);
     }
 
     /// Tasks that could be stolen, those of on-demand victims first; among equals those that would
@@ -82,7 +82,7 @@ impl BagScheduler {
         thief: VmId,
         packing: &mut VcpuPacking,
     ) -> Vec<StealableTask> {
-        let victims = self.floor.machines.keys().filter(|vm| **vm != thief);
+        let victims = self.view.machines.keys().filter(|vm| **vm != thief);
         let mut stealable: Vec<_> =
             victims.filter_map(|&vm| self.last_queued(now, vm, packing)).collect();
         sort_stealable(&mut stealable);
@@ -99,15 +99,15 @@ impl BagScheduler {
         mode: Mode,
     ) -> Option<StealableTask> {
         let is_worth = |l: &&StealableTask| {
-            self.floor.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
-                self.floor.is_safe(site, l.task, slot)
+            self.view.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
+                self.view.is_safe(site, l.task, slot)
                     && match self.parts.stealing {
                         StealingRule::Never => false,
                         StealingRule::IfSooner => slot.end < l.end,
                         StealingRule::IfInTime => true,
                         StealingRule::OffOnDemand => {
                             let vms = (l.victim, thief);
-                            survives_theft(&self.floor, now, vms, l.task)
+                            survives_theft(&self.view, now, vms, l.task)
                         }
                     }
             })
@@ -118,28 +118,30 @@ impl BagScheduler {
     fn is_victim(&self, machine: &ScheduledVm) -> bool {
         let market =
             machine.market == Market::OnDemand || self.parts.stealing != StealingRule::OffOnDemand;
-        market && machine.takes_work() && self.floor.type_of_vm(machine).burstable.is_none()
+        market && machine.takes_work() && self.view.type_of_vm(machine).burstable.is_none()
     }
 
     /// The task that could be stolen from a VM, the last of its queue; `packing` is a buffer to
     /// compute its end.
     fn last_queued(&self, now: Time, vm: VmId, packing: &mut VcpuPacking) -> Option<StealableTask> {
-        let machine = self.floor.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
+        let machine = self.view.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;
-        self.floor.run_only(packing, now, machine);
+        self.view.run_only(packing, now, machine);
         let mut end = now;
         for q in &machine.queue {
-            let length = self.floor.remaining_time(q.task, machine.offer_of_vm(), q.mode)?;
-            end = packing.push(length, self.floor.problem.task_memory(q.task)).end;
+            let length = self.view.remaining_time(q.task, machine.offer_of_vm(), q.mode)?;
+            end = packing.push(length, self.view.problem.task_memory(q.task)).end;
         }
         Some(StealableTask { victim: vm, market: machine.market, task, end })
     }
 
     /// Terminates a victim that still boots and has no task left, before it costs anything.
-    fn on_robbed(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
-        let machine = self.floor.machines.get(&vm);
-        if machine.is_some_and(|m| m.phase == super::machine::VmPhase::Booting && !m.has_work()) {
-            self.floor.terminate_vm(turn, vm);
+    fn on_robbed(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
+        let machine = self.view.machines.get(&vm);
+        if machine
+            .is_some_and(|m| m.phase == super::scheduled_vm::VmPhase::Booting && !m.has_work())
+        {
+            self.view.terminate_vm(context, vm);
         }
     }
 }

@@ -13,6 +13,8 @@ pub(crate) struct RoundRobin {
     entries: Vec<WeightedType>,
 }
 
+/// An instance type with its state in the round-robin: weight, current value, and number of VMs
+/// left.
 #[derive(Clone, Debug)]
 struct WeightedType {
     kind: KindId,

@@ -116,7 +116,7 @@ impl SearchPool {
         packing.last_end().since(Time::ZERO)
     }
 
-    /// Whether memory can keep a vCPU of a candidate idle.
+    /// True if memory can keep a vCPU of a candidate idle.
     pub(crate) fn is_packed(&self, vm: usize) -> bool {
         self.candidates[vm].memory.is_some()
     }

@@ -18,6 +18,7 @@ pub(crate) struct SearchResult {
     pub(crate) evaluations: u64,
 }
 
+/// Input, limits and buffers of one search.
 struct LocalSearch<'a> {
     config: &'a BagSchedulerConfig,
     pool: SearchPool,

@@ -98,7 +98,7 @@ impl TaskMap {
         self.cost = other.cost;
     }
 
-    /// Whether the task at `position` can be moved to `vm`: it is not there, and can run there.
+    /// True if the task at `position` can be moved to `vm`: it is not there, and can run there.
     pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }

@@ -27,7 +27,7 @@ impl Policy for UnstartedProgram {
     }
 
     fn waits_for_price(&self) -> bool {
-        // Nobody knows what a program waits for.
+        // A program's reasons to wait are unknown, so assume that it waits for a price.
         true
     }
 

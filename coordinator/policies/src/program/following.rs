@@ -55,7 +55,7 @@ impl Policy for Following {
     }
 
     fn is_outside(&self) -> bool {
-        // It hears of all that the program heard of.
+        // The twin must receive every notice that the program received.
         true
     }
 

@@ -19,7 +19,7 @@ pub struct Customers {
 /// A request whose VM may still run.
 #[derive(Clone, Copy, Debug)]
 struct OpenRequest {
-    /// How long the VM has to run from `since` on, or from when it runs first.
+    /// Time that the VM has to run from `since` on, or from when it runs first.
     left: Span,
     /// Time since when the VM runs; `None`: it doesn't run.
     since: Option<Time>,

@@ -125,7 +125,7 @@ struct RunningAttempt {
 }
 
 impl RunningAttempt {
-    /// Whether a checkpoint was kept at this time or since.
+    /// True if a checkpoint was kept at this time or since.
     fn is_kept_since(&self, at: Time) -> bool {
         self.kept.is_some_and(|kept| kept >= at)
     }

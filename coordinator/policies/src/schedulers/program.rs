@@ -7,9 +7,9 @@ use crate::{Hearing, Plan, PlanError, Policy};
 
 /// Entry of the list for a scheduler that is a program. [`ListedBagScheduler::build`] returns only
 /// a placeholder; whoever runs the experiment starts the program instead.
-pub(super) struct Program;
+pub(super) struct BagSchedulerProgram;
 
-impl ListedBagScheduler for Program {
+impl ListedBagScheduler for BagSchedulerProgram {
     fn name(&self) -> &'static str {
         program::NAME
     }
@@ -36,7 +36,7 @@ impl ListedBagScheduler for Program {
     }
 
     fn moves_tasks(&self) -> bool {
-        // It may, and nobody can tell.
+        // A program may do so; this can't be known beforehand.
         true
     }
 

@@ -17,19 +17,19 @@ pub(super) struct ClusterVm {
     pub(super) job: Option<usize>,
     /// Time since when no job has the VM.
     pub(super) idle: Time,
-    /// Whether the VM has run a job.
+    /// True if the VM has run a job.
     pub(super) used: bool,
-    /// Whether the VM is about to be taken away.
+    /// True if the VM is about to be taken away.
     pub(super) leaves: bool,
 }
 
 impl ClusterVm {
-    /// How long the VM has been usable.
+    /// Time for which the VM has been usable.
     pub(super) fn age_of_vm(&self, now: Time) -> Span {
         self.ready.map_or(Span::ZERO, |ready| now.since(ready))
     }
 
-    /// Whether a job can have the VM.
+    /// True if a job can have the VM.
     pub(super) const fn is_free(&self) -> bool {
         self.job.is_none() && !self.leaves
     }

@@ -37,7 +37,7 @@ pub struct ReuseComparison {
 }
 
 impl ReuseComparison {
-    /// Whether the VM that is there is at least as good. Values that differ by less than a
+    /// True if the VM that is there is at least as good. Values that differ by less than a
     /// millionth count as equal, as those of all ages should be under a law without memory: so
     /// large are rounding errors.
     #[must_use]

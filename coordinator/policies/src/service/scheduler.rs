@@ -256,7 +256,7 @@ impl BatchServicePolicy {
         match state.job {
             None => self.give_back(vm, out),
             Some(place) if self.jobs[place].phase == JobPhase::Forming => {
-                self.let_job_wait(now, place, out)
+                self.let_job_wait(now, place, out);
             }
             // The job may be done by then.
             Some(_) => {}

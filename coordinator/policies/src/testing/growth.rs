@@ -84,8 +84,8 @@ fn steps(vms: u32) -> usize {
     (0..vms).for_each(|vm| tell(10, Notice::VmReady { vm: VmId::new(vm) }));
     tell(12, Notice::VmHibernated { vm: VmId::new(0) });
     let now = Time::from_secs(12);
-    let ahead = TakeoverForecast::new(&hads.floor, now);
-    assert!(ahead.are_all_survivable(now) && latest_migration(&hads.floor, &ahead, now) > now);
+    let ahead = TakeoverForecast::new(&hads.view, now);
+    assert!(ahead.are_all_survivable(now) && latest_migration(&hads.view, &ahead, now) > now);
     ahead.steps.get()
 }
 

@@ -20,7 +20,7 @@ impl ListedBatchScheduler for BatchProgram {
     }
 
     fn promotion(&self) -> Option<OnPromotion> {
-        // It may use both tiers, and may move jobs between processors.
+        // A program may use both tiers and move jobs between processors.
         Some(OnPromotion::Migrate)
     }
 

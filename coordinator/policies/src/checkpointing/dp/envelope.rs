@@ -32,7 +32,7 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     plan.set_makespans(0, 0.0, &makespans);
     for left in 1..=job {
         // One chunk of all work that is left, or as far as the oldest VM gets.
-        let whole = |age: usize| line((age + problem.takes(left, left)).min(last), 0.0);
+        let whole = |age: usize| line((age + problem.chunk_time(left, left)).min(last), 0.0);
         // Values of jobs that are one step shorter are lines for jobs of this length.
         for age in 0..=last {
             let to = age + 1 + checkpoint;
@@ -44,7 +44,7 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         let of_new = queues[left + checkpoint].0.iter().copied().chain([whole(0)]);
         let again = of_new.map(|l| (l.above + restart) / l.fall).fold(f64::INFINITY, f64::min);
         if !again.is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, job) });
         }
         for age in 0..=last {
             let queue = &mut queues[left + age + checkpoint];

@@ -21,7 +21,7 @@ pub fn expected(
         // x = way + P(lost in the first chunk) · (restart + x)
         anew[left] = (way.takes + way.lost_first * steps(problem.restart)) / (1.0 - way.lost_first);
         if !anew[left].is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, problem.job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, problem.job) });
         }
     }
     let way = walk_schedule(problem, &anew, (problem.job, problem.age), next);
@@ -46,7 +46,7 @@ fn walk_schedule(
     let (mut way, mut is_first) = (ExpectedPath { takes: 0.0, lost_first: 0.0 }, true);
     while left > 0 && alive > 0.0 {
         let work = next(left, age).clamp(1, left);
-        let to = age + problem.takes(work, left);
+        let to = age + problem.chunk_time(work, left);
         let lost = (alive - survival.alive(to)) / born;
         way.takes += (survival.lived(to) - survival.lived(age)) / born;
         if is_first {

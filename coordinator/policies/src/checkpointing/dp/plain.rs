@@ -15,7 +15,7 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         let (anew, then) = after_failure(problem, &table, left);
         let again = steps(problem.restart) + anew;
         if !again.is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, job) });
         }
         let ages = values.iter_mut().enumerate().take(oldest_age(problem, left) + 1).skip(first);
         for (age, value) in ages {
@@ -57,7 +57,7 @@ fn least_makespan(
     // the longest is the least.
     let beyond = survival.last().saturating_sub(age + checkpoint).max(1);
     for work in [left, beyond, guess.max(1)].into_iter().filter(|work| *work <= left) {
-        let takes = problem.takes(work, left);
+        let takes = problem.chunk_time(work, left);
         let (lost, cost) = problem.chunk_outcome(age, takes);
         let value =
             cost + (1.0 - lost) * table.makespan_at(left - work, age + takes) + lost * again;
@@ -114,7 +114,7 @@ fn after_failure(problem: &Problem<'_>, table: &MakespanTable, left: usize) -> (
     let age = problem.next_age();
     let restart = steps(problem.restart);
     let of = |work| {
-        let takes = problem.takes(work, left);
+        let takes = problem.chunk_time(work, left);
         let (lost, cost) = problem.chunk_outcome(age, takes);
         let kept = 1.0 - lost;
         let rest = table.makespan_at(left - work, age + takes);

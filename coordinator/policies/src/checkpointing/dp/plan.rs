@@ -113,7 +113,7 @@ impl Plan {
 
     /// Expected makespan of a job with `left` steps from the beginning of its next VM on.
     #[must_use]
-    pub fn anew(&self, left: usize) -> f64 {
+    pub fn makespan_after_failure(&self, left: usize) -> f64 {
         self.anew[left.min(self.job)]
     }
 

@@ -19,7 +19,7 @@ pub struct Problem<'a> {
     pub survival: &'a Survival,
 }
 
-/// Why there is no schedule.
+/// Reason why there is no schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// No work is ever kept.
@@ -86,7 +86,7 @@ impl Problem<'_> {
 
     /// Time in steps of `work` of the `left` steps with the checkpoint after it, if one is taken.
     #[must_use]
-    pub const fn takes(&self, work: usize, left: usize) -> usize {
+    pub const fn chunk_time(&self, work: usize, left: usize) -> usize {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
     }
 

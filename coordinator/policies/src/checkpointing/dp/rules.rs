@@ -2,8 +2,7 @@
 
 use dormouse_model::DpMode;
 
-/// How the probability is computed that a VM of some age is taken away before a checkpoint is
-/// complete.
+/// Reading of the probability that a VM of some age is taken away before a checkpoint is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureProbability {
     /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
@@ -22,7 +21,7 @@ pub enum FailureLoss {
     Half,
 }
 
-/// How a job goes on after a failure.
+/// Reading of the way in which a job continues after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The job goes on from its last checkpoint on a new VM, of age zero: an equation with the
@@ -44,7 +43,7 @@ pub struct Rules {
     pub loss: FailureLoss,
     /// Reading of what follows a failure, an [`AfterFailure`].
     pub after_failure: AfterFailure,
-    /// Whether a checkpoint is also taken when the work is done.
+    /// True if a checkpoint is also taken when the work is done.
     pub last_checkpoint: bool,
 }
 

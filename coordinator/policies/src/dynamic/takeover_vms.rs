@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use dormouse_units::{Span, Time};
 
-use super::floor::ClusterView;
+use super::cluster_view::ClusterView;
 use super::sites::{PlacementSite, SiteClass};
 
 /// On-demand VMs, existing or to be launched. The times from which their vCPUs are free lie side by
@@ -40,12 +40,12 @@ pub(crate) enum CountedVcpus {
 }
 
 impl TakeoverVms {
-    pub(crate) fn new(floor: &ClusterView, sites: Vec<PlacementSite>) -> Self {
-        let most = floor.problem.most_memory().get().max(1);
+    pub(crate) fn new(view: &ClusterView, sites: Vec<PlacementSite>) -> Self {
+        let most = view.problem.most_memory().get().max(1);
         let mut free = Vec::new();
         let mut lanes = Vec::with_capacity(sites.len());
         for site in &sites {
-            let kind = &floor.problem.kinds[site.kind];
+            let kind = &view.problem.kinds[site.kind];
             // This number of tasks always fits together, however large they are.
             let together = kind.memory_limit.map_or(kind.vcpus, |limit| {
                 usize::try_from(limit.get() / most).unwrap_or(usize::MAX)
@@ -62,7 +62,7 @@ impl TakeoverVms {
                 certain: together.min(kind.vcpus),
             });
         }
-        Self { sites, lanes, free, boot: floor.problem.takeover_boot }
+        Self { sites, lanes, free, boot: view.problem.takeover_boot }
     }
 
     /// Calls `see` with each time from which vCPUs are free, seen from `at`, and the number of

@@ -8,7 +8,9 @@ use dormouse_cloud::Market;
 use dormouse_model::{Decision, StartReason};
 use dormouse_units::{ById, Bytes, Credits, Ppm, Span, TaskId, Time, VmId};
 
-use super::machine::{QueuedTask, RunningTask, ScheduledVm, VmPhase, credits_needed, vcpu_speed};
+use super::scheduled_vm::{
+    QueuedTask, RunningTask, ScheduledVm, VmPhase, credits_needed, vcpu_speed,
+};
 use super::token::WakeupPurpose;
 use crate::packing::VcpuPacking;
 use crate::problem::{KindId, KnownType, Offer, SchedulingProblem};
@@ -34,9 +36,9 @@ pub(crate) struct TaskProgress {
     /// Part of the work that the task's last checkpoint keeps.
     pub(crate) done: Ppm,
     pub(crate) failures: u32,
-    /// Whether the task is finished or given up.
+    /// True if the task is finished or given up.
     pub(crate) settled: bool,
-    /// Whether the task has to wait until others are done.
+    /// True if the task has to wait until others are done.
     pub(crate) waits: bool,
     /// The VM in whose queue or on whose vCPU the task is.
     pub(crate) on: Option<VmId>,
@@ -44,6 +46,10 @@ pub(crate) struct TaskProgress {
     pub(crate) held: Option<VmId>,
 }
 
+/// The cluster as a dynamic scheduler sees it: its VMs, the tasks, and what may still be launched.
+///
+/// Methods with a [`DecisionContext`] push decisions and update the view at once by their expected
+/// effects. Copies of the view serve to try out decisions.
 #[derive(Clone, Debug)]
 pub(crate) struct ClusterView {
     /// The scheduling problem, shared by all copies of the view on which decisions are tried out.
@@ -102,7 +108,7 @@ impl ClusterView {
         Time::ZERO + self.problem.latest_end(task)
     }
 
-    /// Whether every task is finished or given up.
+    /// True if every task is finished or given up.
     pub(crate) fn all_settled(&self) -> bool {
         self.unsettled == 0
     }
@@ -144,24 +150,25 @@ impl ClusterView {
 
     pub(crate) fn launch(
         &mut self,
-        turn: &mut DecisionContext<'_>,
+        context: &mut DecisionContext<'_>,
         kind: KindId,
         market: Market,
     ) -> VmId {
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let offer = &self.problem.kinds[kind];
-        let machine = ScheduledVm::new(kind, market, turn.now + self.problem.takeover_boot, offer);
+        let machine =
+            ScheduledVm::new(kind, market, context.now + self.problem.takeover_boot, offer);
         let kind = offer.name.clone();
-        turn.out.push(Decision::Launch { vm, kind, market, bid: None });
+        context.out.push(Decision::Launch { vm, kind, market, bid: None });
         self.machines.insert(vm, machine);
         vm
     }
 
     /// Terminates a VM.
-    pub(crate) fn terminate_vm(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
+    pub(crate) fn terminate_vm(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
         if self.machines.remove(&vm).is_some() {
-            turn.out.push(Decision::Terminate { vm, reason: None });
+            context.out.push(Decision::Terminate { vm, reason: None });
             self.refused.clear();
         }
     }
@@ -180,7 +187,7 @@ impl ClusterView {
     /// saves, and the task is held until the checkpoint is complete.
     pub(crate) fn withdraw_task(
         &mut self,
-        turn: &mut DecisionContext<'_>,
+        context: &mut DecisionContext<'_>,
         vm: VmId,
         task: TaskId,
         keep: bool,
@@ -188,15 +195,15 @@ impl ClusterView {
         let Some(machine) = self.machines.get_mut(&vm) else { return };
         let cost = self.problem.checkpoint_time(task, machine.kind);
         let unkept =
-            machine.running.iter().find(|r| r.task == task).map(|r| turn.now.since(r.since));
+            machine.running.iter().find(|r| r.task == task).map(|r| context.now.since(r.since));
         let keep = keep && unkept.is_some_and(|unkept| unkept > cost);
         // The task is in the queue at most once, and most often first.
         if let Some(place) = machine.queue.iter().position(|q| q.task == task) {
             machine.queue.remove(place);
         }
-        let stopped = machine.clear_vcpu(turn.now, task, &self.problem.kinds[machine.kind]);
+        let stopped = machine.clear_vcpu(context.now, task, &self.problem.kinds[machine.kind]);
         if stopped {
-            turn.out.push(Decision::Stop { task, vm, keep });
+            context.out.push(Decision::Stop { task, vm, keep });
             if keep {
                 machine.leaving.push(task);
             }
@@ -209,7 +216,7 @@ impl ClusterView {
 
     /// Checkpoints the tasks of a VM that will be killed before they end, while they run on: as
     /// late as leaves time for this checkpoint and the one before it.
-    pub(crate) fn checkpoint_before_end(&self, turn: &mut DecisionContext<'_>, vm: VmId) {
+    pub(crate) fn checkpoint_before_end(&self, context: &mut DecisionContext<'_>, vm: VmId) {
         let Some(machine) = self.machines.get(&vm).filter(|m| m.phase == VmPhase::Leaving) else {
             return;
         };
@@ -217,25 +224,26 @@ impl ClusterView {
         let cut =
             machine.running.iter().map(|r| (r, self.problem.checkpoint_time(r.task, machine.kind)));
         // A checkpoint that can't be complete in time is not begun.
-        let cut: Vec<_> = cut.filter(|(r, cost)| r.ends > end && turn.now + *cost < end).collect();
+        let cut: Vec<_> =
+            cut.filter(|(r, cost)| r.ends > end && context.now + *cost < end).collect();
         let Some(longest) = cut.iter().map(|(_, cost)| *cost).max() else { return };
         let last = Time::from_micros(end.as_micros().saturating_sub(longest.times(2).as_micros()));
-        if turn.now < last {
-            return turn.ask_for_wakeup(last, WakeupPurpose::LastCheckpoint(vm));
+        if context.now < last {
+            return context.ask_for_wakeup(last, WakeupPurpose::LastCheckpoint(vm));
         }
-        turn.out.extend(cut.iter().map(|(r, _)| Decision::Checkpoint { task: r.task, vm }));
+        context.out.extend(cut.iter().map(|(r, _)| Decision::Checkpoint { task: r.task, vm }));
     }
 
     /// Starts the queued tasks that can start on a VM, in order: one per free vCPU, as long as the
     /// memory suffices. A task that is held elsewhere or waits for its predecessors is passed over.
-    pub(crate) fn dispatch_tasks(&mut self, turn: &mut DecisionContext<'_>, vm: VmId) {
-        while let Some((index, ends)) = self.next_to_start(turn.now, vm) {
+    pub(crate) fn dispatch_tasks(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
+        while let Some((index, ends)) = self.next_to_start(context.now, vm) {
             let Some(machine) = self.machines.get_mut(&vm) else { return };
             let Some(QueuedTask { task, mode, reason }) = machine.queue.remove(index) else {
                 return;
             };
-            machine.running.push(RunningTask { task, mode, ends, since: turn.now });
-            turn.out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
+            machine.running.push(RunningTask { task, mode, ends, since: context.now });
+            context.out.push(Decision::Start { task, on: Seats::first_free(vm), mode, reason });
         }
     }
 
@@ -305,15 +313,20 @@ impl ClusterView {
 
     /// Handles the end of an earlier attempt on `vm`: its vCPU is free, and the task may start
     /// where it is queued.
-    pub(crate) fn release_task(&mut self, turn: &mut DecisionContext<'_>, task: TaskId, vm: VmId) {
+    pub(crate) fn release_task(
+        &mut self,
+        context: &mut DecisionContext<'_>,
+        task: TaskId,
+        vm: VmId,
+    ) {
         if let Some(machine) = self.machines.get_mut(&vm) {
             machine.leaving.retain(|&t| t != task);
-            self.dispatch_tasks(turn, vm);
+            self.dispatch_tasks(context, vm);
         }
         let Some(progress) = self.task_mut(task).filter(|p| p.held == Some(vm)) else { return };
         progress.held = None;
         if let Some(on) = progress.on {
-            self.dispatch_tasks(turn, on);
+            self.dispatch_tasks(context, on);
         }
     }
 

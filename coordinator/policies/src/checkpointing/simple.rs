@@ -1,10 +1,22 @@
-//! Checkpoints at listed points of the work.
+//! The simple schemes: no checkpoints, checkpoints at listed points of the work, and those of another
+//! scheme on spot VMs only.
 
 use std::sync::Arc;
 
+use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Time};
 
 use super::{Checkpointing, Quote, TaskView, When};
+
+/// Tasks begin anew wherever they are interrupted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NoCheckpoints;
+
+impl Checkpointing for NoCheckpoints {
+    fn next(&mut self, _: Time, _: &TaskView, _: &Quote<'_>) -> Option<When> {
+        None
+    }
+}
 
 /// Checkpoints every task at the same points of its work, ascending.
 #[derive(Clone, Debug)]
@@ -14,6 +26,19 @@ impl Checkpointing for ListedPoints {
     fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
         let ahead = self.0.iter().copied().filter(|point| *point > task.kept);
         Some(When::Points(ahead.collect()))
+    }
+}
+
+/// A scheme that is asked on spot VMs only.
+#[derive(Debug)]
+pub(super) struct SpotOnly(pub(super) Box<dyn Checkpointing>);
+
+impl Checkpointing for SpotOnly {
+    fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
+        match quote.market {
+            Market::Spot => self.0.next(now, task, quote),
+            Market::OnDemand => None,
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Price, Span, TaskId, Time};
 
-use super::floor::ClusterView;
+use super::cluster_view::ClusterView;
 use super::sites::{PlacementSite, SiteClass};
 use crate::packing::VcpuPacking;
 use crate::problem::KindId;
@@ -113,14 +113,14 @@ fn rank_of_price(price: Option<Price>) -> u64 {
 
 /// On-demand VMs to which a trial assigns tasks one after the other.
 pub(crate) struct TrialFleet<'a> {
-    floor: &'a ClusterView,
+    view: &'a ClusterView,
     kinds: Vec<TrialVms>,
 }
 
 impl<'a> TrialFleet<'a> {
     /// A trial on those of the VMs in `sites` that have these types, in their state at `at`.
     pub(crate) fn new(
-        floor: &'a ClusterView,
+        view: &'a ClusterView,
         types: &[KindId],
         sites: &[PlacementSite],
         at: Time,
@@ -128,7 +128,7 @@ impl<'a> TrialFleet<'a> {
         let mut kinds: Vec<TrialVms> = Vec::with_capacity(types.len());
         let mut lanes: Vec<Vec<Reverse<(Time, usize)>>> = Vec::with_capacity(types.len());
         for (index, site) in sites.iter().enumerate() {
-            let offer = &floor.problem.kinds[site.kind];
+            let offer = &view.problem.kinds[site.kind];
             let place = kinds.iter().position(|k| k.kind == site.kind).unwrap_or_else(|| {
                 let busy = match offer.memory_limit {
                     None => BusyVms::Lanes(BinaryHeap::new()),
@@ -140,7 +140,7 @@ impl<'a> TrialFleet<'a> {
                     column: column.unwrap_or(usize::MAX),
                     rank: rank_of_price(offer.price(Market::OnDemand)),
                     vcpus: offer.vcpus,
-                    booted: at + floor.problem.takeover_boot,
+                    booted: at + view.problem.takeover_boot,
                     busy,
                     new: Vec::new(),
                 });
@@ -170,7 +170,7 @@ impl<'a> TrialFleet<'a> {
                 *busy = lanes.into();
             }
         }
-        Self { floor, kinds }
+        Self { view, kinds }
     }
 
     /// Places a task that takes this long on each of the types, or [`UNABLE`]. `None` if it can't be
@@ -181,8 +181,8 @@ impl<'a> TrialFleet<'a> {
         lengths: &[Span],
         order: PlacementOrder,
     ) -> Option<TrialPlacement> {
-        let memory = self.floor.problem.task_memory(task);
-        let limit = self.floor.latest_end(task);
+        let memory = self.view.problem.task_memory(task);
+        let limit = self.view.latest_end(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;
         for (place, of) in self.kinds.iter().enumerate() {
             let Some(&length) = lengths.get(of.column).filter(|length| **length != UNABLE) else {

@@ -41,6 +41,7 @@ pub(crate) struct RunningTask {
     pub(crate) since: Time,
 }
 
+/// A VM as the scheduler knows it: its phase, its tasks and its credits.
 #[derive(Clone, Debug)]
 pub(crate) struct ScheduledVm {
     pub(crate) kind: KindId,
@@ -86,17 +87,17 @@ impl ScheduledVm {
         (self.kind, self.market)
     }
 
-    /// Whether the VM has tasks that run, are frozen or wait.
+    /// True if the VM has tasks that run, are frozen or wait.
     pub(crate) fn has_work(&self) -> bool {
         !(self.running.is_empty() && self.queue.is_empty())
     }
 
-    /// Whether the VM could work but has nothing to do (IR of the paper).
+    /// True if the VM could work but has nothing to do (IR of the paper).
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == VmPhase::Ready && !self.has_work()
     }
 
-    /// Whether the VM can take tasks, now or once booted.
+    /// True if the VM can take tasks, now or once booted.
     pub(crate) fn takes_work(&self) -> bool {
         matches!(self.phase, VmPhase::Ready | VmPhase::Booting)
     }

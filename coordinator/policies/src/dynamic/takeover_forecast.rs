@@ -10,11 +10,11 @@ use std::collections::BinaryHeap;
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span, TaskId, Time, VmId};
 
-use super::floor::ClusterView;
+use super::cluster_view::ClusterView;
 use super::lateness::{is_busy_spot, is_hibernated, late_among, task_ends};
-use super::rescue::{PlacementOrder, TrialFleet, TrialPlacement, UNABLE, is_gone};
-use super::rescuers::{CountedVcpus, TakeoverVms};
 use super::sites::{PlacementSite, SiteClass};
+use super::takeover_vms::{CountedVcpus, TakeoverVms};
+use super::trial_fleet::{PlacementOrder, TrialFleet, TrialPlacement, UNABLE, is_gone};
 use crate::problem::KindId;
 
 /// The tasks of spot VMs that a check covers.
@@ -100,7 +100,7 @@ impl SpotTaskEnd {
 
 /// The tasks of spot VMs and the on-demand VMs that could take them over, as known at one moment.
 pub(crate) struct TakeoverForecast<'a> {
-    floor: &'a ClusterView,
+    view: &'a ClusterView,
     /// The tasks, the longest first.
     tasks: Vec<SpotTask>,
     /// The tasks by remaining work, most first.
@@ -125,8 +125,8 @@ pub(crate) struct TakeoverForecast<'a> {
 }
 
 impl<'a> TakeoverForecast<'a> {
-    pub(crate) fn new(floor: &'a ClusterView, now: Time) -> Self {
-        let rescuers = takeover_sites(floor, now);
+    pub(crate) fn new(view: &'a ClusterView, now: Time) -> Self {
+        let rescuers = takeover_sites(view, now);
         let mut kinds: Vec<_> = rescuers.iter().map(|site| site.kind).collect();
         kinds.sort_unstable();
         kinds.dedup();
@@ -137,23 +137,23 @@ impl<'a> TakeoverForecast<'a> {
             let row = lengths.len();
             let length = |&kind: &KindId| {
                 let on = (kind, Market::OnDemand);
-                floor.remaining_time(task, on, dormouse_units::Mode::Burst).unwrap_or(UNABLE)
+                view.remaining_time(task, on, dormouse_units::Mode::Burst).unwrap_or(UNABLE)
             };
             lengths.extend(kinds.iter().map(length));
             let of_task = &lengths[row..];
             let slowest = of_task.iter().copied().max().unwrap_or_default();
             let able = of_task.iter().copied().filter(|length| *length != UNABLE);
             let fastest = able.min().unwrap_or_default();
-            let kept = floor.task_progress(task).done > Ppm::ZERO;
+            let kept = view.task_progress(task).done > Ppm::ZERO;
             found.push(SpotTask { task, row, start, end, waits, kept, slowest, fastest });
         };
-        for machine in floor.machines.values() {
+        for machine in view.machines.values() {
             if is_hibernated(machine) {
                 machine.running.iter().for_each(|r| note(r.task, Time::ZERO, NEVER, true));
                 machine.queue.iter().for_each(|q| note(q.task, NEVER, NEVER, true));
             } else if is_busy_spot(machine) {
-                let ends = task_ends(floor, now, machine);
-                let late = late_among(floor, machine, &ends);
+                let ends = task_ends(view, now, machine);
+                let late = late_among(view, machine, &ends);
                 for (task, end, start) in ends {
                     moments.push(end - Span::from_micros(1));
                     note(task, start, end, late.contains(&task));
@@ -163,19 +163,19 @@ impl<'a> TakeoverForecast<'a> {
         moments.retain(|&at| at >= now);
         moments.sort_unstable();
         moments.dedup();
-        let tasks = by_length(floor, &found);
-        let by_left = by_left(floor, &tasks);
+        let tasks = by_length(view, &found);
+        let by_left = by_left(view, &tasks);
         let work_from = work_from(&tasks);
-        let limits = tasks.iter().map(|burden| floor.latest_end(burden.task));
-        let horizon = limits.min().unwrap_or_else(|| floor.deadline());
+        let limits = tasks.iter().map(|burden| view.latest_end(burden.task));
+        let horizon = limits.min().unwrap_or_else(|| view.deadline());
         Self {
-            floor,
+            view,
             horizon,
             tasks,
             by_left,
             kinds,
             lengths,
-            rescuers: TakeoverVms::new(floor, rescuers),
+            rescuers: TakeoverVms::new(view, rescuers),
             moments,
             work_from,
             #[cfg(test)]
@@ -211,14 +211,14 @@ impl<'a> TakeoverForecast<'a> {
         );
         let Some(placed) = placed else { return false };
         let sites = self.rescuers.sites.iter();
-        let mut sites: Vec<_> = sites.map(|site| site_later(self.floor, site, at)).collect();
+        let mut sites: Vec<_> = sites.map(|site| site_later(self.view, site, at)).collect();
         for TrialPlacement { site, task, length } in placed {
             if let Some(site) = sites.get_mut(site) {
-                site.packing.push(length, self.floor.problem.task_memory(task));
+                site.packing.push(length, self.view.problem.task_memory(task));
                 site.class = SiteClass::Busy;
             }
         }
-        let sites = TakeoverVms::new(self.floor, sites);
+        let sites = TakeoverVms::new(self.view, sites);
         let from = self.moments.partition_point(|&moment| moment < at);
         self.first_failure(&self.moments[from..], &sites, TaskSelection::Others).is_none()
     }
@@ -270,7 +270,7 @@ impl<'a> TakeoverForecast<'a> {
         whose: TaskSelection,
         kept: impl Fn(TrialPlacement) -> K,
     ) -> Option<All> {
-        if self.work_left(at, whose).least > sites.free_time(at, self.floor.deadline()) {
+        if self.work_left(at, whose).least > sites.free_time(at, self.view.deadline()) {
             return None;
         }
         self.count();
@@ -279,7 +279,7 @@ impl<'a> TakeoverForecast<'a> {
             rescue.place_task(burden.task, lengths, order).map(&kept)
         };
         let attempts = || {
-            let mut rescue = TrialFleet::new(self.floor, &self.kinds, &sites.sites, at);
+            let mut rescue = TrialFleet::new(self.view, &self.kinds, &sites.sites, at);
             // Tasks with a checkpoint that run until then go first.
             let is_kept = |b: &SpotTask| b.kept && b.start < at;
             let (first, then) = (self.tasks.iter(), self.tasks.iter());
@@ -289,7 +289,7 @@ impl<'a> TakeoverForecast<'a> {
                 .collect::<Option<_>>()
         };
         let soonest = || {
-            let mut rescue = TrialFleet::new(self.floor, &self.kinds, &sites.sites, at);
+            let mut rescue = TrialFleet::new(self.view, &self.kinds, &sites.sites, at);
             let left = self.by_left.iter().filter(|left| left.is_left(at, whose));
             let left = left.map(|left| &self.tasks[left.place as usize]);
             left.map(|b| place(&mut rescue, b, PlacementOrder::Soonest)).collect()
@@ -368,19 +368,19 @@ impl<'a> TakeoverForecast<'a> {
 }
 
 /// True if every task could still end in time even if all spot VMs hibernated, at whatever moment.
-pub(crate) fn is_survivable(floor: &ClusterView, now: Time) -> bool {
-    TakeoverForecast::new(floor, now).are_all_survivable(now)
+pub(crate) fn is_survivable(view: &ClusterView, now: Time) -> bool {
+    TakeoverForecast::new(view, now).are_all_survivable(now)
 }
 
 /// True if every task can still end in time after one task moved from the queue of an on-demand VM
 /// to a spot VM.
 pub(crate) fn survives_theft(
-    floor: &ClusterView,
+    view: &ClusterView,
     now: Time,
     (victim, thief): (VmId, VmId),
     task: TaskId,
 ) -> bool {
-    let mut after = floor.clone();
+    let mut after = view.clone();
     let queued = after.machines.get_mut(&victim).and_then(|machine| {
         let at = machine.queue.iter().position(|q| q.task == task)?;
         machine.queue.remove(at)
@@ -409,24 +409,24 @@ fn work_from(tasks: &[SpotTask]) -> Vec<(Time, [WorkBounds; 2])> {
 }
 
 /// The tasks by length, longest first.
-fn by_length(floor: &ClusterView, found: &[SpotTask]) -> Vec<SpotTask> {
-    let mut of_task: Vec<Option<u32>> = vec![None; floor.problem.task_count()];
+fn by_length(view: &ClusterView, found: &[SpotTask]) -> Vec<SpotTask> {
+    let mut of_task: Vec<Option<u32>> = vec![None; view.problem.task_count()];
     for (place, burden) in (0_u32..).zip(found) {
         if let Some(of_task) = of_task.get_mut(burden.task.get() as usize) {
             *of_task = Some(place);
         }
     }
     let place = |task: &TaskId| of_task.get(task.get() as usize).copied().flatten();
-    let places = floor.problem.by_length().iter().filter_map(place);
+    let places = view.problem.by_length().iter().filter_map(place);
     places.map(|place| found[place as usize]).collect()
 }
 
 /// The tasks by remaining work, most first, given the tasks by length.
-fn by_left(floor: &ClusterView, tasks: &[SpotTask]) -> Vec<SpotTaskEnd> {
+fn by_left(view: &ClusterView, tasks: &[SpotTask]) -> Vec<SpotTaskEnd> {
     let work_left = |b: &SpotTask| {
-        let whole = floor.problem.longest_time(b.task);
+        let whole = view.problem.longest_time(b.task);
         if b.kept {
-            whole.saturating_sub(whole.part(floor.task_progress(b.task).done))
+            whole.saturating_sub(whole.part(view.task_progress(b.task).done))
         } else {
             whole
         }
@@ -443,9 +443,9 @@ fn by_left(floor: &ClusterView, tasks: &[SpotTask]) -> Vec<SpotTaskEnd> {
 }
 
 /// An on-demand VM as it will be at the later moment `at`.
-fn site_later(floor: &ClusterView, site: &PlacementSite, at: Time) -> PlacementSite {
+fn site_later(view: &ClusterView, site: &PlacementSite, at: Time) -> PlacementSite {
     if is_gone(site, at) {
-        return floor.new_site(at, site.kind, Market::OnDemand, SiteClass::New);
+        return view.new_site(at, site.kind, Market::OnDemand, SiteClass::New);
     }
     let mut site = site.clone();
     site.packing.not_before(at);
@@ -454,21 +454,21 @@ fn site_later(floor: &ClusterView, site: &PlacementSite, at: Time) -> PlacementS
 
 /// The regular on-demand VMs that could take tasks over: existing ones, and all that could be
 /// launched.
-fn takeover_sites(floor: &ClusterView, now: Time) -> Vec<PlacementSite> {
+fn takeover_sites(view: &ClusterView, now: Time) -> Vec<PlacementSite> {
     let mut sites = Vec::new();
-    for (&vm, machine) in &floor.machines {
+    for (&vm, machine) in &view.machines {
         let regular =
-            machine.market == Market::OnDemand && floor.type_of_vm(machine).burstable.is_none();
+            machine.market == Market::OnDemand && view.type_of_vm(machine).burstable.is_none();
         if regular && machine.takes_work() {
-            let mut site = floor.site_of_vm(now, vm, machine);
+            let mut site = view.site_of_vm(now, vm, machine);
             // A VM that is there is not one to be launched, even if it has nothing to do yet.
             site.class = SiteClass::Busy;
             sites.push(site);
         }
     }
-    for (id, _) in floor.problem.regular_types(Market::OnDemand) {
-        let new = || floor.new_site(now, id, Market::OnDemand, SiteClass::New);
-        let n = floor.launchable_vms(id, Market::OnDemand).min(floor.problem.task_count());
+    for (id, _) in view.problem.regular_types(Market::OnDemand) {
+        let new = || view.new_site(now, id, Market::OnDemand, SiteClass::New);
+        let n = view.launchable_vms(id, Market::OnDemand).min(view.problem.task_count());
         sites.extend(std::iter::repeat_with(new).take(n));
     }
     sites
@@ -494,12 +494,12 @@ impl TakeoverForecast<'_> {
         let left = self.tasks.iter().filter(|b| b.is_left(at, whose));
         let mut tasks: Vec<_> = left.map(|b| (b.task, b.start < at)).collect();
         super::sites::WAYS[1..].iter().any(|&way| {
-            let mut sites: Vec<_> = sites.iter().map(|s| site_later(self.floor, s, at)).collect();
-            self.floor.sort_affected(&mut tasks, way);
+            let mut sites: Vec<_> = sites.iter().map(|s| site_later(self.view, s, at)).collect();
+            self.view.sort_affected(&mut tasks, way);
             tasks.iter().all(|&(task, _)| {
-                let Some(choice) = self.floor.choose_site(&sites, task, way) else { return false };
-                self.floor.settle_in(&mut sites, task, &choice);
-                choice.slot.end <= self.floor.latest_end(task)
+                let Some(choice) = self.view.choose_site(&sites, task, way) else { return false };
+                self.view.settle_in(&mut sites, task, &choice);
+                choice.slot.end <= self.view.latest_end(task)
             })
         })
     }
