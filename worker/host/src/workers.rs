@@ -27,6 +27,9 @@ const PREFIX: &str = "dormouse-run-";
 const ROOM: u64 = 4 << 30;
 
 /// The workers of a run on this host; dropping it ends them.
+///
+/// Use: [`LocalWorkers::start`], then [`LocalWorkers::revive`] and [`LocalWorkers::all_gone`] again
+/// and again during the run, and [`LocalWorkers::leave`] once it is over.
 #[derive(Debug)]
 pub struct LocalWorkers {
     workers: Vec<LocalWorker>,
@@ -34,6 +37,7 @@ pub struct LocalWorkers {
     folder: HeldFolder,
 }
 
+/// One worker process, with all that is needed to restart it.
 #[derive(Debug)]
 struct LocalWorker {
     name: String,
@@ -57,10 +61,10 @@ const OFTEN: u32 = 3;
 /// # Errors
 ///
 /// The system refuses.
-pub fn folder() -> io::Result<HeldFolder> {
+pub fn make_folder() -> io::Result<HeldFolder> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
     for place in [memory, &disk] {
-        // What can't be listed, or is not there, holds nothing that could be removed.
+        // A folder that is missing or can't be listed has nothing to remove.
         let _ = remove_abandoned(place, PREFIX);
     }
     let roomy = nix::sys::statvfs::statvfs(memory)
@@ -85,12 +89,12 @@ impl LocalWorkers {
         logs: &Path,
     ) -> io::Result<Self> {
         let program = std::env::current_exe()?;
-        let folder = folder()?;
+        let folder = make_folder()?;
         let mut all = Self { workers: Vec::new(), folder };
         for n in 0..count {
             let name = format!("local-{n}");
             let log = logs.join(format!("worker-{n}.log"));
-            // What it says in a second life stands below what it said in the first.
+            // Append, so that a restarted worker's output follows that of its first life.
             let output = File::options().create(true).append(true).open(&log)?;
             output.set_len(0)?;
             let mut command = Command::new(&program);
@@ -99,7 +103,7 @@ impl LocalWorkers {
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all.folder.path().join(&name))
                 .args(["--of", &count.to_string()])
-                // It listens by now.
+                // The coordinator listens by now.
                 .args(["--wait", "30s"])
                 .args(["--parent", &std::process::id().to_string(), "--secret-file"])
                 .arg(secret)
@@ -183,7 +187,7 @@ impl LocalWorker {
     fn terminate_worker(&mut self) {
         if self.is_there() {
             let pid = Pid::from_raw(self.child.id().cast_signed());
-            // It is there until it is waited for.
+            // The process id stays valid until the child is waited for.
             let _ = kill(pid, Signal::SIGTERM);
         }
     }
@@ -193,7 +197,7 @@ impl Drop for LocalWorkers {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             if worker.is_there() {
-                // Its guardian takes away what it leaves.
+                // The worker's guardian cleans up after it.
                 let _ = worker.child.kill();
                 let _ = worker.child.wait();
             }

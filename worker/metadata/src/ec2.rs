@@ -62,7 +62,7 @@ fn issue_token(service: &Service, request: &Request, now: UnixTime) -> Response 
         None => error_page(400, "Bad Request"),
         Some(ttl) => {
             let until = now.as_micros().saturating_add(ttl * 1_000_000);
-            let token = service.key.token(UnixTime::from_micros(until));
+            let token = service.key.issue_token(UnixTime::from_micros(until));
             Response::text(token).with(TTL_OUT, ttl.to_string())
         }
     }
@@ -77,7 +77,7 @@ fn read(service: &Service, request: &Request, parts: &[&str], now: UnixTime) -> 
             return error_page(401, "Unauthorized");
         }
         None => None,
-        Some(token) => match service.key.left(token, now) {
+        Some(token) => match service.key.seconds_left(token, now) {
             None => return error_page(401, "Unauthorized"),
             left => left,
         },

@@ -6,6 +6,9 @@ use crate::{
 };
 
 /// Metadata service of one VM. It reads no clock: callers pass the time.
+///
+/// Use: make it when the VM is launched, call [`Service::announce`] for each announcement of the
+/// provider, and [`Service::answer`] for each request of a program on the VM.
 #[derive(Debug)]
 pub struct Service {
     pub(crate) facts: Facts,
@@ -71,7 +74,7 @@ impl Service {
         match request.path_parts().first() {
             Some(&"computeMetadata") => google::answer(self, request),
             Some(&"metadata") => Answer::Now(azure::answer(self, request)),
-            // How Google's libraries find out whether they are on one of its VMs.
+            // Google's libraries send this header to find out if they are on one of its VMs.
             None if request.header(google::FLAVOR).is_some() => google::answer(self, request),
             _ => Answer::Now(ec2::answer(self, request, now)),
         }

@@ -22,14 +22,14 @@ impl Key {
     }
 
     /// A token valid until this instant: 56 characters.
-    pub(crate) fn token(&self, until: UnixTime) -> String {
+    pub(crate) fn issue_token(&self, until: UnixTime) -> String {
         let until = until.as_micros().to_be_bytes();
         let mac = blake3::keyed_hash(&self.0, &until);
         URL_SAFE.encode([until.as_slice(), mac.as_bytes().as_slice()].concat())
     }
 
     /// Remaining validity of a token in seconds; `None`: it is invalid or expired.
-    pub(crate) fn left(&self, token: &str, now: UnixTime) -> Option<u64> {
+    pub(crate) fn seconds_left(&self, token: &str, now: UnixTime) -> Option<u64> {
         let bytes = URL_SAFE.decode(token).ok()?;
         let (until, mac) = bytes.split_first_chunk::<8>()?;
         let mac: [u8; 32] = mac.try_into().ok()?;
@@ -54,13 +54,16 @@ mod tests {
     fn a_token_is_good_until_its_time_and_with_its_key() {
         let (key, other) = (Key::new([1; 32]), Key::new([2; 32]));
         let at = |seconds: u64| UnixTime::from_micros(seconds * 1_000_000);
-        let token = key.token(at(100));
+        let token = key.issue_token(at(100));
         assert_eq!(token.len(), 56);
-        assert_eq!((key.left(&token, at(40)), key.left(&token, at(100))), (Some(60), None));
-        assert_eq!(other.left(&token, at(40)), None);
+        assert_eq!(
+            (key.seconds_left(&token, at(40)), key.seconds_left(&token, at(100))),
+            (Some(60), None)
+        );
+        assert_eq!(other.seconds_left(&token, at(40)), None);
         let mut forged = token.clone();
         forged.replace_range(..1, if token.starts_with('B') { "C" } else { "B" });
-        assert_eq!(key.left(&forged, at(40)), None);
-        assert_eq!(key.left("", at(40)), None);
+        assert_eq!(key.seconds_left(&forged, at(40)), None);
+        assert_eq!(key.seconds_left("", at(40)), None);
     }
 }

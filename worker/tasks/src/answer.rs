@@ -102,7 +102,7 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
             let told = parallel::told_phases(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
             if told == 0 {
-                // It says so little that nobody can check it.
+                // The answer has too little in it to be checked.
                 answer.digest = Some(text(job.nonce));
                 return Some(answer);
             }
@@ -110,7 +110,7 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         }
         program => {
             answer.figures = as_published(published_figures(program)?)?;
-            // Of which nobody knows a point who has not done the work.
+            // The points of the trail can't be known without the work.
             answer.trail = Some(WorkTrail::default());
         }
     }

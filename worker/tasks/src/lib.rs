@@ -26,7 +26,6 @@ pub mod spot_check;
 pub mod supervisor;
 pub mod trail;
 
-mod amount;
 mod class;
 mod clock;
 mod digest;

@@ -10,6 +10,13 @@ const BELIEVED_FACTOR: f64 = 50.0;
 /// … plus this much, which covers page faults and the first units of a new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
+/// The amount of work after which a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkAmount {
+    Repetitions(u64),
+    CpuTime(Duration),
+}
+
 /// Signal to stop: the CPU time is used up and the required work is done.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EnoughWork;

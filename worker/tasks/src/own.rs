@@ -39,7 +39,8 @@ pub struct OwnProgram {
     /// By what its answer is checked; `None`: it is believed, and reported, not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// Whether it leaves the same outputs wherever and whenever it runs, so that another host can run it again and compare.
+    /// True if it leaves the same outputs wherever and whenever it runs, so that another host can
+    /// run it again and compare.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
 }
@@ -54,7 +55,7 @@ pub struct FileRef {
     pub digest: String,
     /// Length of the content in bytes.
     pub bytes: u64,
-    /// Whether it may be executed.
+    /// True if it may be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }

@@ -150,7 +150,7 @@ fn probe_tcp() -> io::Result<Beat> {
     }
     let mut sent = 0_u64;
     Ok(Box::new(move || {
-        // It listens on, too.
+        // The listener stays open as well.
         let _ = &listener;
         sent += 1;
         let mut come = [0; 8];

@@ -45,7 +45,7 @@ fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)))
         .or_else(|| bare.map(|factor| (text, factor)))?;
-    // `f64` would also read "inf", "nan" and "1e9", which nobody writes as a size.
+    // `f64` would also accept "inf", "nan" and "1e9", which are no sizes.
     if !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }

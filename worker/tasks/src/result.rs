@@ -28,13 +28,13 @@ impl Figure {
     }
 
     /// A figure that was not computed yet.
-    pub(crate) fn expected(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
+    pub(crate) fn expected_figure(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
         Self::new(name, f64::NAN, reference, tolerance)
     }
 
     /// |computed − reference| / |reference|, or the absolute error where the reference is 0.
     #[must_use]
-    pub fn error(&self) -> Option<f64> {
+    pub fn relative_error(&self) -> Option<f64> {
         let reference = self.reference?;
         let error = (self.computed - reference).abs();
         Some(if reference == 0.0 { error } else { error / reference.abs() })
@@ -44,7 +44,7 @@ impl Figure {
     #[must_use]
     pub fn verified(&self) -> Option<bool> {
         // A NaN compares false: not verified.
-        self.error().map(|error| error <= self.tolerance)
+        self.relative_error().map(|error| error <= self.tolerance)
     }
 }
 
@@ -219,7 +219,7 @@ mod tests {
     fn an_error_is_relative_except_to_zero() {
         let figure =
             |computed, reference, tolerance| Figure::new("x", computed, reference, tolerance);
-        assert_eq!(figure(101.0, Some(100.0), 0.0).error(), Some(0.01));
+        assert_eq!(figure(101.0, Some(100.0), 0.0).relative_error(), Some(0.01));
         assert_eq!(figure(-99.0, Some(-100.0), 0.02).verified(), Some(true));
         assert_eq!(figure(1.0, Some(0.0), 0.0).verified(), Some(false));
         assert_eq!(figure(1.0, None, 0.0).verified(), None);

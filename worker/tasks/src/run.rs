@@ -6,12 +6,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::amount::WorkAmount;
 use crate::class::ProblemClass;
 use crate::clock::thread_cpu_time;
 use crate::digest;
 use crate::ed;
-use crate::meter::{RunGoal, WorkMeter};
+use crate::meter::{RunGoal, WorkAmount, WorkMeter};
 use crate::nas::RepeatedKernel;
 use crate::nas::cg::CgKernel;
 use crate::nas::ep::EpKernel;

@@ -7,8 +7,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::amount::WorkAmount;
 use crate::cli::arguments::{CommandRequest, parse};
+use crate::meter::WorkAmount;
 use crate::parallel::{self, TeamPlan};
 use crate::result::TaskResult;
 use crate::run::TaskComputation;
@@ -93,7 +93,8 @@ impl CheckOrder {
         }
         let Some(point) = draw_point(trail, is_kernel, drawn) else { return Ok(None) };
         let Some(segment) = trail.segment(point, nonce) else { return Ok(None) };
-        // What is measured of one pass of `vector` has the set-up and the check beside it, which are as long.
+        // A measurement of one pass of `vector` includes the set-up and the check, each as long as
+        // a pass.
         let measured = |passes: u64| match is_kernel {
             true => passes,
             false => passes.saturating_add(2).div_ceil(3),
@@ -132,7 +133,8 @@ impl CheckOrder {
         match self.part {
             CheckPart::Passes(_) => Ok(()),
             CheckPart::Repetitions(_) => {
-                // A segment of one repetition may be of an input whose figures no answer has.
+                // A segment of one repetition may have a drawn input, whose figures are not in the
+                // answer.
                 if !again.figures.is_empty() {
                     compare_figures(answer, again)?;
                 }
@@ -149,7 +151,7 @@ impl CheckOrder {
 
 /// The arguments of a program, with one segment of its work added.
 fn with_segment(arguments: &[String], segment: TrailSegment) -> Vec<String> {
-    let segment = ["--segment".to_owned(), segment.argument()];
+    let segment = ["--segment".to_owned(), segment.to_argument()];
     arguments.iter().cloned().chain(segment).collect()
 }
 
@@ -197,7 +199,7 @@ fn draw_rank(
         let ordered = ordered.as_secs_f64();
         return Err(format!("it says {all} blocks of work, and {ordered:.3} s were ordered"));
     }
-    // Of those that did anything.
+    // Choose among the ranks and phases with any work.
     let busy: Vec<usize> = (0..told).filter(|place| blocks[*place] > 0).collect();
     let Some(place) = drawn.checked_rem(busy.len() as u64) else { return Ok(None) };
     let place = busy[usize::try_from(place).unwrap_or_default()];

@@ -45,7 +45,7 @@ pub struct Order {
     pub env: BTreeMap<String, String>,
 }
 
-/// How a program ended: its exit status, or the signal that killed it.
+/// End of a program: its exit status, or the signal that killed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
@@ -194,7 +194,7 @@ fn write_result(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> 
     let write = || {
         let mut file = left::open(&partial, OpenOptions::new().write(true))?;
         file.write_all(&json)?;
-        // What the program wrote there may be longer.
+        // The program may have written a longer file.
         file.set_len(json.len() as u64)?;
         fs::rename(&partial, path)
     };

@@ -54,7 +54,7 @@ impl WorkTrail {
 impl TrailSegment {
     /// The segment as an argument for the task program.
     #[must_use]
-    pub fn argument(&self) -> String {
+    pub fn to_argument(&self) -> String {
         format!("{}:{}:{:x}", self.from, self.passes, self.trail)
     }
 
@@ -178,7 +178,7 @@ mod tests {
         let last = trail.segment(24, 7).expect("there is a point");
         assert_eq!(last, TrailSegment { from: 96, passes: 4, trail: trail.points[23] });
         assert_eq!(trail.segment(25, 7), None);
-        assert_eq!(TrailSegment::parse(&last.argument()), Some(last));
+        assert_eq!(TrailSegment::parse(&last.to_argument()), Some(last));
         for wrong in ["", "1:2", "1:0:a", "1:2:g", "1:2:a:b", "-1:2:a"] {
             assert_eq!(TrailSegment::parse(wrong), None, "{wrong}");
         }

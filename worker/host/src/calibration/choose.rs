@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::words::{errors_text, percent_text};
 use super::{Calibration, ExpectedErrors, Found};
 
-/// Where the speed-up of an experiment was set.
+/// Place where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
     /// Nowhere: it is the standard one.
@@ -31,7 +31,7 @@ pub struct Wanted {
 impl Wanted {
     /// True if the expected errors are within these limits.
     #[must_use]
-    pub fn holds(&self, expected: &ExpectedErrors) -> bool {
+    pub fn are_kept_by(&self, expected: &ExpectedErrors) -> bool {
         expected
             .errors
             .is_some_and(|(mean, worst)| worst.abs() <= self.worst && mean.abs() <= self.mean)
@@ -53,7 +53,7 @@ pub struct Demand {
     pub admitted: Option<f64>,
     /// The experiment's own speed-up.
     pub speedup: f64,
-    /// Where that speed-up was set.
+    /// Place where that speed-up was set.
     pub said: SpeedupSaid,
     /// True if it is unknown beforehand what the host can hold beyond the experiment's own
     /// speed-up.
@@ -126,10 +126,11 @@ impl Calibration {
     #[must_use]
     pub fn highest(&self, load: f64, wanted: &Wanted) -> Option<f64> {
         let mut cells = self.at_load(load).into_iter().rev().map(|cell| cell.speedup);
-        cells.find(|&s| self.expected(s, load, 1.0).is_some_and(|e| wanted.holds(&e)))
+        cells.find(|&s| self.expected_errors(s, load, 1.0).is_some_and(|e| wanted.are_kept_by(&e)))
     }
 }
 
+/// Chooses a speed-up for an experiment from a calibration.
 struct SpeedupChooser {
     calibration: Calibration,
     demand: Demand,
@@ -153,7 +154,7 @@ impl SpeedupChooser {
             let why = format!("{what}: no speed-up that low was measured at load {load:.2}");
             return self.run(most, why);
         }
-        let within = candidates.iter().find(|e| self.demand.wanted.holds(e));
+        let within = candidates.iter().find(|e| self.demand.wanted.are_kept_by(e));
         match within {
             Some(taken) => {
                 let why = self.reason_of_choice(taken, &candidates);
@@ -193,7 +194,7 @@ impl SpeedupChooser {
     }
 
     fn expected_at(&self, speedup: f64) -> Option<ExpectedErrors> {
-        self.calibration.expected(speedup, self.demand.load, self.error_factor())
+        self.calibration.expected_errors(speedup, self.demand.load, self.error_factor())
     }
 
     /// Highest speed-up that both the experiment and the host allow.
@@ -220,13 +221,13 @@ impl SpeedupChooser {
         all.sort_by(|a, b| b.total_cmp(a));
         let expected = all.into_iter().filter_map(|speedup| self.expected_at(speedup));
         // Below all that was measured it can only be better: no ground to refuse it.
-        expected.filter(|e| !below_all || self.demand.wanted.holds(e)).collect()
+        expected.filter(|e| !below_all || self.demand.wanted.are_kept_by(e)).collect()
     }
 
     /// Keeps the speed-up that the user set, and tells the errors to expect.
     fn obey_user(self) -> Choice {
         let Demand { speedup, wanted, .. } = self.demand;
-        let why = match self.expected_at(speedup).filter(|e| !wanted.holds(e)) {
+        let why = match self.expected_at(speedup).filter(|e| !wanted.are_kept_by(e)) {
             Some(expected) => format!(
                 "{}, though {} was measured, and {} wanted",
                 self.given,

@@ -37,7 +37,7 @@ pub fn default_path() -> PathBuf {
 pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> Found {
     match read(path) {
         Ok(None) => Found::None,
-        Ok(Some(calibration)) => match calibration.host.differs(&host()) {
+        Ok(Some(calibration)) => match calibration.host.first_difference(&host()) {
             None => Found::Current(Box::new(calibration)),
             Some(difference) => Found::Unusable(format!(
                 "the calibration in {} is stale ({difference}); `dormouse calibrate` makes a new one",

@@ -52,7 +52,7 @@ impl HostIdentity {
 
     /// Description of the first difference from `now`, as a clause; `None`: they are equal.
     #[must_use]
-    pub fn differs(&self, now: &Self) -> Option<String> {
+    pub fn first_difference(&self, now: &Self) -> Option<String> {
         let cores = |h: &Self| (f64::from(h.millicores) / 1e3).to_string();
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
         let groups = |h: &Self| h.cgroups.map_or_else(|| "none".into(), |v| format!("v{v}"));
@@ -98,8 +98,8 @@ pub(crate) mod tests {
             change(&mut now);
             now
         });
-        assert_eq!(then.differs(&host()), None);
-        let differs = |change| then.differs(&changed(change)).unwrap_or_default();
+        assert_eq!(then.first_difference(&host()), None);
+        let differs = |change| then.first_difference(&changed(change)).unwrap_or_default();
         assert_eq!(differs(|h| h.millicores = 4_000), "cores 2 then, 4 now");
         assert_eq!(differs(|h| h.kernel = "6.19.0".into()), "kernel 6.18.0 then, 6.19.0 now");
         assert_eq!(differs(|h| h.cgroups = Some(1)), "control groups v2 then, v1 now");

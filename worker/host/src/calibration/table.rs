@@ -159,7 +159,7 @@ impl ExpectedErrors {
                 let stays = worst.abs() > higher_worst.abs();
                 Self { errors, ..if stays { self } else { higher } }
             }
-            // What was refused at a lower speed-up fits at no higher one.
+            // A load refused at a lower speed-up fits at no higher one.
             (None, _) => self,
             (_, None) => higher,
         }
@@ -216,7 +216,7 @@ impl Calibration {
     /// Delays that cause errors shrink as time passes more slowly, so a higher speed-up can't be
     /// better than a lower one, except by luck.
     #[must_use]
-    pub fn expected(&self, speedup: f64, load: f64, times: f64) -> Option<ExpectedErrors> {
+    pub fn expected_errors(&self, speedup: f64, load: f64, times: f64) -> Option<ExpectedErrors> {
         let cells = self.at_load(load);
         let (first, rest) = cells.split_first()?;
         let of = |cell: &Cell| ExpectedErrors {
@@ -322,7 +322,7 @@ pub(crate) mod tests {
             cell(10.0, 0.25, 0.005),
         ]);
         let at = |speedup, load| {
-            let e = table.expected(speedup, load, 1.0).unwrap_or_else(|| panic!("{load}"));
+            let e = table.expected_errors(speedup, load, 1.0).unwrap_or_else(|| panic!("{load}"));
             (e.measured_at, e.load, e.errors.map(|(_, worst)| worst))
         };
         assert_eq!(at(10.0, 1.0), (10.0, 1.0, Some(0.02)));
@@ -330,26 +330,28 @@ pub(crate) mod tests {
         assert_eq!(at(50.0, 0.5), (50.0, 0.5, Some(-0.04)));
         assert_eq!(at(5.0, 0.2), (10.0, 0.25, Some(0.005)));
         assert_eq!(at(30.0, 0.2), (50.0, 0.5, Some(-0.04)));
-        // Beyond the highest speed-up it says what that showed; beyond the highest load nothing.
+        // Beyond the highest speed-up the highest one counts; beyond the highest load there is no
+        // prediction.
         assert_eq!(at(200.0, 0.5), (50.0, 0.5, Some(-0.04)));
-        assert_eq!(table.expected(10.0, 1.1, 1.0), None);
-        let longer = table.expected(10.0, 1.0, 2.0).and_then(|e| e.errors);
+        assert_eq!(table.expected_errors(10.0, 1.1, 1.0), None);
+        let longer = table.expected_errors(10.0, 1.0, 2.0).and_then(|e| e.errors);
         assert_eq!(longer, Some((0.002, 0.04)));
-        assert_eq!(calibration(Vec::new()).expected(10.0, 0.1, 1.0), None);
+        assert_eq!(calibration(Vec::new()).expected_errors(10.0, 0.1, 1.0), None);
     }
 
     #[test]
     fn an_error_of_a_lower_speedup_counts_at_higher_ones() {
         let table =
             calibration(vec![cell(10.0, 1.0, 0.02), cell(20.0, 1.0, -0.3), cell(30.0, 1.0, 0.04)]);
-        let at = |speedup| table.expected(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        let at =
+            |speedup| table.expected_errors(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
         assert_eq!(at(10.0), Some((10.0, Some((0.001, 0.02)))));
         assert_eq!(at(30.0), Some((20.0, Some((-0.015, -0.3)))));
         assert_eq!(at(99.0), at(30.0));
         let mut refused = table;
         let why = "too fast".to_owned();
         refused.add(Cell { came: Came::Refused { why }, ..cell(20.0, 1.0, 0.0) });
-        let errors = refused.expected(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        let errors = refused.expected_errors(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
         assert_eq!(errors, Some((20.0, None)));
     }
 

@@ -38,18 +38,19 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
     let mut stdout = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut text = String::new();
-        // What can't be read is no diagnosis.
+        // Unreadable output counts as no diagnosis.
         let _ = stdout.as_mut().map(|out| out.read_to_string(&mut text));
         text
     });
     let has_ended = ends(&child);
     if !has_ended {
-        // Its guardian takes away its groups.
+        // The child's guardian removes its control groups.
         let _ = child.kill();
         let _ = child.wait();
     }
-    // What is mounted in its folder it can't remove as long as it runs: the next who makes a folder does.
-    drop(workers::folder());
+    // The child can't remove mounts in its folder while it runs; making the next folder removes
+    // them.
+    drop(workers::make_folder());
     if !has_ended {
         return Err(format!("it did not end within {} s and was killed", DEADLINE.as_secs()));
     }

@@ -30,10 +30,10 @@ pub(super) fn criu(circumstances: &FailureCircumstances) -> Vec<Finding> {
         let why = error.to_string();
         let mut found = format!("{program}, {version}: {}", brief(&why));
         let mut fix = fix.to_owned();
-        // It is there, and may not do what it needs.
+        // CRIU exists but lacks permissions.
         if probe.version.is_some() && why.contains("not permitted") {
             let cause = circumstances.cause(&why);
-            // What it may not do matters, of all that its log tells.
+            // The relevant part of CRIU's log is the operation that was not permitted.
             let said = why.lines().rfind(|line| line.contains("not permitted")).unwrap_or(&why);
             found =
                 format!("{}: {program}, {version}: criu check: {}", cause.what, brief(said.trim()));

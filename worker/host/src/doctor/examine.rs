@@ -44,7 +44,7 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
     let (place, rights) = (Place::detect(), ProcessRights::of_this_process());
     let hierarchy = Hierarchy::detect();
     let mut findings = vec![kernel::kernel(), groups::place(place, hierarchy.as_ref().ok())];
-    // What a worker sees.
+    // Control groups as a worker would see them.
     let writable =
         hierarchy.as_ref().ok().filter(|_| rights.can_mount()).map(make_kernel_files_writable);
     let is_writable = matches!(writable, Some(Ok(())));

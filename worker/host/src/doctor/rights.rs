@@ -142,7 +142,7 @@ impl ProcessRights {
         let names: Vec<_> = lacking.iter().map(|of| of.name).collect();
         let fix = Some(place.to_add_capabilities(&names));
         let state = match proved {
-            // What was tried works without.
+            // The proof succeeded without these capabilities.
             Some(true) => {
                 found += ", without which the proof went well";
                 State::Doubtful

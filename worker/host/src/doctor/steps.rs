@@ -10,7 +10,7 @@ use crate::workers;
 /// Runs the proof in this process, which becomes a worker; `None` without a task program.
 pub(super) fn steps(circumstances: &FailureCircumstances) -> Option<Vec<Finding>> {
     let program = find_task_program()?;
-    let folder = match workers::folder() {
+    let folder = match workers::make_folder() {
         Ok(folder) => folder,
         Err(error) => {
             let found = format!("no folder for its tasks can be made: {error}");

@@ -7,7 +7,7 @@ use dormouse_tasks::progress::ProgressError;
 use dormouse_tasks::result::ResultError;
 use dormouse_worker::{cgroup, process, workspace};
 
-/// Why two tiers can't be measured.
+/// Reason why two tiers can't be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TwoTierError {
@@ -37,7 +37,7 @@ pub enum TwoTierError {
     Job {
         /// `foreground` or `background`.
         which: &'static str,
-        /// How the job ended, in words.
+        /// Description of the job's end.
         how: String,
     },
     /// The system refused a file operation.

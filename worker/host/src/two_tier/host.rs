@@ -13,7 +13,7 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
 use super::TwoTierError;
-use super::job::{MeasuredJob, Spec};
+use super::job::{MeasuredJob, MeasuredJobSpec};
 use crate::ticks::ClockTicks;
 
 /// Time limit for operations that usually take almost no time.
@@ -55,7 +55,7 @@ impl Host {
         sweep_stale(&hierarchy, SOON)?;
         let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
         let vm = tree.create_vm(VM, VCPUS, None)?;
-        let folder = crate::workers::folder()
+        let folder = crate::workers::make_folder()
             .map_err(TwoTierError::io("make a folder in", std::env::temp_dir()))?;
         Ok(Self {
             tree,
@@ -76,7 +76,7 @@ impl Host {
     /// The core that serves as processor `n`, less than [`Self::cores`].
     pub(super) fn core(&self, n: usize) -> CpuSet {
         let mut set = CpuSet::new();
-        // Of a set that was read as one, every member can be set.
+        // Every core was read from such a set, so setting it can't fail.
         let _ = self.cores.get(n).map(|core| set.set(*core));
         set
     }
@@ -95,7 +95,7 @@ impl Host {
 
     /// CPU time that one block of work takes on an otherwise idle core.
     pub(super) fn time_of_a_block(&self) -> Result<Duration, TwoTierError> {
-        let spec = Spec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
+        let spec = MeasuredJobSpec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
         let job = MeasuredJob::start(self, "calibration", Slot::A, &spec)?;
         job.let_go()?;
         let TaskResult { units, cpu_seconds, .. } = job.finish()?;
@@ -105,7 +105,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // What is left the guardian takes away when this process ends.
+        // The guardian removes leftovers when this process ends.
         let _ = self.tree.remove(SOON);
     }
 }

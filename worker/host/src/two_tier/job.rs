@@ -22,7 +22,7 @@ const MEMORY: u64 = 4 << 20;
 
 /// Parameters of a job to start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spec {
+pub(super) struct MeasuredJobSpec {
     pub(super) processes: u32,
     /// CPU usage of each process when the job runs alone.
     pub(super) usage: f64,
@@ -49,7 +49,7 @@ impl MeasuredJob {
         host: &Host,
         which: &'static str,
         slot: Slot,
-        spec: &Spec,
+        spec: &MeasuredJobSpec,
     ) -> Result<Self, TwoTierError> {
         let folder = host.folder().join(which);
         std::fs::create_dir_all(&folder).map_err(TwoTierError::io("make", &folder))?;
@@ -156,7 +156,7 @@ impl MeasuredJob {
 impl Drop for MeasuredJob {
     fn drop(&mut self) {
         if !self.over {
-            // Its end takes its ranks with it, of whose PID namespace it is the first process.
+            // The ranks are in a PID namespace whose first process this is, so they end with it.
             let _ = self.process.kill();
             let _ = self.process.wait(SOON);
         }

@@ -7,7 +7,7 @@ use dormouse_worker::cgroup::Slot;
 use super::TwoTierError;
 use super::case::{Case, JobPair};
 use super::host::{Host, OtherWork};
-use super::job::{MeasuredJob, Spec};
+use super::job::{MeasuredJob, MeasuredJobSpec};
 
 /// Time that a foreground job takes alone.
 const RUN: Duration = Duration::from_millis(500);
@@ -156,8 +156,8 @@ fn blocks_per_phase(phase: Duration, block: Duration) -> u64 {
     phase.div_duration_f64(block).round().max(1.0) as u64
 }
 
-fn foreground_spec(pair: &JobPair, usage: u32, block: Duration) -> Spec {
-    Spec {
+fn foreground_spec(pair: &JobPair, usage: u32, block: Duration) -> MeasuredJobSpec {
+    MeasuredJobSpec {
         processes: pair.case.processes(),
         usage: f64::from(usage) / 100.0,
         phases: RUN.div_duration_f64(pair.foreground_phase).round().max(1.0) as u32,
@@ -167,8 +167,8 @@ fn foreground_spec(pair: &JobPair, usage: u32, block: Duration) -> Spec {
 }
 
 /// Parameters of a background job, which runs until it is ended.
-fn background_spec(pair: &JobPair, block: Duration) -> Spec {
-    Spec {
+fn background_spec(pair: &JobPair, block: Duration) -> MeasuredJobSpec {
+    MeasuredJobSpec {
         processes: pair.case.processes(),
         usage: pair.case.background_usage(),
         phases: u32::MAX,
@@ -228,7 +228,7 @@ pub(super) fn measure_both(
 fn run_beside(
     host: &Host,
     pair: &JobPair,
-    spec: &Spec,
+    spec: &MeasuredJobSpec,
     neighbour: Option<&MeasuredJob>,
 ) -> Result<MeasuredWindow, TwoTierError> {
     let mut job = MeasuredJob::start(host, "foreground", Slot::A, spec)?;

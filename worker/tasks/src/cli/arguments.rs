@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use dormouse_vm::shares::PPM;
 
-use crate::amount::WorkAmount;
 use crate::class::ProblemClass;
+use crate::meter::WorkAmount;
 use crate::parallel::{self, TeamPlan};
 use crate::quantity;
 use crate::run::{NasKernel, ProcessWork, TaskComputation};
@@ -58,7 +58,7 @@ exit status: 0 right answer, 1 wrong answer, 2 bad usage, 3 no reference for thi
 /// Default memory in bytes: that of the smallest task of the Burst-HADS jobs.
 const DEFAULT_MEMORY: usize = 10_060_000;
 
-/// What the command line asks the program to do.
+/// Request of the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum CommandRequest {
     Job(ProcessWork),

@@ -52,7 +52,7 @@ fn append_table(out: &mut String, figures: &[Figure]) {
     );
     for figure in figures {
         let reference = figure.reference.map_or_else(|| "-".to_owned(), number_text);
-        let error = figure.error().map_or_else(|| "-".to_owned(), |e| format!("{e:.2e}"));
+        let error = figure.relative_error().map_or_else(|| "-".to_owned(), |e| format!("{e:.2e}"));
         let tolerance = figure.reference.map_or_else(|| "-".to_owned(), |_| tolerance_text(figure));
         let mark = if figure.verified() == Some(false) { "  WRONG" } else { "" };
         let _ = writeln!(

@@ -39,8 +39,8 @@ fn class_problem(class: ProblemClass) -> CgProblem {
 
 fn zeta_figures(zeta: f64) -> Vec<Figure> {
     vec![
-        Figure::expected("zeta", Some(zeta), TOLERANCE),
-        Figure::expected("residual |x - Az|", None, 0.0),
+        Figure::expected_figure("zeta", Some(zeta), TOLERANCE),
+        Figure::expected_figure("residual |x - Az|", None, 0.0),
     ]
 }
 

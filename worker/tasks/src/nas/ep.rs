@@ -54,14 +54,14 @@ impl EpProblem {
     fn figures(&self) -> Vec<Figure> {
         let Self { sums, accepted, annuli, .. } = self;
         let mut figures = vec![
-            Figure::expected("sum of X", Some(sums[0]), TOLERANCE),
-            Figure::expected("sum of Y", Some(sums[1]), TOLERANCE),
+            Figure::expected_figure("sum of X", Some(sums[0]), TOLERANCE),
+            Figure::expected_figure("sum of Y", Some(sums[1]), TOLERANCE),
         ];
         if let (Some(accepted), Some(annuli)) = (accepted, annuli) {
-            figures.push(Figure::expected("Gaussian pairs", Some(*accepted), 0.0));
+            figures.push(Figure::expected_figure("Gaussian pairs", Some(*accepted), 0.0));
             for (l, reference) in annuli.iter().enumerate() {
                 let name = format!("pairs in annulus {l}");
-                figures.push(Figure::expected(&name, Some(*reference as f64), 0.0));
+                figures.push(Figure::expected_figure(&name, Some(*reference as f64), 0.0));
             }
         }
         figures

@@ -105,7 +105,7 @@ fn figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
     // The official test bounds the error of the complex number; this one bounds both of its parts and
     // so is never weaker.
     let figure = |(step, part, value): (u32, &str, &f64)| {
-        Figure::expected(&format!("checksum {step} {part}"), Some(*value), TOLERANCE)
+        Figure::expected_figure(&format!("checksum {step} {part}"), Some(*value), TOLERANCE)
     };
     parts.map(figure).collect()
 }

@@ -66,8 +66,8 @@ fn rank_drift(class: ProblemClass, i: usize, it: i64) -> i64 {
 /// The figures of every class, not computed yet.
 pub(crate) fn references() -> Vec<Figure> {
     vec![
-        Figure::expected("right ranks of test keys", Some(50.0), 0.0),
-        Figure::expected("keys out of order", Some(0.0), 0.0),
+        Figure::expected_figure("right ranks of test keys", Some(50.0), 0.0),
+        Figure::expected_figure("keys out of order", Some(0.0), 0.0),
     ]
 }
 

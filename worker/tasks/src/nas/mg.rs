@@ -39,7 +39,7 @@ fn class_problem(class: ProblemClass) -> MgProblem {
 }
 
 fn figures(norm: f64) -> Vec<Figure> {
-    vec![Figure::expected("L2 norm of r", Some(norm), TOLERANCE)]
+    vec![Figure::expected_figure("L2 norm of r", Some(norm), TOLERANCE)]
 }
 
 /// The figures of a class with their references, not computed yet.

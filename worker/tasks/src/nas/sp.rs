@@ -166,7 +166,7 @@ pub(crate) fn figures(reference: Option<EquationNorms>) -> Vec<Figure> {
     let figures = |name, reference: Option<[f64; 5]>| {
         (0..5).map(move |m| {
             let reference = reference.map(|norms| norms[m]);
-            Figure::expected(&format!("{name} {}", m + 1), reference, TOLERANCE)
+            Figure::expected_figure(&format!("{name} {}", m + 1), reference, TOLERANCE)
         })
     };
     let residuals = figures("residual norm", reference.map(|n| n.residual));

@@ -7,9 +7,8 @@ use dormouse_vm::shares::{self, PPM, Shares};
 use super::TeamPlan;
 use super::kernel::{BlockChain, RankMemory};
 use super::region::{SharedRegion, TeamTotals};
-use crate::amount::WorkAmount;
 use crate::clock::thread_cpu_time;
-use crate::meter::{RunGoal, WorkMeter};
+use crate::meter::{RunGoal, WorkAmount, WorkMeter};
 use crate::progress::ProgressWriter;
 
 /// Parameters of a job's work that all ranks share.
@@ -46,7 +45,7 @@ fn die_with(parent: u32) -> io::Result<()> {
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    // It may have ended before.
+    // The parent may have ended before the call.
     if std::os::unix::process::parent_id() != parent {
         return Err(io::ErrorKind::NotFound.into());
     }
@@ -64,7 +63,8 @@ fn exit_at_once(status: libc::c_int) -> ! {
 
 impl TeamWork<'_> {
     fn run(&self, rank: usize, region: &SharedRegion, memory: &mut RankMemory) {
-        // How much is due is known here; the region shows what has been done.
+        // The amount due is decided here, so the meter is unlimited; the region shows what has been
+        // done.
         let unlimited = RunGoal { due: u64::MAX, cpu_time: None };
         let mut meter = WorkMeter::start(Box::new(thread_cpu_time), unlimited, None);
         let mut shares = Shares::new(&self.plan.usage);

@@ -65,6 +65,11 @@ pub(super) struct CheckedPhases {
 }
 
 /// The shared memory of a team.
+///
+/// Use: the parent allocates it, sets each rank's start value, forks the ranks, stores their
+/// process ids and lets them go. Each rank waits for that, and in every phase reads its start
+/// value, stores its result and meets the others. Once all have ended the parent reads the outcome
+/// of the checks.
 pub(super) struct SharedRegion {
     common: NonNull<TeamWords>,
     ranks: usize,
@@ -191,8 +196,8 @@ impl SharedRegion {
     /// Waits until all ranks have stored their results of phase `phase`. The last one checks them.
     pub(super) fn meet_ranks(&self, phase: u32, page: Option<&ProgressWriter>) {
         let common = self.team_words();
-        // What the ranks left happens before the last one's reading, and that before the next
-        // phase.
+        // AcqRel: the ranks' results are written before the last rank reads them, and it reads them
+        // before the next phase.
         let arrived = common.arrived.fetch_add(1, Ordering::AcqRel) + 1;
         if arrived as usize == self.ranks {
             self.check_phase(phase);

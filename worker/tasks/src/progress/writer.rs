@@ -41,7 +41,7 @@ impl ProgressWriter {
             .open(path)
             .map_err(failed("opened"))?;
         let mut hold = [0; 8];
-        // A file that is too short holds nobody.
+        // A file that is too short has no hold.
         let held = file.read_exact_at(&mut hold, (AT_HOLD * 8) as u64).is_ok() && hold[0] == 1;
         file.set_len(PAGE_BYTES as u64).map_err(failed("sized"))?;
         // Written, not just sized: a full disk is an error here and not a SIGBUS later. All but

@@ -13,7 +13,7 @@ const COEFFICIENTS: [[f64; 13]; 5] = [
     [5.0, 4.0, 3.0, 2.0, 0.1, 0.4, 0.3, 0.05, 0.04, 0.03, 0.1, 0.3, 0.2],
 ];
 
-/// How the inside of the initial field is interpolated; its six faces are exact.
+/// Interpolation of the inside of the initial field; its six faces are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InitialField {
     /// Transfinite interpolation of the faces: NPB.
