@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::FORMAT;
 
-/// Why a log can't be read or written.
+/// Reason why a log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file can't be opened or read.

@@ -73,7 +73,7 @@ pub type OpenLog<'a> = &'a dyn Fn(&Path, &OpenOptions) -> io::Result<Box<dyn Log
 ///
 /// The system refuses.
 pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
-    // Who can open a file can hold its lock, and nobody else has anything to look for in a run's folder
-    // while it is written.
+    // Whoever can open the file could hold its lock, so only the owner may, while the run is
+    // written.
     Ok(Box::new(options.clone().mode(0o600).open(path)?))
 }

@@ -44,6 +44,10 @@ fn sealed_lines(path: &Path) -> Option<u64> {
 
 /// Reads a log line by line. A torn tail (the last line, or everything after the seal) is left out
 /// and reported.
+///
+/// Use: [`LogReader::open`], [`LogReader::header_as`], then [`LogReader::next_step`] until it
+/// returns `None`. After that [`LogReader::torn`], [`LogReader::doubt`] and
+/// [`LogReader::lost_lines`] tell what may be missing at the end.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,

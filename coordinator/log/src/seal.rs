@@ -18,7 +18,7 @@ use crate::file::LogFile;
 /// File name of the seal in a run's folder.
 pub const SEAL: &str = "seal.json";
 
-/// What the seal of a run's folder holds.
+/// Content of the seal of a run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
     /// The head of the log's chain; during the run it may lag some lines behind.

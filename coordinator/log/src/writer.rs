@@ -122,7 +122,7 @@ impl LogWriter {
         match wait_for_lock(|| file.try_lock()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LogError::UnderWay { path }),
-            // Some file systems have no locks: there the log is taken as written by nobody else.
+            // Some file systems have no locks: assume there that no other process writes the log.
             Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(source)) => return Err(LogError::Write { path, source }),
         }
@@ -273,7 +273,7 @@ impl LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        // Whoever wants to know whether it is written calls `finish`.
+        // Errors are ignored on drop: callers that need them call `finish`.
         let _ = self.write_waiting();
     }
 }
