@@ -105,12 +105,12 @@ fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let trace = Trace::from_file(log, File::open(log), None, OnMalformed::Fail)?;
     let simulation = Simulation::new(Config::new(algorithm, trace.machine()), 1);
     let rule = match algorithm.promotion() {
-        None => UsageRule::full(),
-        Some(_) => UsageRule::paper(1),
+        None => UsageRule::full_usage(),
+        Some(_) => UsageRule::paper_rule(1),
     };
     let to = BufWriter::with_capacity(1 << 16, File::create(out)?);
     let (mut csv, mut ended) = (JobsCsv::new(to, "bench")?, 0);
-    let jobs = trace.map(|job| Ok(rule.assign(job.map_err(Box::new)?)));
+    let jobs = trace.map(|job| Ok(rule.assign_usage(job.map_err(Box::new)?)));
     let see = |record: &Record, _: &Step| {
         ended += record.closed().jobs.len() as u64;
         record.closed().jobs.iter().try_for_each(|job| csv.write(job)).map_err(Into::into)

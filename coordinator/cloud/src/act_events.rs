@@ -1,4 +1,5 @@
-//! Interruptions as clouds report them: events of Amazon EventBridge, and operations of Google's Compute Engine, in JSON.
+//! Reader of interruptions in clouds' own formats: events of Amazon EventBridge, and operations of
+//! Google's Compute Engine, in JSON.
 
 use dormouse_input::{FileFlaw, FlawedRow, ItemsAt, JsonItems, Moment, Source};
 use dormouse_units::{Span, Time, ZoneName};
@@ -7,7 +8,7 @@ use serde::Deserialize;
 use crate::acts::{MOST_ROWS, WrittenAct};
 use crate::{Action, Interruption, Target};
 
-/// Key of the list in what Google's API answers.
+/// Key of the list in responses of Google's API.
 const LIST: &str = "items";
 /// Time from Amazon's warning to the interruption.
 const NOTICE: Span = Span::from_secs(120);
@@ -28,14 +29,14 @@ struct CloudEvent {
     zone: Option<String>,
 }
 
-/// What is particular to an event of EventBridge.
+/// The fields of an EventBridge event that depend on its kind.
 #[derive(Deserialize)]
 struct EventDetail {
     #[serde(rename = "instance-action")]
     action: Option<String>,
 }
 
-/// Whether a file that begins with these bytes has such events.
+/// True if a file that begins with these bytes has such events.
 #[must_use]
 pub fn are_cloud_events(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
@@ -44,9 +45,10 @@ pub fn are_cloud_events(begins: &[u8]) -> bool {
     begins.starts_with(['{', '[']) && (is_amazon || text.contains("\"operationType\""))
 }
 
-/// Reads events, one after the other or in a list: warnings of interruptions, each two minutes before it, and
-/// recommendations to rebalance, by Amazon; preemptions by Google. Each is of all spot VMs of the zone that it
-/// names, or of all where it names none; other events are left out.
+/// Reads events, one after the other or in a list: interruption warnings (two minutes before the
+/// interruption) and rebalance recommendations of Amazon, and preemptions of Google. Each applies
+/// to all spot VMs of the zone that it names, or to all VMs if it names none; other events are left
+/// out.
 ///
 /// # Errors
 ///
@@ -96,7 +98,8 @@ pub(crate) fn read_events(
     Ok(acts)
 }
 
-/// What an event reports: the action, its time, whom it hits, and how long after that; `None`: nothing of an interruption.
+/// The interruption that an event reports: action, time, target, and delay after that time; `None`:
+/// it reports none.
 fn reported(event: CloudEvent) -> Option<(Action, String, Target, Span)> {
     if let Some(operation) = event.operation {
         let zone = event.zone.unwrap_or_default();

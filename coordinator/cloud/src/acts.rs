@@ -1,55 +1,56 @@
-//! Interruptions as people write them down: rows of a time, what is done, and to which VMs.
+//! Reader of interruptions as tables: rows with a time, an action and the VMs concerned.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Span, Time, TypeName, VmId, ZoneName};
 
 use crate::act_events::read_events;
 use crate::{Action, Interruption, Target};
 
-/// Most rows of a record: they become a part of the run's log.
+/// Greatest number of rows of a record, as they become part of the run's log.
 pub(crate) const MOST_ROWS: usize = 100_000;
 
-/// Number of seconds from which on it is a date: 1990, in seconds since 1970.
+/// Least number of seconds that counts as a date: 1990, in seconds since 1970.
 const FIRST_DATE: f64 = 631_152_000.0;
 
-const COLUMNS: [Column; 5] = [
-    Column {
+const COLUMNS: [WantedColumn; 5] = [
+    WantedColumn {
         name: "time",
         known_as: &["time", "at", "timestamp", "date", "seconds"],
         is_needed: true,
     },
-    Column { name: "action", known_as: &["action", "act", "event", "what"], is_needed: true },
-    Column {
+    WantedColumn { name: "action", known_as: &["action", "act", "event", "what"], is_needed: true },
+    WantedColumn {
         name: "type",
         known_as: &["type", "instance type", "machine type", "vm type"],
         is_needed: false,
     },
-    Column { name: "zone", known_as: &["zone", "availability zone", "az"], is_needed: false },
-    Column { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
+    WantedColumn { name: "zone", known_as: &["zone", "availability zone", "az"], is_needed: false },
+    WantedColumn { name: "vm", known_as: &["vm", "vm number", "instance"], is_needed: false },
 ];
 
-/// An act of a record, with its place there.
+/// An interruption from a record, with its place there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenAct {
-    /// The interruption: its time, its action, and the VMs that it hits.
+    /// The interruption: time, action and VMs.
     pub act: Interruption,
-    /// Number of its line, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// The line as it stands in the record.
+    /// Text of the line.
     pub row: String,
 }
 
-/// Whether these are the headings of a record of acts.
+/// True if this row is the heading of such a record.
 #[must_use]
 pub fn are_acts(first: &Row<'_>) -> bool {
-    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+    let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
-/// Reads a record of acts: under a heading with `time` and `action` a row each, with `type`, `zone` or
-/// `vm` (a number from 0, in the order of launches) saying which VMs it is done to; a row with none of
-/// them is of all spot VMs. A time is a number of seconds, a span such as `15m`, or a date, which
-/// counts from `begins`, in seconds since 1970. Or reads events of EventBridge or Compute Engine, in JSON.
+/// Reads a record of interruptions: rows under a heading with `time` and `action`, and with `type`,
+/// `zone` or `vm` (a number from 0, in the order of launches) for the VMs concerned; a row without
+/// any of them applies to all spot VMs. A time is a number of seconds, a span such as `15m`, or a
+/// date, which counts from `begins` in seconds since 1970. Events of EventBridge or Compute Engine
+/// in JSON are read too.
 ///
 /// # Errors
 ///
@@ -68,7 +69,7 @@ pub fn read_acts(
     let mut rows = Rows::new(source)?;
     let right = "begin with a row of names, such as: time,action,type";
     let Some(first) = rows.first() else { return Err(FileFlaw::whole("it has no rows", right)) };
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     if columns.has_heading() {
@@ -91,7 +92,11 @@ pub fn read_acts(
     Ok(acts)
 }
 
-fn act(row: &Row<'_>, columns: &Columns, begins: Option<i64>) -> Result<Interruption, FileFlaw> {
+fn act(
+    row: &Row<'_>,
+    columns: &ColumnPlaces,
+    begins: Option<i64>,
+) -> Result<Interruption, FileFlaw> {
     let [time, action, kind, zone, vm] = [0, 1, 2, 3, 4].map(|n| columns.cell(row, n));
     let at = at(time, begins).map_err(|(what, remedy)| row.flaw(what, remedy))?;
     let action = match action.to_ascii_lowercase().as_str() {

@@ -1,4 +1,4 @@
-//! For how long a VM is charged, and at what price.
+//! Charged times of a VM, and their prices.
 
 use dormouse_units::{Money, Price, Span, Time};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use thin_vec::ThinVec;
 
 use crate::{EndedBy, TariffName};
 
-/// One interval of one VM at one price.
+/// A charged interval of one VM at one price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// Instant at which charging began.
@@ -18,7 +18,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// The cost of the interval, to the microsecond (Burst-HADS, III-A: "charged for each period").
+    /// Cost of the interval to the microsecond (Burst-HADS, III-A: "charged for each period").
     #[must_use]
     pub fn cost(&self) -> Money {
         self.price.for_span(self.duration())
@@ -31,13 +31,13 @@ impl Charge {
     }
 }
 
-/// Times that a VM is charged for besides the time in which its user can use it (Burst-HADS, III-A: not
-/// for its boot; the text says nothing of frozen VMs).
+/// Whether a VM is charged for times in which its user can't use it (Burst-HADS, III-A: not for its
+/// boot; the text does not mention frozen VMs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
-    /// Whether a VM's boot is charged, from its launch on.
+    /// True if a VM's boot is charged, from its launch on.
     pub boot: bool,
-    /// Whether the time since a VM froze is charged when it ends without having resumed.
+    /// True if the time in hibernation is charged when the VM ends without resuming.
     pub frozen: bool,
 }
 
@@ -47,11 +47,11 @@ impl Billing {
     }
 }
 
-/// The meter of one VM.
+/// Meter of one VM's charged intervals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meter {
     price: Price,
-    /// Bid of the VM's user, the most that is charged; `None`: no bound.
+    /// Bid of the VM's user, which limits the charged price; `None`: no limit.
     most: Option<Price>,
     billing: Billing,
     running_since: Option<Time>,
@@ -61,7 +61,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// The meter of a VM that is launched now at this price.
+    /// Starts a meter for a VM that is launched now at this price.
     #[must_use]
     pub fn launched(now: Time, price: Price, billing: Billing) -> Self {
         let (running_since, charges) = (billing.boot.then_some(now), ThinVec::new());
@@ -69,19 +69,19 @@ impl Meter {
         Self { price, most, billing, running_since, frozen_since, charges, ended }
     }
 
-    /// This meter for a VM with a bid: it is charged at most the bid, also while its notice runs.
+    /// The meter of a VM with a bid: at most the bid is charged, also during a notice.
     #[must_use]
     pub fn at_most(self, bid: Option<Price>) -> Self {
         Self { most: bid, ..self }
     }
 
-    /// The VM's current price, per hour, whatever its bid.
+    /// The VM's current price per hour, not limited by its bid.
     #[must_use]
     pub const fn price(&self) -> Price {
         self.price
     }
 
-    /// The VM can be used: charging begins, unless it has begun before.
+    /// Starts charging, as the VM can be used, unless it has started before.
     pub fn start(&mut self, now: Time) {
         self.frozen_since = None;
         if self.running_since.is_none() {
@@ -89,20 +89,20 @@ impl Meter {
         }
     }
 
-    /// The VM is hibernated: charging ends, perhaps for now.
+    /// Stops charging, as the VM is hibernated; it may start again.
     pub fn freeze(&mut self, now: Time) {
         self.stop(now, EndedBy::Provider);
         self.frozen_since = Some(now);
     }
 
-    /// The VM is gone, ended by `by`: charging ends.
+    /// Stops charging for good, as the VM was ended by `by`.
     pub fn end(&mut self, now: Time, by: EndedBy) {
         let unpaid = self.frozen_since.take().filter(|_| self.billing.frozen);
         self.running_since = self.running_since.or(unpaid);
         self.stop(now, by);
     }
 
-    /// Price charged now, per hour: the VM's price, or its bid if that is lower.
+    /// Charged price per hour: the VM's price, limited by its bid.
     #[must_use]
     pub fn charged(&self) -> Price {
         self.most.map_or(self.price, |most| self.price.min(most))
@@ -115,7 +115,7 @@ impl Meter {
         }
     }
 
-    /// The VM's price is `price` from `now` on.
+    /// Changes the VM's price from `now` on.
     pub fn reprice(&mut self, now: Time, price: Price) {
         if let Some(from) = self.running_since.filter(|from| *from < now && price != self.price) {
             self.charges.push(Charge { from, until: now, price: self.charged() });
@@ -124,7 +124,7 @@ impl Meter {
         self.price = price;
     }
 
-    /// Instant since which the VM is charged without a break; `None`: it is not charged now.
+    /// Start of the present uninterrupted charging; `None`: the VM is not charged now.
     #[must_use]
     pub fn runs_since(&self) -> Option<Time> {
         let mut since = self.running_since?;
@@ -138,32 +138,32 @@ impl Meter {
         Some(since)
     }
 
-    /// Instant at which charging first began; `None`: it has not begun.
+    /// Time at which charging first started; `None`: it has not started.
     #[must_use]
     pub fn first_started(&self) -> Option<Time> {
         self.charges.first().map(|charge| charge.from).or(self.running_since)
     }
 
-    /// The closed intervals, in order of time.
+    /// The completed intervals in order of time.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {
         &self.charges
     }
 
-    /// Money owed for the closed intervals.
+    /// Money owed for the completed intervals.
     #[must_use]
     pub fn settled(&self, tariff: TariffName) -> Money {
         tariff.rule().owed(&self.charges, self.ended)
     }
 
-    /// Cost by the second of the closed time that is not owed for, because the provider ended it
-    /// within a period that is charged as a whole.
+    /// Cost, by the second, of completed time that is not owed because the provider ended it within
+    /// a period that is charged as a whole.
     #[must_use]
     pub fn forgone(&self, tariff: TariffName) -> Money {
         tariff.rule().forgone(&self.charges, self.ended)
     }
 
-    /// Money owed up to `now`; a VM that is still charged counts as ended by its user at `now`.
+    /// Money owed up to `now`, as if the user ended a VM that is still charged at `now`.
     #[must_use]
     pub fn owed(&self, now: Time, tariff: TariffName) -> Money {
         let Some(from) = self.running_since else { return self.settled(tariff) };

@@ -1,4 +1,4 @@
-//! What a provider offers: instance types, prices, limits.
+//! Catalogue of a provider: instance types, prices, limits.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub struct Burstable {
 }
 
 impl Burstable {
-    /// A burstable type that starts without credits and holds those of a day, as T3 does.
+    /// A burstable type that starts without credits and holds at most those of a day, like T3.
     #[must_use]
     pub fn new(baseline: Ppm, earned_per_hour: Credits) -> Self {
         let day = earned_per_hour.as_vcpu_micros().saturating_mul(24);
@@ -94,13 +94,13 @@ fn is_none(disk: &Bytes) -> bool {
 }
 
 impl InstanceType {
-    /// Room that a VM of this type takes of its host, without the memory that it fills.
+    /// Room that a VM of this type takes on its host, without the memory that its processes fill.
     #[must_use]
     pub const fn room(&self) -> Host {
         Host { vcpus: self.vcpus, memory: self.memory, disk: self.disk, filled: Bytes::ZERO }
     }
 
-    /// The price in `market`, if offered there.
+    /// Price in a market; `None` if the type is not sold there.
     #[must_use]
     pub fn price(&self, market: Market) -> Option<Price> {
         match market {
@@ -109,14 +109,15 @@ impl InstanceType {
         }
     }
 
-    /// Bid of a VM whose user names none, `part` of the type's on-demand price; `None`: whatever it costs.
+    /// Bid of a VM without a bid of its own: `part` of the type's on-demand price; `None`:
+    /// unlimited.
     #[must_use]
     pub fn bid(&self, market: Market, part: Option<Ppm>) -> Option<Price> {
         let whole = self.on_demand.filter(|_| market == Market::Spot)?;
         Some(whole.part(part?))
     }
 
-    /// Most VMs of this type at a time in `market`; zero where it isn't offered.
+    /// Greatest number of VMs of this type in a market at a time; zero if it isn't sold there.
     #[must_use]
     pub fn limit(&self, market: Market) -> u32 {
         match market {
@@ -149,7 +150,7 @@ impl Catalogue {
         self.types.get(name)
     }
 
-    /// The names of all types, for messages.
+    /// Names of all types as text for messages.
     #[must_use]
     pub fn names(&self) -> String {
         self.types.keys().map(TypeName::as_str).collect::<Vec<_>>().join(", ")

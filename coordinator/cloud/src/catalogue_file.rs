@@ -1,31 +1,30 @@
-//! Catalogues of instance types as people have them: rows of their own, or what the provider's calls
-//! answer.
+//! Reader of catalogues of instance types: tables, and responses of the provider's API.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, LeftOut, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, LeftOut, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName, ZoneName};
 use serde::Deserialize;
 
 use crate::{Burstable, InstanceType, Limits, Types, built_in};
 
-/// Longest file in JSON that is read, in bytes.
+/// Longest JSON file that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// The built-in catalogue that says what the answer to a call does not: prices and rules of bursts.
+/// The built-in catalogue that supplies what an API response lacks: prices and burst rules.
 const KNOWN: &str = "ec2-2026";
-/// Most VMs of a type at a time in each market where nothing is said.
+/// Default limit of VMs of a type at a time in each market.
 const LIMIT: u32 = 1_000;
-/// Most memory that a number without a unit can be, in GiB: above, it was meant in another unit.
+/// Greatest memory in GiB that a number without a unit may mean; above, another unit was meant.
 const MOST_GIB: f64 = 32_768.0;
 
-const COLUMNS: [Column; 13] = [
-    Column {
+const COLUMNS: [WantedColumn; 13] = [
+    WantedColumn {
         name: "name",
         known_as: &["name", "type", "instance type", "api name", "machine type"],
         is_needed: true,
     },
-    Column { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
-    Column {
+    WantedColumn { name: "vcpus", known_as: &["vcpus", "vcpu", "cpus", "cores"], is_needed: true },
+    WantedColumn {
         name: "memory",
         known_as: &[
             "memory",
@@ -40,50 +39,58 @@ const COLUMNS: [Column; 13] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "on-demand",
         known_as: &["on demand", "on demand price", "on demand usd per hour", "price"],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "spot",
         known_as: &["spot", "spot price", "spot usd per hour", "typical spot usd"],
         is_needed: false,
     },
-    Column { name: "baseline", known_as: &["baseline", "baseline per vcpu"], is_needed: false },
-    Column {
+    WantedColumn {
+        name: "baseline",
+        known_as: &["baseline", "baseline per vcpu"],
+        is_needed: false,
+    },
+    WantedColumn {
         name: "credits-per-hour",
         known_as: &["credits per hour", "cpu credits per hour"],
         is_needed: false,
     },
-    Column { name: "most-credits", known_as: &["most credits", "max credits"], is_needed: false },
-    Column {
+    WantedColumn {
+        name: "most-credits",
+        known_as: &["most credits", "max credits"],
+        is_needed: false,
+    },
+    WantedColumn {
         name: "initial-credits",
         known_as: &["initial credits", "launch credits"],
         is_needed: false,
     },
-    Column { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
-    Column { name: "gflops", known_as: &["gflops"], is_needed: false },
-    Column { name: "limit", known_as: &["limit", "quota"], is_needed: false },
-    Column { name: "zone", known_as: &["availability zone", "zone", "az"], is_needed: false },
+    WantedColumn { name: "surplus-price", known_as: &["surplus price"], is_needed: false },
+    WantedColumn { name: "gflops", known_as: &["gflops"], is_needed: false },
+    WantedColumn { name: "limit", known_as: &["limit", "quota"], is_needed: false },
+    WantedColumn { name: "zone", known_as: &["availability zone", "zone", "az"], is_needed: false },
 ];
 
-/// The content of a file of instance types.
+/// Content of a catalogue file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CatalogueFile {
     /// The types by name.
     pub types: Types,
     /// Types that were left out, by reason.
     pub left_out: LeftOut,
-    /// The form of the file, in words.
+    /// Format of the file, in words.
     pub form: &'static str,
-    /// The columns that were found, each with its heading, in words; empty where there are none.
+    /// Columns that were found with their headings, as text; empty if there are none.
     pub columns: String,
-    /// Headings that nothing is read from.
+    /// Headings of unused columns.
     pub unused: Vec<String>,
 }
 
-/// Part of what the EC2 call `describe-instance-types` answers.
+/// The part of an entry of `describe-instance-types` that is used.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Described {
@@ -107,7 +114,7 @@ struct MemoryInfo {
     size_in_mib: u64,
 }
 
-/// The forms in which the answer is kept.
+/// Layouts in which the response may be stored.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Answer {
@@ -119,7 +126,7 @@ enum Answer {
     One(Described),
 }
 
-/// Whether a file that begins with these bytes is an answer to `describe-instance-types`.
+/// True if a file that begins with these bytes is a response of `describe-instance-types`.
 #[must_use]
 pub fn is_described(begins: &[u8]) -> bool {
     let text = String::from_utf8_lossy(begins);
@@ -128,17 +135,17 @@ pub fn is_described(begins: &[u8]) -> bool {
         && !text.contains("\"spot_advisor\"")
 }
 
-/// Whether these are the headings of rows of instance types.
+/// True if this row is the heading of a table of instance types.
 #[must_use]
 pub fn are_types(first: &Row<'_>) -> bool {
-    let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+    let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
     columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
 }
 
-/// Reads a catalogue: rows under a heading with `name`, `vcpus` and `memory` (GiB, or with its unit),
-/// and prices in dollars an hour, where a column of several zones makes each type one of each of them, `TYPE@ZONE`; or the JSON that the EC2 call `describe-instance-types` answers,
-/// which has no prices: those, and how types burst, are of the built-in catalogue `ec2-2026`, and
-/// types that it does not have are left out.
+/// Reads a catalogue: rows under a heading with `name`, `vcpus` and `memory` (GiB, or with a unit),
+/// and prices in dollars an hour; with a column of zones each row is a type of its own,
+/// `TYPE@ZONE`. Or the JSON of EC2's `describe-instance-types`, which has no prices: those, and
+/// burst rules, come from the built-in catalogue `ec2-2026`, and types missing there are left out.
 ///
 /// # Errors
 ///
@@ -198,11 +205,11 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     let mut file = CatalogueFile { form: "rows", ..CatalogueFile::default() };
     let Some(first) = rows.first() else { return Ok(file) };
     let right = "begin with a row of names, such as: name,vcpus,memory,on-demand,spot";
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
     let columns = columns.ok_or_else(|| first.flaw("its first row names no columns", right))?;
     file.columns = columns.to_string();
-    file.unused = columns.unused().map(str::to_owned).collect();
+    file.unused = columns.unused_headings().map(str::to_owned).collect();
     let mut is_mib = false;
     if columns.has_heading() {
         let heading = columns.cell(&first, 2).to_ascii_lowercase();
@@ -241,8 +248,13 @@ fn rows(source: Source, chosen: &Chosen) -> Result<CatalogueFile, FileFlaw> {
     Ok(file)
 }
 
-/// The type of a row; `is_mib`: a number alone in the column of memory is one of MiB, else of GiB.
-fn instance_type(row: &Row<'_>, columns: &Columns, is_mib: bool) -> Result<InstanceType, FileFlaw> {
+/// The type of a row. `is_mib` is true if bare numbers in the memory column are MiB, else they are
+/// GiB.
+fn instance_type(
+    row: &Row<'_>,
+    columns: &ColumnPlaces,
+    is_mib: bool,
+) -> Result<InstanceType, FileFlaw> {
     // An empty cell is one that is not given; each of the others has to be what it says.
     let cell = |n: usize| columns.place(n).map(|at| row.number(at)).filter(|cell| !cell.is_empty());
     let number = |n: usize, what: &str| -> Result<Option<f64>, FileFlaw> {
@@ -318,7 +330,7 @@ fn instance_type(row: &Row<'_>, columns: &Columns, is_mib: bool) -> Result<Insta
     })
 }
 
-/// An amount of memory with its unit, or a number of GiB or, `is_mib`, of MiB.
+/// Parses an amount of memory with its unit, or a bare number in GiB or, if `is_mib`, MiB.
 fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
     let none = || row.flaw("it has no memory", "write GiB, such as 8, or \"512 MiB\"");
     if let Ok(memory) = text.parse::<Bytes>() {
@@ -337,30 +349,29 @@ fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
     Ok(Bytes::new(bytes))
 }
 
-/// Advice of the provider's spot advisor of a type in a region.
+/// The spot advisor's data on a type in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 pub struct Advice {
-    /// Mean discount of a spot VM from the on-demand price, in percent; below zero: it cost more.
+    /// Mean discount of a spot VM from the on-demand price, in percent; negative if it cost more.
     #[serde(rename = "s")]
     pub saving_percent: i32,
-    /// Frequency with which spot VMs were taken in the last month, as the advisor's range: 0 is below 5 %, each
+    /// Interruption frequency in the last month as the advisor's range: 0 is below 5 %, each
     /// further one 5 % more, 4 above 20 %.
     #[serde(rename = "r")]
     pub interruptions: u32,
 }
 
-/// By region, by operating system, by type.
+/// The advisor's file: data by region, operating system and type.
 #[derive(Deserialize)]
 struct Advisor {
     spot_advisor: BTreeMap<String, BTreeMap<String, BTreeMap<String, Advice>>>,
 }
 
-/// Reads what the provider's spot advisor says of a region's Linux types: its file
-/// spot-advisor-data.json.
+/// Reads the provider's spot advisor file, spot-advisor-data.json, for the Linux types of a region.
 ///
 /// # Errors
 ///
-/// The file can't be read, is another, or does not have the region.
+/// The file can't be read, is of another kind, or lacks the region.
 pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FileFlaw> {
     let text = source.into_text(LONGEST)?;
     let Advisor { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {

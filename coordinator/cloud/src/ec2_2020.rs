@@ -1,4 +1,4 @@
-//! The catalogues that come with the program.
+//! Built-in catalogues, and the EC2 types of 2020.
 
 use dormouse_units::{Bytes, Credits, Ppm, Price};
 
@@ -36,7 +36,7 @@ pub const BUILT_IN: [&str; 5] =
     ["ec2-2020", "ec2-2020-paper", "ec2-2020-artifact", "ec2-2026", "gce-2019"];
 
 /// Baseline share and credits per hour of a burstable type: 36 credits are the provider's figure
-/// for a t3.large, 20 % is Table II's.
+/// for a t3.large, 20 % is from Table II.
 const T3: (Ppm, u64) = (Ppm::new(200_000), 36);
 /// Baseline share and credits per hour in the artifact, whose planner has baseline mode three times
 /// as slow.

@@ -9,18 +9,19 @@ use dormouse_units::{Bytes, Credits, Ppm, Price};
 
 use crate::{Burstable, InstanceType, Limits, Types};
 
-/// Name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; of a burstable type its baseline
-/// in thousandths, its credits per hour in tenths, and its credits at launch.
+/// Name, vCPUs, memory in MiB, on-demand and spot price in 10^-5 $/h; for a burstable type also its
+/// baseline in thousandths, credits per hour in tenths, and credits at launch.
 type Row = (&'static str, u32, u64, u64, Option<u64>, Option<(u32, u64, u64)>);
 
-/// Most VMs of a type at a time: quotas are on vCPUs of a family, and few users reach them.
+/// Limit of VMs of a type at a time. Real quotas are on vCPUs of a family, and few users reach
+/// them.
 const LIMIT: u32 = 1_000;
 
-/// Computing power of a vCPU in mega-flops: every vCPU counts the same, as in types that a user
-/// writes without it.
+/// Computing power of a vCPU in mega-flops, the same for every type, as for users' types without
+/// it.
 const MFLOPS: u64 = 10_000;
 
-/// Prices of a surplus vCPU-hour in unlimited mode, in 10^-5 $: of the Arm types, and of the others.
+/// Prices of a surplus vCPU-hour in unlimited mode, in 10^-5 $: of Arm types, and of others.
 const SURPLUS: (u64, u64) = (4_000, 5_000);
 
 const TYPES: [Row; 72] = [
@@ -98,7 +99,7 @@ const TYPES: [Row; 72] = [
     ("r6i.4xlarge", 16, 131_072, 100_800, Some(42_340), None),
 ];
 
-/// The instance types by name.
+/// The catalogue's types by name.
 pub(super) fn types() -> Types {
     let types = TYPES.into_iter().map(instance_type);
     types.map(|kind| (kind.name.clone(), kind)).collect()

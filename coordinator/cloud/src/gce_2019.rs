@@ -1,20 +1,20 @@
-//! Google's n1-highcpu types, as the bathtub paper (HPDC 2020) paid for them.
+//! Google's n1-highcpu types at the prices of the bathtub paper (HPDC 2020).
 
 use dormouse_units::{Bytes, Price};
 
 use crate::{InstanceType, Limits, Types};
 
-/// Price of a vCPU hour, on demand and preemptible, in 10^-5 $.
+/// Price of a vCPU hour in 10^-5 $: on demand, and preemptible.
 const PRICES: (u64, u64) = (3_545, 750);
 
 /// Memory per vCPU in MiB: 0.9 GiB.
 const MEMORY: u64 = 921;
 
-/// Computing power of a vCPU in mega-flops, that of a c3.large's vCPU: no paper gives it, and only
-/// plans by computing power use it.
+/// Computing power of a vCPU in mega-flops, taken from a c3.large's vCPU: no paper gives it, and
+/// only plans by computing power use it.
 const MFLOPS: u64 = 11_045;
 
-/// Most VMs of a type at a time: more than any experiment of the paper has.
+/// Limit of VMs of a type at a time, more than any experiment of the paper uses.
 const LIMIT: u32 = 1_000;
 
 /// The n1-highcpu instance types by name, with their prices.

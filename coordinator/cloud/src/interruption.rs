@@ -1,4 +1,4 @@
-//! When the provider takes spot VMs away and gives them back.
+//! Interruptions of spot VMs by the provider.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub enum Action {
     Rebalance,
 }
 
-/// The VMs that an action is done to.
+/// The VMs that an action applies to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -39,12 +39,12 @@ pub enum Target {
     All,
 }
 
-/// One act of the provider on spot VMs, at the time at which it is asked for.
+/// An action of the provider on spot VMs at its requested time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Interruption {
-    /// Instant at which the act is asked for.
+    /// Time at which the action is requested.
     pub at: Time,
-    /// The VM or VMs that the act is done to.
+    /// The VM or VMs that the action applies to.
     pub target: Target,
     /// The action that is done to the target.
     pub action: Action,
@@ -65,7 +65,7 @@ pub enum Scope {
     All,
 }
 
-/// The model that says at which times spot VMs are interrupted.
+/// Model of the times at which spot VMs are interrupted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum InterruptionModel {
@@ -78,43 +78,43 @@ pub enum InterruptionModel {
         /// Scope of an event: all spot VMs of a type or of a zone, one VM, or all of them.
         scope: Scope,
     },
-    /// Every spot VM is preempted at the end of a lifetime that is drawn for it when it has booted.
+    /// Every spot VM is preempted at the end of a lifetime, drawn when it has booted.
     Lifetime {
-        /// The instance type whose VMs these lifetimes are drawn for; `None`: every type.
+        /// Instance type that the law applies to; `None`: every type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<TypeName>,
         /// Law of the VMs' lifetimes.
         lifetimes: Lifetimes,
     },
-    /// The spot VMs live as long as recorded ones did, one after the other in the order in which
-    /// they can be used; after the last recorded life the first comes again.
+    /// Spot VMs get recorded lifetimes in the order in which they become usable; after the last one
+    /// the first is used again.
     Replay {
-        /// The instance type whose VMs live these lives; `None`: every type.
+        /// Instance type that the lifetimes apply to; `None`: every type.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<TypeName>,
-        /// Recorded lifetime of each VM until it was preempted; `None`: it never was.
+        /// Recorded lifetimes until preemption; `None`: the VM was never preempted.
         lives: Vec<Option<Span>>,
     },
-    /// Exactly these interruptions, in order of time.
+    /// Exactly these interruptions.
     Schedule {
         /// The interruptions, in order of time.
         acts: Vec<Interruption>,
     },
 }
 
-/// The stream of interruptions to come. Each target and action has its own random stream, so that
-/// one VM more or less does not move the interruptions of others.
+/// The coming interruptions in order. Each target and action has its own random stream, so that an
+/// additional VM doesn't change the interruptions of others.
 #[derive(Debug, Default)]
 pub struct Interruptions {
     processes: Vec<Process>,
     per_vm: Vec<(Option<Span>, Option<Span>)>,
     schedule: std::collections::VecDeque<Interruption>,
     lifetimes: Vec<(Option<TypeName>, Lifetimes)>,
-    /// Recorded lives that are lived again, by instance type, and how many have been used.
+    /// Recorded lifetimes to use, by instance type, with the number used so far.
     replays: Vec<(Option<TypeName>, Vec<Option<Span>>, usize)>,
-    /// Ends of the VMs' lifetimes, and recommendations that precede interruptions.
+    /// Ends of VMs' lifetimes, and recommendations before interruptions.
     ends: BTreeSet<Interruption>,
-    /// How it is recommended to replace spot VMs.
+    /// Rule for recommendations to replace spot VMs.
     rebalancing: Rebalancing,
     seed: u64,
 }
@@ -152,18 +152,18 @@ impl Process {
     }
 }
 
-/// Preemption of a VM at the end of its lifetime.
+/// The preemption of a VM at the end of its lifetime.
 const fn end_of(vm: VmId, at: Time) -> Interruption {
     Interruption { at, target: Target::Vm(vm), action: Action::Preempt }
 }
 
-/// Whether VMs of a type are meant where only those of one are: a name without a zone is of each zone.
+/// True if VMs of a type are selected by `only`; a name without a zone selects every zone.
 fn is_meant(only: Option<&TypeName>, kind: &TypeName) -> bool {
     only.is_none_or(|only| only == kind || only.as_str() == kind.anywhere())
 }
 
 impl Interruptions {
-    /// The interruptions of `models` over these spot types under `seed`.
+    /// Starts the interruptions of `models` over these spot types under `seed`.
     #[must_use]
     pub fn new(models: &[InterruptionModel], spot_types: &[TypeName], seed: u64) -> Self {
         let mut all = Self { seed, ..Self::default() };
@@ -209,8 +209,8 @@ impl Interruptions {
         all
     }
 
-    /// Adds recommendations to replace spot VMs to these interruptions: some precede an interruption, and some come to
-    /// nothing.
+    /// Adds recommendations to replace spot VMs: some precede an interruption, others are false
+    /// alarms.
     #[must_use]
     pub fn recommended(mut self, rebalancing: Rebalancing) -> Self {
         self.rebalancing = rebalancing;
@@ -222,12 +222,12 @@ impl Interruptions {
         self
     }
 
-    /// Has an interruption that is known from `now` on preceded by its recommendation.
+    /// Adds the recommendation before an interruption that is known from `now` on.
     fn recommend(&mut self, now: Time, act: &Interruption) {
         self.ends.extend(self.rebalancing.before(self.seed, now, act));
     }
 
-    /// A VM that ends at this instant, as is known from `now` on.
+    /// Adds the end of a VM that is known from `now` on.
     fn ends_at(&mut self, now: Time, end: Interruption) {
         self.recommend(now, &end);
         self.ends.insert(end);
@@ -243,8 +243,8 @@ impl Interruptions {
         }
     }
 
-    /// A spot VM of this type has become usable: under scope `vm` its own processes begin, its
-    /// lifetime is drawn, and it may hear recommendations that come to nothing.
+    /// Records that a spot VM of this type is usable: under scope `vm` its own processes begin, its
+    /// lifetime is drawn, and false recommendations may follow.
     pub fn vm_started(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         let mut ends = Vec::new();
         for (n, (only, lifetimes)) in (0_u64..).zip(&self.lifetimes) {
@@ -274,13 +274,13 @@ impl Interruptions {
         }
     }
 
-    /// A VM is gone for good, and its own processes with it.
+    /// Records that a VM is gone, which ends its own processes.
     pub fn vm_ended(&mut self, vm: VmId) {
         self.processes.retain(|p| p.next.target != Target::Vm(vm));
         self.ends.retain(|end| end.target != Target::Vm(vm));
     }
 
-    /// Instant at which the next interruption is due; `None`: none is to come.
+    /// Time of the next interruption; `None`: there is none.
     #[must_use]
     pub fn next_at(&self) -> Option<Time> {
         let processes = self.processes.iter().map(|p| p.next.at).min();
@@ -288,7 +288,7 @@ impl Interruptions {
         Time::sooner(Time::sooner(processes, schedule.map(|i| i.at)), ends.map(|i| i.at))
     }
 
-    /// The next interruption, if it is due by `now`; among equals, the one with the least target.
+    /// The next interruption if it is due by `now`; among equals, the one with the least target.
     pub fn pop(&mut self, now: Time) -> Option<Interruption> {
         let others = self.processes.iter().map(|p| &p.next).chain(self.schedule.front()).min();
         if self.ends.first().is_some_and(|end| others.is_none_or(|other| end < other)) {

@@ -1,4 +1,4 @@
-//! Requests for VMs, and what becomes of them.
+//! Requests for VMs and their results.
 
 use dormouse_units::{HostId, Price, Time, TypeName, VmId};
 
@@ -9,40 +9,39 @@ use crate::{Host, Market};
 pub struct LaunchRequest<'a> {
     /// The instance type.
     pub kind: &'a TypeName,
-    /// The market it is bought in.
+    /// Market in which the VM is bought.
     pub market: Market,
-    /// Most that is paid for the VM, per hour; `None`: whatever it costs, or what the provider's
-    /// terms say.
+    /// Greatest price per hour; `None`: unlimited, or the default of the provider's terms.
     pub bid: Option<Price>,
-    /// Whether the VM counts against the limits of VMs that one user can have at a time; the
-    /// requests of many customers, each for a few VMs, do not.
+    /// True if the VM counts against the limits of one user; requests of many customers, each for a
+    /// few VMs, don't.
     pub limited: bool,
 }
 
-/// A granted request, as its user hears of it.
+/// A granted request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launched {
     /// The host that will carry the VM.
     pub host: HostId,
-    /// Price of the VM at first, per hour.
+    /// Price of the VM per hour at first.
     pub price: Price,
-    /// Most that is paid for the VM, per hour; `None`: whatever it costs.
+    /// Greatest price per hour; `None`: unlimited.
     pub bid: Option<Price>,
-    /// Instant at which the VM has booted; `None`: others have to leave before it can boot.
+    /// Time at which the VM has booted; `None`: others have to leave first.
     pub ready_at: Option<Time>,
-    /// Spot VMs that have to leave: some hibernate now, and the others are to end.
+    /// Spot VMs that have to leave: some hibernate now, others will end.
     pub victims: Vec<VmId>,
 }
 
-/// Why a request for a VM was refused.
+/// Reasons for refusing a request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
-    /// No such type.
+    /// There is no such type.
     #[error("there is no instance type '{kind}'; the catalogue has {known}")]
     UnknownType {
-        /// The name asked for.
+        /// The requested name.
         kind: TypeName,
-        /// The names there are.
+        /// Names of the existing types.
         known: String,
     },
     /// The type is not sold in that market.
@@ -53,7 +52,7 @@ pub enum LaunchError {
         /// The market asked for.
         market: Market,
     },
-    /// The VM costs more than the bid.
+    /// The VM's price exceeds the bid.
     #[error("a {market} {kind} costs {price}, more than the bid of {bid}")]
     Outbid {
         /// The instance type asked for.
@@ -62,10 +61,10 @@ pub enum LaunchError {
         market: Market,
         /// Price of the VM now.
         price: Price,
-        /// The most that the user pays.
+        /// The user's bid.
         bid: Price,
     },
-    /// As many VMs of the type run as the provider allows.
+    /// The user has as many VMs of the type as the provider allows.
     #[error("the limit of {limit} {market} {kind} at a time is reached")]
     Limit {
         /// The instance type asked for.
@@ -75,12 +74,12 @@ pub enum LaunchError {
         /// The most VMs of the type at a time in this market.
         limit: u32,
     },
-    /// The provider has no more spot VMs of the type to give now.
+    /// The provider has no more spot VMs of the type at present.
     #[error("no more than {most} spot {kind} can be had now")]
     Unavailable {
         /// The instance type asked for.
         kind: TypeName,
-        /// The most spot VMs of the type that there can be now.
+        /// Number of spot VMs of the type that there can be at present.
         most: u32,
     },
     /// No host has room.

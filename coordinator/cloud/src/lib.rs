@@ -1,8 +1,8 @@
-//! The provider as a pure state machine: what instance types there are and what
-//! they cost, where a VM goes, when it is taken away, and what is owed.
+//! The provider as a pure state machine: instance types and prices, placement of VMs,
+//! interruptions, and billing.
 //!
-//! Nothing here reads a clock, does I/O or draws from an unseeded generator:
-//! every entry point is told the time, and seeded streams are the one source of chance.
+//! Nothing here reads a clock, does I/O or draws from an unseeded generator: every entry point gets
+//! the time, and seeded streams are the only source of randomness.
 
 mod act_events;
 mod acts;

@@ -1,4 +1,4 @@
-//! Spot prices that are drawn: a base price in a band, and spikes above it.
+//! Model of spot prices: a base price within a band, and spikes above it.
 
 use dormouse_units::{Ppm, Price, Span, Stream, Time, TypeName};
 use schemars::JsonSchema;
@@ -72,7 +72,7 @@ impl GeneratedPrices {
     }
 }
 
-/// Why prices can't be drawn.
+/// Reasons why a price model is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadModel {
     /// The band of prices is empty.
@@ -93,15 +93,15 @@ pub enum BadModel {
 
 const DAY: Span = Span::from_secs(86_400);
 
-/// Most changes of a price that are expected of a model.
+/// Greatest expected number of price changes of a model.
 const MOST_CHANGES: f64 = 50_000.0;
 
 impl PriceModel {
-    /// Whether prices can be drawn for a time of this length.
+    /// Checks that the model can produce prices for a time of this length.
     ///
     /// # Errors
     ///
-    /// The reason why they can't.
+    /// The reason why it can't.
     pub fn check(&self, length: Span) -> Result<(), BadModel> {
         let changes = |every: Span| length.as_secs_f64() / every.as_secs_f64().max(1e-6);
         match self {
@@ -118,7 +118,7 @@ impl PriceModel {
         }
     }
 
-    /// Number of prices outside spikes.
+    /// Number of possible prices outside spikes.
     fn levels(&self) -> u64 {
         let band = self.high.as_nanos_per_hour().saturating_sub(self.low.as_nanos_per_hour());
         band / self.step.as_nanos_per_hour().max(1) + 1
@@ -129,15 +129,15 @@ impl PriceModel {
         Price::from_nanos_per_hour(self.low.as_nanos_per_hour() + n * step)
     }
 
-    /// The part of the time that is in spikes; spikes and the times between them take turns.
+    /// Fraction of the time in spikes; spikes and the times between them alternate.
     #[must_use]
     pub fn spike_share(&self) -> f64 {
         let (between, lasts) = (self.spike_every.as_secs_f64(), self.spike_lasts.as_secs_f64());
         if lasts > 0.0 { lasts / (between + lasts) } else { 0.0 }
     }
 
-    /// Mean number of price changes per day: both ends of each spike, and each draw between spikes
-    /// that gives another price.
+    /// Mean number of price changes per day: both ends of each spike, and draws between spikes that
+    /// change the price.
     #[must_use]
     pub fn changes_a_day(&self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "prices of a band are few")]
@@ -161,7 +161,7 @@ impl PriceModel {
         (1.0 - share) * base + share * spike
     }
 
-    /// The part of the time in which the price is above `price`, which is no higher than `high`.
+    /// Fraction of the time in which the price exceeds `price`, which must not exceed `high`.
     #[must_use]
     pub fn share_above(&self, price: Price) -> f64 {
         let above = (0..self.levels()).filter(|n| self.level(*n) > price).count();
@@ -171,7 +171,7 @@ impl PriceModel {
         (1.0 - share) * base + share
     }
 
-    /// Draws prices for a time of this length; the last one holds on.
+    /// Draws prices for a time of this length; the last one holds afterwards.
     #[must_use]
     pub fn trace(&self, length: Span, chance: &mut Stream) -> PriceTrace {
         let spread = self.spike_spread.as_f64();

@@ -1,4 +1,4 @@
-//! Prices of VMs per hour, and the times from which on they hold.
+//! Prices of VMs per hour over time.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{InstanceType, Market};
 
-/// Says what VMs cost. Prices on demand never change.
+/// Source of VMs' prices. On-demand prices never change.
 pub trait Prices: std::fmt::Debug + Send + Sync {
-    /// The price of a type at a time; `None` where it isn't offered in that market.
+    /// Price of a type at a time; `None` if it isn't sold in that market.
     fn at(&self, kind: &InstanceType, market: Market, at: Time) -> Option<Price>;
 
-    /// Instant of the next change of a type's spot price after `after`; `None`: it changes no more.
+    /// Time of the next change of a type's spot price after `after`; `None`: there is none.
     fn next_change(&self, kind: &TypeName, after: Time) -> Option<Time>;
 }
 
-/// Prices of the catalogue, which never change.
+/// Constant prices of the catalogue.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed;
 
@@ -30,17 +30,17 @@ impl Prices for Listed {
     }
 }
 
-/// The spot prices of a type: each holds from its time until the next one's.
+/// Spot prices of a type over time; each holds until the next one's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct PriceTrace {
     steps: Vec<(Time, Price)>,
-    /// Prices from before the beginning, the oldest first, each with how long before the beginning
-    /// it began to hold.
+    /// Prices before the beginning, oldest first, each with how long before the beginning it began
+    /// to hold.
     past: Vec<(Span, Price)>,
 }
 
-/// A trace as logs have it: a trace without a past is a plain list.
+/// Serialised form of a trace: a plain list if it has no past.
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -64,8 +64,8 @@ impl From<PriceTrace> for Written {
 }
 
 impl PriceTrace {
-    /// A trace of these prices, given in any order. Of several prices at one time the last one
-    /// given holds; a price that repeats the one before it is left out.
+    /// A trace of prices in any order. Of several prices at one time the last one given counts;
+    /// repetitions are dropped.
     #[must_use]
     pub fn new(mut prices: Vec<(Time, Price)>) -> Self {
         // A stable sort: those of one time stay in the order in which they were given.
@@ -87,14 +87,14 @@ impl PriceTrace {
         after.checked_sub(1).and_then(|n| self.steps.get(n)).map(|(_, price)| *price)
     }
 
-    /// Instant of the next price change after `after`; `None`: the price changes no more.
+    /// Time of the next price change after `after`; `None`: there is none.
     #[must_use]
     pub fn next_change(&self, after: Time) -> Option<Time> {
         let next = self.steps.partition_point(|(from, _)| *from <= after);
         self.steps.get(next).map(|(from, _)| *from)
     }
 
-    /// The trace for a beginning later by `start`; earlier prices become its past.
+    /// The trace for a run that begins `start` later; earlier prices become its past.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
@@ -107,8 +107,7 @@ impl PriceTrace {
         Self { past: before.chain(gone).collect(), ..new }
     }
 
-    /// The trace with its past, from the first price on, and how long before the beginning that
-    /// price began.
+    /// The trace extended by its past, and how long before the beginning the first price began.
     #[must_use]
     pub fn with_past(&self) -> (Self, Span) {
         let length = self.past.first().map_or(Span::ZERO, |(before, _)| *before);
@@ -120,7 +119,7 @@ impl PriceTrace {
         (Self::new(past.chain(since).collect()), length)
     }
 
-    /// These prices times `by`; a price whose multiple is beyond all prices stays as it is.
+    /// The prices multiplied by `by`; a price that would become too large is unchanged.
     #[must_use]
     pub fn scaled(&self, by: f64) -> Self {
         let scaled =
@@ -130,14 +129,14 @@ impl PriceTrace {
         Self { past: past.collect(), ..new }
     }
 
-    /// The prices in order of time, each with the instant from which on it holds.
+    /// The prices in order of time, each with the time from which it holds.
     #[must_use]
     pub fn steps(&self) -> &[(Time, Price)] {
         &self.steps
     }
 }
 
-/// A record of the spot prices of a type in which every run begins somewhere else.
+/// Recorded spot prices of a type; each run begins at a random point of the record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrawnStart {
     /// The recorded prices of the type.
@@ -147,8 +146,8 @@ pub struct DrawnStart {
 }
 
 impl DrawnStart {
-    /// Start of a run with this seed within the record: at the same part of the length in all
-    /// records.
+    /// Beginning of a run with this seed within the record: at the same fraction of the length in
+    /// all records.
     #[must_use]
     pub fn start(&self, seed: u64) -> Span {
         let part = Stream::new(seed, "start of prices", 0).unit();
@@ -162,7 +161,7 @@ impl DrawnStart {
     }
 }
 
-/// Spot prices that were recorded; types without a record cost what the catalogue says.
+/// Recorded spot prices; types without a record have the catalogue's price.
 #[derive(Clone, Debug)]
 pub struct Recorded(pub BTreeMap<TypeName, PriceTrace>);
 

@@ -1,4 +1,5 @@
-//! The life of every VM: launched, booting, running, hibernated, terminated.
+//! The provider: launches VMs and tracks each through booting, running, hibernation and
+//! termination.
 
 mod capacity;
 mod interruptions;
@@ -18,43 +19,46 @@ use crate::{
     Vm, VmState, Want, Yields,
 };
 
-/// A provider of VMs: what it offers, on what terms, and the VMs it has launched.
+/// A provider of VMs with its catalogue, terms, hosts, and the VMs it has launched.
+///
+/// Use: make it with [`Provider::new`], add hosts with [`Provider::host_joined`], and report every
+/// change of a VM in order of time ([`Provider::launch`], [`Provider::booted`],
+/// [`Provider::hibernate`], …, [`Provider::terminated`]).
 #[derive(Debug)]
 pub struct Provider {
     catalogue: Catalogue,
-    /// Memory that VMs of a type really fill, where that counts.
+    /// Memory that VMs of each type really fill, if that is limited.
     filled: BTreeMap<TypeName, Bytes>,
     placement: PlacementRule,
     placer: Box<dyn Placer>,
     preemption: Preemption,
-    /// Seed of the chance that decides between hosts.
+    /// Seed of the random choice between hosts.
     seed: u64,
     prices: Arc<dyn Prices>,
     tariff: TariffName,
     billing: Billing,
     default_bid: Option<Ppm>,
     fleet: Fleet,
-    /// Places of VMs on processors, where spot VMs are in the background of others; otherwise
-    /// `None`.
+    /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
     tiers: Option<Tiers>,
-    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    /// VMs by id. They are boxed because a long-lived VM keeps a slot for each later one.
     vms: Window<Box<Vm>, VmId>,
     alive: BTreeSet<VmId>,
-    /// Ids of living VMs by type and market; no set is empty.
+    /// Ids of living VMs by type and market; empty sets are removed.
     alike: BTreeMap<(TypeName, Market), BTreeSet<VmId>>,
     /// Number of living VMs that count against the limits, by type and market.
     limited: BTreeMap<(TypeName, Market), u32>,
-    /// Money owed in all for VMs that are gone.
+    /// Total money owed for forgotten VMs.
     settled: Money,
     /// Next price change of each type that is watched or has spot VMs.
     changes: BTreeSet<(Time, TypeName)>,
-    /// Types whose spot price is watched, whether or not there are VMs of them.
+    /// Types whose spot price is watched even without VMs.
     watched: BTreeSet<TypeName>,
-    /// The number of spot VMs that there can be over time, of types that are scarce.
+    /// Availability over time of each type that is scarce.
     availability: BTreeMap<TypeName, Availability>,
-    /// The number of spot VMs that there can be now, of types that are scarce.
+    /// Number of spot VMs that may exist at present, for scarce types.
     available: BTreeMap<TypeName, u32>,
-    /// Next change of what can be had of each type that is scarce.
+    /// Next change of the availability of each scarce type.
     availability_changes: BTreeSet<(Time, TypeName)>,
 }
 
@@ -63,9 +67,9 @@ pub struct Provider {
 pub struct PriceChange {
     /// The instance type whose price has changed.
     pub kind: TypeName,
-    /// Spot price of the type from now on, per hour.
+    /// The new spot price per hour.
     pub price: Price,
-    /// VMs whose bid is below the price and that hadn't been given notice yet.
+    /// VMs whose bid is exceeded and that have no notice yet.
     pub outbid: Vec<VmId>,
 }
 
@@ -107,8 +111,8 @@ impl Provider {
         }
     }
 
-    /// This provider with each change of these types' spot prices watched, whether or not there are
-    /// VMs of them. Types that are not sold as spot VMs are left out.
+    /// The provider with the spot prices of these types watched even without VMs. Types that are
+    /// not sold as spot VMs are ignored.
     #[must_use]
     pub fn watched(mut self, kinds: impl IntoIterator<Item = TypeName>) -> Self {
         let offered = |kind: &TypeName| {
@@ -122,13 +126,13 @@ impl Provider {
         self
     }
 
-    /// Whether each change of this type's spot price is watched.
+    /// True if each change of this type's spot price is watched.
     #[must_use]
     pub fn is_watched(&self, kind: &TypeName) -> bool {
         self.watched.contains(kind)
     }
 
-    /// Current spot prices of the types that are watched.
+    /// Present spot prices of the watched types.
     #[must_use]
     pub fn watched_prices(&self, now: Time) -> Vec<(TypeName, Price)> {
         let price = |kind: &TypeName| {
@@ -137,26 +141,26 @@ impl Provider {
         self.watched.iter().filter_map(price).collect()
     }
 
-    /// This provider where each VM of these types really fills so much memory, whatever its nominal
-    /// size: VMs go only on hosts that have that much left to be filled.
+    /// The provider with limits on really filled memory: each VM of these types fills so much,
+    /// whatever its nominal size, and goes only on hosts with that much left.
     #[must_use]
     pub fn filling(self, filled: BTreeMap<TypeName, Bytes>) -> Self {
         Self { filled, ..self }
     }
 
-    /// This provider with the seed of the chance that decides between equally good hosts.
+    /// The provider with this seed for the random choice between equally good hosts.
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The catalogue of what is offered.
+    /// The catalogue of instance types.
     #[must_use]
     pub const fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }
 
-    /// A host joins, empty.
+    /// Adds an empty host.
     pub fn host_joined(&mut self, id: HostId, host: Host) {
         self.fleet.join(id, host);
         if let Some(tiers) = &mut self.tiers {
@@ -164,7 +168,7 @@ impl Provider {
         }
     }
 
-    /// A host is lost; its VMs are terminated, and returned.
+    /// Removes a host; its VMs are terminated and returned.
     pub fn host_lost(&mut self, now: Time, id: HostId) -> Vec<VmId> {
         let lost = self.fleet.leave(id);
         for &vm in &lost {
@@ -176,14 +180,13 @@ impl Provider {
         lost
     }
 
-    /// Places of VMs on processors, where spot VMs are in the background of others; otherwise
-    /// `None`.
+    /// Assignment of VMs to processors if spot VMs run in the background; otherwise `None`.
     #[must_use]
     pub const fn tiers(&self) -> Option<&Tiers> {
         self.tiers.as_ref()
     }
 
-    /// All VMs ever launched, but for those that are forgotten.
+    /// All launched VMs that are not forgotten.
     pub fn vms(&self) -> impl Iterator<Item = (VmId, &Vm)> {
         self.vms.iter().map(|(id, vm)| (id, &**vm))
     }
@@ -199,11 +202,11 @@ impl Provider {
         self.vms.get(id).map(Box::as_ref)
     }
 
-    /// A user asks for a VM.
+    /// Launches a VM for a user.
     ///
     /// # Errors
     ///
-    /// See [`LaunchError`]; nothing has changed then.
+    /// See [`LaunchError`]; the provider is then unchanged.
     pub fn launch(
         &mut self,
         now: Time,
@@ -297,17 +300,18 @@ impl Provider {
         Ok(Launched { host, price, bid, ready_at, victims })
     }
 
-    /// VMs that have got the room they waited for since the last call: they boot.
+    /// VMs that got the room they waited for since the last call, and now boot.
     pub fn placed(&mut self) -> Vec<VmId> {
         self.fleet.placed()
     }
 
-    /// A VM has booted: usable and charged from now. False if it wasn't booting.
+    /// Records that a VM has booted: it is usable and charged from now on. False if it wasn't
+    /// booting.
     pub fn booted(&mut self, now: Time, id: VmId) -> bool {
         self.starts(now, id, VmState::Booting)
     }
 
-    /// The provider has said that it will end this VM.
+    /// Records that the provider has given notice of this VM's end.
     pub fn given_notice(&mut self, id: VmId) {
         let Some(vm) = self.vms.get_mut(id) else { return };
         (vm.has_notice, vm.is_displaced) = (true, false);
@@ -316,7 +320,7 @@ impl Provider {
         self.fleet.ends(host, id);
     }
 
-    /// A spot VM makes room for another VM: it hibernates or is given notice.
+    /// Records that a spot VM makes room for another: it hibernates or has its notice.
     fn displace(&mut self, id: VmId) {
         if self.preemption == Preemption::Hibernate && self.hibernate(id) {
             if let Some(vm) = self.vms.get_mut(id) {
@@ -327,14 +331,14 @@ impl Provider {
         }
     }
 
-    /// Whether a VM has been granted and waits for room that others have to leave.
+    /// True if a VM waits for room that others have to leave.
     #[must_use]
     pub fn waits_for_room(&self, id: VmId) -> bool {
         self.vm(id).is_some_and(|vm| self.fleet.waits(vm.host, id))
     }
 
-    /// Resumes the VMs that made room for others by hibernating and can have it again; returns
-    /// them. Those of one host are tried in the order in which they froze.
+    /// Resumes the VMs that hibernated to make room and can have it back; returns them. On each
+    /// host they are tried in the order in which they froze.
     pub fn give_back(&mut self, now: Time) -> Vec<VmId> {
         let (mut back, regained) = (Vec::new(), self.fleet.regained());
         // As after nearly every event.
@@ -350,28 +354,27 @@ impl Provider {
         back
     }
 
-    /// A VM that is hibernated for others' sake can be resumed from now on.
+    /// Marks a VM that hibernated to make room as ready to resume.
     pub fn look_again(&mut self, id: VmId) {
         if let Some(host) = self.vm(id).map(|vm| vm.host) {
             self.fleet.look_again(host);
         }
     }
 
-    /// Whether a VM has been hibernated for long enough to resume.
+    /// True if a VM has been hibernated for long enough to resume.
     fn may_resume(&self, now: Time, id: VmId) -> bool {
         let state = self.vm(id).map(|vm| vm.state);
         matches!(state, Some(VmState::Hibernated { since }) if now >= since + self.catalogue.hibernation)
     }
 
-    /// Instant of the next change of a price that somebody pays or watches; `None`: none is to
-    /// come.
+    /// Time of the next change of a price that is paid or watched; `None`: there is none.
     #[must_use]
     pub fn next_price_change(&self) -> Option<Time> {
         self.changes.first().map(|(at, _)| *at)
     }
 
-    /// Instant of the next change of a type's price after `now`, and the new price; `None`: it
-    /// changes no more.
+    /// Time of the next change of a type's price after `now`, with the new price; `None`: there is
+    /// none.
     #[must_use]
     pub fn next_price(&self, now: Time, kind: &TypeName, market: Market) -> Option<(Time, Price)> {
         if market == Market::OnDemand {
@@ -381,7 +384,8 @@ impl Provider {
         Some((at, self.prices.at(self.catalogue.get(kind)?, market, at)?))
     }
 
-    /// The prices that somebody pays or watches and that have changed by `now`: spot VMs pay them from now on.
+    /// Applies the price changes due by `now` to spot VMs, and returns those that are paid or
+    /// watched.
     pub fn change_prices(&mut self, now: Time) -> Vec<PriceChange> {
         let mut changed = Vec::new();
         while self.next_price_change().is_some_and(|at| at <= now) {
@@ -407,7 +411,7 @@ impl Provider {
         changed
     }
 
-    /// A running VM is told to hibernate. False if it can't be.
+    /// Records that a running VM is told to hibernate; false if it can't be.
     pub fn hibernate(&mut self, id: VmId) -> bool {
         let told =
             self.transit(id, |state| (state == VmState::Running).then_some(VmState::Hibernating));
@@ -416,8 +420,8 @@ impl Provider {
         is_told
     }
 
-    /// The VM is frozen; charging ends, and its vCPUs and its memory are free for others. False if it
-    /// wasn't told to.
+    /// Records that a VM is frozen: charging stops, and its vCPUs and memory become free. False if
+    /// it wasn't told to hibernate.
     pub fn hibernated(&mut self, now: Time, id: VmId) -> bool {
         let frozen = self.transit(id, |state| {
             (state == VmState::Hibernating).then_some(VmState::Hibernated { since: now })
@@ -439,9 +443,9 @@ impl Provider {
         true
     }
 
-    /// A hibernated VM is told to resume. False if it can't be: it isn't hibernated, or its host's
-    /// vCPUs, memory or places are others' or kept for those that made room for others ("when there is
-    /// enough available resource", Burst-HADS, I).
+    /// Records that a hibernated VM is told to resume. False if it can't be: it isn't hibernated,
+    /// or its host's vCPUs, memory or places are taken or reserved for VMs that made room for
+    /// others ("when there is enough available resource", Burst-HADS, I).
     pub fn resume(&mut self, id: VmId) -> bool {
         let Some(vm) = self.vm(id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());
@@ -467,12 +471,12 @@ impl Provider {
         true
     }
 
-    /// The VM runs again; charging begins. False if it wasn't told to.
+    /// Records that a resumed VM runs again: charging starts. False if it wasn't told to resume.
     pub fn resumed(&mut self, now: Time, id: VmId) -> bool {
         self.starts(now, id, VmState::Resuming)
     }
 
-    /// The VM is gone for good, ended by `by`; charging ends. False if it was gone already.
+    /// Records that a VM is gone, ended by `by`: charging stops. False if it was gone already.
     pub fn terminated(&mut self, now: Time, id: VmId, by: EndedBy) -> bool {
         let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) else { return false };
         vm.state = VmState::Terminated { at: now };
@@ -500,15 +504,14 @@ impl Provider {
         true
     }
 
-    /// In all, so much is owed for surplus credits of a VM that is alive.
+    /// Sets the total money owed for surplus credits of a living VM.
     pub fn surcharge(&mut self, id: VmId, cost: Money) {
         if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.is_alive()) {
             vm.surcharge = cost;
         }
     }
 
-    /// Forgets a VM that is gone; returns what was owed for it, which stays part of what is owed
-    /// for all.
+    /// Forgets a VM that is gone; returns the money owed for it, which stays in the total.
     pub fn forget(&mut self, id: VmId) -> Money {
         match self.vm(id) {
             Some(vm) if !vm.is_alive() => {
@@ -526,8 +529,8 @@ impl Provider {
         self.settled + self.alive().map(|(_, vm)| vm.owed(now)).sum()
     }
 
-    /// A VM in state `from` runs now, and is charged from now if it wasn't; false if it is in
-    /// another state.
+    /// Changes a VM from state `from` to running, and starts charging if necessary; false if it is
+    /// in another state.
     fn starts(&mut self, now: Time, id: VmId, from: VmState) -> bool {
         let running = self.transit(id, |state| (state == from).then_some(VmState::Running));
         let Some(vm) = running else { return false };
@@ -539,7 +542,7 @@ impl Provider {
         true
     }
 
-    /// Updates what others may get of a spot VM's room in its present state.
+    /// Updates what others can get of a spot VM's room in its present state.
     fn look_at_yield(&mut self, id: VmId) {
         let Some(vm) = self.vm(id).filter(|vm| vm.market == Market::Spot) else { return };
         if self.preemption == Preemption::Hibernate && !vm.has_notice {
@@ -553,12 +556,12 @@ impl Provider {
         }
     }
 
-    /// The vCPUs of the VMs of a host that made room for others and wait to resume.
+    /// vCPUs of the VMs on a host that made room for others and wait to resume.
     fn parked_vcpus(&self, host: HostId) -> u32 {
         self.fleet.parked(host).map(|vm| self.vcpus_of(vm)).sum()
     }
 
-    /// vCPUs of a VM's type, whether or not they count as room on its host.
+    /// vCPUs of a VM's type, even if they don't count as room on its host.
     fn vcpus_of(&self, id: VmId) -> u32 {
         let kind = self.vm(id).and_then(|vm| self.catalogue.get(&vm.kind));
         kind.map_or(0, |kind| kind.vcpus)

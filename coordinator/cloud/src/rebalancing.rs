@@ -1,22 +1,22 @@
-//! When a provider recommends to replace spot VMs, and how often it is wrong.
+//! Recommendations to replace spot VMs, and their errors.
 
 use dormouse_units::{Ppm, Span, Stream, Time, VmId, ZoneName};
 use serde::{Deserialize, Serialize};
 
 use crate::{Action, Interruption, Target};
 
-/// How a provider recommends to replace spot VMs before it takes them: how long before, how often it misses one, and how
-/// often nothing follows.
+/// Rule for recommendations before interruptions: lead time, rate of missed interruptions, and rate
+/// of false alarms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rebalancing {
-    /// The shortest and the longest time by which a recommendation precedes an interruption; times between are drawn evenly.
-    /// `None`: no interruption is preceded by a recommendation.
+    /// Shortest and longest lead time of a recommendation; lead times are uniform between. `None`:
+    /// no recommendations before interruptions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<(Span, Span)>,
-    /// The part of interruptions that no recommendation precedes, although they are known beforehand.
+    /// Fraction of foreseeable interruptions without a recommendation.
     #[serde(default, skip_serializing_if = "is_never")]
     pub missed: Ppm,
-    /// Mean time between two recommendations that come to nothing, for each spot VM; `None`: there are none.
+    /// Mean time between false recommendations for each spot VM; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub false_every: Option<Span>,
 }
@@ -27,14 +27,15 @@ fn is_never(part: &Ppm) -> bool {
 }
 
 impl Rebalancing {
-    /// A recommendation so long before each interruption, and no other; `None`: no recommendation at all.
+    /// The rule of a recommendation exactly this long before each interruption and no false ones;
+    /// `None`: no recommendations.
     #[must_use]
     pub fn exactly(lead: Option<Span>) -> Self {
         Self { lead: lead.map(|lead| (lead, lead)), ..Self::default() }
     }
 
-    /// The recommendation that precedes an interruption which is known from `now` on; `None`: none does. It is drawn for each
-    /// interruption by itself, and comes at once where its time is over.
+    /// The recommendation before an interruption that is known from `now` on; `None`: there is
+    /// none. It is drawn separately for each interruption, and comes at once if its time is past.
     pub(crate) fn before(
         &self,
         seed: u64,
@@ -55,7 +56,7 @@ impl Rebalancing {
     }
 }
 
-/// What tells an interruption from all others of a run.
+/// Text that identifies an interruption within a run.
 fn name_of(interruption: &Interruption) -> String {
     let Interruption { at, target, action } = interruption;
     let target = match target {

@@ -1,20 +1,22 @@
-//! Credits that a burstable VM in unlimited mode spends beyond what it has earned, and owes for.
+//! Surplus credits: those that a burstable VM in unlimited mode spends beyond what it has earned,
+//! and pays for.
 
 use dormouse_units::{Credits, Money, Price, Span, Time};
 
 use crate::Burstable;
 
-/// Credits that the machine of a VM in unlimited mode has more than the VM, so that it never runs
-/// out of them: what it drew of these is the VM's surplus. They are 33,333 vCPU-hours, 174 days of
-/// the largest types that burst; with what a VM holds they are within what a worker may report.
+/// Additional credits of the machine that emulates a VM in unlimited mode, so that it never runs
+/// out; what it uses of them is the VM's surplus. They are 33,333 vCPU-hours, 174 days of the
+/// largest burstable types; with a VM's own credits they are within the range that a worker may
+/// report.
 const OVERDRAFT: Credits = Credits::whole(2_000_000);
 
-/// Fine units in one vCPU-microsecond: both a rate per hour and a use in parts per million are whole
-/// numbers per microsecond, and nothing is rounded.
+/// Fine units in one vCPU-microsecond, in which both rates per hour and uses in parts per million
+/// are whole numbers per microsecond, so that nothing is rounded.
 const FINE: i128 = 3_600_000_000 * 1_000_000;
 
 impl Burstable {
-    /// The terms by which the machine of such a VM earns and spends: with an overdraft in unlimited mode.
+    /// Credit terms of the machine that emulates such a VM: with an overdraft in unlimited mode.
     #[must_use]
     pub fn of_machine(self) -> Self {
         match self.surplus {
@@ -27,7 +29,7 @@ impl Burstable {
         }
     }
 
-    /// The credits of a VM whose machine has so many: none where it has drawn on its overdraft.
+    /// Credits of a VM whose machine has this many: none if it uses its overdraft.
     #[must_use]
     pub fn of_vm(self, machine: Credits) -> Credits {
         match self.surplus {
@@ -37,35 +39,34 @@ impl Burstable {
     }
 }
 
-/// The account of a VM in unlimited mode: credits that it has, or surplus that it has drawn. What it
-/// earns pays back surplus first. Surplus beyond the credits of a day, the most that it can hold, is
-/// charged at once and can't be paid back; the rest when the VM stops (EC2 user guide, unlimited
-/// mode).
+/// Account of a VM in unlimited mode: its credits, or its surplus. Earned credits pay back surplus
+/// first. Surplus beyond a day's credits, the most that the VM can hold, is charged at once and
+/// can't be paid back; the rest is charged when the VM stops (EC2 user guide, unlimited mode).
 #[derive(Clone, Debug)]
 pub struct Surplus {
     burstable: Burstable,
     price: Price,
     now: Account,
-    /// The account as of when the VM's machine said last what it has, and what it said.
+    /// The account at the machine's last report, and the reported balance.
     then: (Account, i128),
-    /// The credits earned less those spent since, in fine units, as far as it is known.
+    /// Credits earned less those spent since the report, in fine units, as estimated.
     since: i128,
     until: Time,
-    /// The use of the VM's vCPUs, a sum of millionths; `None`: it stands still, and earns nothing.
+    /// Use of the VM's vCPUs, a sum of millionths; `None`: the VM stands still and earns nothing.
     used: Option<u64>,
 }
 
-/// Amounts in fine units.
+/// Balance and charged surplus in fine units.
 #[derive(Clone, Copy, Debug)]
 struct Account {
     /// Credits less surplus.
     balance: i128,
-    /// Surplus that is charged.
+    /// Surplus that was charged.
     charged: i128,
 }
 
 impl Surplus {
-    /// The account of a VM that is launched now; `None`: the type is in standard mode.
+    /// The account of a VM launched now; `None`: the type is in standard mode.
     #[must_use]
     pub fn launched(now: Time, burstable: Burstable) -> Option<Self> {
         let price = burstable.surplus?;
@@ -74,14 +75,14 @@ impl Surplus {
         Some(Self { burstable, price, now: account, then, since: 0, until: now, used: None })
     }
 
-    /// From now on the VM uses so much of its vCPUs, a sum of millionths; `None`: it stands still.
+    /// Sets the use of the VM's vCPUs from now on, a sum of millionths; `None`: it stands still.
     pub fn uses(&mut self, now: Time, used: Option<u64>) {
         self.pass(now);
         self.used = used;
     }
 
-    /// The VM's machine says what it has now, with its overdraft: that is what counts, whatever the
-    /// VM seemed to use since it said so last.
+    /// Records the balance that the machine reports, overdraft included; it replaces the estimate
+    /// since the last report.
     pub fn said(&mut self, now: Time, machine: Credits) {
         self.until = self.until.max(now);
         let (account, had) = self.then;
@@ -90,14 +91,14 @@ impl Surplus {
         (self.then, self.since) = ((self.now, fine(machine)), 0);
     }
 
-    /// The credits that the VM has; none where it has drawn a surplus.
+    /// Credits of the VM; none if it has a surplus.
     #[must_use]
     pub fn credits(&self) -> Credits {
         let vcpu_us = u64::try_from(self.now.balance / FINE).unwrap_or(0);
         Credits::from_vcpu_micros(vcpu_us)
     }
 
-    /// The VM stops now: all surplus is charged. Returns what is charged in all so far.
+    /// Stops the VM, which charges all surplus. Returns the total charged so far.
     pub fn stop(&mut self, now: Time) -> (Credits, Money) {
         self.pass(now);
         self.used = None;
@@ -121,7 +122,7 @@ impl Surplus {
         self.settle(us * (earned - spent));
     }
 
-    /// So much more was earned than spent.
+    /// Adds this net of earned less spent credits.
     fn settle(&mut self, net: i128) {
         let most = fine(self.burstable.cap);
         let balance = self.now.balance + net;

@@ -1,4 +1,4 @@
-//! Tariffs: what the charged intervals of a VM cost.
+//! Tariffs: the cost of a VM's charged intervals.
 
 use dormouse_units::{Money, Span, Time};
 use schemars::JsonSchema;
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::Charge;
 
-/// Who ended the charging of a VM.
+/// The side that ended a VM's charging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndedBy {
-    /// The user: the VM was given back, or the run was over.
+    /// The user: the VM was terminated, or the run ended.
     User,
-    /// The provider: preempted, hibernated, or lost.
+    /// The provider: the VM was preempted, hibernated or lost.
     Provider,
 }
 
-/// Says what is owed for a VM.
+/// Rule for the money owed for a VM.
 pub trait Tariff: std::fmt::Debug + Sync {
-    /// Money owed for these intervals, which are in order. Intervals without a gap between them are
-    /// one use of the VM: the price changed within it. All uses but the last were ended by the
-    /// provider, which hibernated the VM; `ended` says who ended the last.
+    /// Money owed for these intervals, in order of time. Intervals without a gap between them are
+    /// one use of the VM, in which the price changed. All uses but the last were ended by the
+    /// provider by hibernation; `ended` tells who ended the last.
     fn owed(&self, used: &[Charge], ended: EndedBy) -> Money;
 
-    /// Cost by the second of the time in these intervals that is not owed for because the provider
-    /// ended the use.
+    /// Cost by the second of time in these intervals that is not owed because the provider ended
+    /// the use.
     fn forgone(&self, used: &[Charge], ended: EndedBy) -> Money;
 }
 
@@ -64,7 +64,7 @@ impl TariffName {
     }
 }
 
-/// Every interval at its price, to the microsecond (Burst-HADS, III-A).
+/// Charges every interval at its price, to the microsecond (Burst-HADS, III-A).
 #[derive(Clone, Copy, Debug)]
 pub struct ByTheSecond;
 
@@ -78,8 +78,8 @@ impl Tariff for ByTheSecond {
     }
 }
 
-/// Every hour of a use at the price at the hour's beginning. A last, partial hour is free where the
-/// provider ends the use, and costs as a full one where the user does (ACC, spot prices of 2011).
+/// Charges every hour of a use at the price at its beginning. A last, partial hour is free if the
+/// provider ends the use, and costs a full hour if the user does (ACC, spot prices of 2011).
 #[derive(Clone, Copy, Debug)]
 pub struct ByTheHour;
 
@@ -97,7 +97,8 @@ impl Tariff for ByTheHour {
     }
 }
 
-/// Every started hour of a use at the price at the hour's beginning, as on-demand VMs were once sold.
+/// Charges every started hour of a use at the price at its beginning, like on-demand VMs in the
+/// past.
 #[derive(Clone, Copy, Debug)]
 pub struct ByTheStartedHour;
 
@@ -111,19 +112,21 @@ impl Tariff for ByTheStartedHour {
     }
 }
 
-/// Every interval at its price, for `least` of each use at least, at its last price; a use that the provider ends within the time
-/// `free` is free. Amazon: User Guide for EC2, "Billing for interrupted Spot Instances" (Linux), and "Per Second Billing" of its
-/// prices. Google: Compute Engine's "Spot VMs", "Pricing", and "per-second billing". Microsoft's prices say "by the second".
+/// Charges every interval at its price, and each use for at least the time `least`, at its last
+/// price; a use that the provider ends within the time `free` is free. Amazon: User Guide for EC2,
+/// "Billing for interrupted Spot Instances" (Linux), and "Per Second Billing" of its prices.
+/// Google: Compute Engine's "Spot VMs", "Pricing", and "per-second billing". Microsoft's prices say
+/// "by the second".
 #[derive(Clone, Copy, Debug)]
 pub struct BySecondsOfUse {
-    /// The shortest time that is charged of a use.
+    /// Minimum charged time of a use.
     pub least: Span,
-    /// The time within which the provider's end of a use makes it free.
+    /// Time within which a use is free if the provider ends it.
     pub free: Span,
 }
 
 impl BySecondsOfUse {
-    /// Whether a use that ended so is free.
+    /// True if a use that ended this way is free.
     fn is_free(&self, of_one: &[Charge], ended: EndedBy) -> bool {
         ended == EndedBy::Provider && length(of_one) < self.free
     }
@@ -158,7 +161,7 @@ fn length(of_one: &[Charge]) -> Span {
     }
 }
 
-/// Each use of a VM, with who ended it.
+/// Splits intervals into uses, each with who ended it.
 fn uses(used: &[Charge], ended: EndedBy) -> Vec<(&[Charge], EndedBy)> {
     let uses = used.chunk_by(|a, b| a.until == b.from);
     let mut uses: Vec<_> = uses.map(|of_one| (of_one, EndedBy::Provider)).collect();

@@ -1,4 +1,4 @@
-//! How a provider deals with what it offers.
+//! Terms of a provider: placement, preemption, billing and prices.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,45 +57,44 @@ pub struct Terms {
     /// Rule by which the host of a VM is chosen.
     #[serde(default)]
     pub placement: Placement,
-    /// Places of hosts' processors that are sold as spot VMs.
+    /// Processor places that are sold as spot VMs.
     #[serde(default, skip_serializing_if = "SpotPlaces::is_own")]
     pub spot: SpotPlaces,
-    /// What becomes of spot VMs whose room an on-demand VM gets.
+    /// Treatment of spot VMs whose room an on-demand VM gets.
     #[serde(default, skip_serializing_if = "Preemption::is_terminate")]
     pub preemption: Preemption,
     /// Tariff for the charged intervals of a VM.
     #[serde(default)]
     pub tariff: TariffName,
-    /// Whether VMs are charged for more than the time in which they can be used.
+    /// Whether VMs are charged for time in which they can't be used.
     #[serde(default, skip_serializing_if = "Billing::is_default")]
     pub billing: Billing,
-    /// Bid of spot VMs whose user names none, as a part of their type's on-demand price; `None`:
-    /// whatever they cost.
+    /// Default bid of spot VMs, as a fraction of the on-demand price; `None`: unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_bid: Option<Ppm>,
-    /// How long before an interruption that is known beforehand it is recommended to replace the VM that it
-    /// hits; `None`: it is not.
+    /// Time between a recommendation to replace a VM and a foreseeable interruption; `None`: no
+    /// recommendations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance_lead: Option<Span>,
-    /// How it is recommended to replace spot VMs, where more of that is said than `rebalance_lead`.
+    /// Detailed rule for recommendations, where `rebalance_lead` is not enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebalance: Option<Rebalancing>,
     /// The spot prices of types whose price changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<TypeName, PriceTrace>,
-    /// How many spot VMs there can be of types that are scarce; of others there is no bound.
+    /// Limits of spot VMs of scarce types; other types are unlimited.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub availability: BTreeMap<TypeName, Availability>,
 }
 
 impl Terms {
-    /// Whether these are the terms of a run that specifies none.
+    /// True if these are the default terms.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// How it is recommended to replace spot VMs under these terms.
+    /// Rule for recommendations under these terms.
     #[must_use]
     pub fn rebalancing(&self) -> Rebalancing {
         self.rebalance.unwrap_or_else(|| Rebalancing::exactly(self.rebalance_lead))

@@ -1,4 +1,4 @@
-//! One VM, as its provider sees it.
+//! State of one VM at its provider.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use dormouse_units::{HostId, Money, Price, Time, TypeName};
 
 use crate::{Charge, Host, Market, Meter, TariffName};
 
-/// Stage of a VM's life.
+/// Stage in a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VmState {
     /// Requested, not usable yet; not charged unless [`crate::Billing`] says so.
@@ -24,7 +24,7 @@ pub enum VmState {
     Resuming,
     /// Gone for good.
     Terminated {
-        /// The emulated time at which it was gone.
+        /// Time at which the VM was gone.
         at: Time,
     },
 }
@@ -49,7 +49,7 @@ pub struct Vm {
     pub kind: TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// Most that the user pays, per hour; `None`: whatever the VM costs.
+    /// Greatest price per hour; `None`: unlimited.
     pub bid: Option<Price>,
     /// The host that carries the VM.
     pub host: HostId,
@@ -57,15 +57,14 @@ pub struct Vm {
     pub state: VmState,
     /// Instant at which the VM was requested.
     pub launched: Time,
-    /// Instant at which the VM could first be used; `None`: it still boots.
+    /// Time at which the VM was first usable; `None`: it has not booted.
     pub usable: Option<Time>,
     pub(crate) size: Host,
-    /// Whether the VM counts against the limit of VMs of its type.
+    /// True if the VM counts against the limit of VMs of its type.
     pub(crate) limited: bool,
-    /// Whether the provider has announced that it will end the VM.
+    /// True if the provider has announced the VM's end.
     pub(crate) has_notice: bool,
-    /// Whether the VM hibernates, or is hibernated, so that another has its room: the provider
-    /// resumes it.
+    /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
@@ -74,13 +73,13 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Whether the VM is not terminated.
+    /// True if the VM is not terminated.
     #[must_use]
     pub const fn is_alive(&self) -> bool {
         !matches!(self.state, VmState::Terminated { .. })
     }
 
-    /// Whether the VM hibernates, or is hibernated, so that another has its room.
+    /// True if the VM hibernates to make room for another.
     #[must_use]
     pub const fn is_displaced(&self) -> bool {
         self.is_displaced
@@ -98,13 +97,13 @@ impl Vm {
         self.meter.price()
     }
 
-    /// Instant at which the VM was first charged; `None`: it is not charged yet.
+    /// Time at which the VM was first charged; `None`: not yet.
     #[must_use]
     pub fn charged_from(&self) -> Option<Time> {
         self.meter.first_started()
     }
 
-    /// The closed charged intervals.
+    /// The completed charged intervals.
     #[must_use]
     pub fn charges(&self) -> &[Charge] {
         self.meter.charges()

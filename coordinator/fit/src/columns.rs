@@ -1,10 +1,10 @@
-//! The columns of files of lifetimes, the units of their numbers, and the times in them.
+//! Columns of lifetime files, units of their numbers, and parsing of times.
 
 use std::str::FromStr;
 
-use dormouse_input::{Column, Moment};
+use dormouse_input::{Moment, WantedColumn};
 
-/// Places in [`COLUMNS`].
+/// Indices of the columns in [`COLUMNS`].
 pub(crate) const LIFETIME: usize = 0;
 pub(crate) const END: usize = 1;
 pub(crate) const TYPE: usize = 2;
@@ -14,13 +14,13 @@ pub(crate) const HOUR: usize = 5;
 pub(crate) const CREATED: usize = 6;
 pub(crate) const DELETED: usize = 7;
 
-const fn column(name: &'static str, known_as: &'static [&'static str]) -> Column {
-    Column { name, known_as, is_needed: false }
+const fn wanted_column(name: &'static str, known_as: &'static [&'static str]) -> WantedColumn {
+    WantedColumn { name, known_as, is_needed: false }
 }
 
-/// The columns of rows of lifetimes.
-pub(crate) const COLUMNS: [Column; 8] = [
-    column(
+/// The columns that are looked for in a lifetime file.
+pub(crate) const COLUMNS: [WantedColumn; 8] = [
+    wanted_column(
         "lifetime",
         &[
             "lifetime_s",
@@ -62,7 +62,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "time_to_preemption_s",
         ],
     ),
-    column(
+    wanted_column(
         "end",
         &[
             "end_event",
@@ -79,11 +79,11 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "event",
         ],
     ),
-    column("type", &["machine_type", "instance_type", "vm_type", "type", "vm_size"]),
-    column("zone", &["zone", "availability_zone", "az"]),
-    column("workload", &["workload", "idle_vs_nonidle"]),
-    column("hour", &["hr_of_day", "hour_of_day", "launch_hour", "hour"]),
-    column(
+    wanted_column("type", &["machine_type", "instance_type", "vm_type", "type", "vm_size"]),
+    wanted_column("zone", &["zone", "availability_zone", "az"]),
+    wanted_column("workload", &["workload", "idle_vs_nonidle"]),
+    wanted_column("hour", &["hr_of_day", "hour_of_day", "launch_hour", "hour"]),
+    wanted_column(
         "created",
         &[
             "insert_time",
@@ -100,7 +100,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
             "vmcreated",
         ],
     ),
-    column(
+    wanted_column(
         "deleted",
         &[
             "deleted",
@@ -123,7 +123,7 @@ pub(crate) const COLUMNS: [Column; 8] = [
     ),
 ];
 
-/// The unit of a number that is a time.
+/// Unit of a number that is a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A thousandth of a second.
@@ -139,7 +139,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The number of seconds in one.
+    /// Number of seconds in one unit.
     #[must_use]
     pub const fn seconds(self) -> f64 {
         match self {
@@ -179,7 +179,8 @@ impl FromStr for Unit {
     }
 }
 
-/// The unit with which a heading ends: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`, `hours`.
+/// Unit that a heading ends with: `lifetime_h`, `Lifetime (hours)`, `lifetimeHours`, `hours`;
+/// `None` if it names none.
 pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
     let heading = heading.trim_end_matches(|c: char| !c.is_alphanumeric());
     let begins = |(at, c): (usize, char)| {
@@ -192,17 +193,18 @@ pub(crate) fn unit_of_heading(heading: &str) -> Option<Unit> {
     heading[at..].parse().ok()
 }
 
-/// An instant as a file has it.
+/// An instant read from a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Instant {
-    /// Seconds since 1970, or since what a number is counted from.
+pub(crate) struct FileInstant {
+    /// Seconds since 1970, or since the origin of a plain number.
     pub(crate) second: f64,
     pub(crate) is_date: bool,
 }
 
-impl Instant {
-    /// The unit of a number that is too large for seconds, and by what to divide it; `None`: it is fine.
-    pub(crate) fn finer(&self) -> Option<(&'static str, &'static str)> {
+impl FileInstant {
+    /// For a number too large to be in seconds, its probable unit and the divisor that makes it
+    /// seconds; `None`: it is plausible.
+    pub(crate) fn likely_unit(&self) -> Option<(&'static str, &'static str)> {
         const LAST: f64 = (1_u64 << 40) as f64;
         match self.second.abs() {
             _ if self.is_date => None,
@@ -214,22 +216,22 @@ impl Instant {
     }
 }
 
-/// Whether a cell says that there is no time.
+/// True if a cell has no time.
 pub(crate) fn is_nothing(text: &str) -> bool {
     let known = ["", "-", "none", "null", "nan", "nat", "na", "n/a", "running"];
     known.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
-/// The instant that a text names: a date, or a number of this unit.
+/// Parses an instant: a date, or a number of this unit.
 #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 are below 2^53")]
-pub(crate) fn instant(text: &str, unit: Option<Unit>) -> Option<Instant> {
+pub(crate) fn parse_instant(text: &str, unit: Option<Unit>) -> Option<FileInstant> {
     if let Some(at) = Moment::read(text).filter(|at| at.has_zone.is_some()) {
         let rest = text.split_once('.').map_or("", |(_, rest)| rest);
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         let part: f64 = format!("0.{digits}0").parse().ok()?;
-        return Some(Instant { second: at.second as f64 + part, is_date: true });
+        return Some(FileInstant { second: at.second as f64 + part, is_date: true });
     }
     let number: f64 = text.parse().ok().filter(|number: &f64| number.is_finite())?;
     let second = number * unit.map_or(1.0, Unit::seconds);
-    Some(Instant { second, is_date: false })
+    Some(FileInstant { second, is_date: false })
 }

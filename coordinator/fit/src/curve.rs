@@ -1,22 +1,23 @@
-//! Distributions of lifetimes that were seen, as steps.
+//! Empirical distributions of lifetimes, as step functions.
 
 use dormouse_cloud::lifetimes::hours;
 use dormouse_units::Span;
 
 use crate::Life;
 
-/// An age at which VMs were taken.
+/// One step of a distribution: an age at which VMs were taken.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// The age in hours.
     pub age: f64,
-    /// F at this age: the part of the VMs that are taken by then, those taken at it included.
+    /// F at this age: the fraction of the VMs that were taken by then, including those taken at
+    /// this age.
     pub taken: f64,
     /// Number of VMs taken at this age.
     pub count: f64,
 }
 
-/// A distribution: steps in order of age; none where no VM was taken.
+/// A distribution of lifetimes. Without VMs that were taken it has no steps.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// The steps, in order of age.
@@ -24,15 +25,15 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The empirical distribution of the VMs that were taken, as the paper has it: VMs that their
-    /// users stopped are left out, and with them those that would have lived longest.
+    /// Empirical distribution of the VMs that were taken, as in the paper. VMs that their users
+    /// stopped are left out, although they might have lived longest.
     #[must_use]
     pub fn empirical<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
         Self::kaplan_meier(lives.into_iter().filter(|life| life.was_taken))
     }
 
-    /// Kaplan and Meier's estimate (1958), in which a VM that its user stopped counts as long as it was
-    /// there. At the same age VMs are taken before others are stopped.
+    /// Kaplan and Meier's estimate (1958), in which a VM that its user stopped counts as long as it
+    /// ran. At equal ages VMs are taken before others are stopped.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "at most 100,000 lives")]
     pub fn kaplan_meier<'a>(lives: impl IntoIterator<Item = &'a Life>) -> Self {
@@ -52,9 +53,9 @@ impl Curve {
         Self { steps }
     }
 
-    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n − 1), so
-    /// that F goes from 0 at the first to 1 at the last. The reference fits to the record of Kadupitiya,
-    /// Jadhao and Sharma are made by this one.
+    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n −
+    /// 1), so that F goes from 0 at the first to 1 at the last. The published reference fits to the
+    /// record of Kadupitiya, Jadhao and Sharma use it.
     #[must_use]
     pub fn by_rank(&self) -> Self {
         let count: f64 = self.steps.iter().map(|step| step.count).sum();
@@ -81,7 +82,7 @@ impl Curve {
         self.steps.last().map_or(0.0, |step| step.age)
     }
 
-    /// The mean lifetime up to the last step, in hours; that of all VMs where F comes to 1.
+    /// Mean lifetime up to the last step, in hours; it is that of all VMs if F reaches 1.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let (mut sum, mut age, mut left) = (0.0, 0.0, 1.0);
@@ -92,21 +93,22 @@ impl Curve {
         sum
     }
 
-    /// The curve's corners as a line, for a drawing: age in hours and F, from (0, 0) on, of at most
-    /// `most` steps.
+    /// The curve as a polyline for a drawing: (age in hours, F) from (0, 0) on, with at most `most`
+    /// steps.
     #[must_use]
     pub fn corners(&self, most: usize) -> Vec<(f64, f64)> {
         let (mut line, mut taken) = (vec![(0.0, 0.0)], 0.0);
-        for step in self.thinned(most).steps {
+        for step in self.thin_to(most).steps {
             line.extend([(step.age, taken), (step.age, step.taken)]);
             taken = step.taken;
         }
         line
     }
 
-    /// At most `most` of the curve's steps, evenly spaced, each with the weight of those around it.
+    /// The curve reduced to at most `most` steps, evenly spaced, each with the weight of those
+    /// around it.
     #[must_use]
-    pub fn thinned(&self, most: usize) -> Self {
+    pub fn thin_to(&self, most: usize) -> Self {
         let size = self.steps.len().div_ceil(most.max(1)).max(1);
         let middle = |steps: &[Step]| Step {
             count: steps.iter().map(|step| step.count).sum(),
@@ -179,8 +181,8 @@ mod tests {
         assert!(Curve::default().mean().abs() < 1e-12 && Curve::default().cdf(9.0).abs() < 1e-12);
         let all: Vec<_> = (1..=1_000).map(|hour| (hour, true)).collect();
         let curve = Curve::empirical(&lives(&all));
-        let thin = curve.thinned(100);
-        assert_eq!((thin.steps.len(), curve.thinned(2_000)), (100, curve.clone()));
+        let thin = curve.thin_to(100);
+        assert_eq!((thin.steps.len(), curve.thin_to(2_000)), (100, curve.clone()));
         let weight: f64 = thin.steps.iter().map(|step| step.count).sum();
         assert!((weight - 1_000.0).abs() < 1e-9);
         assert!(thin.steps.iter().all(|step| (curve.cdf(step.age) - step.taken).abs() < 1e-12));

@@ -1,10 +1,10 @@
-//! The laws that are fitted: their numbers, and the ranges in which those are searched for.
+//! Families of laws that can be fitted: their numbers and the ranges to search.
 
 use dormouse_cloud::lifetimes::{curve, hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Exponential, GompertzMakeham, Lifetimes, Uniform, Weibull};
 use dormouse_units::{Ppm, Span};
 
-/// A kind of law, whose numbers are to be fitted.
+/// A family of laws whose numbers are fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Family {
     /// The paper's Eq. 1: a, b, tau1, tau2.
@@ -19,7 +19,7 @@ pub enum Family {
     Uniform,
 }
 
-/// Values from which a descent may begin, for each number of a law: all their combinations.
+/// Start values of a descent for each number of a law; all combinations are tried.
 type Starts = &'static [&'static [f64]];
 
 impl Family {
@@ -27,7 +27,7 @@ impl Family {
     pub const ALL: [Self; 5] =
         [Self::Bathtub, Self::Exponential, Self::Weibull, Self::GompertzMakeham, Self::Uniform];
 
-    /// The law's name, as experiments have it.
+    /// Name of the family in experiments.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Family {
         }
     }
 
-    /// The names of the law's numbers, with their units.
+    /// Names of the law's numbers, with their units.
     #[must_use]
     pub const fn numbers(self) -> &'static [&'static str] {
         match self {
@@ -51,30 +51,31 @@ impl Family {
         }
     }
 
-    /// F as a function of the law's numbers and an age in hours. The bathtub's goes on rising
-    /// beyond 1.
-    pub(crate) fn formula(self) -> fn(&[f64], f64) -> f64 {
-        /// The numbers as an array: a descent always has the right count of them.
-        fn all<const N: usize>(numbers: &[f64]) -> [f64; N] {
+    /// F as a function of the law's numbers and an age in hours. The bathtub's formula may exceed
+    /// 1.
+    pub(crate) fn law_formula(self) -> fn(&[f64], f64) -> f64 {
+        /// The numbers as an array; the lengths match, as each descent has as many numbers as its
+        /// law.
+        fn to_array<const N: usize>(numbers: &[f64]) -> [f64; N] {
             numbers.try_into().unwrap_or([f64::NAN; N])
         }
         match self {
-            Self::Bathtub => |numbers, t| curve::bathtub(all(numbers), t),
+            Self::Bathtub => |numbers, t| curve::bathtub(to_array(numbers), t),
             Self::Exponential => |numbers, t| {
-                let [mean] = all(numbers);
+                let [mean] = to_array(numbers);
                 curve::exponential(mean, t)
             },
-            Self::Weibull => |numbers, t| curve::weibull(all(numbers), t),
-            Self::GompertzMakeham => |numbers, t| curve::gompertz_makeham(all(numbers), t),
+            Self::Weibull => |numbers, t| curve::weibull(to_array(numbers), t),
+            Self::GompertzMakeham => |numbers, t| curve::gompertz_makeham(to_array(numbers), t),
             Self::Uniform => |numbers, t| {
-                let [to] = all(numbers);
+                let [to] = to_array(numbers);
                 (t / to).min(1.0)
             },
         }
     }
 
-    /// The range of each number for lifetimes up to `last` hours.
-    pub(crate) fn ranges(self, last: f64) -> Vec<(f64, f64)> {
+    /// Search range of each number, for lifetimes up to `last` hours.
+    pub(crate) fn search_ranges(self, last: f64) -> Vec<(f64, f64)> {
         let time = |most: f64| (1e-4 * last, most * last);
         match self {
             Self::Bathtub => vec![(1e-3, 1.0), (0.0, 2.0 * last), time(10.0), time(1.0)],
@@ -84,9 +85,9 @@ impl Family {
         }
     }
 
-    /// Numbers from which descents begin: times as parts of the longest lifetime, `last`, in hours,
-    /// and a rate as a multiple of its inverse.
-    pub(crate) fn starts(self, last: f64) -> Vec<Vec<f64>> {
+    /// Start points of descents: times are parts of the longest lifetime `last`, in hours, and the
+    /// rate is a multiple of its inverse.
+    pub(crate) fn start_points(self, last: f64) -> Vec<Vec<f64>> {
         const EARLY: &[f64] = &[0.02, 0.1, 0.5, 2.0];
         let (parts, powers): (Starts, &[i32]) = match self {
             Self::Bathtub => {
@@ -131,8 +132,8 @@ impl Family {
         })
     }
 
-    /// The law with these numbers, rounded to microseconds and millionths; `None` where a number is
-    /// out of the range of these.
+    /// The law with these numbers, rounded to microseconds and millionths; `None` if a number can't
+    /// be represented.
     pub(crate) fn law(self, numbers: &[f64]) -> Option<Lifetimes> {
         let time = |n: usize| {
             let span = span_of_hours(*numbers.get(n)?)?;
@@ -181,8 +182,8 @@ mod tests {
     fn a_law_is_its_formula_and_starts_are_within_the_ranges() {
         for family in Family::ALL {
             for last in [0.01, 24.0, 5_000.0] {
-                let ranges = family.ranges(last);
-                let starts = family.starts(last);
+                let ranges = family.search_ranges(last);
+                let starts = family.start_points(last);
                 assert!(starts.len() > 3 && ranges.len() == family.numbers().len(), "{family:?}");
                 for start in starts {
                     let is_inside =
@@ -195,7 +196,7 @@ mod tests {
                     for part in [0.01, 0.3, 0.99, 1.1] {
                         let age = part * last;
                         let [ours, law] =
-                            [family.formula()(&start, age).min(1.0), law.law().cdf(age)];
+                            [family.law_formula()(&start, age).min(1.0), law.law().cdf(age)];
                         assert!((ours - law).abs() < 2e-3, "{family:?} {start:?}: {ours}, {law}");
                     }
                 }

@@ -1,15 +1,15 @@
-//! A law fitted to a curve, and the intervals of its numbers.
+//! Fits of a law to a curve, with confidence intervals of the numbers.
 
 use dormouse_cloud::Lifetimes;
 use dormouse_estimate::middle95;
 
-use crate::least_squares::{Lowest, Problem};
+use crate::least_squares::{FitProblem, LowestPoint};
 use crate::{Curve, Family};
 
-/// Most steps of the curve to which all beginnings are compared, and to which a law is fitted again
-/// for a resample: enough to see its shape.
+/// Greatest number of steps of the reduced curve that start points are compared on, and that
+/// resamples are fitted on.
 const COARSE: usize = 128;
-/// Number of the best beginnings, of all tried, from which a descent is made.
+/// Number of start points, the best of all, from which a descent is made.
 const DESCENTS: usize = 8;
 
 /// A law fitted by least squares.
@@ -17,30 +17,30 @@ const DESCENTS: usize = 8;
 pub struct Fit {
     /// The law that was fitted.
     pub family: Family,
-    /// The law's numbers, as [`Family::numbers`] names them.
-    pub numbers: Vec<Figure>,
-    /// The part of the curve's variance that the law explains, over all VMs taken.
+    /// The law's numbers, in the order of [`Family::numbers`].
+    pub numbers: Vec<FittedNumber>,
+    /// Fraction of the curve's variance that the law explains, over all VMs taken.
     pub r_squared: f64,
     /// Mean lifetime under the law, in hours.
-    pub mean: Figure,
-    /// Hours that VMs taken within 24 h lived, per VM of all: the paper's Eq. 3.
+    pub mean: FittedNumber,
+    /// The paper's Eq. 3: expected hours lived by VMs that are taken within 24 h, per VM.
     pub eq3: f64,
-    /// The law as an experiment has it, in integers.
+    /// The law with integer parameters, as experiments use it.
     pub lifetimes: Lifetimes,
 }
 
-/// A number of a fit.
+/// A fitted number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Figure {
+pub struct FittedNumber {
     /// The number's own value.
     pub value: f64,
-    /// Interval that holds 95 of 100 resamples' numbers; `None` where there is none.
+    /// 95 % interval over the resamples; `None` if there is none.
     pub ci95: Option<(f64, f64)>,
-    /// Whether the number is at an end of the range in which it was searched for.
+    /// True if the number is at an end of its search range.
     pub is_at_end: bool,
 }
 
-impl Figure {
+impl FittedNumber {
     /// A figure without an interval.
     #[must_use]
     pub const fn exact(value: f64) -> Self {
@@ -48,65 +48,72 @@ impl Figure {
     }
 }
 
-/// Four decimals, with a star where the number is at an end of its range.
-impl std::fmt::Display for Figure {
+/// Prints four decimals, and a star if the number is at an end of its range.
+impl std::fmt::Display for FittedNumber {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:.4}{}", self.value, if self.is_at_end { "*" } else { "" })
     }
 }
 
 impl Fit {
-    /// The best law of `family` for a curve; `None` where its VMs have no more different lifetimes
-    /// than the law has numbers.
+    /// Fits the best law of `family` to a curve; `None` if the curve doesn't have more distinct
+    /// lifetimes than the law has numbers.
     #[must_use]
     pub fn to_curve(family: Family, curve: &Curve) -> Option<Self> {
-        let (last, ranges) = (curve.last(), family.ranges(curve.last()));
+        let (last, ranges) = (curve.last(), family.search_ranges(curve.last()));
         if curve.steps.len() <= ranges.len() {
             return None;
         }
-        let coarse = curve.thinned(COARSE);
-        let near = Problem { formula: family.formula(), ranges: &ranges, steps: &coarse.steps };
-        let mut starts = family.starts(last);
-        starts.sort_by(|a, b| near.squares(a).total_cmp(&near.squares(b)));
+        let coarse = curve.thin_to(COARSE);
+        let near =
+            FitProblem { formula: family.law_formula(), ranges: &ranges, steps: &coarse.steps };
+        let mut starts = family.start_points(last);
+        starts.sort_by(|a, b| near.sum_of_squares(a).total_cmp(&near.sum_of_squares(b)));
         starts.truncate(DESCENTS);
         let lowest = starts
             .iter()
             .map(|start| near.descend(start))
             .min_by(|a, b| a.squares.total_cmp(&b.squares))?;
-        let whole = Problem { steps: &curve.steps, ..near };
+        let whole = FitProblem { steps: &curve.steps, ..near };
         Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
     }
 
-    /// The same law fitted to another curve, such as that of a resample, by one descent from here: `None`
-    /// where the curve has no more different lifetimes than the law has numbers.
+    /// Fits the same family to another curve, such as a resample's, by one descent from this fit.
+    /// `None` if the curve doesn't have more distinct lifetimes than the law has numbers.
     #[must_use]
     pub fn again(&self, curve: &Curve) -> Option<Self> {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
-        Self::descended(self.family, &numbers, curve)
+        Self::fit_from(self.family, &numbers, curve)
     }
 
-    /// A law of the same family as a given one, fitted to a curve by one descent from there; `None` where the
-    /// curve has no more different lifetimes than the law has numbers, and of recorded lifetimes, which are
-    /// no such law.
+    /// Fits the family of a given law to a curve by one descent from that law. `None` if the curve
+    /// doesn't have more distinct lifetimes than the law has numbers, or for recorded lifetimes,
+    /// which have no family.
     #[must_use]
     pub fn near(lifetimes: &Lifetimes, curve: &Curve) -> Option<Self> {
         let (family, numbers) = Family::of_law(lifetimes)?;
-        Self::descended(family, &numbers, curve)
+        Self::fit_from(family, &numbers, curve)
     }
 
-    fn descended(family: Family, from: &[f64], curve: &Curve) -> Option<Self> {
-        let ranges = family.ranges(curve.last());
+    fn fit_from(family: Family, from: &[f64], curve: &Curve) -> Option<Self> {
+        let ranges = family.search_ranges(curve.last());
         if curve.steps.len() <= ranges.len() {
             return None;
         }
-        let coarse = curve.thinned(COARSE);
-        let near = Problem { formula: family.formula(), ranges: &ranges, steps: &coarse.steps };
+        let coarse = curve.thin_to(COARSE);
+        let near =
+            FitProblem { formula: family.law_formula(), ranges: &ranges, steps: &coarse.steps };
         let lowest = near.descend(from);
-        let whole = Problem { steps: &curve.steps, ..near };
+        let whole = FitProblem { steps: &curve.steps, ..near };
         Self::new(family, curve, &ranges, &whole.descend(&lowest.numbers))
     }
 
-    fn new(family: Family, curve: &Curve, ranges: &[(f64, f64)], found: &Lowest) -> Option<Self> {
+    fn new(
+        family: Family,
+        curve: &Curve,
+        ranges: &[(f64, f64)],
+        found: &LowestPoint,
+    ) -> Option<Self> {
         let lifetimes = family.law(&found.numbers)?;
         let weight: f64 = curve.steps.iter().map(|step| step.count).sum();
         let mean = curve.steps.iter().map(|s| s.count * s.taken).sum::<f64>() / weight;
@@ -115,55 +122,55 @@ impl Fit {
         let figure = |(value, (least, most)): (&f64, &(f64, f64))| {
             let near = 1e-6 * (most - least);
             let is_at_end = value - least <= near.min(1e-3 * least.abs()) || most - value <= near;
-            Figure { value: *value, ci95: None, is_at_end }
+            FittedNumber { value: *value, ci95: None, is_at_end }
         };
         let law = lifetimes.law();
         Some(Self {
             family,
             numbers: found.numbers.iter().zip(ranges).map(figure).collect(),
             r_squared: 1.0 - found.squares / spread,
-            mean: Figure::exact(law.lived(f64::INFINITY)),
+            mean: FittedNumber::exact(law.lived(f64::INFINITY)),
             eq3: law.lived(24.0),
             lifetimes,
         })
     }
 
-    /// Age in hours at which the last VMs end under a fitted bathtub, if that is far beyond the
-    /// longest lifetime of the curve, `last`: nobody has seen VMs end there. `None` under other
-    /// laws, and where the end has been seen.
+    /// Age in hours at which the last VMs end under a fitted bathtub, if it is far beyond the
+    /// curve's longest lifetime `last`, where no end was observed. `None` under other laws, and if
+    /// the end was observed.
     #[must_use]
     pub fn unseen_end(&self, last: f64) -> Option<f64> {
         let end = self.lifetimes.law().quantile(1.0);
         (self.family == Family::Bathtub && end > 1.1 * last).then_some(end)
     }
 
-    /// F from 0 to an age in hours, for a drawing: ages and parts.
+    /// F for a drawing: pairs of age in hours and fraction, from 0 to the age `last`.
     #[must_use]
     pub fn taken(&self, last: f64) -> Vec<(f64, f64)> {
-        ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
+        drawing_ages(last).map(|age| (age, self.lifetimes.law().cdf(age))).collect()
     }
 
-    /// Rates per hour at which VMs that are left are taken, from age 0 to `last` hours, for a
-    /// drawing: ages and rates, without rates of 10 or more.
+    /// Hazard rates for a drawing: pairs of age in hours and rate per hour, from 0 to `last` hours,
+    /// without rates of 10 or more.
     #[must_use]
     pub fn rates(&self, last: f64) -> Vec<(f64, f64)> {
         let rate = |age| Some((age, self.lifetimes.law().hazard(age)?));
-        ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
+        drawing_ages(last).filter_map(rate).filter(|(_, rate)| *rate < 10.0).collect()
     }
 
-    /// This fit with intervals, from curves made of resampled VMs, each fitted from here. There are
-    /// none where more than one resample in twenty has too few different lifetimes to fit: the
-    /// others would be a biased choice.
+    /// Adds intervals to this fit, from curves of resampled VMs, each fitted from here. There are
+    /// no intervals if more than one resample in twenty has too few distinct lifetimes: the others
+    /// would be a biased choice.
     #[must_use]
     pub fn with_intervals(mut self, resampled: &[Curve]) -> Self {
         let numbers: Vec<f64> = self.numbers.iter().map(|number| number.value).collect();
         let again = |curve: &Curve| {
-            let (coarse, ranges) = (curve.thinned(COARSE), self.family.ranges(curve.last()));
+            let (coarse, ranges) = (curve.thin_to(COARSE), self.family.search_ranges(curve.last()));
             if curve.steps.len() <= ranges.len() {
                 return None;
             }
-            let formula = self.family.formula();
-            let problem = Problem { formula, ranges: &ranges, steps: &coarse.steps };
+            let formula = self.family.law_formula();
+            let problem = FitProblem { formula, ranges: &ranges, steps: &coarse.steps };
             let found = problem.descend(&numbers).numbers;
             let mean = self.family.law(&found)?.law().lived(f64::INFINITY);
             Some((found, mean))
@@ -180,8 +187,8 @@ impl Fit {
     }
 }
 
-/// Ages for a drawing, in hours: 121 from 0 to `last`.
-fn ages(last: f64) -> impl Iterator<Item = f64> {
+/// 121 evenly spaced ages from 0 to `last`, in hours.
+fn drawing_ages(last: f64) -> impl Iterator<Item = f64> {
     (0..=120).map(move |n| last * f64::from(n) / 120.0)
 }
 
@@ -273,7 +280,7 @@ mod tests {
             family: Family::Bathtub,
             numbers: Vec::new(),
             r_squared: 1.0,
-            mean: Figure::exact(0.0),
+            mean: FittedNumber::exact(0.0),
             eq3: 0.0,
             lifetimes: Lifetimes::Bathtub(Bathtub {
                 a: Ppm::new(a),

@@ -1,4 +1,4 @@
-//! Fits as a part of an experiment file.
+//! Fits written as a part of an experiment file.
 
 use std::fmt::Write as _;
 
@@ -9,24 +9,24 @@ use dormouse_units::Span;
 
 use crate::{By, Family, Group, Of};
 
-/// The choice of the fits that an experiment gets.
+/// Selection of the fits that are written to an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// Property by which VMs were grouped; `None`: there is only the group of all.
+    /// Property by which VMs were grouped; `None`: all VMs are one group.
     pub by: Option<By>,
-    /// The group whose fit all VMs get; `None`: VMs of a type get the fit of their type's group, if
-    /// there are such groups, and otherwise all VMs that of all.
+    /// Group whose fit applies to all VMs; `None`: VMs of a type get the fit of their type's group,
+    /// if groups are by type, and else all VMs get that of all.
     pub group: Option<&'a str>,
-    /// The law that was fitted.
+    /// Family of the law.
     pub family: Family,
-    /// Choice of the VMs that the law was fitted to.
+    /// The choice of VMs that the law was fitted to.
     pub of: Of,
-    /// The instance types that there are; `None`: they are not known, and any may be named.
+    /// Known instance types; `None`: any name is accepted.
     pub types: Option<&'a [String]>,
 }
 
-/// The `[[interruption]]` tables of these groups: one for each type if they are by type, else one
-/// of all VMs or of the one group that is wanted, and the others as comments.
+/// Text with the `[[interruption]]` tables of these groups: one per type if they are grouped by
+/// type, else one for all VMs or the selected group, with the others as comments.
 #[must_use]
 pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
     let &Wanted { by, family, of, .. } = wanted;
@@ -38,14 +38,14 @@ pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
             let _ = writeln!(
                 text,
                 "# {}: too few different lifetimes to fit.\n",
-                comment(group.name())
+                comment_text(group.name())
             );
             continue;
         };
         let _ = writeln!(
             text,
             "# {}: {} fitted to {} of {} VMs ({}), R² {:.3}.",
-            comment(group.name()),
+            comment_text(group.name()),
             family.name(),
             estimated.vms,
             group.all.vms,
@@ -60,7 +60,7 @@ pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
             let _ = writeln!(text, "# The experiment has no such type:");
         }
         let mut lines = vec!["[[interruption]]".to_owned(), "model = \"lifetime\"".to_owned()];
-        lines.extend(kind.map(|kind| format!("type = {}", quoted(kind))));
+        lines.extend(kind.map(|kind| format!("type = {}", toml_text(kind))));
         lines.push(law(&fit.lifetimes));
         // A law of all VMs and one of those of an hour would both preempt.
         let is_meant = match kind {
@@ -75,34 +75,39 @@ pub fn fragment(groups: &[Group], wanted: &Wanted<'_>) -> String {
     text
 }
 
-/// A law as its key and value.
+/// A law as TOML key and value.
 fn law(lifetimes: &Lifetimes) -> String {
     match lifetimes {
-        Lifetimes::Exponential(law) => format!("mean = {}", time(law.mean)),
+        Lifetimes::Exponential(law) => format!("mean = {}", toml_time(law.mean)),
         Lifetimes::Empirical(law) => {
-            let all: Vec<_> = law.recorded.iter().map(|life| time(*life)).collect();
+            let all: Vec<_> = law.recorded.iter().map(|life| toml_time(*life)).collect();
             format!("recorded = [{}]", all.join(", "))
         }
         Lifetimes::Bathtub(law) => {
-            let [b, tau1, tau2] = [law.b, law.tau1, law.tau2].map(time);
+            let [b, tau1, tau2] = [law.b, law.tau1, law.tau2].map(toml_time);
             format!("bathtub = {{ a = {}, b = {b}, tau1 = {tau1}, tau2 = {tau2} }}", law.a.as_f64())
         }
         Lifetimes::Weibull(law) => {
-            format!("weibull = {{ scale = {}, shape = {} }}", time(law.scale), law.shape.as_f64())
+            format!(
+                "weibull = {{ scale = {}, shape = {} }}",
+                toml_time(law.scale),
+                law.shape.as_f64()
+            )
         }
         Lifetimes::GompertzMakeham(law) => {
-            let tau1 = law.tau1.map(|tau1| format!("tau1 = {}, ", time(tau1))).unwrap_or_default();
-            let [b, tau2] = [law.b, law.tau2].map(time);
+            let tau1 =
+                law.tau1.map(|tau1| format!("tau1 = {}, ", toml_time(tau1))).unwrap_or_default();
+            let [b, tau2] = [law.b, law.tau2].map(toml_time);
             format!("gompertz-makeham = {{ {tau1}b = {b}, tau2 = {tau2} }}")
         }
         Lifetimes::Uniform(law) => {
-            format!("uniform = {{ from = {}, to = {} }}", time(law.from), time(law.to))
+            format!("uniform = {{ from = {}, to = {} }}", toml_time(law.from), toml_time(law.to))
         }
     }
 }
 
-/// A length of time as a TOML text: in hours, to a few milliseconds; a short one exactly.
-fn time(span: Span) -> String {
+/// A duration as TOML text: in hours to a few milliseconds, short ones exactly.
+fn toml_time(span: Span) -> String {
     if span < Span::from_secs(36) {
         return format!("\"{span}\"");
     }
@@ -110,21 +115,21 @@ fn time(span: Span) -> String {
     format!("\"{}h\"", hours.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A text as TOML has it.
-fn quoted(text: &str) -> String {
+/// A TOML string literal.
+fn toml_text(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A text for a comment on one line: control characters are blanks.
-fn comment(text: &str) -> String {
+/// A text as a one-line comment: control characters become blanks.
+fn comment_text(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// An experiment file with a fragment at its end; `before` is its text, `source` its path.
+/// Appends a fragment to an experiment file; `before` is its text, `source` its path.
 ///
 /// # Errors
 ///
-/// The file is no TOML, or its VMs have lifetimes already: they would end by both laws.
+/// The file is no TOML, or its VMs already have lifetimes, so that both laws would apply.
 pub fn appended(source: &str, before: &str, fragment: &str) -> Result<String, InputError> {
     let file = from_toml(source, before)?;
     let all = match file.get("interruption").map(|node| &node.value) {
@@ -213,7 +218,7 @@ mod tests {
     #[test]
     fn times_are_read_back() {
         for us in [1, 999_999, 35_999_999, 36_000_000, 3_600_000_000, 88_547_123_456] {
-            let written = time(Span::from_micros(us));
+            let written = toml_time(Span::from_micros(us));
             let back: Span = written.trim_matches('"').parse().expect("a time");
             assert!(back.as_micros().abs_diff(us) <= 1_801, "{written}");
         }

@@ -1,10 +1,10 @@
-//! The VMs of a file, all together and by what they have in common.
+//! Groups of a file's VMs: all VMs, and those with a common property.
 
 use std::collections::BTreeMap;
 
 use dormouse_units::Stream;
 
-use crate::{Curve, Family, Figure, Fit, Life, Record};
+use crate::{Curve, Family, Fit, FittedNumber, Life, Record};
 
 /// Property by which VMs are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,35 +19,35 @@ pub enum By {
     Workload,
 }
 
-/// The VMs of a group that a curve is made of.
+/// Choice of a group's VMs that a curve is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// The VMs that were preempted, as the paper fits.
     Preempted,
-    /// All VMs: one that its user stopped counts as long as it was there.
+    /// All VMs: one that its user stopped counts as long as it ran.
     KaplanMeier,
 }
 
 /// Options for groups and their fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupOptions {
-    /// Property by which VMs are grouped, beside the group of all; `None`: only that of all.
+    /// Property by which VMs are grouped, beside the group of all; `None`: only the latter.
     pub by: Option<By>,
-    /// Number of resamples that the intervals are made of; 0: there are no intervals.
+    /// Number of resamples for the intervals; 0: no intervals.
     pub resamples: u32,
     /// The seed of the resamples.
     pub seed: u64,
 }
 
-/// A figure of a fit.
+/// One figure of a fit, for tables.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
-    /// The group of VMs, the choice among them, and the law: `n1-highcpu-16/preempted/bathtub`.
+pub struct FitRow {
+    /// Group, choice of VMs and law: `n1-highcpu-16/preempted/bathtub`.
     pub case: String,
     /// Name of the figure, with its unit.
     pub metric: &'static str,
     /// The figure and its interval.
-    pub figure: Figure,
+    pub figure: FittedNumber,
     /// Number of VMs that the law was fitted to.
     pub vms: usize,
 }
@@ -55,31 +55,32 @@ pub struct Row {
 /// VMs that have a property in common, or all VMs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// The common property, such as `n1-highcpu-16`; `None`: the group is of all VMs.
+    /// Value of the property, such as `n1-highcpu-16`; `None`: the group has all VMs.
     pub of: Option<String>,
-    /// Curve and fits of the VMs of the group that were preempted.
+    /// Curve and fits of the group's preempted VMs.
     pub preempted: Estimated,
     /// Curve and fits of all VMs of the group.
     pub all: Estimated,
 }
 
-/// A curve and the laws that were fitted to it.
+/// A curve with the laws fitted to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimated {
-    /// The VMs of the group that the curve is made of.
+    /// Choice of the group's VMs that the curve is made of.
     pub of: Of,
-    /// Number of VMs that the curve is made of.
+    /// Number of these VMs.
     pub vms: usize,
     /// The distribution of these VMs' lifetimes.
     pub curve: Curve,
-    /// The laws, in the order of [`Family::ALL`]; without those for which there are too few lifetimes.
+    /// The fits, in the order of [`Family::ALL`]; families with more numbers than the data supports
+    /// are missing.
     pub fits: Vec<Fit>,
 }
 
 impl By {
     const ALL: [Self; 4] = [Self::Type, Self::Zone, Self::Hour, Self::Workload];
 
-    /// Name of the property, as users write it.
+    /// Name of the property on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -90,7 +91,7 @@ impl By {
         }
     }
 
-    fn group(self, life: &Life) -> &str {
+    fn group_of(self, life: &Life) -> &str {
         match self {
             Self::Type => &life.kind,
             Self::Zone => &life.zone,
@@ -124,7 +125,7 @@ impl Of {
         }
     }
 
-    /// The name of this choice of VMs.
+    /// Name of this choice of VMs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,19 +155,19 @@ impl Group {
         }
     }
 
-    /// Every figure of every fit of the group.
+    /// All figures of all fits of the group.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<FitRow> {
         let of_fit = |estimated: &Estimated, fit: &Fit| {
             let case = [self.name(), estimated.of.name(), fit.family.name()].join("/");
             let named = fit.family.numbers().iter().copied().zip(fit.numbers.iter().copied());
             let others = [
                 ("mean_lifetime_h", fit.mean),
-                ("eq3_24h_h", Figure::exact(fit.eq3)),
-                ("r_squared", Figure::exact(fit.r_squared)),
+                ("eq3_24h_h", FittedNumber::exact(fit.eq3)),
+                ("r_squared", FittedNumber::exact(fit.r_squared)),
             ];
             let vms = estimated.vms;
-            let row = move |(metric, figure)| Row { case: case.clone(), metric, figure, vms };
+            let row = move |(metric, figure)| FitRow { case: case.clone(), metric, figure, vms };
             named.chain(others).map(row).collect::<Vec<_>>()
         };
         let each = Of::ALL.map(|of| self.estimated(of)).into_iter();
@@ -200,21 +201,21 @@ impl Estimated {
         Self { of, vms: lives.len(), curve, fits }
     }
 
-    /// The fit of this law, if there is one.
+    /// The fit of this family, if there is one.
     #[must_use]
     pub fn fit(&self, family: Family) -> Option<&Fit> {
         self.fits.iter().find(|fit| fit.family == family)
     }
 }
 
-/// The group of all VMs, and the groups by property, in order: names with a number at their end by
-/// that number.
+/// The group of all VMs, and the groups by property, sorted by name with trailing numbers compared
+/// as numbers.
 #[must_use]
 pub fn groups(record: &Record, asked: &GroupOptions) -> Vec<Group> {
     let mut named: BTreeMap<(&str, u64, &str), Vec<&Life>> = BTreeMap::new();
     for (life, by) in record.lives.iter().zip(std::iter::repeat(asked.by)) {
         if let Some(by) = by {
-            named.entry(in_order(by.group(life))).or_default().push(life);
+            named.entry(in_order(by.group_of(life))).or_default().push(life);
         }
     }
     let all: Vec<&Life> = record.lives.iter().collect();

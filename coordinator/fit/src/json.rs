@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::{Estimated, Figure, Fit, Group, Of};
+use crate::{Estimated, Fit, FittedNumber, Group, Of};
 
 /// One object per group, with the fits by law of its preempted VMs and of all its VMs.
 #[must_use]
@@ -31,13 +31,13 @@ fn law(fit: &Fit) -> Value {
         .numbers()
         .iter()
         .zip(&fit.numbers)
-        .map(|(name, number)| ((*name).to_owned(), figure(number)))
+        .map(|(name, number)| ((*name).to_owned(), figure_json(number)))
         .collect();
     json!({
-        "r_squared": fit.r_squared, "numbers": numbers, "mean_h": figure(&fit.mean), "eq3_24h": fit.eq3,
+        "r_squared": fit.r_squared, "numbers": numbers, "mean_h": figure_json(&fit.mean), "eq3_24h": fit.eq3,
     })
 }
 
-fn figure(figure: &Figure) -> Value {
+fn figure_json(figure: &FittedNumber) -> Value {
     json!({ "value": figure.value, "ci95": figure.ci95, "at_end_of_range": figure.is_at_end })
 }

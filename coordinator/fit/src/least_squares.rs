@@ -1,54 +1,55 @@
-//! Least squares: Levenberg's and Marquardt's descent (1944, 1963) with a range for each number.
+//! Least squares by Levenberg and Marquardt's descent (1944, 1963), with a range for each number.
 //!
-//! The usual crate stands on nalgebra, whose products of matrices take what instructions the
-//! processor has: a fit would depend on the machine. Up to four numbers need no library of
-//! matrices.
+//! The usual crate uses nalgebra, whose matrix products depend on the processor's instructions: a
+//! fit would depend on the machine. Up to four numbers need no matrix library.
 
 use crate::curve::Step;
 
-/// Most steps of a descent; it usually ends long before.
+/// Greatest number of steps of a descent; most end long before.
 const MOST_STEPS: usize = 200;
-/// A descent ends when a step lowers the squares by less than this part of them.
+/// A descent ends when a step reduces the sum of squares by less than this fraction.
 const ENOUGH: f64 = 1e-12;
 
-/// Point at which a descent ended.
+/// End point of a descent.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Lowest {
+pub(crate) struct LowestPoint {
     /// The formula's numbers at that point.
     pub(crate) numbers: Vec<f64>,
-    /// The sum of weighted squares at that point.
+    /// Weighted sum of squares at that point.
     pub(crate) squares: f64,
 }
 
-/// A formula with numbers to move, each in its range, and the curve's steps that it is to be near.
-pub(crate) struct Problem<'a> {
+/// A fitting problem: a formula whose numbers may vary within ranges, and the curve's steps to
+/// approximate.
+pub(crate) struct FitProblem<'a> {
     /// F as a function of the numbers and an age in hours.
     pub(crate) formula: fn(&[f64], f64) -> f64,
-    /// The least and the greatest value of each number.
+    /// Least and greatest value of each number.
     pub(crate) ranges: &'a [(f64, f64)],
     /// The steps of the curve.
     pub(crate) steps: &'a [Step],
 }
 
-impl Problem<'_> {
+impl FitProblem<'_> {
     /// Weighted sum of squared distances from the steps; infinite where the formula has no value.
-    pub(crate) fn squares(&self, numbers: &[f64]) -> f64 {
+    pub(crate) fn sum_of_squares(&self, numbers: &[f64]) -> f64 {
         let off = |step: &Step| step.taken - (self.formula)(numbers, step.age);
         let sum: f64 = self.steps.iter().map(|step| step.count * off(step) * off(step)).sum();
         if sum.is_finite() { sum } else { f64::INFINITY }
     }
 
-    /// The lowest point that one descent reaches from here, by smaller and smaller steps.
-    pub(crate) fn descend(&self, from: &[f64]) -> Lowest {
-        let mut numbers = self.within(from);
-        let mut squares = self.squares(&numbers);
+    /// Descends from here until steps no longer help; returns the end point.
+    pub(crate) fn descend(&self, from: &[f64]) -> LowestPoint {
+        let mut numbers = self.clamp_numbers(from);
+        let mut squares = self.sum_of_squares(&numbers);
         let mut damping = 1e-3;
         for _ in 0..MOST_STEPS {
-            let Some((matrix, slope)) = self.slopes(&numbers) else { break };
+            let Some((matrix, slope)) = self.normal_equations(&numbers) else { break };
             // Damping makes the step steeper and shorter until it lowers the squares.
             let lower = loop {
-                let tried = self.step(&numbers, &matrix, &slope, damping);
-                let there = tried.as_deref().map_or(f64::INFINITY, |tried| self.squares(tried));
+                let tried = self.damped_step(&numbers, &matrix, &slope, damping);
+                let there =
+                    tried.as_deref().map_or(f64::INFINITY, |tried| self.sum_of_squares(tried));
                 if there < squares {
                     damping = (damping / 8.0_f64).max(1e-15);
                     break tried.map(|tried| (tried, there));
@@ -65,18 +66,18 @@ impl Problem<'_> {
                 break;
             }
         }
-        Lowest { numbers, squares }
+        LowestPoint { numbers, squares }
     }
 
-    fn within(&self, numbers: &[f64]) -> Vec<f64> {
+    fn clamp_numbers(&self, numbers: &[f64]) -> Vec<f64> {
         numbers.iter().zip(self.ranges).map(|(x, (least, most))| x.clamp(*least, *most)).collect()
     }
 
     /// JᵀWJ and JᵀW(F − formula), by forward differences; `None` where the formula has no value.
-    fn slopes(&self, numbers: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
+    fn normal_equations(&self, numbers: &[f64]) -> Option<(Vec<Vec<f64>>, Vec<f64>)> {
         let n = numbers.len();
         let (mut matrix, mut slope) = (vec![vec![0.0; n]; n], vec![0.0; n]);
-        let moved: Vec<_> = (0..n).map(|k| self.moved(numbers, k)).collect();
+        let moved: Vec<_> = (0..n).map(|k| self.move_number(numbers, k)).collect();
         let mut row = vec![0.0; n];
         for step in self.steps {
             let here = (self.formula)(numbers, step.age);
@@ -95,9 +96,8 @@ impl Problem<'_> {
         is_fine.then_some((matrix, slope))
     }
 
-    /// The distance by which number `k` was moved a little within its range, and the numbers with
-    /// it moved.
-    fn moved(&self, numbers: &[f64], k: usize) -> (f64, Vec<f64>) {
+    /// Moves number `k` a little within its range; the distance, and all numbers with it moved.
+    fn move_number(&self, numbers: &[f64], k: usize) -> (f64, Vec<f64>) {
         let (least, most) = self.ranges[k];
         let by = 1e-7 * numbers[k].abs().max(1e-3 * (most - least).min(1.0));
         let by = if numbers[k] + by > most { -by } else { by };
@@ -107,8 +107,8 @@ impl Problem<'_> {
         (there[k] - numbers[k], there)
     }
 
-    /// One damped step. A number at an end of its range that would leave it stays there.
-    fn step(
+    /// One damped step. A number at an end of its range is not moved out of it.
+    fn damped_step(
         &self,
         numbers: &[f64],
         matrix: &[Vec<f64>],
@@ -124,17 +124,17 @@ impl Problem<'_> {
             let damped = |k: &usize| matrix[*i][*k] * if i == k { 1.0 + damping } else { 1.0 };
             free.iter().map(damped).chain([slope[*i]]).collect()
         };
-        let moves = solved(free.iter().map(row).collect())?;
+        let moves = solve_equations(free.iter().map(row).collect())?;
         let mut there = numbers.to_vec();
         for (k, by) in free.iter().zip(moves) {
             there[*k] += by;
         }
-        Some(self.within(&there))
+        Some(self.clamp_numbers(&there))
     }
 }
 
-/// The solution of linear equations, each with its right side at its end; `None`: there is none.
-fn solved(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
+/// Solves linear equations, whose right-hand side is the last column; `None`: they are singular.
+fn solve_equations(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let n = rows.len();
     for i in 0..n {
         let largest = (i..n).max_by(|a, b| rows[*a][i].abs().total_cmp(&rows[*b][i].abs()))?;
@@ -171,7 +171,7 @@ mod tests {
             let ranges = [(-9.0, 9.0); 2];
             let steps = steps(all);
             let lowest =
-                Problem { formula: line, ranges: &ranges, steps: &steps }.descend(&[0.0; 2]);
+                FitProblem { formula: line, ranges: &ranges, steps: &steps }.descend(&[0.0; 2]);
             // x̄ = 1, ȳ = 2.75, slope 3/2.
             assert!((lowest.numbers[0] - 1.25).abs() < 1e-6, "{lowest:?}");
             assert!((lowest.numbers[1] - 1.5).abs() < 1e-6, "{lowest:?}");
@@ -183,7 +183,7 @@ mod tests {
     fn a_number_stays_in_its_range_and_the_others_make_the_best_of_it() {
         let steps = steps(&[(0.0, 1.0, 1.0), (1.0, 3.0, 1.0), (2.0, 5.0, 1.0)]);
         let ranges = [(-9.0, 9.0), (0.0, 1.0)];
-        let problem = Problem { formula: line, ranges: &ranges, steps: &steps };
+        let problem = FitProblem { formula: line, ranges: &ranges, steps: &steps };
         let lowest = problem.descend(&[-50.0, 0.5]);
         assert!((lowest.numbers[0] - 2.0).abs() < 1e-6, "{lowest:?}");
         assert!((lowest.numbers[1] - 1.0).abs() < 1e-12, "{lowest:?}");
@@ -193,9 +193,9 @@ mod tests {
     fn what_can_t_be_moved_is_left_where_it_is() {
         let steps = steps(&[(1.0, 0.5, 1.0)]);
         let nowhere = |_: &[f64], _: f64| f64::NAN;
-        let problem = Problem { formula: nowhere, ranges: &[(0.0, 1.0)], steps: &steps };
+        let problem = FitProblem { formula: nowhere, ranges: &[(0.0, 1.0)], steps: &steps };
         let lowest = problem.descend(&[0.5]);
-        assert_eq!(lowest, Lowest { numbers: vec![0.5], squares: f64::INFINITY });
-        assert_eq!(solved(vec![vec![1.0, 2.0, 3.0], vec![2.0, 4.0, 5.0]]), None);
+        assert_eq!(lowest, LowestPoint { numbers: vec![0.5], squares: f64::INFINITY });
+        assert_eq!(solve_equations(vec![vec![1.0, 2.0, 3.0], vec![2.0, 4.0, 5.0]]), None);
     }
 }

@@ -1,23 +1,23 @@
-//! The one reader of files of lifetimes.
+//! Reader of lifetime files.
 
 use std::collections::BTreeSet;
 use std::io::Cursor;
 use std::str::FromStr;
 
-use dormouse_input::{Chosen, Columns, FileFlaw, FlawedRow, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, FlawedRow, Row, Rows, Source};
 use dormouse_units::Span;
 
 use crate::columns::{
-    COLUMNS, CREATED, DELETED, END, HOUR, LIFETIME, TYPE, Unit, WORKLOAD, ZONE, instant,
-    is_nothing, unit_of_heading,
+    COLUMNS, CREATED, DELETED, END, HOUR, LIFETIME, TYPE, Unit, WORKLOAD, ZONE, is_nothing,
+    parse_instant, unit_of_heading,
 };
 use crate::vms_json::{are_vms, read_vms};
 use crate::zone_clock::LocalTime;
 use crate::{Life, Record};
 
-/// Most VMs of a file.
+/// Greatest number of VMs in a file.
 pub(crate) const MOST_ROWS: usize = 100_000;
-/// The remedy for a file without the columns that are needed.
+/// Remedy in the error for missing columns.
 const NAME_THEM: &str = "name the columns in the first row: lifetime_s (seconds), or created and deleted, and \
                          end_event (preempted or stop), and as you have them machine_type, zone, workload, \
                          hr_of_day, insert_time; or say which they are: --lifetime COLUMN --unit h --end \
@@ -26,26 +26,25 @@ const NAME_THEM: &str = "name the columns in the first row: lifetime_s (seconds)
 /// Options for reading a file of lifetimes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LifeQuery {
-    /// Headings that a user has chosen, for `lifetime`, `created`, `deleted`, `end`, `type`, `zone`,
+    /// User's choice of headings for `lifetime`, `created`, `deleted`, `end`, `type`, `zone`,
     /// `workload` and `hour`.
     pub columns: Chosen,
-    /// Unit of lifetimes and of times that are numbers; `None`: the heading says it, and times are
-    /// seconds.
+    /// Unit of lifetimes and numeric times; `None`: the heading tells, and times are in seconds.
     pub unit: Option<Unit>,
-    /// The column that says how a VM ended, and its value where that was a preemption.
+    /// Column and value that mark a preemption.
     pub end: Option<EndIs>,
-    /// Whether rows that can't be used are left out and counted.
+    /// True if unusable rows are skipped and counted instead of being an error.
     pub skips_malformed: bool,
-    /// Whether all VMs of a file that does not say how they ended were preempted.
+    /// True if a file without ends is accepted, with all its VMs as preempted.
     pub may_lack_ends: bool,
 }
 
-/// The value of a column that says that a VM was preempted.
+/// Column and value that mark a preempted VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndIs {
     /// Heading of the column.
     pub column: String,
-    /// The value; all others say that the VM was not preempted.
+    /// Value that means preempted; any other means not preempted.
     pub value: String,
 }
 
@@ -64,8 +63,8 @@ impl FromStr for EndIs {
 }
 
 impl LifeQuery {
-    /// The choices of columns, with that of the end.
-    fn chosen(&self) -> Chosen {
+    /// All chosen headings, that of the end included.
+    fn all_chosen(&self) -> Chosen {
         let own = self.columns.iter().map(|(name, heading)| (name.to_owned(), heading.to_owned()));
         let end = self.end.iter().map(|end| ("end".to_owned(), end.column.clone()));
         own.chain(end).collect()
@@ -91,12 +90,12 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
         if query.may_lack_ends {
             return Ok(Record::default());
         }
-        return Err(missing("lifetime_s", 1, String::new()).into());
+        return Err(missing_cell("lifetime_s", 1, String::new()).into());
     };
     if first.flaw("", "").row.contains(['\u{fffd}', '\0']) {
         return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of lifetimes"));
     }
-    let table = Table::from_first_row(&first, query)?;
+    let table = LifetimeColumns::from_first_row(&first, query)?;
     if table.has_heading {
         rows.skip_first();
     }
@@ -104,16 +103,17 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     record.remarks.extend(table.said.clone());
     let (mut last, mut is_dated) = (f64::NEG_INFINITY, None);
     while let Some(row) = rows.next_row()? {
-        match table.life(&row, &mut is_dated) {
+        match table.read_vm(&row, &mut is_dated) {
             Ok((life, times)) => {
                 last = times.iter().flatten().copied().fold(last, f64::max);
-                if !table.cell(&row, CREATED).is_empty()
+                if !table.cell_text(&row, CREATED).is_empty()
                     && !seen.insert(row.cells().map(str::to_owned).collect::<Vec<_>>())
                 {
                     record.repeated += 1;
                     continue;
                 }
-                record.other_hours += usize::from(is_other_hour(table.cell(&row, HOUR), &life));
+                record.other_hours +=
+                    usize::from(is_other_hour(table.cell_text(&row, HOUR), &life));
                 if let Some([Some(created), None]) = table.is_by_times.then_some(times) {
                     living.push((record.lives.len(), created, row.line()));
                 }
@@ -131,12 +131,12 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
     Ok(record)
 }
 
-/// Whether a VM was launched in another hour than the file says.
+/// True if a VM was launched in another hour than the file's hour column gives.
 pub(crate) fn is_other_hour(said: &str, life: &Life) -> bool {
     !life.day.is_empty() && said.parse::<u8>().is_ok_and(|hour| hour.to_string() != life.hour)
 }
 
-/// Whether a file that begins with these bytes, unpacked, looks like one of lifetimes.
+/// True if a file that begins with these unpacked bytes looks like a lifetime file.
 #[must_use]
 pub fn looks_like_lifetimes(begins: &[u8]) -> bool {
     let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
@@ -146,13 +146,13 @@ pub fn looks_like_lifetimes(begins: &[u8]) -> bool {
     let Ok(rows) = Rows::new(source) else { return false };
     let is_table = |row: Row<'_>| {
         row.len() > 1
-            && Table::from_first_row(&row, &LifeQuery::default())
+            && LifetimeColumns::from_first_row(&row, &LifeQuery::default())
                 .is_ok_and(|table| table.has_heading)
     };
     rows.first().is_some_and(is_table)
 }
 
-/// Gives the VMs that have not ended their ages at the last time of the file.
+/// Sets the ages of VMs that have not ended, at the last time of the file.
 fn still_living(record: &mut Record, living: &[(usize, f64, u64)], last: f64) {
     let mut gone = BTreeSet::new();
     for (n, created, line) in living {
@@ -175,8 +175,8 @@ fn still_living(record: &mut Record, living: &[(usize, f64, u64)], last: f64) {
 }
 
 impl Life {
-    /// The VM with hour and day of its launch, if this text is an instant with its time zone.
-    pub(crate) fn launched(self, at: &str) -> Self {
+    /// The VM with hour and day of its launch, if this text is an instant with a time zone.
+    pub(crate) fn with_launch(self, at: &str) -> Self {
         match LocalTime::read(at, &self.zone) {
             Some(local) => Self { hour: local.hour.to_string(), day: local.day.to_owned(), ..self },
             None => self,
@@ -184,24 +184,24 @@ impl Life {
     }
 }
 
-/// The columns of a file, as far as they are known.
-struct Table<'q> {
+/// The columns of a file, as far as they were recognised.
+struct LifetimeColumns<'q> {
     query: &'q LifeQuery,
-    /// The places of [`COLUMNS`].
+    /// Index of each of [`COLUMNS`] in a row.
     places: [Option<usize>; 8],
     width: usize,
     has_heading: bool,
     unit: Unit,
-    /// Whether a lifetime is from one time to another.
+    /// True if lifetimes are computed from launch and end.
     is_by_times: bool,
-    /// The meaning that the columns were given, where that is not plain.
+    /// Remark about how the columns were interpreted, if that is not obvious.
     said: Option<String>,
 }
 
-impl<'q> Table<'q> {
+impl<'q> LifetimeColumns<'q> {
     fn from_first_row(first: &Row<'_>, query: &'q LifeQuery) -> Result<Self, FileFlaw> {
         let whole = first.flaw("", "").row;
-        let columns = Columns::from_heading(first, &COLUMNS, &query.chosen())?;
+        let columns = ColumnPlaces::from_heading(first, &COLUMNS, &query.all_chosen())?;
         let mut places = [None; 8];
         if let Some(columns) = &columns {
             places = [0, 1, 2, 3, 4, 5, 6, 7].map(|n| columns.place(n));
@@ -225,13 +225,13 @@ impl<'q> Table<'q> {
         }
         let is_by_times = places[LIFETIME].is_none();
         if is_by_times && (places[CREATED].is_none() || places[DELETED].is_none()) {
-            return Err(missing("lifetime_s", first.line(), whole).into());
+            return Err(missing_cell("lifetime_s", first.line(), whole).into());
         }
         if places[END].is_none() && !query.may_lack_ends {
-            return Err(missing("end_event", first.line(), whole).into());
+            return Err(missing_cell("end_event", first.line(), whole).into());
         }
         let Some(columns) = columns else {
-            return Err(missing("lifetime_s", first.line(), whole).into());
+            return Err(missing_cell("lifetime_s", first.line(), whole).into());
         };
         let heading = |n: usize| places[n].map_or("", |place| first.cell(place));
         let has_heading = columns.has_heading();
@@ -263,14 +263,13 @@ impl<'q> Table<'q> {
         Ok(Self { query, places, width, has_heading, unit, is_by_times, said })
     }
 
-    fn cell<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
+    fn cell_text<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
         self.places[n].map_or("", |place| row.cell(place))
     }
 
-    /// The VM of a row, and the seconds of its launch and end where the row has them and they are
-    /// needed.
-    /// `is_dated` says whether the times of the file are dates, once one was read.
-    fn life(
+    /// The VM in a row, and its launch and end in seconds if the row has them and they are needed.
+    /// `is_dated` records, after the first time was read, whether the file's times are dates.
+    fn read_vm(
         &self,
         row: &Row<'_>,
         is_dated: &mut Option<bool>,
@@ -283,18 +282,18 @@ impl<'q> Table<'q> {
         let mut times = [None; 2];
         let span = match self.is_by_times {
             true => {
-                times = self.times(row, is_dated)?;
-                // That of a living VM is told once the whole file is read.
+                times = self.read_times(row, is_dated)?;
+                // The age of a living VM is known once the whole file was read.
                 match times {
-                    [Some(created), Some(deleted)] => self.span(row, deleted - created)?,
+                    [Some(created), Some(deleted)] => self.to_span(row, deleted - created)?,
                     _ => Span::ZERO,
                 }
             }
-            false => self.lifetime(row)?,
+            false => self.read_lifetime(row)?,
         };
         let is_living = self.is_by_times && times[1].is_none();
         let was_taken = !is_living && self.was_taken(row)?;
-        let said = self.cell(row, HOUR);
+        let said = self.cell_text(row, HOUR);
         let hour = match said.parse::<u8>() {
             _ if said.is_empty() => String::new(),
             // The hours 07 and 7 are one.
@@ -304,12 +303,13 @@ impl<'q> Table<'q> {
                 return Err(row.flaw(what, "write 0 to 23, or nothing"));
             }
         };
-        let [kind, zone, workload] = [TYPE, ZONE, WORKLOAD].map(|n| self.cell(row, n).to_owned());
+        let [kind, zone, workload] =
+            [TYPE, ZONE, WORKLOAD].map(|n| self.cell_text(row, n).to_owned());
         let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
-        Ok((life.launched(self.cell(row, CREATED)), times))
+        Ok((life.with_launch(self.cell_text(row, CREATED)), times))
     }
 
-    fn lifetime(&self, row: &Row<'_>) -> Result<Span, FlawedRow> {
+    fn read_lifetime(&self, row: &Row<'_>) -> Result<Span, FlawedRow> {
         let written = self.places[LIFETIME].map_or("".into(), |place| row.number(place));
         let seconds = written.parse::<f64>().ok().map(|number| number * self.unit.seconds());
         let is_bare = self.width == 1;
@@ -323,8 +323,8 @@ impl<'q> Table<'q> {
         })
     }
 
-    /// The seconds of launch and end; no end: the VM is living.
-    fn times(
+    /// Launch and end in seconds; no end: the VM is still running.
+    fn read_times(
         &self,
         row: &Row<'_>,
         is_dated: &mut Option<bool>,
@@ -332,11 +332,11 @@ impl<'q> Table<'q> {
         let number = |n: usize| self.places[n].map_or("".into(), |place| row.number(place));
         let [created, deleted] = [CREATED, DELETED].map(number);
         let read = |text: &str| {
-            let at = instant(text, self.query.unit).ok_or_else(|| {
+            let at = parse_instant(text, self.query.unit).ok_or_else(|| {
                 let what = format!("'{}' is no time", start(text));
                 row.flaw(what, "write a date like 2019-03-25T12:22:36-07:00, or a number")
             })?;
-            match at.finer() {
+            match at.likely_unit() {
                 None => Ok(at),
                 Some((unit, by)) => {
                     let what = format!("'{}' is too large for seconds", start(text));
@@ -350,7 +350,7 @@ impl<'q> Table<'q> {
             let what = "one of its times is a date, and the other a number";
             return Err(row.flaw(what, "write both in one way"));
         }
-        // Nobody can know what a bare number is counted from beside dates.
+        // Beside dates, the origin of a bare number is unknown.
         if *is_dated.get_or_insert(from.is_date) != from.is_date {
             let what = "the file has both dates and bare numbers";
             return Err(row.flaw(what, "write all times in one way"));
@@ -358,17 +358,17 @@ impl<'q> Table<'q> {
         Ok([Some(from.second), to.map(|to| to.second)])
     }
 
-    fn span(&self, row: &Row<'_>, seconds: f64) -> Result<Span, FlawedRow> {
+    fn to_span(&self, row: &Row<'_>, seconds: f64) -> Result<Span, FlawedRow> {
         let span = Span::from_secs_f64(seconds).filter(|span| *span > Span::ZERO);
         span.ok_or_else(|| {
-            let [created, deleted] = [CREATED, DELETED].map(|n| start(self.cell(row, n)));
+            let [created, deleted] = [CREATED, DELETED].map(|n| start(self.cell_text(row, n)));
             let what = format!("from '{created}' to '{deleted}' is no lifetime");
             row.flaw(what, "write an end that is later than the launch")
         })
     }
 
     fn was_taken(&self, row: &Row<'_>) -> Result<bool, FlawedRow> {
-        let said = self.cell(row, END);
+        let said = self.cell_text(row, END);
         if self.places[END].is_none() {
             return Ok(true);
         }
@@ -390,12 +390,12 @@ impl<'q> Table<'q> {
     }
 }
 
-fn missing(column: &str, line: u64, row: String) -> FlawedRow {
+fn missing_cell(column: &str, line: u64, row: String) -> FlawedRow {
     let what = format!("there is no column '{column}'");
     FlawedRow { line, row, what, remedy: NAME_THEM.to_owned() }
 }
 
-/// The first letters of a cell, for a message of one line.
+/// The first letters of a cell, for a one-line message.
 pub(crate) fn start(text: &str) -> String {
     text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,16 +1,17 @@
-//! Lifetimes of VMs that were recorded: what a file of them holds.
+//! Recorded lifetimes: the content of a lifetime file.
 
 use std::fmt;
 
 use dormouse_input::{FlawedRow, LeftOut};
 use dormouse_units::Span;
 
-/// A VM, and how long it lived.
+/// Lifetime of one VM with its properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
-    /// Time from the VM's launch to its end, more than zero.
+    /// Time from launch to end, more than zero.
     pub span: Span,
-    /// Whether the provider took the VM; else its user stopped it, and it could have lived longer.
+    /// True if the provider took the VM away; else its user stopped it, and it could have lived
+    /// longer.
     pub was_taken: bool,
     /// The VM's instance type; empty where the file does not say.
     pub kind: String,
@@ -18,8 +19,8 @@ pub struct Life {
     pub zone: String,
     /// Workload of the VM, such as `idle`; empty where the file does not say.
     pub workload: String,
-    /// The hour of the day in which the VM was launched, 0 to 23, by the clock of its zone where the file has
-    /// the instant of the launch; else the hour that the file says; empty where it says neither.
+    /// Hour of the day of the launch, 0 to 23, by the clock of the zone if the file has the instant
+    /// of the launch, else the file's hour column; empty if it has neither.
     pub hour: String,
     /// The day of the week on which the VM was launched, from Monday to Sunday; empty where the file does not
     /// have the instant of the launch.
@@ -31,22 +32,20 @@ pub struct Life {
 pub struct Record {
     /// The VMs, in the order of their rows.
     pub lives: Vec<Life>,
-    /// Number of rows left out because another is the same to the last letter, the time of launch
-    /// included.
+    /// Number of rows left out as exact duplicates, launch time included.
     pub repeated: usize,
-    /// Number of VMs whose launch was in another hour than the one that the file says, such as that
-    /// of their end.
+    /// Number of VMs launched in another hour than the file's hour column gives, which may be that
+    /// of the end.
     pub other_hours: usize,
     /// Errors of the rows left out because they can't be used.
     pub unusable: Vec<FlawedRow>,
-    /// Rows that were left out besides, by reason.
+    /// Counts of other skipped rows, by reason.
     pub left_out: LeftOut,
-    /// The meaning that the file was given where its columns are not `lifetime_s` and `end_event`, and what
-    /// was decided about some VMs, a clause each.
+    /// Remarks on how columns were interpreted and what was decided about some VMs, a clause each.
     pub remarks: Vec<String>,
 }
 
-/// Numbers of VMs, and of rows left out.
+/// Prints the numbers of VMs and of rows left out.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let taken = self.lives.iter().filter(|life| life.was_taken).count();

@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::read::{MOST_ROWS, is_other_hour, start};
 use crate::{Life, LifeQuery, Record};
 
-/// A VM in that file, as far as it is read.
+/// One VM in the file, with the keys that are used.
 #[derive(Deserialize)]
-struct Vm {
-    instance_data: Option<Instance>,
+struct VmOfJson {
+    instance_data: Option<InstanceOfJson>,
     time_in_sec: f64,
-    insert: Option<Insert>,
+    insert: Option<InsertOperation>,
     stop: Option<IgnoredAny>,
     #[serde(rename = "compute.instances.preempted")]
     preempted: Option<IgnoredAny>,
@@ -26,13 +26,14 @@ struct Vm {
 /// The operation that launched a VM.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Insert {
+struct InsertOperation {
     insert_time: Option<String>,
 }
 
+/// Zone and machine type of the VM, as paths.
 #[derive(Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-struct Instance {
+struct InstanceOfJson {
     #[serde(default)]
     zone: String,
     #[serde(default)]
@@ -44,10 +45,10 @@ fn last_part(path: &str) -> String {
     path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-/// Whether a document begins with such a VM.
+/// True if a JSON document begins with such a VM.
 pub(crate) fn are_vms(source: Source) -> bool {
     let mut items = JsonItems::new(source, ItemsAt::Values);
-    let is_one = |item: JsonItem<'_>| serde_json::from_slice::<Vm>(item.bytes).is_ok();
+    let is_one = |item: JsonItem<'_>| serde_json::from_slice::<VmOfJson>(item.bytes).is_ok();
     items.next_item().is_ok_and(|item| item.is_some_and(is_one))
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, File
     let mut items = JsonItems::new(source, ItemsAt::Values);
     let (mut record, mut both, mut living) = (Record::default(), 0_usize, 0_usize);
     while let Some(item) = items.next_item()? {
-        match life(&item) {
+        match read_vm(&item) {
             Ok((life, vm)) => {
                 both += usize::from(vm.stop.is_some() && vm.preempted.is_some());
                 living += usize::from(vm.stop.is_none() && vm.preempted.is_none());
@@ -82,12 +83,12 @@ pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, File
     Ok(record)
 }
 
-fn life(item: &JsonItem<'_>) -> Result<(Life, Vm), FlawedRow> {
+fn read_vm(item: &JsonItem<'_>) -> Result<(Life, VmOfJson), FlawedRow> {
     let flaw = |line: u64, what: String, remedy: &str| {
         let what = format!("{}: {what}", start(item.key));
         FlawedRow { line, row: String::new(), what, remedy: remedy.to_owned() }
     };
-    let vm: Vm = serde_json::from_slice(item.bytes).map_err(|error| {
+    let vm: VmOfJson = serde_json::from_slice(item.bytes).map_err(|error| {
         let line = item.line + error.line().saturating_sub(1) as u64;
         let remedy = "give CSV, or an object of VMs with time_in_sec, and stop or compute.instances.preempted";
         flaw(line, format!("it is no VM with a lifetime: {error}"), remedy)
@@ -107,12 +108,12 @@ fn life(item: &JsonItem<'_>) -> Result<(Life, Vm), FlawedRow> {
             return Err(flaw(item.line, what, "write 0 to 23 as hr_of_day, or nothing"));
         }
     };
-    let of = |part: fn(&Instance) -> &String| vm.instance_data.as_ref().map(part);
+    let of = |part: fn(&InstanceOfJson) -> &String| vm.instance_data.as_ref().map(part);
     let kind = of(|it| &it.machine_type).map(|path| last_part(path)).unwrap_or_default();
     let zone = of(|it| &it.zone).map(|path| last_part(path)).unwrap_or_default();
     let workload = vm.idle_vs_nonidle.clone().unwrap_or_default();
     let was_taken = vm.preempted.is_some();
     let life = Life { span, was_taken, kind, zone, workload, hour, day: String::new() };
     let launched = vm.insert.as_ref().and_then(|insert| insert.insert_time.as_deref());
-    Ok((life.launched(launched.unwrap_or_default()), vm))
+    Ok((life.with_launch(launched.unwrap_or_default()), vm))
 }

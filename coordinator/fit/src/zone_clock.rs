@@ -8,9 +8,9 @@ const DAY: i64 = 24 * HOUR;
 const WEEK: [&str; 7] =
     ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 
-/// Rule by which the clocks of a region go an hour ahead in summer.
+/// Daylight saving rule of a region.
 #[derive(Clone, Copy)]
-enum Summer {
+enum SummerTime {
     /// Clocks are never moved.
     Never,
     /// United States and Canada: from the second Sunday of March to the first of November, at 2 AM local time.
@@ -19,31 +19,31 @@ enum Summer {
     European,
 }
 
-/// Regions of the clouds whose zones are named after them: how a zone's name begins, hours of the standard
-/// time ahead of UTC, and the rule for summer. A longer name comes before a shorter one that it begins with.
-const REGIONS: [(&str, i64, Summer); 19] = [
-    ("us-central", -6, Summer::American),
-    ("us-south", -6, Summer::American),
-    ("us-east", -5, Summer::American),
-    ("us-west3", -7, Summer::American),
-    ("us-west", -8, Summer::American),
-    ("northamerica-northeast", -5, Summer::American),
-    ("europe-north", 2, Summer::European),
-    ("europe-west2", 0, Summer::European),
-    ("europe-west", 1, Summer::European),
-    ("europe-central", 1, Summer::European),
-    ("europe-southwest", 1, Summer::European),
-    ("eu-west-1", 0, Summer::European),
-    ("eu-west-2", 0, Summer::European),
-    ("eu-central", 1, Summer::European),
-    ("asia-northeast", 9, Summer::Never),
-    ("asia-southeast2", 7, Summer::Never),
-    ("asia-southeast1", 8, Summer::Never),
-    ("asia-east", 8, Summer::Never),
-    ("ap-northeast-1", 9, Summer::Never),
+/// Cloud regions: prefix of the zone's name, hours of standard time ahead of UTC, and daylight
+/// saving rule. Longer prefixes come before shorter ones that they begin with.
+const REGIONS: [(&str, i64, SummerTime); 19] = [
+    ("us-central", -6, SummerTime::American),
+    ("us-south", -6, SummerTime::American),
+    ("us-east", -5, SummerTime::American),
+    ("us-west3", -7, SummerTime::American),
+    ("us-west", -8, SummerTime::American),
+    ("northamerica-northeast", -5, SummerTime::American),
+    ("europe-north", 2, SummerTime::European),
+    ("europe-west2", 0, SummerTime::European),
+    ("europe-west", 1, SummerTime::European),
+    ("europe-central", 1, SummerTime::European),
+    ("europe-southwest", 1, SummerTime::European),
+    ("eu-west-1", 0, SummerTime::European),
+    ("eu-west-2", 0, SummerTime::European),
+    ("eu-central", 1, SummerTime::European),
+    ("asia-northeast", 9, SummerTime::Never),
+    ("asia-southeast2", 7, SummerTime::Never),
+    ("asia-southeast1", 8, SummerTime::Never),
+    ("asia-east", 8, SummerTime::Never),
+    ("ap-northeast-1", 9, SummerTime::Never),
 ];
 
-/// An hour and a day of the week by the clock of a place.
+/// Hour and day of the week on the local clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LocalTime {
     /// The hour of the day, 0 to 23.
@@ -53,8 +53,8 @@ pub(crate) struct LocalTime {
 }
 
 impl LocalTime {
-    /// The local time in a zone at an instant that a file has with its time zone; by the clock of the file
-    /// where the cloud's zone is not known. `None`: the text is no such instant.
+    /// Local time in a cloud zone of an instant with a time zone; if the zone is unknown, on the
+    /// clock that the instant is written in. `None`: the text is no such instant.
     pub(crate) fn read(text: &str, zone: &str) -> Option<Self> {
         let at = Moment::read(text).filter(|at| at.has_zone == Some(true))?;
         let known = REGIONS.iter().find(|(region, ..)| zone.starts_with(region));
@@ -62,32 +62,33 @@ impl LocalTime {
             hours * HOUR + if is_summer(*summer, at.second, hours * HOUR) { HOUR } else { 0 }
         });
         let local = at.second + ahead;
-        let day = WEEK[weekday(local.div_euclid(DAY))];
+        let day = WEEK[weekday_index(local.div_euclid(DAY))];
         Some(Self { hour: local.rem_euclid(DAY) / HOUR, day })
     }
 }
 
-/// Place in the week of a day since 1970, which began with a Thursday.
-fn weekday(day: i64) -> usize {
+/// Index in [`WEEK`] of a day since 1970, which began with a Thursday.
+fn weekday_index(day: i64) -> usize {
     usize::try_from((day + 3).rem_euclid(7)).unwrap_or(0)
 }
 
-/// Whether clocks of standard time `east` seconds ahead of UTC are moved at a second since 1970.
-fn is_summer(summer: Summer, second: i64, east: i64) -> bool {
+/// True if daylight saving time applies at this second since 1970; standard time is `east` seconds
+/// ahead of UTC.
+fn is_summer(summer: SummerTime, second: i64, east: i64) -> bool {
     // Near the turn of the year the year may be one too many or few: it is winter in both.
     let year = 1970 + second * 400 / (146_097 * DAY);
     // The Sunday on or after a day of the year, which the calendar always has.
     let sunday = |date: &str| {
         let day = Moment::read(&format!("{year}-{date}")).map_or(0, |at| at.second / DAY);
-        (day + 6 - i64::try_from(weekday(day)).unwrap_or(0)) * DAY
+        (day + 6 - i64::try_from(weekday_index(day)).unwrap_or(0)) * DAY
     };
     match summer {
-        Summer::Never => false,
-        Summer::American => {
+        SummerTime::Never => false,
+        SummerTime::American => {
             let (begins, ends) = (sunday("03-08") + 2 * HOUR, sunday("11-01") + HOUR);
             (begins..ends).contains(&(second + east))
         }
-        Summer::European => (sunday("03-25") + HOUR..sunday("10-25") + HOUR).contains(&second),
+        SummerTime::European => (sunday("03-25") + HOUR..sunday("10-25") + HOUR).contains(&second),
     }
 }
 

@@ -1,9 +1,9 @@
-//! The hash chain over the lines of a log.
+//! Hash chain over the lines of a log.
 //!
-//! The head after a line is BLAKE3 over the head before it and the line, with its line break; before the
-//! first line it is 32 zero bytes. So a head stands for every byte up to its line, whoever appends goes on
-//! from it, and a reader has it once it has read the line. The lines themselves hold nothing of it: a log of
-//! an older version reads as it did.
+//! The head after a line is BLAKE3 over the previous head and the line, with its line break; before
+//! the first line it is 32 zero bytes. So a head stands for every byte up to its line, a writer
+//! continues from it, and a reader obtains it by reading the lines. It is not stored in the lines:
+//! logs of older versions read the same.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// The chain over the lines that were written or read so far.
+/// State of the chain after the lines that were written or read so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chain {
     head: [u8; 32],
@@ -19,12 +19,12 @@ pub struct Chain {
     bytes: u64,
 }
 
-/// The head of the chain after some line: it stands for all that is before.
+/// Head of the chain after some line; it stands for everything before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The number of lines up to here, the header among them.
+    /// Number of lines so far, the header included.
     pub lines: u64,
-    /// The number of bytes up to here.
+    /// Number of bytes so far.
     pub bytes: u64,
     /// The hash, in hexadecimal digits.
     pub blake3: String,
@@ -63,7 +63,7 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Goes on with the next line, with its line break.
+    /// Extends the chain by a line, line break included.
     pub fn add(&mut self, line: &[u8]) {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.head).update(line);
@@ -72,7 +72,7 @@ impl Chain {
         self.bytes += line.len() as u64;
     }
 
-    /// The number of bytes of the lines up to here.
+    /// Number of bytes of all lines so far.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes

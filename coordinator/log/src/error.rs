@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::FORMAT;
 
-/// Why a log can't be read or written.
+/// Reason why a log can't be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file can't be opened or read.
@@ -16,7 +16,7 @@ pub enum LogError {
         /// The system's own error.
         source: io::Error,
     },
-    /// Lines can't be written, or not be made durable.
+    /// Lines can't be written or made durable.
     #[error(
         "cannot write the event log {}: {source}; nothing more can be recorded: {}",
         .path.display(), write_remedy(.source)
@@ -27,7 +27,7 @@ pub enum LogError {
         /// The system's own error.
         source: io::Error,
     },
-    /// A run that is under way writes the log.
+    /// Another process is running and writing the log.
     #[error(
         "{}: a run is under way there, which writes its log; wait for its end, or give another \
          folder", .path.display()
@@ -36,17 +36,17 @@ pub enum LogError {
         /// The path of the log.
         path: PathBuf,
     },
-    /// A line before the last is not what it should be.
+    /// A line before the last is malformed.
     #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
     Damaged {
         /// The path of the log.
         path: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// The damage to the line, in words.
+        /// Description of the damage.
         why: String,
     },
-    /// The log is not the one that the seal beside it was made of.
+    /// The log does not match the seal beside it.
     #[error(
         "{}: {why}; nothing was added to it: put back the files as the run left them, or have the log sealed as \
          it is, which is noted, by `dormouse resume {} --reseal`",
@@ -55,10 +55,10 @@ pub enum LogError {
     NotAsSealed {
         /// The path of the log.
         path: PathBuf,
-        /// How it differs, in words.
+        /// Description of the difference.
         why: String,
     },
-    /// The log was written in another version of the format.
+    /// The log has another version of the format.
     #[error(
         "{}:1: its format is {format}, this program reads {FORMAT}; use the version of Dormouse \
          that wrote it", .path.display()
@@ -72,14 +72,14 @@ pub enum LogError {
 }
 
 impl LogError {
-    /// Whether there was no room for what was written: there may be, later.
+    /// True if the disk was full, which may change later.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Write { source, .. } = self else { return false };
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
     }
 
-    /// Whether the user's input has to change.
+    /// True if the user has to change the input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

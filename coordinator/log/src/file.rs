@@ -1,4 +1,4 @@
-//! The file that a log is written to: the system's, or one that a simulation has in its place.
+//! The file that a log is written to: a file of the system, or a simulated one.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::seal;
 
-/// A file as far as a log needs it.
+/// The file operations that a log needs.
 pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     /// Makes all that was written durable.
     ///
@@ -17,27 +17,27 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     /// The system refuses: what was written since the last time may be lost.
     fn sync_data(&mut self) -> io::Result<()>;
 
-    /// Cuts the file to so many bytes.
+    /// Truncates the file to `length` bytes.
     ///
     /// # Errors
     ///
     /// The system refuses.
     fn set_len(&mut self, length: u64) -> io::Result<()>;
 
-    /// Locks the file for this process, without waiting.
+    /// Locks the file for this process without waiting.
     ///
     /// # Errors
     ///
-    /// Somebody else holds the lock, or the file system has none.
+    /// Another process holds the lock, or the file system has no locks.
     fn try_lock(&self) -> Result<(), TryLockError>;
 
-    /// Puts this text in the place of the log's seal, which is the file at this path.
+    /// Replaces the log's seal, the file at `seal`, by this text.
     ///
     /// # Errors
     ///
     /// The system refuses.
     fn put_seal(&mut self, seal: &Path, text: &str) -> io::Result<()> {
-        seal::put(seal, text)
+        seal::replace_seal(seal, text)
     }
 
     /// Makes the log's seal durable where the file system can.
@@ -46,7 +46,7 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     ///
     /// The system refuses.
     fn sync_seal(&mut self, seal: &Path) -> io::Result<()> {
-        seal::sync(seal)
+        seal::sync_seal_file(seal)
     }
 }
 
@@ -64,16 +64,16 @@ impl LogFile for File {
     }
 }
 
-/// Opens the file of a log to be written; it is made if the options say so.
+/// Function that opens the file of a log for writing, and creates it if the options say so.
 pub type OpenLog<'a> = &'a dyn Fn(&Path, &OpenOptions) -> io::Result<Box<dyn LogFile>>;
 
-/// Opens a file of the system, for its owner alone.
+/// Opens a file of the system, readable by its owner only.
 ///
 /// # Errors
 ///
 /// The system refuses.
 pub fn open_file(path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
-    // Who can open a file can hold its lock, and nobody else has anything to look for in a run's folder
-    // while it is written.
+    // Whoever can open the file could hold its lock, so only the owner may, while the run is
+    // written.
     Ok(Box::new(options.clone().mode(0o600).open(path)?))
 }

@@ -1,27 +1,28 @@
-//! A file whose hash is known once it is written: nobody has to read it again for the seal.
+//! File that computes its hash while it is written, so that sealing need not read it again.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A file that is written, of which the seal will have the hash.
+/// A file under construction, with the hash of what was written.
 #[derive(Debug)]
 pub struct HashedFile {
     file: File,
     hash: FileHash,
 }
 
-/// The hash of what a [`HashedFile`] was given so far.
+/// Hash of what was written to a [`HashedFile`] so far.
 #[derive(Clone, Debug, Default)]
 pub struct FileHash(Arc<Mutex<blake3::Hasher>>);
 
 impl HashedFile {
-    /// Creates a file in place of whatever was there, and its hash. Pieces that are large are hashed fastest.
+    /// Creates a file, replacing an existing one, and its hash. Writing in large pieces makes
+    /// hashing fastest.
     ///
     /// # Errors
     ///
-    /// The file can't be made.
+    /// The file can't be created.
     pub fn create(path: &Path) -> io::Result<(Self, FileHash)> {
         let (file, hash) = (File::create(path)?, FileHash::default());
         Ok((Self { file, hash: hash.clone() }, hash))
@@ -33,7 +34,7 @@ impl FileHash {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).update(bytes);
     }
 
-    /// The BLAKE3 of the file as a [`Seal`](crate::Seal) has it.
+    /// BLAKE3 of the file in the format of a [`Seal`](crate::Seal).
     #[must_use]
     pub fn hex(&self) -> String {
         let hasher = self.0.lock().unwrap_or_else(PoisonError::into_inner);

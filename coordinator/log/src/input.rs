@@ -1,5 +1,4 @@
-//! The files that a run is made from, by what they held then: all else that a run is made from
-//! stands in the header of its log.
+//! Input files of a run, with their hashes; all other inputs are in the log's header.
 
 use std::fs::File;
 use std::io;
@@ -7,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// A file that a run reads, and the hash of what it held.
+/// An input file of a run, with the hash of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Input {
     /// The path of the file.
@@ -19,8 +18,8 @@ pub struct Input {
 }
 
 impl Input {
-    /// Length and hash of what a file holds now. They stand in the header, before the run, so that
-    /// the file is read once more: in 0.6 % of the time of a run of 200,000 jobs.
+    /// Length and hash of a file's present content. The header needs them before the run, so the
+    /// file is read once more: 0.6 % of the time of a run of 200,000 jobs.
     ///
     /// # Errors
     ///
@@ -32,8 +31,8 @@ impl Input {
         Ok(Self { file: file.to_owned(), bytes, blake3 })
     }
 
-    /// Whether the file holds something else by now. A file that is gone counts as unchanged: it
-    /// may not be needed, and whoever needs it says so.
+    /// True if the file's content has changed. A missing file counts as unchanged: it may not be
+    /// needed, and whoever needs it reports it.
     #[must_use]
     pub fn has_changed(&self) -> bool {
         Self::read(&self.file).is_ok_and(|now| now != *self)

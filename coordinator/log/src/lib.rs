@@ -29,9 +29,9 @@ pub use reader::{LogReader, has_header};
 pub use seal::{Resealed, SEAL, Seal, check_seal, reseal};
 pub use writer::{LogWriter, is_under_way};
 
-/// The log's name in a run's folder.
+/// File name of the log in a run's folder.
 pub const FILE: &str = "events.jsonl";
 
-/// The version of the format: the `format` of a header. Lines of the same version may have more
-/// keys; older programs leave out the new ones.
+/// Version of the log format, stored in the header's `format`. Lines of the same version may gain
+/// keys, which older programs ignore.
 pub const FORMAT: u32 = 2;

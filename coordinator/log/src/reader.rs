@@ -1,4 +1,4 @@
-//! Reading a log.
+//! Reader of logs.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -9,12 +9,13 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::chain::{Chain, Head};
-use crate::keys::unknown;
+use crate::keys::find_unknown_key;
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
-/// Whether a log has its first line, or had it: without, nothing was recorded in it. What a power cut left in its
-/// place, before it was durable, is no line; what is left of a line that the seal covers is damaged.
+/// True if a log has a complete first line, or had one: otherwise nothing was recorded. Blocks left
+/// by a power cut before the line was durable don't count; a partial line that the seal covers
+/// counts as damaged.
 #[must_use]
 pub fn has_header(path: &Path) -> bool {
     let mut first = Vec::new();
@@ -29,32 +30,39 @@ pub fn has_header(path: &Path) -> bool {
     }
 }
 
-/// The seal beside a log; `None`: there is none, or a power cut tore it.
+/// The seal beside a log; `None` if it is missing or was torn by a power cut.
 fn seal_of(path: &Path) -> Option<Seal> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     Seal::read(folder.unwrap_or(Path::new("."))).ok()?
 }
 
-/// The lines of a log that its folder's seal covers; `None`: there is no seal, or a power cut tore it.
+/// Number of the log's lines that its seal covers; `None` if the seal is missing or was torn by a
+/// power cut.
 fn sealed_lines(path: &Path) -> Option<u64> {
     Some(seal_of(path)?.log.lines)
 }
 
-/// Reads a log line by line. A torn tail is left out and remembered: the last line, or all after the seal.
+/// Reads a log line by line. A torn tail (the last line, or everything after the seal) is left out
+/// and reported.
+///
+/// Use: [`LogReader::open`], [`LogReader::header_as`], then [`LogReader::next_step`] until it
+/// returns `None`. After that [`LogReader::torn`], [`LogReader::doubt`] and
+/// [`LogReader::lost_lines`] tell what may be missing at the end.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,
     file: BufReader<File>,
     header: Value,
-    /// The last line read, without its end.
+    /// The last line read, without its line break.
     text: Vec<u8>,
     line: u64,
     good_bytes: u64,
     torn: bool,
-    /// The torn tail is a line whose writing was cut off: it has no line break, and may be gone on with to a whole one.
+    /// True if the torn tail is one incomplete line without a line break, which might still be
+    /// completed.
     is_cut: bool,
     chain: Chain,
-    /// The head that is to be looked at when the reader is there, and whether it was as it should.
+    /// The head to compare with when its line is reached, and the result of the comparison.
     expected: Option<(Head, bool)>,
 }
 
@@ -91,7 +99,7 @@ impl LogReader {
         Ok(Self { path, file, header, text, line: 1, good_bytes, torn, is_cut, chain, expected })
     }
 
-    /// Opens a log as [`Self::open`] does, to be compared with the seal beside it: see [`Self::doubt`].
+    /// Opens a log like [`Self::open`], to compare it with the seal beside it: see [`Self::doubt`].
     ///
     /// # Errors
     ///
@@ -104,8 +112,8 @@ impl LogReader {
         Ok(log)
     }
 
-    /// What of the lines that the seal covers was not read from a log that was opened with its seal; `None`: nothing,
-    /// or there is no seal. Known once [`Self::next_step`] has given `None`.
+    /// Message about sealed lines that are missing from a log opened with its seal; `None` if there
+    /// are none, or no seal. Valid once [`Self::next_step`] has returned `None`.
     #[must_use]
     pub fn lost_lines(&self) -> Option<String> {
         let (sealed, is_right) = self.expected.as_ref()?;
@@ -117,8 +125,8 @@ impl LogReader {
         is_other.then(|| format!("its first {} lines are not those of its seal", sealed.lines))
     }
 
-    /// Why a log that was opened with its seal may have held more than what was read of it; `None`: it provably holds
-    /// all that was ever durable. Known once [`Self::next_step`] has given `None`.
+    /// Reason why a log opened with its seal may once have held more lines; `None`: it provably has
+    /// all lines that were ever durable. Valid once [`Self::next_step`] has returned `None`.
     #[must_use]
     pub fn doubt(&self) -> Option<String> {
         if self.expected.is_none() {
@@ -131,13 +139,13 @@ impl LogReader {
         self.lost_lines().or_else(damaged)
     }
 
-    /// Has the reader look at this head when it comes to its line: see [`LogReader::is_as_sealed`].
+    /// Sets a head to compare with at its line: see [`LogReader::is_as_sealed`].
     pub fn expect(&mut self, head: Head) {
         let is_right = self.chain.head() == head;
         self.expected = Some((head, is_right));
     }
 
-    /// Whether the lines read so far came to the head that was expected, where that is.
+    /// True if the expected head matched at its line.
     #[must_use]
     pub fn is_as_sealed(&self) -> bool {
         self.expected.as_ref().is_none_or(|(_, is_right)| *is_right)
@@ -149,8 +157,8 @@ impl LogReader {
         self.chain.head()
     }
 
-    /// Takes in the line just read.
-    fn chained(&mut self) {
+    /// Adds the line just read to the chain.
+    fn extend_chain(&mut self) {
         self.text.push(b'\n');
         self.chain.add(&self.text);
         self.text.pop();
@@ -167,11 +175,11 @@ impl LogReader {
         &self.header
     }
 
-    /// The header, read as a value of type `H`.
+    /// The header parsed as a value of type `H`.
     ///
     /// # Errors
     ///
-    /// [`LogError::Damaged`]: the header is something else.
+    /// [`LogError::Damaged`]: the header does not have this type.
     pub fn header_as<H: DeserializeOwned>(&self) -> Result<H, LogError> {
         H::deserialize(&self.header).map_err(|error| LogError::Damaged {
             path: self.path.clone(),
@@ -191,7 +199,7 @@ impl LogReader {
         }
         self.text.clear();
         let read = self.file.read_until(b'\n', &mut self.text);
-        let length = read.map_err(|source| self.unreadable(source))? as u64;
+        let length = read.map_err(|source| self.read_error(source))? as u64;
         if length == 0 {
             return Ok(None);
         }
@@ -205,12 +213,12 @@ impl LogReader {
         match serde_json::from_slice(&self.text) {
             Ok(step) => {
                 self.good_bytes += length;
-                self.chained();
+                self.extend_chain();
                 Ok(Some(step))
             }
             Err(error) => {
                 let rest = self.file.fill_buf().map(<[u8]>::is_empty);
-                let is_last = rest.map_err(|source| self.unreadable(source))?;
+                let is_last = rest.map_err(|source| self.read_error(source))?;
                 if is_last || self.is_beyond_the_seal() {
                     self.torn = true;
                     return Ok(None);
@@ -220,17 +228,17 @@ impl LogReader {
         }
     }
 
-    /// Whether the line just read is after all that was durable when the folder was sealed last. A power cut
-    /// leaves of that whatever blocks the disk had written, in any order: zeros before lines that are whole.
+    /// True if the line just read lies after everything that was durable at the last seal. A power
+    /// cut may leave any of those blocks in any order, such as zeros before complete lines.
     fn is_beyond_the_seal(&self) -> bool {
         sealed_lines(&self.path).is_some_and(|lines| lines < self.line)
     }
 
-    /// The next step, as by [`Self::next_step`], with the condition that every key of it is known.
+    /// The next step like [`Self::next_step`], but every key of it must be known.
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::next_step`], or a key is unknown: what it says would be ignored.
+    /// The errors of [`Self::next_step`], or a key is unknown and would be ignored.
     pub fn next_known_step<S>(&mut self) -> Result<Option<S>, LogError>
     where
         S: DeserializeOwned + Serialize,
@@ -239,7 +247,7 @@ impl LogReader {
         let damaged = |error: serde_json::Error| self.damaged(error.to_string());
         let read: Value = serde_json::from_slice(&self.text).map_err(damaged)?;
         let known = serde_json::to_value(&step).map_err(damaged)?;
-        match unknown(&read, &known) {
+        match find_unknown_key(&read, &known) {
             None => Ok(Some(step)),
             Some(key) => Err(self.damaged(format!("there is no '{key}' in a step"))),
         }
@@ -258,37 +266,37 @@ impl LogReader {
         Ok(steps)
     }
 
-    /// The text of the step read last.
+    /// The text of the last step read.
     #[must_use]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.text).into_owned()
     }
 
-    /// The line of the step read last, from 1; the header is line 1.
+    /// Line number of the last step read, from 1; the header is line 1.
     #[must_use]
     pub const fn line(&self) -> u64 {
         self.line
     }
 
-    /// Bytes up to the end of the last whole line read.
+    /// Bytes up to the end of the last complete line read.
     #[must_use]
     pub const fn good_bytes(&self) -> u64 {
         self.good_bytes
     }
 
-    /// Whether the last line was torn. Known once [`Self::next_step`] has given `None`.
+    /// True if the last line was torn. Valid once [`Self::next_step`] has returned `None`.
     #[must_use]
     pub const fn torn(&self) -> bool {
         self.torn
     }
 
-    /// The error that says what is wrong with the step read last.
+    /// The error for a malformed last step, with this reason.
     #[must_use]
     pub fn damaged(&self, why: String) -> LogError {
         LogError::Damaged { path: self.path.clone(), line: self.line, why }
     }
 
-    fn unreadable(&self, source: io::Error) -> LogError {
+    fn read_error(&self, source: io::Error) -> LogError {
         LogError::Read { path: self.path.clone(), source }
     }
 }

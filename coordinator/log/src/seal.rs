@@ -1,5 +1,5 @@
-//! The seal of a run's folder: the head of its log's chain while the run goes on, and at its end the hashes
-//! of its other files.
+//! Seal of a run's folder: the head of the log's chain during the run, and at its end also the
+//! hashes of the other files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,35 +15,36 @@ use crate::LogError;
 use crate::chain::{Chain, Head};
 use crate::file::LogFile;
 
-/// The seal's name in a run's folder.
+/// File name of the seal in a run's folder.
 pub const SEAL: &str = "seal.json";
 
-/// The content of a run's folder when it was written last.
+/// Content of the seal of a run's folder.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seal {
-    /// The head of the log's chain. While the run goes on it may be that of some lines before the last.
+    /// The head of the log's chain; during the run it may lag some lines behind.
     pub log: Head,
-    /// The BLAKE3 of each other file, in hexadecimal digits, by its name; none before the run's end.
+    /// BLAKE3 of each other file in hexadecimal digits, by name; empty before the run's end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
-    /// What else was in the folder at the run's end, such as what its programs said, an entry's name each; `None` before
-    /// that, and of older versions.
+    /// Names of the other entries in the folder at the run's end, such as output of its programs;
+    /// `None` before the end, and in older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Vec<String>>,
-    /// Each time that the run was gone on with and its seal did not reach to the end of its log.
+    /// One entry for each time that the run was continued and the seal did not reach the end of the
+    /// log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resealed: Vec<Resealed>,
 }
 
-/// Lines of a log that were sealed only when the run was gone on with.
+/// Lines of a log that were sealed only when the run was continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resealed {
     /// The first of these lines, from 1, which is the header.
     pub from: u64,
     /// The last of these lines.
     pub through: u64,
-    /// The seal before was another one, or was missing, and somebody wanted the run to go on all the same: the lines
-    /// may have been changed. Otherwise a kill had left them behind the last seal.
+    /// True if the previous seal did not match or was missing and the user forced the run to
+    /// continue: the lines may have been changed. Else a kill had left them behind the last seal.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_forced: bool,
 }
@@ -57,11 +58,11 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Seal {
-    /// The seal in a folder; `None`: there is none.
+    /// Reads the seal of a folder; `None`: there is none.
     ///
     /// # Errors
     ///
-    /// It can't be read, or is none.
+    /// The file can't be read or is no seal.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
         match fs::read(folder.join(SEAL)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -70,7 +71,7 @@ impl Seal {
         }
     }
 
-    /// The hash of a file as a seal has it.
+    /// Hash of a file in the format of a seal.
     ///
     /// # Errors
     ///
@@ -81,13 +82,13 @@ impl Seal {
         Ok(hasher.finalize().to_hex().to_string())
     }
 
-    /// The same of what a file is to hold.
+    /// Hash of a future file's content, in the format of a seal.
     #[must_use]
     pub fn hash_of(content: &[u8]) -> String {
         blake3::hash(content).to_hex().to_string()
     }
 
-    /// The seal as its file has it.
+    /// Text of the seal's file.
     #[must_use]
     pub fn text(&self) -> String {
         // Numbers and texts: this can't fail.
@@ -95,13 +96,13 @@ impl Seal {
     }
 }
 
-/// Compares a log with the seal beside it, which covers its beginning; that seal, `None` where the log is of a
-/// version that made none.
+/// Compares a log with the seal beside it, which covers its beginning, and returns the seal; `None`
+/// if the log is of a version without seals.
 ///
 /// # Errors
 ///
-/// [`LogError::NotAsSealed`]: the lines that the seal covers are not those that were sealed, or are not all there, or
-/// the seal is missing or can't be read. [`LogError::Read`].
+/// [`LogError::NotAsSealed`]: sealed lines were changed or are missing, or the seal is missing or
+/// can't be read. [`LogError::Read`].
 pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     let unreadable = |source| LogError::Read { path: log.to_owned(), source };
     let refuse = |why: String| LogError::NotAsSealed { path: log.to_owned(), why };
@@ -126,7 +127,7 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }))
 }
 
-/// Whether the header of a log says that its lines have a chain.
+/// True if the log's header says that its lines have a chain.
 fn has_chain(log: &Path) -> io::Result<bool> {
     let mut header = Vec::new();
     BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;
@@ -134,8 +135,8 @@ fn has_chain(log: &Path) -> io::Result<bool> {
     Ok(header.get("chain").is_some_and(serde_json::Value::is_string))
 }
 
-/// Seals a log anew whose content differs from what its seal says, and notes in the new seal that it did. `None`: the log
-/// is as it was sealed, and nothing is written.
+/// Seals a log again whose content differs from its seal, and records that in the new seal. `None`:
+/// the log matches its seal, and nothing is written.
 ///
 /// # Errors
 ///
@@ -158,24 +159,25 @@ pub fn reseal(log: &Path) -> Result<Option<Resealed>, LogError> {
     let forced = Resealed { from: 1, through: head.lines, is_forced: true };
     resealed.push(forced.clone());
     let text = Seal { log: head, files: BTreeMap::new(), beside: None, resealed }.text();
-    let put = put(&path, &text).and_then(|()| sync(&path));
+    let put = replace_seal(&path, &text).and_then(|()| sync_seal_file(&path));
     put.map_err(|source| LogError::Write { path, source })?;
     Ok(Some(forced))
 }
 
-/// The seal of a log that grows: written over in place, so that a kill leaves one or the other.
+/// Seal of a growing log. It is replaced atomically, so that a kill leaves the old or the new one.
 #[derive(Debug)]
-pub(crate) struct Sealing {
+pub(crate) struct GrowingSeal {
     path: PathBuf,
     resealed: Vec<Resealed>,
 }
 
-impl Sealing {
-    pub(crate) fn beside(log: &Path) -> Self {
+impl GrowingSeal {
+    pub(crate) fn beside_log(log: &Path) -> Self {
         Self { path: log.with_file_name(SEAL), resealed: Vec::new() }
     }
 
-    /// Goes on from the seal of a log that is reopened up to here, and notes what that did not cover.
+    /// Continues from the seal of a reopened log whose chain is at `now`, and records which lines
+    /// the seal did not cover.
     pub(crate) fn go_on(&mut self, former: Seal, now: &Head) {
         self.resealed = former.resealed;
         if former.log.lines < now.lines {
@@ -184,30 +186,30 @@ impl Sealing {
         }
     }
 
-    /// Notes that the log in this file is whole up to here, and makes that durable where the file system can.
-    pub(crate) fn keep(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
-        self.note(log, head)?;
+    /// Seals the log up to this head, and makes that durable where the file system can.
+    pub(crate) fn keep_durably(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
+        self.update_head(log, head)?;
         log.sync_seal(&self.path)
     }
 
-    /// Notes that the log in this file is whole up to here.
-    pub(crate) fn note(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
+    /// Seals the log up to this head.
+    pub(crate) fn update_head(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
         let (files, beside) = (BTreeMap::new(), None);
         let seal = Seal { log: head, files, beside, resealed: self.resealed.clone() };
         log.put_seal(&self.path, &seal.text())
     }
 }
 
-/// Puts a text in the place of a seal. It is written to another file first: whoever reads the seal, or goes on
-/// after a kill, finds a whole one.
-pub(crate) fn put(seal: &Path, text: &str) -> io::Result<()> {
+/// Replaces a seal atomically, by a rename: a reader, or a run that continues after a kill, finds a
+/// complete one.
+pub(crate) fn replace_seal(seal: &Path, text: &str) -> io::Result<()> {
     let new = seal.with_extension("new");
     fs::write(&new, text)?;
     fs::rename(&new, seal)
 }
 
 /// Makes a seal durable where the file system can.
-pub(crate) fn sync(seal: &Path) -> io::Result<()> {
+pub(crate) fn sync_seal_file(seal: &Path) -> io::Result<()> {
     File::open(seal)?.sync_all()?;
     let folder = seal.parent().filter(|folder| !folder.as_os_str().is_empty());
     match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {

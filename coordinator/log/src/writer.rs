@@ -1,4 +1,4 @@
-//! Writing a log.
+//! Writer of logs.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, SeekFrom};
@@ -10,84 +10,89 @@ use serde::Serialize;
 use crate::LogError;
 use crate::chain::{Chain, Head};
 use crate::file::{LogFile, OpenLog, open_file};
-use crate::seal::{Sealing, check_seal};
+use crate::seal::{GrowingSeal, check_seal};
 
-/// The bytes that wait in memory at most before they are given to the system.
+/// Greatest number of bytes that are buffered in memory.
 const BUFFER: usize = 1 << 18;
 
-/// Longest time for which a lock is waited for: a process that was just killed, or that only asks
-/// whether the log is being written, holds a lock for a moment.
+/// Longest time to wait for a lock: a process that was just killed, or that only asks if the log is
+/// being written, holds a lock for a moment.
 const LOCKED_FOR: Duration = Duration::from_secs(1);
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Appends lines to a log. They are in the file after [`Self::finish`], durable after
-/// [`Self::sync`], and bound by the seal after [`Self::seal`].
+/// [`Self::sync`], and covered by the seal after [`Self::seal`].
 ///
-/// While the writer lives, the log is locked: nobody else writes it.
+/// The writer holds a lock on the log as long as it lives, so that nobody else writes it.
 #[derive(Debug)]
 pub struct LogWriter {
     path: PathBuf,
     file: Box<dyn LogFile>,
-    /// Bytes that the system has not been given yet.
+    /// Bytes that were not written to the system yet.
     waiting: Vec<u8>,
     chain: Chain,
-    sealing: Sealing,
-    /// The bytes that the seal says are whole; `None` before it says anything.
+    sealing: GrowingSeal,
+    /// Number of bytes that the seal covers; `None` before the first seal.
     sealed: Option<u64>,
 }
 
 impl LogWriter {
-    /// Creates a log in place of whatever was there.
+    /// Creates a log, replacing an existing file.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the file can't be made. [`LogError::UnderWay`]: somebody writes it.
+    /// [`LogError::Write`]: the file can't be created. [`LogError::UnderWay`]: another process
+    /// writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
-        let mut log = Self::empty(path, &open_file)?;
+        let mut log = Self::create_empty(path, &open_file)?;
         log.seal()?;
         Ok(log)
     }
 
-    /// Creates a log in place of whatever was there, in a file that is opened so, and makes it durable that
-    /// nothing of it is: what a power cut leaves of its first lines is told by that.
+    /// Creates a log in a file that `open` opens, replacing an existing one, and makes the
+    /// truncation durable, so that leftovers of a power cut can be told from lines.
     ///
     /// # Errors
     ///
-    /// The same as of [`Self::create`].
+    /// Those of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
-        let mut log = Self::empty(path, open)?;
+        let mut log = Self::create_empty(path, open)?;
         let head = log.chain.head();
-        log.sealing.keep(&mut *log.file, head).map_err(|source| log.refused(source))?;
+        log.sealing.keep_durably(&mut *log.file, head).map_err(|source| log.write_error(source))?;
         log.sealed = Some(log.chain.bytes());
         Ok(log)
     }
 
-    fn empty(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
+    fn create_empty(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         // The file is emptied once its lock is held.
-        let mut log =
-            Self::open(path, OpenOptions::new().write(true).create(true).truncate(false), open)?;
+        let mut log = Self::open_locked(
+            path,
+            OpenOptions::new().write(true).create(true).truncate(false),
+            open,
+        )?;
         log.cut(0)?;
         Ok(log)
     }
 
-    /// Opens the log of a former run, cut to its first `length` bytes: what follows is a torn tail.
+    /// Opens the log of an earlier run and truncates it to `length` bytes, which removes a torn
+    /// tail.
     ///
     /// # Errors
     ///
-    /// [`LogError::NotAsSealed`]: what the folder's seal covers is not as it was, or would be cut.
-    /// [`LogError::Write`]: the file can't be opened or cut. [`LogError::UnderWay`]: somebody
-    /// writes it.
+    /// [`LogError::NotAsSealed`]: sealed content was changed or would be removed.
+    /// [`LogError::Write`]: the file can't be opened or truncated. [`LogError::UnderWay`]: another
+    /// process writes it.
     pub fn reopen(path: &Path, length: u64) -> Result<Self, LogError> {
         Self::reopen_on(path, length, &open_file)
     }
 
-    /// Opens the log of a former run, cut to its first `length` bytes, in a file that is opened so.
+    /// Like [`Self::reopen`], in a file that `open` opens.
     ///
     /// # Errors
     ///
-    /// The same as of [`Self::reopen`].
+    /// Those of [`Self::reopen`].
     pub fn reopen_on(path: &Path, length: u64, open: OpenLog<'_>) -> Result<Self, LogError> {
-        let mut log = Self::open(path, OpenOptions::new().write(true), open)?;
+        let mut log = Self::open_locked(path, OpenOptions::new().write(true), open)?;
         // Before anything is added: whatever is sealed next counts as it is.
         let former = check_seal(path)?;
         if let Some(seal) = former.as_ref().filter(|seal| seal.log.bytes > length) {
@@ -104,20 +109,24 @@ impl LogWriter {
         Ok(log)
     }
 
-    fn open(path: &Path, options: &OpenOptions, open: OpenLog<'_>) -> Result<Self, LogError> {
+    fn open_locked(
+        path: &Path,
+        options: &OpenOptions,
+        open: OpenLog<'_>,
+    ) -> Result<Self, LogError> {
         let path = path.to_owned();
         let file = match open(&path, options) {
             Ok(file) => file,
             Err(source) => return Err(LogError::Write { path, source }),
         };
-        match patiently(|| file.try_lock()) {
+        match wait_for_lock(|| file.try_lock()) {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LogError::UnderWay { path }),
-            // Some file systems have no locks: there the log is taken as written by nobody else.
+            // Some file systems have no locks: assume there that no other process writes the log.
             Err(TryLockError::Error(source)) if source.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(source)) => return Err(LogError::Write { path, source }),
         }
-        let (sealing, chain) = (Sealing::beside(&path), Chain::default());
+        let (sealing, chain) = (GrowingSeal::beside_log(&path), Chain::default());
         Ok(Self { path, file, waiting: Vec::new(), chain, sealing, sealed: None })
     }
 
@@ -130,18 +139,18 @@ impl LogWriter {
         let start = self.waiting.len();
         if let Err(error) = serde_json::to_writer(&mut self.waiting, value) {
             self.waiting.truncate(start);
-            return Err(self.refused(error.into()));
+            return Err(self.write_error(error.into()));
         }
         self.waiting.push(b'\n');
         self.chain.add(&self.waiting[start..]);
         if self.waiting.len() >= BUFFER {
-            self.give().map_err(|source| self.refused(source))?;
+            self.write_waiting().map_err(|source| self.write_error(source))?;
         }
         Ok(())
     }
 
-    /// Gives the system what waits; what it has not taken waits still.
-    fn give(&mut self) -> io::Result<()> {
+    /// Writes the buffer to the system; bytes that it did not take stay in the buffer.
+    fn write_waiting(&mut self) -> io::Result<()> {
         let mut given = 0;
         let outcome = loop {
             if given == self.waiting.len() {
@@ -158,29 +167,30 @@ impl LogWriter {
         outcome
     }
 
-    /// Notes in the seal that the log is whole up to here, unless it says so already.
-    fn note(&mut self) -> io::Result<()> {
+    /// Updates the seal to the present length, if it is behind.
+    fn update_seal(&mut self) -> io::Result<()> {
         if !self.is_sealed() {
-            self.sealing.note(&mut *self.file, self.chain.head())?;
+            self.sealing.update_head(&mut *self.file, self.chain.head())?;
             self.sealed = Some(self.chain.bytes());
         }
         Ok(())
     }
 
-    /// Whether the seal says of all lines that they are whole.
+    /// True if the seal covers all lines.
     #[must_use]
     pub fn is_sealed(&self) -> bool {
         self.sealed == Some(self.chain.bytes())
     }
 
-    /// Puts the head of the chain over all lines, which are durable, into the seal beside the log. That makes
-    /// another file and takes about as long as a sync, so that it is not done with each.
+    /// Writes the head of the chain over all lines, which must be durable, to the seal beside the
+    /// log. This creates another file and takes about as long as a sync, so it is not done with
+    /// each.
     ///
     /// # Errors
     ///
-    /// [`LogError::Write`]: the seal is an earlier one.
+    /// [`LogError::Write`]: the seal stays the earlier one.
     pub fn seal(&mut self) -> Result<(), LogError> {
-        self.note().map_err(|source| self.refused(source))
+        self.update_seal().map_err(|source| self.write_error(source))
     }
 
     /// The head of the chain over all lines.
@@ -189,14 +199,14 @@ impl LogWriter {
         self.chain.head()
     }
 
-    /// Gives all lines to the system: they are not lost with this process, though maybe with its host.
+    /// Writes all lines to the system: they survive this process, but not necessarily its host.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: the disk is full, for example.
     pub fn flush(&mut self) -> Result<(), LogError> {
-        let flushed = self.give().and_then(|()| self.note());
-        flushed.map_err(|source| self.refused(source))
+        let flushed = self.write_waiting().and_then(|()| self.update_seal());
+        flushed.map_err(|source| self.write_error(source))
     }
 
     /// Makes all lines durable; returns the length of the log in bytes.
@@ -205,33 +215,33 @@ impl LogWriter {
     ///
     /// [`LogError::Write`]: the lines are not durable.
     pub fn sync(&mut self) -> Result<u64, LogError> {
-        let synced = self.give().and_then(|()| self.file.sync_data());
-        synced.map_err(|source| self.refused(source))?;
+        let synced = self.write_waiting().and_then(|()| self.file.sync_data());
+        synced.map_err(|source| self.write_error(source))?;
         Ok(self.chain.bytes())
     }
 
-    /// Takes back all but the first `length` bytes.
+    /// Truncates the log to its first `length` bytes.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: the system refuses.
     pub fn cut(&mut self, length: u64) -> Result<(), LogError> {
-        let cut = self.give().and_then(|()| self.file.set_len(length));
+        let cut = self.write_waiting().and_then(|()| self.file.set_len(length));
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
         let cut = cut.and_then(|()| Chain::of_file(&self.path, length));
-        self.chain = cut.map_err(|source| self.refused(source))?;
+        self.chain = cut.map_err(|source| self.write_error(source))?;
         self.sealed = None;
         Ok(())
     }
 
-    /// A place in the log to which [`Self::take_back`] can go back: what it holds by now.
+    /// The present end of the log, for [`Self::take_back`].
     #[must_use]
     pub fn place(&self) -> Chain {
         self.chain.clone()
     }
 
-    /// Takes back all lines after a place, those that were never written among them: where the disk was full
-    /// they can be written again once it is not.
+    /// Removes all lines after the end `to`, including buffered ones: after a full disk they can be
+    /// written again.
     ///
     /// # Errors
     ///
@@ -241,12 +251,12 @@ impl LogWriter {
         let length = to.bytes();
         let cut = self.file.set_len(length);
         let cut = cut.and_then(|()| self.file.seek(SeekFrom::Start(length)).map(drop));
-        cut.map_err(|source| self.refused(source))?;
+        cut.map_err(|source| self.write_error(source))?;
         self.chain = to.clone();
         Ok(())
     }
 
-    /// Writes out the lines that are still in memory; the head of their chain.
+    /// Writes the buffered lines; returns the head of the chain.
     ///
     /// # Errors
     ///
@@ -256,20 +266,20 @@ impl LogWriter {
         Ok(self.chain.head())
     }
 
-    fn refused(&self, source: io::Error) -> LogError {
+    fn write_error(&self, source: io::Error) -> LogError {
         LogError::Write { path: self.path.clone(), source }
     }
 }
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
-        // Whoever wants to know whether it is written calls `finish`.
-        let _ = self.give();
+        // Errors are ignored on drop: callers that need them call `finish`.
+        let _ = self.write_waiting();
     }
 }
 
-/// Asks for a lock until it is free, or too long has passed.
-fn patiently(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+/// Retries a lock until it is free or [`LOCKED_FOR`] has passed.
+fn wait_for_lock(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
     let until = Instant::now() + LOCKED_FOR;
     loop {
         match lock() {
@@ -281,11 +291,11 @@ fn patiently(lock: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockE
     }
 }
 
-/// Whether somebody writes the log at `path`.
+/// True if a process is writing the log at `path`.
 #[must_use]
 pub fn is_under_way(path: &Path) -> bool {
     // Shared, so that two who ask do not see each other.
-    let lock = |file: File| patiently(|| file.try_lock_shared());
+    let lock = |file: File| wait_for_lock(|| file.try_lock_shared());
     File::open(path).is_ok_and(|file| matches!(lock(file), Err(TryLockError::WouldBlock)))
 }
 
@@ -303,15 +313,15 @@ mod tests {
             asked.set(asked.get() + 1);
             if asked.get() < 3 { Err(TryLockError::WouldBlock) } else { Ok(()) }
         };
-        assert!(patiently(free_at_the_third).is_ok());
+        assert!(wait_for_lock(free_at_the_third).is_ok());
         let never = || Err(TryLockError::WouldBlock);
-        assert!(matches!(patiently(never), Err(TryLockError::WouldBlock)));
+        assert!(matches!(wait_for_lock(never), Err(TryLockError::WouldBlock)));
         asked.set(0);
         let broken = || {
             asked.set(asked.get() + 1);
             Err(TryLockError::Error(io::ErrorKind::Unsupported.into()))
         };
-        assert!(patiently(broken).is_err());
+        assert!(wait_for_lock(broken).is_err());
         assert_eq!(asked.get(), 1, "another error is no lock");
     }
 }

@@ -1,4 +1,4 @@
-//! The ends of programs of the user's own, as the steps of a run tell them.
+//! Ends of attempts at users' own programs, extracted from the steps of a run.
 
 use std::sync::Arc;
 
@@ -6,27 +6,28 @@ use dormouse_units::{Attempt, TaskId};
 
 use crate::{Event, Notice, OwnEnd, Report, Step};
 
-/// How an attempt at a task of the user's own ended.
+/// End of an attempt at a user's own program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttemptEnd {
     /// The task that was attempted.
     pub task: TaskId,
     /// The attempt that is over.
     pub attempt: Attempt,
-    /// Whether the task is done with this attempt.
+    /// True if the task is done with this attempt.
     pub finished: bool,
-    /// How its program ended, and what it left.
+    /// End of the program, with its outputs.
     pub end: Arc<OwnEnd>,
 }
 
-/// Finds the ends in the steps of a run: what is known of one is a step of its own, before that of the report.
+/// Collects the ends of attempts from a run's steps. What is known of an end is a step of its own,
+/// before that of the report.
 #[derive(Debug, Default)]
 pub struct AttemptEnds {
     known: Option<(TaskId, Attempt, Arc<OwnEnd>)>,
 }
 
 impl AttemptEnds {
-    /// The end that is complete with this step.
+    /// The end that this step completes; `None` if it completes none.
     pub fn see(&mut self, step: &Step) -> Option<AttemptEnd> {
         let Event::Machine { report, .. } = &step.event else { return None };
         let of = match *report {

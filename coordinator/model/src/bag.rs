@@ -25,7 +25,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether it can start as soon as the run begins.
+    /// True if it can start as soon as the run begins.
     #[must_use]
     pub const fn is_due_at_once(&self) -> bool {
         self.submitted.as_micros() == 0 && self.after.is_empty()
@@ -46,7 +46,7 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// Whether any of its tasks follows others.
+    /// True if any of its tasks follows others.
     #[must_use]
     pub fn is_workflow(&self) -> bool {
         self.tasks.iter().any(|task| !task.after.is_empty())

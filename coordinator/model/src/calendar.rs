@@ -1,44 +1,44 @@
-//! What a run's clock is beside dates, and beside the times of the log that its jobs are from.
+//! Relation of a run's clock to dates, and to the times of the log that its jobs come from.
 
 use dormouse_input::{Moment, written};
 use dormouse_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The calendar of a run: every date that is shown of it, and every time of its log, comes from here.
+/// Calendar of a run: every date shown for it, and every time of its log, is computed here.
 ///
-/// The clock of a run begins at zero. Where the times of its log are dates, that is the first
-/// submission: nobody waits for half a century until something happens.
+/// The clock of a run begins at zero. If the log's times are dates, zero is the first submission,
+/// so that a run does not begin with decades of waiting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Calendar {
-    /// Seconds since 1970 (UTC) at which the clock shows zero; `None`: no date is known.
+    /// Date at clock zero in seconds since 1970 (UTC); `None`: unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub began: Option<i64>,
-    /// Time in the jobs' log at which the clock shows zero.
+    /// Time in the jobs' log at clock zero.
     #[serde(skip_serializing_if = "is_zero")]
     pub log_time: Span,
 }
 
 impl Calendar {
-    /// The calendar of a run of which nothing is known but its clock.
+    /// Calendar of a run without dates or log times.
     pub const UNKNOWN: Self = Self { began: None, log_time: Span::ZERO };
 
-    /// Whether nothing is known but the run's clock.
+    /// True if neither dates nor log times are known.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         *self == Self::UNKNOWN
     }
 
-    /// Date and time (UTC) of an instant of the run, such as `2024-09-22 09:09:07`, without parts of
-    /// a second; `None`: no date is known.
+    /// Date and time (UTC) of an instant of the run, such as `2024-09-22 09:09:07`, in whole
+    /// seconds; `None`: dates are unknown.
     #[must_use]
     pub fn date(&self, at: Time) -> Option<String> {
         let since = i64::try_from(at.as_micros() / 1_000_000).ok()?;
         Some(written(self.began?.checked_add(since)?))
     }
 
-    /// Date of an instant as it stands behind its time: ` (2024-09-22 09:09:07 UTC)`; nothing where no date
-    /// is known.
+    /// Date of an instant in the form that follows its time: ` (2024-09-22 09:09:07 UTC)`; empty if
+    /// dates are unknown.
     #[must_use]
     pub fn in_brackets(&self, at: Time) -> String {
         self.date(at).map(|date| format!(" ({date} UTC)")).unwrap_or_default()
@@ -50,33 +50,33 @@ impl Calendar {
         Some(format!("{} UTC", self.date(Time::ZERO)?))
     }
 
-    /// What the times of a figure are counted from: `time since the beginning`, or since its date.
+    /// Label of a figure's time axis: `time since the beginning`, or since its date.
     #[must_use]
     pub fn time_axis(&self) -> String {
         format!("time since {}", self.beginning().unwrap_or_else(|| "the beginning".to_owned()))
     }
 
-    /// The instant of the run that has this date; the beginning for an earlier one. `None`: no date
-    /// is known.
+    /// Instant of the run at this date; the beginning for an earlier one. `None`: dates are
+    /// unknown.
     #[must_use]
     pub fn at(&self, date: Moment) -> Option<Time> {
         let since = date.second.saturating_sub(self.began?);
         Some(Time::ZERO + seconds(u64::try_from(since).unwrap_or(0)))
     }
 
-    /// The time of the jobs' log at an instant of the run.
+    /// Time in the jobs' log at an instant of the run.
     #[must_use]
     pub fn in_log(&self, at: Time) -> Time {
         at + self.log_time
     }
 }
 
-/// A span of `s` seconds, or the longest there is.
+/// A span of `s` seconds, limited to the longest span.
 fn seconds(s: u64) -> Span {
     Span::from_micros(s.saturating_mul(1_000_000))
 }
 
-/// Whether a span is of no time.
+/// True if the span is zero.
 fn is_zero(span: &Span) -> bool {
     *span == Span::ZERO
 }

@@ -1,4 +1,4 @@
-//! Settings of checkpoints: when tasks take them, where, and at what cost.
+//! Configuration of checkpoints: when tasks take them, where, and at what cost.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -150,7 +150,8 @@ impl CheckpointConfig {
         unsaved: BTreeSet::new(),
     };
 
-    /// Whether a task's program saves its work at a notice by itself, computing on until it has had the time to.
+    /// True if a task's program saves its work at a notice by itself and computes on until it had
+    /// the time to.
     #[must_use]
     pub fn is_saved_by_program(&self, task: TaskId) -> bool {
         // Without a scheme nothing else of the bag is kept, unless the bag says who saves.
@@ -161,19 +162,19 @@ impl CheckpointConfig {
         self.at_notice && is_one && !self.keeps_nothing_of(task)
     }
 
-    /// Whether nothing of a task's work can be kept, whoever asks for it.
+    /// True if no work of a task can be kept, by the scheme or on request.
     #[must_use]
     pub fn keeps_nothing_of(&self, task: TaskId) -> bool {
         self.never || self.unsaved.contains(&task)
     }
 
-    /// Whether a task is checkpointed as the scheme says, and where its VM hibernates if that is wanted.
+    /// True if a task is checkpointed by the scheme and, if configured, when its VM hibernates.
     #[must_use]
     pub fn has_scheme_for(&self, task: TaskId) -> bool {
         !self.savers.contains(&task) && !self.unsaved.contains(&task)
     }
 
-    /// How long a task with this memory stands still for a checkpoint.
+    /// Time that a task with this memory stands still for a checkpoint.
     #[must_use]
     pub fn cost(&self, memory: Bytes) -> Span {
         let (each, memory) = (self.per_megabyte.as_micros(), memory.get());
@@ -200,8 +201,7 @@ pub struct OfType<T> {
 }
 
 impl<T> OfType<T> {
-    /// Index of the first entry that holds for VMs of this type; of the first of all entries if no
-    /// type is given.
+    /// Index of the first entry that applies to VMs of this type; without a type, the first entry.
     #[must_use]
     pub fn place(all: &[Self], kind: Option<&TypeName>) -> Option<usize> {
         let holds = |it: &Self| match (&it.kind, kind) {

@@ -1,4 +1,4 @@
-//! The bucket that has the checkpoints of a live run beside its folder.
+//! Bucket that stores the checkpoints of a live run outside its folder.
 
 use std::fmt;
 
@@ -30,7 +30,7 @@ fn half_a_minute() -> Span {
     Span::from_secs(30)
 }
 
-/// A bucket and the beginning of its keys: `s3://BUCKET/PREFIX`.
+/// A bucket with a key prefix: `s3://BUCKET/PREFIX`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BucketUrl {
@@ -45,7 +45,7 @@ impl BucketUrl {
         &self.bucket
     }
 
-    /// The beginning of all keys, without a slash at either end; empty where there is none.
+    /// Prefix of all keys, without a slash at either end; may be empty.
     #[must_use]
     pub fn prefix(&self) -> &str {
         &self.prefix
@@ -109,19 +109,19 @@ impl JsonSchema for BucketUrl {
     }
 }
 
-/// The address of a server: `http://HOST:PORT` or `https://HOST`.
+/// Address of a server: `http://HOST:PORT` or `https://HOST`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Endpoint(String);
 
 impl Endpoint {
-    /// The address as it was written, without a slash at its end.
+    /// The address as it was written, without a trailing slash.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether it is spoken to without TLS.
+    /// True if the connection is not encrypted (http).
     #[must_use]
     pub fn is_in_clear(&self) -> bool {
         self.0.starts_with("http://")

@@ -1,4 +1,4 @@
-//! Commands that a run gives its machines.
+//! Commands of a run to its hosts.
 
 use std::sync::Arc;
 
@@ -10,29 +10,29 @@ use dormouse_units::{
 
 use crate::{FaultKind, Submission};
 
-/// A command to a host. A host carries out its commands in their order.
+/// A command to a host. Each host executes its commands in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// Make an empty VM.
+    /// Create an empty VM.
     CreateVm {
-        /// The host that is to make it.
+        /// The host that creates it.
         host: HostId,
         /// The new VM's id.
         vm: VmId,
-        /// The VM's instance type, for people.
+        /// Instance type of the VM, for people.
         kind: TypeName,
-        /// On what terms the VM is had.
+        /// Market in which the VM is bought.
         market: Market,
         /// Number of the VM's vCPUs.
         vcpus: u32,
         /// The VM's memory.
         memory: Bytes,
-        /// How the VM earns credits, if it is burstable.
+        /// Rates at which the VM earns credits, if it is burstable.
         burstable: Option<Burstable>,
-        /// Whether every vCPU has a background slot beside its foreground.
+        /// True if every vCPU has a background slot beside its foreground.
         two_tier: bool,
     },
-    /// Hibernate: freeze a VM at once, keep its memory.
+    /// Freeze a VM at once, keeping its memory (hibernation).
     FreezeVm {
         /// The host of the VM.
         host: HostId,
@@ -46,14 +46,14 @@ pub enum Command {
         /// The VM to resume.
         vm: VmId,
     },
-    /// End a VM and everything on it.
+    /// Terminate a VM with everything on it.
     DestroyVm {
         /// The host of the VM.
         host: HostId,
         /// The VM to end.
         vm: VmId,
     },
-    /// Run a task on seats that are free, or are being left.
+    /// Start a task on seats that are free or about to be.
     StartTask(StartTask),
     /// Stop an attempt; on a frozen VM it never runs again.
     StopTask {
@@ -65,7 +65,7 @@ pub enum Command {
         task: TaskId,
         /// The attempt at it that is to be stopped.
         attempt: Attempt,
-        /// Whether to checkpoint the attempt before it is stopped.
+        /// True to checkpoint the attempt before it is stopped.
         keep: bool,
     },
     /// Checkpoint an attempt now; it keeps running.
@@ -78,11 +78,11 @@ pub enum Command {
         task: TaskId,
         /// The attempt at it that runs.
         attempt: Attempt,
-        /// The time at which its program, which saves its work at the notice that its VM has now, is taken to have
-        /// saved it; `None`: it is given no notice. Workers find it by what they announce to their VMs.
+        /// Time by which the task's program is assumed to have saved its work at the VM's present
+        /// notice; `None`: it gets no notice. Workers know it from their announcements to VMs.
         saved_by: Option<Time>,
     },
-    /// Swap the tiers of the vCPUs of a background job.
+    /// Bring a background job to the foreground of its own vCPUs.
     PromoteTask {
         /// The host of the VM.
         host: HostId,
@@ -90,10 +90,10 @@ pub enum Command {
         vm: VmId,
         /// The job to promote.
         task: TaskId,
-        /// The attempt at it that is to come to the foreground.
+        /// The attempt to bring to the foreground.
         attempt: Attempt,
     },
-    /// Move a background job, with what it has done, to the foreground of other vCPUs of its VM.
+    /// Move a background job, with its progress, to the foreground of other vCPUs of its VM.
     MoveTask {
         /// The host of the VM.
         host: HostId,
@@ -103,10 +103,10 @@ pub enum Command {
         task: TaskId,
         /// The attempt at it that is to be moved.
         attempt: Attempt,
-        /// The vCPU of each process.
+        /// The vCPU for each process.
         on: Cpus,
     },
-    /// A vCPU of a VM in the background has this share of its processor from now on.
+    /// Set the share of a processor that a vCPU of a background VM gets from now on.
     SetSupply {
         /// The host of the VM.
         host: HostId,
@@ -130,40 +130,40 @@ pub enum Command {
         /// The mode from now on.
         mode: Mode,
     },
-    /// Tell a VM's programs what is going to become of it.
+    /// Announce to a VM's programs what will happen to it.
     Announce {
         /// The host of the VM.
         host: HostId,
         /// The VM that is told.
         vm: VmId,
-        /// What is announced.
+        /// The announcement to make.
         what: Announcement,
     },
-    /// Have a fault.
+    /// Inject a fault.
     Fault {
         /// The host that is to have it.
         host: HostId,
-        /// The number of the fault among the experiment's.
+        /// Index of the fault in the experiment.
         fault: FaultId,
         /// Emulated time that the fault lasts.
         lasts: Span,
-        /// What goes wrong.
+        /// Kind of the fault.
         kind: FaultKind,
     },
 }
 
-/// What a provider announces to a VM itself, as its metadata endpoint says it.
+/// Announcement of a provider to a VM, which its metadata endpoint shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// The VM is ended for good at this instant.
+    /// The VM is terminated at this instant.
     Terminate(Time),
     /// The VM hibernates at this instant.
     Hibernate(Time),
-    /// The VM is likely to be taken.
+    /// The VM is likely to be taken away.
     Rebalance,
 }
 
-/// The particulars of a task's start.
+/// Everything a host needs to start a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartTask {
     /// The host of the task's VM.
@@ -172,30 +172,30 @@ pub struct StartTask {
     pub seats: Seats,
     /// The task to start.
     pub task: TaskId,
-    /// The number of this start of the task: every start has a new one.
+    /// Number of this start of the task; every start has a new one.
     pub attempt: Attempt,
     /// Memory that the task needs.
     pub memory: Bytes,
     /// Time the whole task takes on this VM at full speed.
     pub runtime: Span,
-    /// The checkpoint to start from and what of the work it holds; `None`: from scratch.
+    /// The checkpoint to start from and the part of the work that it holds; `None`: from scratch.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// The attempt that took this checkpoint: other attempts may have left checkpoints of the same
+    /// The attempt that took this checkpoint; other attempts may have left checkpoints of the same
     /// number.
     pub from_attempt: Attempt,
     /// Parts of the work at which the task is checkpointed, ascending.
     pub checkpoints: Vec<Ppm>,
-    /// How long the task stands still for each of these checkpoints and for one that is asked for;
-    /// zero for a parallel job of which nobody asks for any.
+    /// Time that the task stands still for each checkpoint, planned or requested; zero for a
+    /// parallel job that is never checkpointed.
     pub checkpoint_cost: Span,
-    /// The mode in which the task starts: burst or baseline.
+    /// Initial mode of the task: burst or baseline.
     pub mode: Mode,
-    /// The parallel job whose processes are started; `None` for any other task.
+    /// The parallel job that is started; `None` for a task of a bag.
     pub job: Option<Arc<Submission>>,
 }
 
 impl Command {
-    /// The host that the command is for.
+    /// The host that executes the command.
     #[must_use]
     pub const fn host(&self) -> HostId {
         match self {

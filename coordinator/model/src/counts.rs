@@ -1,19 +1,20 @@
-//! The largest counts that a run may have, looked at where one is read from a log: anybody may have written that, and
-//! there is room made for as many.
+//! Limits on counts in a log. A log may be written by anybody, and readers allocate memory for its
+//! counts.
 
 use crate::{Effect, Event, Setup, Step};
 
-/// Most processors of a machine, most vCPUs of a VM and most processes of a job: as the schema of parallel jobs has it.
+/// Greatest number of processors of a machine, vCPUs of a VM and processes of a job, as in the
+/// schema of parallel jobs.
 pub const MOST_PROCESSORS: u32 = 10_000_000;
-/// Most VMs of a type at a time: as a catalogue's file has it.
+/// Greatest number of VMs of a type at a time, as in a catalogue's file.
 const MOST_OF_A_KIND: u32 = 1_000_000;
 
 impl Setup {
-    /// Looks at the vCPUs and limits of all instance types.
+    /// Checks the vCPUs and limits of all instance types.
     ///
     /// # Errors
     ///
-    /// The first number that is too large, in words, and how large it may be.
+    /// The first number that is too large, in words, with its limit.
     pub fn check_counts(&self) -> Result<(), String> {
         for kind in self.catalogue.types.values() {
             let name = &kind.name;
@@ -29,11 +30,12 @@ impl Setup {
 }
 
 impl Step {
-    /// Looks at the numbers of a step for which whoever follows the log makes room: processes of jobs and vCPUs of VMs.
+    /// Checks the counts of a step that readers allocate memory for: processes of jobs and vCPUs of
+    /// VMs.
     ///
     /// # Errors
     ///
-    /// The first number that is too large, in words, and how large it may be.
+    /// The first number that is too large, in words, with its limit.
     pub fn check_counts(&self) -> Result<(), String> {
         if let Event::Submitted { job, .. } = &self.event {
             let what = format!("the processes of job {} are", job.number);
@@ -48,11 +50,12 @@ impl Step {
     }
 }
 
-/// Refuses a count beyond `most`; `what` is the beginning of a sentence that the number goes on with.
+/// Checks a count against `most`; `what` begins the error's sentence, which continues with the
+/// number.
 ///
 /// # Errors
 ///
-/// The sentence, with the most that there may be.
+/// The sentence, with the limit.
 pub fn check_count<N>(what: &str, count: N, most: N) -> Result<(), String>
 where
     N: PartialOrd + std::fmt::Display,

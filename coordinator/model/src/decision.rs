@@ -190,7 +190,7 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The task that the decision is about, if it is about one.
+    /// The task of the decision, if it has one.
     #[must_use]
     pub const fn task(&self) -> Option<TaskId> {
         match self {
@@ -203,7 +203,7 @@ impl Decision {
         }
     }
 
-    /// The VM that the decision is about, if it is about one, so that it can get another number.
+    /// The VM of the decision, if it has one, for renumbering.
     pub const fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::Launch { vm, .. }

@@ -8,37 +8,36 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CheckFinding, FaultKind, Felt, HostLoad, Report, Request, Submission};
 
-/// One event; events happen in the order of the stream.
+/// One event from outside; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A host joins the run, without VMs, and offers its room.
+    /// A host joins the run with its capacity and without VMs.
     HostJoined {
         /// The host's id, never used before in this run.
         host: HostId,
         /// Name of the host, for people.
         name: String,
-        /// The vCPUs and the memory that it has for VMs.
+        /// Number of vCPUs and memory of the host.
         offer: Host,
     },
-    /// A host is gone, and all VMs on it.
+    /// A host is lost with all its VMs.
     HostLost {
         /// The host that is gone.
         host: HostId,
-        /// How the host was lost, as one line for the log.
+        /// Reason of the loss, as one line for the log.
         why: String,
-        /// It was lost while the run was without a coordinator: its VMs ended then, and who had them
-        /// hears of it when the run goes on.
+        /// True if the host was lost while the run had no coordinator: its VMs ended then, and
+        /// their owners hear of it when the run continues.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unheard: bool,
     },
     /// A user submits a parallel job.
     Submitted {
-        /// The job's id: the number of jobs and tasks there were before (`next_task` of the
-        /// engine's run).
+        /// The job's id: the number of jobs and tasks before it (`next_task` of the engine's run).
         task: TaskId,
-        /// The user's name for a submission from outside during the run: it is taken once, however
-        /// often it is sent.
+        /// The user's key for a submission from outside during the run, by which repeated
+        /// submissions count once.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<Arc<str>>,
         /// The job as submitted.
@@ -47,148 +46,146 @@ pub enum Event {
     },
     /// A customer of the provider requests a VM.
     Requested {
-        /// The request's id: the number of requests there were before (`next_request` of the
-        /// engine's run).
+        /// The request's id: the number of requests before it (`next_request` of the engine's run).
         request: RequestId,
-        /// The VM that is asked for.
+        /// The requested VM.
         #[serde(flatten)]
         asks: Request,
     },
-    /// No more VMs will be requested: a run of requests alone is over once their VMs are gone.
+    /// No more VMs will be requested; a run that has only requests ends once their VMs are gone.
     AllRequested,
-    /// No more jobs come from outside: those that the run's workload has yet to submit are the
-    /// last.
+    /// No more jobs are accepted from outside; those of the workload still come.
     Closed,
-    /// No more jobs will be submitted: the run is over once all submitted jobs have ended.
+    /// No more jobs will be submitted; the run ends once all submitted jobs have ended.
     AllSubmitted,
-    /// All that happens at this instant has happened: policies that hear whole instants decide now
+    /// All events of this instant have happened: policies that decide once per instant decide now
     /// (`instant` of the engine's run).
     InstantOver,
     /// The experiment begins.
     Begin,
-    /// The time has come that the run asked for (`next_wakeup` of the engine's run).
+    /// The time is reached that the run asked for (`next_wakeup` of the engine's run).
     Tick,
-    /// A machine reports.
+    /// A host reports.
     Machine {
         /// The host that reports.
         host: HostId,
-        /// The number of the report among its host's reports, from 1; zero for a modelled host.
+        /// Index of the report among its host's reports, from 1; zero for a modelled host.
         #[serde(default, skip_serializing_if = "is_zero")]
         number: u64,
-        /// The report as it came.
+        /// The report itself.
         #[serde(flatten)]
         report: Report,
     },
-    /// Somebody who looks on has the provider act on spot VMs now, as an interruption that the
-    /// experiment does not foresee.
+    /// An operator interrupts spot VMs, beyond the interruptions of the experiment.
     Interrupt {
-        /// The VM or VMs that the act is done to.
+        /// The VM or VMs to act on.
         target: Target,
-        /// The action that is done to them.
+        /// The action on them.
         action: Action,
-        /// Who asked for it or why, as one line for the log.
+        /// The requester or the reason, as one line for the log.
         why: String,
     },
-    /// A fault of the experiment is due: its hosts are told to have it.
+    /// A fault of the experiment is due, and its hosts are told.
     Fault {
-        /// The number of the fault among the experiment's.
+        /// Index of the fault in the experiment.
         fault: FaultId,
-        /// The hosts that it is for, those that are there and that it is meant for.
+        /// The present hosts that the fault applies to.
         hosts: Vec<HostId>,
         /// Emulated time that the fault lasts.
         lasts: Span,
-        /// What goes wrong.
+        /// Kind of the fault.
         #[serde(flatten)]
         kind: FaultKind,
     },
-    /// A host says how a fault stands with it.
+    /// A host reports the state of a fault.
     FaultFelt {
-        /// The number of the fault.
+        /// Index of the fault in the experiment.
         fault: FaultId,
         /// The host that has it.
         host: HostId,
-        /// The number of the report among its host's reports.
+        /// Index of the report among its host's reports.
         number: u64,
-        /// From the command, or from its end as it was foreseen, until it was so, real microseconds.
+        /// Delay until the fault took effect, from the command or from its expected end, in real
+        /// microseconds.
         real_took_us: u64,
-        /// How it stands.
+        /// State of the fault.
         #[serde(flatten)]
         felt: Felt,
     },
-    /// A host says what it did since its worker was welcomed.
+    /// A host reports its load since its worker was welcomed.
     HostLoad {
         /// The host that says it.
         host: HostId,
-        /// The number of the report among its host's reports.
+        /// Index of the report among its host's reports.
         number: u64,
-        /// What it did.
+        /// The load of the host.
         #[serde(flatten)]
         load: HostLoad,
     },
-    /// A host reported a measurement that can't be, or a checkpoint that it never stored: nothing that it measures is
-    /// evidence any more.
+    /// A host reported an impossible measurement, or a checkpoint that it never stored: its
+    /// measurements no longer count as evidence.
     Disbelieved {
         /// The host that reported it.
         host: HostId,
-        /// The measurement and what it can be at most, or the checkpoint, as one line for the log.
+        /// The measurement with its limit, or the checkpoint, as one line for the log.
         why: String,
     },
-    /// A worker says that its tasks are not in a whole jail.
+    /// A worker reports that its jail for tasks is incomplete.
     JailLacking {
         /// The host of the worker.
         host: HostId,
-        /// The part of the jail that is lacking, as the object of a sentence.
+        /// The missing part of the jail, as the object of a sentence.
         lacks: String,
     },
-    /// A task, or a part of it, was to be computed again on another host, once all tasks had ended.
+    /// A task or a part of it was to be computed again on another host, after all tasks had ended.
     SpotCheck {
-        /// The task whose answer was looked at.
+        /// The task that is checked.
         task: TaskId,
-        /// The host that had reported the task's answer.
+        /// The host that had computed the answer.
         of: HostId,
-        /// The host that was to compute it again.
+        /// The host that computes it again.
         by: HostId,
-        /// Whether it was all of the task, from its beginning to its end.
+        /// True if the whole task is repeated.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         whole: bool,
-        /// CPU time that this took, real microseconds.
+        /// CPU time of the check in real microseconds.
         real_cpu_us: u64,
         /// The outcome of the check.
         #[serde(flatten)]
         finding: CheckFinding,
     },
-    /// What the coordinator measured of itself, from its start to the end of a live run.
+    /// Measurements of the coordinator itself over a live run.
     CoordinatorLoad {
-        /// The most that its clock's alarm rang late, real microseconds.
+        /// Greatest delay of its clock's alarm, in real microseconds.
         clock_late_us: u64,
-        /// The longest that its journal took to make a step durable, real microseconds.
+        /// Longest time that its journal took to make a step durable, in real microseconds.
         journal_late_us: u64,
-        /// CPU time that its process used, real microseconds.
+        /// CPU time of the coordinator's process, in real microseconds.
         cpu_us: u64,
-        /// Names the kernel it runs on, as hosts name theirs.
+        /// Kernel that the coordinator runs on, identified as hosts identify theirs.
         machine: String,
     },
     /// The user ends the run before its time.
     Cancel {
-        /// Who or what ended the run, as one line for the log.
+        /// The user or cause that ended the run, as one line for the log.
         why: String,
     },
-    /// A live run's clock beside the wall clock, logged every few seconds: it tells a coordinator
-    /// that goes on with the run for how long the run was without one.
+    /// A live run's clock beside the wall clock, logged every few seconds, from which a restarted
+    /// coordinator learns how long the run had none.
     Clock {
         /// Emulated time on the run's clock.
         shows: Time,
         /// The wall clock, real microseconds since 1970.
         unix_us: u64,
-        /// How long workers keep their VMs without a coordinator, real microseconds.
+        /// Time for which workers keep their VMs without a coordinator, in real microseconds.
         hold_real_us: u64,
-        /// The clock of the coordinator's machine that nobody sets; absent in logs of older versions, and where it has none.
+        /// The machine's boot clock, which nobody sets; `None` in logs of older versions, and on
+        /// machines without one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         since_boot: Option<BootClock>,
     },
-    /// A live run goes on after its coordinator was away. VMs that their workers kept in the
-    /// meantime, as these have confirmed, are charged for that time and earned credits in it; where
-    /// there are none, no time has passed.
+    /// A live run continues after its coordinator was away. VMs that their workers kept meanwhile
+    /// are charged for that time and earned credits in it; without such VMs, no time has passed.
     Resumed {
         /// The emulated time that passed since the last step.
         outage: Span,
@@ -202,11 +199,11 @@ pub(crate) const fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// A time of the clock that runs since a machine was booted, whatever is done to its wall clock.
+/// Time on the clock that runs since a machine's boot, independent of its wall clock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BootClock {
-    /// The kernel's name for the machine since that boot.
+    /// The kernel's id of that boot.
     pub boot: String,
-    /// Real microseconds since then, those in which it was suspended included.
+    /// Real microseconds since the boot, suspended time included.
     pub us: u64,
 }

@@ -1,90 +1,90 @@
-//! Faults that an experiment asks for: what goes wrong between a worker and its coordinator, or on a
+//! Faults that an experiment injects: in the network between workers and coordinator, or on a
 //! worker's host.
 
 use dormouse_units::{Bytes, Ppm, Span, Time, TypeName, ZoneName, is_like};
 use serde::{Deserialize, Serialize};
 
-/// One fault, of one host or of several at once.
+/// One fault, for one or several hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Fault {
-    /// When it is asked for.
+    /// Time at which the fault begins.
     pub at: Time,
     /// Emulated time that the fault lasts; zero for a kill.
     pub lasts: Span,
-    /// The hosts that it is meant for.
+    /// The hosts that the fault is for.
     pub on: Victims,
-    /// What goes wrong.
+    /// Kind of the fault.
     #[serde(flatten)]
     pub kind: FaultKind,
 }
 
-/// What goes wrong at a worker.
+/// Kinds of faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum FaultKind {
-    /// Nothing passes between the worker and the coordinator.
+    /// The network between worker and coordinator is cut.
     Partition,
-    /// All that passes between them is this much later, in either direction.
+    /// All messages between them are delayed, in both directions.
     Delay {
-        /// How much later, real microseconds.
+        /// Delay in real microseconds.
         real_us: u64,
     },
-    /// Segments that pass between them are lost, and sent again as TCP does.
+    /// Segments between them are lost and retransmitted as by TCP.
     Loss {
-        /// The part of the segments that is lost.
+        /// Fraction of the segments that is lost.
         part: Ppm,
     },
-    /// Not more than this passes between them, in either direction.
+    /// The bandwidth between them is limited, in both directions.
     Rate {
-        /// Bytes in a second of real time.
+        /// Bytes per second of real time.
         bytes_per_second: Bytes,
     },
     /// The worker's process is killed, with all its tasks.
     Kill,
-    /// The worker's process and all its tasks stand still.
+    /// The worker's process and all its tasks are suspended.
     Pause,
-    /// There is no room for new checkpoints on the worker's disk.
+    /// The worker's disk has no space for new checkpoints.
     DiskFull,
-    /// CRIU takes this much longer for each dump and each restore.
+    /// CRIU takes longer for each dump and each restore.
     SlowCriu {
-        /// How much longer, real microseconds.
+        /// Additional time in real microseconds.
         real_us: u64,
     },
 }
 
-/// The hosts that a fault is meant for.
+/// Selection of the hosts that a fault is for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victims {
     /// All that there are.
     All,
-    /// Those whose worker's name, or number such as `host1`, is one of these; a `*` in one stands for
+    /// Hosts whose worker's name, or number such as `host1`, matches one of these; a `*` matches
     /// any letters.
     Workers(Vec<String>),
-    /// Those that have a VM of this type, of whatever zone where it names none.
+    /// Hosts that have a VM of this type; without a zone, of any zone.
     Type(TypeName),
     /// Those that have a VM of this zone.
     Zone(ZoneName),
 }
 
-/// How a fault stands with a host.
+/// State of a fault on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "felt", rename_all = "kebab-case")]
 pub enum Felt {
-    /// It is in effect.
+    /// The fault is in effect.
     Begun,
-    /// It has passed.
+    /// The fault is over.
     Over,
-    /// It could not be carried out.
+    /// The fault could not be injected.
     Refused {
-        /// What went wrong, as one line for the log.
+        /// Description of the failure, as one line for the log.
         why: String,
     },
 }
 
 impl FaultKind {
-    /// The name of the kind, as experiments have it.
+    /// Name of the kind in experiments.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,8 +101,7 @@ impl FaultKind {
 }
 
 impl Victims {
-    /// Whether a host of this number, whose worker has this name, and which has VMs of these types, is
-    /// one of them.
+    /// True if a host with this number, worker name and types of VMs is selected.
     pub fn has<'a>(
         &self,
         host: &str,

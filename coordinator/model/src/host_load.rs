@@ -1,18 +1,18 @@
-//! What a live run's hosts do beside its VMs.
+//! Load of a live run's hosts, including work outside its VMs.
 
 use serde::{Deserialize, Serialize};
 
-/// What a host did since its worker was welcomed, real microseconds.
+/// Load of a host since its worker was welcomed, in real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostLoad {
-    /// How long ago it was welcomed.
+    /// Time since the worker was welcomed.
     pub elapsed_us: u64,
-    /// The cores that the host's worker may run on, in thousandths; a quota may leave it less.
+    /// Cores that the worker may use, in thousandths; a quota may allow less.
     pub millicores: u32,
-    /// For how much of that time they were busy, summed over the cores.
+    /// Busy time in that period, summed over the cores.
     pub busy_us: u64,
-    /// The worker's part of `busy_us`: its VMs, itself, CRIU.
+    /// The worker's part of `busy_us`, with its VMs and CRIU.
     pub ours_us: u64,
-    /// Names the running kernel: workers that share a machine say the same.
+    /// Identity of the running kernel, which workers on the same machine share.
     pub machine: String,
 }

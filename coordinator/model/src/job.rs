@@ -1,4 +1,4 @@
-//! A rigid parallel job, as it is submitted and as its scheduler is told of it.
+//! Rigid parallel jobs as they are submitted, and as their scheduler sees them.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use dormouse_units::{Bytes, Ppm, Span, TaskId, Time, Usage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A job of a trace, including what nobody knows of it before it has run.
+/// A parallel job as submitted, including what is unknown before it has run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
     /// The job's number in the trace.
@@ -17,29 +17,30 @@ pub struct Submission {
     pub processes: u32,
     /// Run time of the job on processors of its own; the scheduler never sees it.
     pub runtime: Span,
-    /// Run time that the job's user expects.
+    /// Run time that the user estimates.
     pub estimate: Span,
     /// True CPU usage of the job's processes.
     pub usage: Usage,
-    /// Memory that each of the job's processes needs; zero where nobody says.
+    /// Memory that each process needs; zero if unknown.
     #[serde(default, skip_serializing_if = "Bytes::is_zero")]
     pub memory: Bytes,
-    /// The jobs that it follows: it is submitted once they have ended, whenever that is, and until
-    /// then `submitted` is the time that its log has. `None`: it follows none.
+    /// The jobs that this one follows: it is submitted some time after they have ended, and until
+    /// then `submitted` is the time in its log. `None`: it follows none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Arc<After>>,
-    /// Whether it wanted more than its estimate, at which it is ended: its run time is what it had.
+    /// True if the job would have run longer than its estimate, at which it is killed; its run time
+    /// is what it got.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_cut: bool,
-    /// Whether its program says at its end that it failed: it has run as long as it would have otherwise.
+    /// True if the program reports a failure at its end; its run time is the same.
     #[serde(default, skip_serializing_if = "is_false")]
     pub fails: bool,
 }
 
-/// The end of other jobs, after which a job is submitted.
+/// Other jobs after whose end a job is submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct After {
-    /// Numbers of the jobs in the trace; the last of them to end counts.
+    /// Numbers of the jobs in the trace; the last end counts.
     pub jobs: Vec<u64>,
     /// Time from that end to the submission.
     pub think: Span,
@@ -50,19 +51,19 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// Room that a machine has for a job.
+/// Capacity of a machine for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Space {
     /// Number of the machine's processors.
     pub processors: u32,
-    /// Memory that a process may have on a processor; `None`: nobody says.
+    /// Memory per processor that a process may use; `None`: unknown.
     pub memory: Option<Bytes>,
 }
 
-/// Why a job can't be taken.
+/// Reasons why a job is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// The job wants more processors than the machine has.
+    /// The job needs more processors than the machine has.
     #[error("it wants {processes} processors; the machine has {machine}")]
     TooLarge {
         /// Number of processors that the job wants.
@@ -70,10 +71,10 @@ pub enum Refusal {
         /// Number of processors that the machine has.
         machine: u32,
     },
-    /// The job has no process.
+    /// The job has no processes.
     #[error("it wants no processor")]
     NoProcess,
-    /// A process of the job wants more memory than one can have.
+    /// A process of the job needs more memory than it can have.
     #[error("it wants {memory} for each process; a process can have {most}")]
     TooMuchMemory {
         /// Memory that each of the job's processes wants.
@@ -81,7 +82,7 @@ pub enum Refusal {
         /// Memory that a process can have.
         most: Bytes,
     },
-    /// The job's processes want memory, and nobody says how much a process can have.
+    /// The job's processes need memory, and the machine's memory is unknown.
     #[error("it wants {memory} for each process, and how much its machine has was not said")]
     UnknownMemory {
         /// Memory that each of the job's processes wants.
@@ -90,8 +91,8 @@ pub enum Refusal {
 }
 
 impl Submission {
-    /// Checks that a machine with this space can ever run the job. If so, any processor has room
-    /// for any process, whoever else is there: memory is never in the way of a start.
+    /// Checks that a machine with this capacity can ever run the job. If so, any processor has
+    /// memory for any process, whatever else runs: memory never delays a start.
     ///
     /// # Errors
     ///
@@ -119,7 +120,7 @@ impl Submission {
         Bytes::new(self.memory.get().saturating_mul(self.processes as u64))
     }
 
-    /// The job as its scheduler is told of it.
+    /// The job as its scheduler sees it.
     #[must_use]
     pub fn told(&self, id: TaskId, information: UsageInformation) -> Job {
         let usage = match information {
@@ -131,14 +132,14 @@ impl Submission {
     }
 }
 
-/// What the scheduler knows of the CPU usage of jobs.
+/// The scheduler's knowledge of the CPU usage of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UsageInformation {
     /// The true CPU usage.
     Exact,
-    /// Nothing of jobs of several processes (section 3.5.1): each of their processes is taken to
-    /// use this much. The usage of a one-process job is known.
+    /// Nothing about jobs of several processes (section 3.5.1): each process is assumed to have
+    /// this usage. The usage of a one-process job is known.
     Absent(Ppm),
 }
 

@@ -1,4 +1,4 @@
-//! The metadata endpoint of VMs on which programs of the user's own run.
+//! Settings of the metadata endpoint for VMs that run users' own programs.
 
 use std::collections::BTreeMap;
 
@@ -28,11 +28,11 @@ pub struct MetadataSettings {
     pub user_data: Option<String>,
 }
 
-/// Most tags of a VM, as EC2 has it.
+/// Greatest number of tags of a VM, as on EC2.
 const MOST_TAGS: usize = 50;
-/// Most letters of a tag's name, and of its value.
+/// Greatest number of letters of a tag's name, and of its value.
 const MOST_LETTERS: (usize, usize) = (128, 256);
-/// Most bytes of user data.
+/// Greatest size of user data in bytes.
 const MOST_USER_DATA: usize = 16 << 10;
 
 /// Whether requests need a token.
@@ -58,14 +58,13 @@ pub enum MetadataTimes {
 }
 
 impl MetadataSettings {
-    /// Whether nobody has set anything.
+    /// True if no setting was changed.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The first thing that no VM can have: the keys that lead to it from these settings, what is wrong with it, and what
-    /// would be right.
+    /// The first invalid setting: its keys, the mistake, and the remedy.
     #[must_use]
     pub fn first_flaw(&self) -> Option<(Vec<&str>, String, &'static str)> {
         let Self { tags, user_data, .. } = self;
@@ -99,7 +98,7 @@ impl MetadataSettings {
     }
 }
 
-/// Whether a tag of this name can be a path of the metadata.
+/// True if a tag's name can be a path of the metadata.
 fn is_tag_name(name: &str) -> bool {
     let is_fine = |c: char| c.is_alphanumeric() || "+-=.,_:@".contains(c);
     (1..=MOST_LETTERS.0).contains(&name.chars().count())

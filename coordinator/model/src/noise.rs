@@ -1,21 +1,21 @@
-//! Deviation of tasks' real run times from those that schedulers are told.
+//! Random deviation of tasks' real run times from those that schedulers see.
 
 use dormouse_units::{Ppm, Span, Stream, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// The law of the factor between a task's real run time and the one in its bag. Each task has one
-/// factor, drawn from a random stream of its own, for every type and every attempt.
+/// Distribution of the factor between a task's real run time and that in its bag. Each task has one
+/// factor for all types and attempts, drawn from a random stream of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Noise {
     /// Log-normal with mean 1 and this coefficient of variation.
     Lognormal(Ppm),
-    /// Uniform from 1 − x to 1 + x, where x is this part and below 1.
+    /// Uniform from 1 − x to 1 + x for this x below 1.
     Uniform(Ppm),
 }
 
 impl Noise {
-    /// Real run time of a task that is said to take `said`; at least a microsecond.
+    /// Real run time of a task whose bag has the run time `said`; at least a microsecond.
     #[must_use]
     pub fn real(self, seed: u64, task: TaskId, said: Span) -> Span {
         let mut chance = Stream::new(seed, "noise", task.get().into());

@@ -168,7 +168,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// The names of all kinds of notices, as lines have them under `notice`.
+    /// Names of all kinds of notices, as written under `notice` in lines of the protocol.
     pub const NAMES: [&str; 23] = [
         "begin",
         "price",
@@ -226,7 +226,7 @@ impl Notice {
         Self::NAMES[index]
     }
 
-    /// The VM that the notice is about, if it is about one, so that it can get another number.
+    /// The VM of the notice, if it has one, for renumbering.
     pub fn vm_mut(&mut self) -> Option<&mut VmId> {
         match self {
             Self::VmReady { vm }
@@ -255,8 +255,7 @@ impl Notice {
         }
     }
 
-    /// The token of a wake-up that the notice is about, if it is about one, so that it can get
-    /// another number.
+    /// The wake-up token of the notice, if it has one, for renumbering.
     pub fn token_mut(&mut self) -> Option<&mut u64> {
         match self {
             Self::Wake { token } => Some(token),

@@ -1,4 +1,4 @@
-//! VMs and tasks of a schedule that was made before anything runs.
+//! VMs and tasks of a schedule made before a run.
 
 use dormouse_cloud::Market;
 use dormouse_units::{Mode, TaskId, Time, TypeName};
@@ -13,7 +13,7 @@ pub struct PlannedVm {
     pub kind: TypeName,
     /// Market in which the VM is bought.
     pub market: Market,
-    /// The tasks of each vCPU, in order.
+    /// Tasks for each vCPU, in order.
     pub vcpus: Vec<Vec<PlannedTask>>,
 }
 
@@ -23,9 +23,9 @@ pub struct PlannedVm {
 pub struct PlannedTask {
     /// The task's id.
     pub task: TaskId,
-    /// When the task is expected to start, from the beginning of the run.
+    /// Expected start, from the beginning of the run.
     pub start: Time,
-    /// When the task is expected to end, from the beginning of the run.
+    /// Expected end, from the beginning of the run.
     pub end: Time,
     /// Mode of the task on a burstable VM.
     #[serde(default)]
@@ -33,7 +33,7 @@ pub struct PlannedTask {
 }
 
 impl PlannedVm {
-    /// The VM's tasks in the order in which they start.
+    /// The VM's tasks in the order of their starts.
     #[must_use]
     pub fn in_order(&self) -> Vec<PlannedTask> {
         let mut tasks = Vec::with_capacity(self.vcpus.iter().map(Vec::len).sum());

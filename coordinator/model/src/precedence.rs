@@ -1,4 +1,4 @@
-//! Tasks that come after others: who follows whom, in which order all can run, and what is wrong with that.
+//! Dependencies between tasks: followers, possible orders, and mistakes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,18 +6,17 @@ use dormouse_units::{Span, TaskId};
 
 use crate::Task;
 
-/// The tasks of a bag that follow each of its tasks.
+/// Index of the tasks that follow each task of a bag.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Followers {
-    /// Followers in ascending order, by task; empty where no task follows another.
+    /// Followers of each task, ascending; empty if no task follows another.
     of: Vec<Vec<TaskId>>,
-    /// The number of tasks that each task follows; empty where no task follows another.
+    /// Number of predecessors of each task; empty if no task follows another.
     before: Vec<u32>,
 }
 
 impl Followers {
-    /// The followers of these tasks. A task that follows one that is not there has no place among
-    /// anybody's followers for that.
+    /// Builds the index. Predecessors that don't exist are ignored.
     #[must_use]
     pub fn new(tasks: &[Task]) -> Self {
         if tasks.iter().all(|task| task.after.is_empty()) {
@@ -35,26 +34,26 @@ impl Followers {
         Self { of, before: before.collect() }
     }
 
-    /// Whether no task follows another.
+    /// True if no task follows another.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.of.is_empty()
     }
 
-    /// The tasks that follow this one, in ascending order.
+    /// The followers of this task, ascending.
     #[must_use]
     pub fn of_task(&self, task: TaskId) -> &[TaskId] {
         self.of.get(task.get() as usize).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The number of tasks that each task follows, by task; empty where no task follows another.
+    /// Number of predecessors of each task; empty if no task follows another.
     #[must_use]
     pub fn before(&self) -> &[u32] {
         &self.before
     }
 
-    /// The tasks in an order in which each comes behind all that it follows. Tasks that are in a circle,
-    /// or behind one, are left out, and so are all where no task follows another.
+    /// The tasks in an order in which each comes after its predecessors. Tasks in or behind a cycle
+    /// are left out; the order is empty if no task follows another.
     #[must_use]
     pub fn order(&self) -> Vec<TaskId> {
         let mut before = self.before.clone();
@@ -74,8 +73,8 @@ impl Followers {
         order
     }
 
-    /// The time of the longest chain of followers behind each task, the task itself not included, by
-    /// the length of each; empty where no task follows another.
+    /// For each task, the length of the longest chain of followers after it, given the length of
+    /// each task; empty if no task follows another.
     #[must_use]
     pub fn behind(&self, length: impl Fn(TaskId) -> Span) -> Vec<Span> {
         let mut behind = vec![Span::ZERO; self.of.len()];
@@ -92,8 +91,8 @@ impl Followers {
         behind
     }
 
-    /// The level of each task: 0 without a task before it, else one more than the highest of those that
-    /// it follows. Empty where no task follows another.
+    /// Level of each task: 0 without predecessors, else one more than the greatest level of its
+    /// predecessors. Empty if no task follows another.
     #[must_use]
     pub fn levels(&self) -> Vec<u32> {
         let mut levels = vec![0_u32; self.of.len()];
@@ -108,8 +107,8 @@ impl Followers {
         levels
     }
 
-    /// The chain of tasks that takes longest, in order, by the length of each; empty without tasks
-    /// that follow others.
+    /// The chain of tasks that takes longest, in order, given the length of each task; empty if no
+    /// task follows another.
     #[must_use]
     pub fn critical_path(&self, length: impl Fn(TaskId) -> Span) -> Vec<TaskId> {
         let behind = self.behind(&length);
@@ -136,29 +135,29 @@ fn ids() -> impl Iterator<Item = TaskId> {
     (0_u32..).map(TaskId::new)
 }
 
-/// Why tasks can't come in the order that they are said to.
+/// Mistakes in the dependencies of tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PrecedenceError {
-    /// A task follows one that is not there.
+    /// A task follows one that does not exist.
     Unknown {
         /// The task that follows.
         task: TaskId,
-        /// The task that is not there.
+        /// The task that does not exist.
         before: TaskId,
     },
-    /// A task is said twice to follow the same one.
+    /// A task lists the same predecessor twice.
     Twice {
         /// The task that follows.
         task: TaskId,
         /// The task that it follows.
         before: TaskId,
     },
-    /// Tasks that follow one another in a circle: each follows the one before it, and the first the last.
+    /// Tasks form a cycle: each follows the one before it, and the first the last.
     Cycle(Vec<TaskId>),
 }
 
 impl PrecedenceError {
-    /// The task whose `after` is wrong.
+    /// The task with the mistake in `after`.
     #[must_use]
     pub fn task(&self) -> TaskId {
         match self {
@@ -167,7 +166,7 @@ impl PrecedenceError {
         }
     }
 
-    /// What is wrong, in words, with the tasks by these names.
+    /// Description of the mistake, with the names of these tasks.
     #[must_use]
     pub fn in_words(&self, tasks: &[Task]) -> String {
         let name = |task: &TaskId| {
@@ -192,11 +191,11 @@ impl PrecedenceError {
     }
 }
 
-/// Checks that all tasks can run one after the other.
+/// Checks that all tasks can run in some order.
 ///
 /// # Errors
 ///
-/// A task follows one that is not there, the same one twice, or, by way of others, itself.
+/// A task follows one that doesn't exist, the same one twice, or, through others, itself.
 pub fn check_precedence(tasks: &[Task]) -> Result<(), PrecedenceError> {
     let followers = Followers::new(tasks);
     if followers.is_empty() {
@@ -220,8 +219,8 @@ pub fn check_precedence(tasks: &[Task]) -> Result<(), PrecedenceError> {
     }
 }
 
-/// A circle that the task is in or behind, each task before its follower; `in_order` are the tasks that
-/// are in none.
+/// A cycle that the task is in or behind, each task before its follower; `in_order` has the tasks
+/// outside cycles.
 fn circle(tasks: &[Task], in_order: &BTreeSet<TaskId>, from: TaskId) -> Vec<TaskId> {
     let (mut path, mut places, mut task) = (Vec::new(), BTreeMap::new(), from);
     loop {

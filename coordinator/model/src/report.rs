@@ -1,4 +1,4 @@
-//! Reports of machines to a run.
+//! Reports of hosts to a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,46 +8,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::{JobAccount, Ledger, OwnEnd};
 
-/// The longest real time after something was due at which a report of it may come for it to count as of then; what is
-/// reported later happened when the report came.
+/// Longest real delay after a due time with which a report counts as of that time; later reports
+/// count as of their arrival.
 pub const MAX_REPORT_DELAY: Duration = Duration::from_millis(100);
 
-/// A report of a machine. Durations called `real` are of real time, zero in virtual time.
+/// A report of a host. Durations called `real` are in real time, zero in virtual time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "report", rename_all = "kebab-case")]
 pub enum Report {
-    /// The VM is there.
+    /// A VM was created.
     VmCreated {
         /// The VM that was made.
         vm: VmId,
     },
-    /// The VM is frozen.
+    /// A VM was frozen.
     VmFrozen {
         /// The VM that was frozen.
         vm: VmId,
         /// Time from the command until it took effect, real microseconds.
         real_took_us: u64,
     },
-    /// The VM runs again.
+    /// A frozen VM runs again.
     VmThawed {
         /// The VM that was resumed.
         vm: VmId,
         /// Time from the command until it took effect, real microseconds.
         real_took_us: u64,
     },
-    /// The VM is gone.
+    /// A VM is gone.
     VmDestroyed {
         /// The VM that is gone.
         vm: VmId,
     },
-    /// The VM could not be made or kept.
+    /// A VM could not be created or kept.
     VmFailed {
         /// The VM that failed.
         vm: VmId,
-        /// What went wrong, as one line for the log.
+        /// Description of the failure, as one line for the log.
         why: String,
     },
-    /// The task runs.
+    /// A task runs.
     TaskStarted {
         /// The VM of the attempt.
         vm: VmId,
@@ -55,39 +55,39 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that has begun.
         attempt: Attempt,
-        /// Part of the work that was done before.
+        /// Part of the work done before this start.
         done: Ppm,
-        /// Time from the command to the task's own first instruction, real microseconds.
+        /// Time from the command to the task's first instruction, in real microseconds.
         real_took_us: u64,
-        /// What of that passed until the inputs of a program of the user's own were in its directory, real
-        /// microseconds: the VM owes it no time for that.
+        /// Part of that time until a user program's inputs were in its directory, in real
+        /// microseconds; it doesn't count against the VM.
         #[serde(default, skip_serializing_if = "crate::event::is_zero")]
         real_inputs_us: u64,
     },
-    /// The task has done its work.
+    /// A task has finished its work.
     TaskFinished {
         /// The VM of the attempt.
         vm: VmId,
         /// The task that is done.
         task: TaskId,
-        /// The attempt that has done it.
+        /// The attempt that finished it.
         attempt: Attempt,
-        /// Whether the task's answer is right, as far as the coordinator can say.
+        /// True if the task's answer is right, as far as the coordinator can tell.
         verified: bool,
-        /// Whether that is only the worker's word: the coordinator had nothing to check it by.
+        /// True if only the worker says so, as the coordinator could not check the answer.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         reported: bool,
-        /// Whether it was a program of the user's own that did not end well, or whose answer is wrong: that is how
-        /// it is, and the task is over.
+        /// True if a user's own program failed or gave a wrong answer: the task is over all the
+        /// same.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         program_failed: bool,
-        /// The answer, as the JSON that the task's program left; `None` in virtual time.
+        /// The answer as JSON from the task's program; `None` in virtual time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         result: Option<Arc<str>>,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
     },
-    /// The attempt came to nothing.
+    /// An attempt failed.
     TaskFailed {
         /// The VM of the attempt.
         vm: VmId,
@@ -95,15 +95,15 @@ pub enum Report {
         task: TaskId,
         /// The attempt that failed.
         attempt: Attempt,
-        /// What went wrong, as one line for the log.
+        /// Description of the failure, as one line for the log.
         why: String,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
-        /// Whether the worker had the checkpoint and could not restore it.
+        /// True if the worker had the checkpoint and could not restore it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         could_not_restore: bool,
     },
-    /// The attempt was stopped as told.
+    /// An attempt was stopped on command.
     TaskStopped {
         /// The VM of the attempt.
         vm: VmId,
@@ -111,7 +111,8 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that is over.
         attempt: Attempt,
-        /// The checkpoint that keeps the attempt's work, and the part of the work that it holds.
+        /// The checkpoint that keeps the attempt's work, and the part of the work in it; `None`:
+        /// there is none.
         kept: Option<(CheckpointSeq, Ppm)>,
         /// CPU time of this attempt, real microseconds.
         real_cpu_us: u64,
@@ -130,22 +131,22 @@ pub enum Report {
         done: Ppm,
         /// The size of the checkpoint.
         bytes: Bytes,
-        /// How long the task stood still, real microseconds.
+        /// Time that the task stood still, in real microseconds.
         real_held_us: u64,
         /// Part of `real_held_us` that CRIU took, real microseconds.
         real_dump_us: u64,
-        /// How long the task had to stand still for its time to be what it was promised, real
+        /// Time for which the task had to stand still to match its promised duration, in real
         /// microseconds; zero in virtual time.
         #[serde(default)]
         real_owed_us: u64,
         /// CPU time that CRIU used inside the task, real microseconds.
         #[serde(default)]
         real_criu_us: u64,
-        /// Emulated time since when a parallel job stood still, by its worker's clock.
+        /// Emulated time at which a parallel job was held, by its worker's clock.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         held_at: Option<Time>,
     },
-    /// A checkpoint failed; the task runs on.
+    /// A checkpoint failed; the task continues.
     CheckpointFailed {
         /// The VM of the attempt.
         vm: VmId,
@@ -153,10 +154,10 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that runs on.
         attempt: Attempt,
-        /// What went wrong, as one line for the log.
+        /// Description of the failure, as one line for the log.
         why: String,
     },
-    /// A program of the user's own that was restored has neither computed nor written anything since.
+    /// A user's own program was restored and has neither computed nor written anything since.
     TaskIdle {
         /// The VM of the attempt.
         vm: VmId,
@@ -164,10 +165,11 @@ pub enum Report {
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// For how long it might have run by then, real microseconds.
+        /// Time that it could have run by then, in real microseconds.
         real_for_us: u64,
     },
-    /// A program of the user's own was restored, and compared with what it was when the checkpoint began, before it ran.
+    /// A user's own program was restored and, before it ran, compared with its state when the
+    /// checkpoint began.
     TaskCompared {
         /// The VM of the attempt.
         vm: VmId,
@@ -175,21 +177,21 @@ pub enum Report {
         task: TaskId,
         /// The attempt that was restored.
         attempt: Attempt,
-        /// What the kernel says of its processes otherwise than before, in a sentence each.
+        /// Differences in the kernel's view of its processes, a sentence each.
         changes: Arc<[String]>,
     },
-    /// The balance of a burstable VM when its use changed.
+    /// Credit balance of a burstable VM, reported when its use changed.
     Credits {
         /// The burstable VM.
         vm: VmId,
         /// The VM's credit balance.
         balance: Credits,
-        /// When it was so by the VM's clock, where the report waited so long that its step is of a later time: its
-        /// coordinator stood still, or no message passed. Left out: at the time of the step.
+        /// Time of the balance on the VM's clock, if the report was delayed so that its step has a
+        /// later time; `None`: the time of the step.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         as_of: Option<Time>,
     },
-    /// CPU time that a VM was promised and got so far, real microseconds.
+    /// CPU time that a VM was promised and got so far, in real microseconds.
     Share {
         /// The VM that was promised the CPU time.
         vm: VmId,
@@ -198,7 +200,7 @@ pub enum Report {
         /// CPU time that the VM has had, real microseconds.
         real_received_us: u64,
     },
-    /// A job's slots are in the foreground now, where they were.
+    /// A background job is now in the foreground of its own vCPUs.
     TaskPromoted {
         /// The VM that the job is on.
         vm: VmId,
@@ -209,7 +211,7 @@ pub enum Report {
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
     },
-    /// A job goes on on other vCPUs of its VM.
+    /// A job continues on other vCPUs of its VM.
     TaskMoved {
         /// The VM that the job is on.
         vm: VmId,
@@ -217,9 +219,9 @@ pub enum Report {
         task: TaskId,
         /// The attempt at it that was moved.
         attempt: Attempt,
-        /// Part of the job's work that came along.
+        /// Part of the job's work that was kept.
         done: Ppm,
-        /// Why no work came along; empty if it did.
+        /// Reason why no work was kept; empty if it was.
         lost: String,
         /// Time from the command to this report, real microseconds.
         real_took_us: u64,
@@ -230,8 +232,8 @@ pub enum Report {
         /// Size of the checkpoint.
         bytes: Bytes,
     },
-    /// Account of a start of a parallel job that is over; it comes just before the report of the
-    /// job's end.
+    /// Account of an ended start of a parallel job; it comes just before the report of the job's
+    /// end.
     JobAccount {
         /// The VM that the job was on.
         vm: VmId,
@@ -243,7 +245,7 @@ pub enum Report {
         #[serde(flatten)]
         account: Box<JobAccount>,
     },
-    /// Account of an attempt that is over; it comes just before the report of the attempt's end.
+    /// Account of an ended attempt; it comes just before the report of the attempt's end.
     Ledger {
         /// The VM of the attempt.
         vm: VmId,
@@ -254,13 +256,13 @@ pub enum Report {
         /// The account of this attempt.
         #[serde(flatten)]
         ledger: Box<Ledger>,
-        /// How the program of the user's own ended that the attempt ran, if it ran one.
+        /// End of the user's own program, if the attempt ran one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         own: Option<Arc<OwnEnd>>,
     },
 }
 
-/// The VM of a report, by the same kind of reference as the report.
+/// Finds the VM of a report, as a shared or mutable reference.
 macro_rules! vm_of {
     ($report:expr) => {
         match $report {
@@ -288,13 +290,13 @@ macro_rules! vm_of {
 }
 
 impl Report {
-    /// The VM that the report is about.
+    /// The VM of the report.
     #[must_use]
     pub const fn vm(&self) -> VmId {
         *vm_of!(self)
     }
 
-    /// The VM that the report is about, so that it can get another number.
+    /// The VM of the report, for renumbering.
     pub const fn vm_mut(&mut self) -> &mut VmId {
         vm_of!(self)
     }

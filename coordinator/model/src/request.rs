@@ -4,14 +4,14 @@ use dormouse_cloud::Market;
 use dormouse_units::{Span, TypeName};
 use serde::{Deserialize, Serialize};
 
-/// A VM that somebody wants for some time (OPIE, 4.4: "requests for both preemptible and normal
-/// instances, of random duration").
+/// A customer's request for a VM for some time (OPIE, 4.4: "requests for both preemptible and
+/// normal instances, of random duration").
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
     /// The instance type.
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
-    /// How long the VM is wanted from when it is ready; time in hibernation does not count.
+    /// Time for which the VM is wanted once it is ready, without time in hibernation.
     pub duration: Span,
 }

@@ -1,4 +1,4 @@
-//! The setup of a run: all that its outcome depends on, besides its events.
+//! Setup of a run: everything besides the events that its outcome depends on.
 
 use std::collections::BTreeMap;
 
@@ -8,49 +8,48 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Bag, CheckpointConfig, Noise, Space, UsageInformation};
 
-/// The particulars of a run. It is the first line of the event log, so a log
-/// can be replayed by itself.
+/// Setup of a run. It is the first line of the event log, so that a log can be replayed by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setup {
-    /// The seed of all random numbers in the run.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
     /// The instance types that the provider offers, with boot and hibernation times.
     pub catalogue: Catalogue,
-    /// The bag that is known from the beginning; without tasks where all work is submitted later.
+    /// The bag known from the beginning; empty if all work is submitted later.
     pub bag: Bag,
-    /// By how much the tasks' real run times differ from those in the bag; `None`: not at all.
+    /// Deviation of the tasks' real run times from those in the bag; `None`: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<Noise>,
-    /// Parallel jobs that are submitted during the run, if any are.
+    /// Properties of the parallel jobs submitted during the run; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
-    /// Whether customers of the provider request VMs during the run.
+    /// True if customers of the provider request VMs during the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requests: bool,
-    /// When and where tasks of the bag are checkpointed, and what that costs.
+    /// When and where tasks of the bag are checkpointed, and the cost.
     pub checkpoint: CheckpointConfig,
-    /// When spot VMs are taken away and given back.
+    /// Models of the interruptions of spot VMs.
     pub interruptions: Vec<InterruptionModel>,
-    /// How long before a preemption the VM gets notice of it.
+    /// Time between the notice of a preemption and the preemption.
     pub preemption_notice: Span,
-    /// How the provider places VMs, what their prices are and how it charges them.
+    /// Placement, prices and billing of the provider.
     #[serde(default, skip_serializing_if = "Terms::is_default")]
     pub terms: Terms,
 }
 
-/// What a run must know of its parallel jobs before they are submitted.
+/// Properties of a run's parallel jobs that must be known before they are submitted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParallelJobs {
-    /// The instance type that the jobs run on: its vCPUs have a seat in both tiers.
+    /// Instance type of the jobs' machine, whose vCPUs have a seat in both tiers.
     pub machine: TypeName,
-    /// What the scheduler is told of the jobs' CPU usage.
+    /// The part of the jobs' CPU usage that the scheduler sees.
     pub information: UsageInformation,
-    /// When the jobs are checkpointed, and what that costs, which is more than nothing; `None`:
-    /// never, so that a job that is interrupted begins anew.
+    /// When the jobs are checkpointed, and the cost, which is positive; `None`: never, so that an
+    /// interrupted job begins anew.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
-    /// Memory that a process of a job may have on a processor, whoever else is there; `None`:
-    /// nobody says, and no job asks for any.
+    /// Memory that a process of a job may use on a processor, whatever else runs; `None`: unknown,
+    /// and jobs request none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Bytes>,
 }
@@ -63,21 +62,21 @@ impl Setup {
         Some(self.real_runtime(task, said))
     }
 
-    /// Real run time of a task of the bag that takes so long as its bag says.
+    /// Real run time of a task of the bag that has the run time `said` in its bag.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
         self.noise.map_or(said, |noise| noise.real(self.seed, task, said))
     }
 
-    /// When a task of the bag is submitted; the beginning of the run for a task of no bag.
+    /// Submission time of a task of the bag; the beginning of the run for other tasks.
     #[must_use]
     pub fn submitted(&self, task: TaskId) -> Time {
         let task = self.bag.tasks.get(task.get() as usize);
         Time::ZERO + task.map_or(Span::ZERO, |task| task.submitted)
     }
 
-    /// The setup of a run of parallel jobs and nothing else, on one machine with this number of
-    /// processors that costs nothing and is there at once.
+    /// Setup of a run of parallel jobs only, on one machine with this number of processors that is
+    /// free of charge and ready at once.
     #[must_use]
     pub fn of_jobs(processors: u32, information: UsageInformation, seed: u64) -> Self {
         let catalogue =
@@ -97,8 +96,8 @@ impl Setup {
         nothing.with_jobs(processors, information)
     }
 
-    /// This setup with parallel jobs beside its bag, on one machine with this number of processors
-    /// that costs nothing and boots as VMs do.
+    /// The setup with parallel jobs beside its bag, on one machine with this number of processors
+    /// that is free of charge and boots as VMs do.
     #[must_use]
     pub fn with_jobs(mut self, processors: u32, information: UsageInformation) -> Self {
         let machine = TypeName::from(MACHINE);
@@ -118,7 +117,7 @@ impl Setup {
         self
     }
 
-    /// This setup with its parallel jobs, if there are any, checkpointed as given.
+    /// The setup with checkpointing of its parallel jobs, if it has any.
     #[must_use]
     pub fn checkpointing_jobs(mut self, checkpoint: Option<CheckpointConfig>) -> Self {
         if let Some(jobs) = &mut self.jobs {
@@ -127,8 +126,8 @@ impl Setup {
         self
     }
 
-    /// This setup with this memory for each processor of the machine for parallel jobs, of which a
-    /// process can have one of `processes` equal parts; `None`: nobody says.
+    /// The setup with this memory for each processor of the machine for parallel jobs, of which a
+    /// process can use one of `processes` equal parts; `None`: unknown.
     #[must_use]
     pub fn with_memory_of_jobs(mut self, processor: Option<Bytes>, processes: u64) -> Self {
         if let (Some(jobs), Some(memory)) = (&mut self.jobs, processor) {
@@ -140,13 +139,13 @@ impl Setup {
         self
     }
 
-    /// This setup with a burstable machine for its parallel jobs; `None`: it always has full speed.
+    /// The setup with a burstable machine for its parallel jobs; `None`: it always has full speed.
     ///
-    /// A burstable machine has credits as other burstable VMs have. A processor drains them while a
-    /// process on it computes or is checkpointed. Jobs burst: only where all credits are spent does
-    /// every processor slow down to the baseline, for both tiers, until a whole credit is earned.
-    /// Only the time in which no process of a job computes, as all wait for the network, takes no
-    /// longer then.
+    /// A burstable machine has credits like other burstable VMs. A processor uses them while a
+    /// process on it computes or is checkpointed. Jobs burst: only when all credits are used up do
+    /// all processors, in both tiers, slow down to the baseline until a whole credit is earned.
+    /// Time in which no process of a job computes, as all wait for the network, gets no longer
+    /// then.
     #[must_use]
     pub fn with_credits_of_jobs(mut self, burstable: Option<Burstable>) -> Self {
         if let (Some(jobs), Some(burstable)) = (&self.jobs, burstable)
@@ -157,20 +156,19 @@ impl Setup {
         self
     }
 
-    /// How the machine for parallel jobs earns credits, if it is burstable.
+    /// Rates at which the machine for parallel jobs earns credits, if it is burstable.
     #[must_use]
     pub fn credits_of_jobs(&self) -> Option<Burstable> {
         self.catalogue.get(&self.jobs.as_ref()?.machine)?.burstable
     }
 
-    /// How parallel jobs are checkpointed, if they are.
+    /// Checkpoint configuration of parallel jobs, if they are checkpointed.
     #[must_use]
     pub fn checkpoint_of_jobs(&self) -> Option<&CheckpointConfig> {
         self.jobs.as_ref()?.checkpoint.as_ref()
     }
 
-    /// Room that the machine for parallel jobs has for one job; none where there are no parallel
-    /// jobs.
+    /// Capacity of the machine for parallel jobs for one job; none without parallel jobs.
     #[must_use]
     pub fn space_of_jobs(&self) -> Space {
         let Some(jobs) = &self.jobs else { return Space { processors: 0, memory: None } };
@@ -178,15 +176,15 @@ impl Setup {
         Space { processors, memory: jobs.memory }
     }
 
-    /// Memory of the machine for parallel jobs; zero where nobody says.
+    /// Memory of the machine for parallel jobs; zero if unknown.
     #[must_use]
     pub fn memory_of_machine(&self) -> Bytes {
         let machine = self.jobs.as_ref().and_then(|jobs| self.catalogue.get(&jobs.machine));
         machine.map_or(Bytes::ZERO, |kind| kind.memory)
     }
 
-    /// Memory that the processes on VMs of each type may fill together: all of the machine for
-    /// parallel jobs, and on other VMs as much as the largest task on every vCPU. Empty where the
+    /// Memory that processes on VMs of each type may fill together: all of it on the machine for
+    /// parallel jobs, and on other VMs as much as the largest task on every vCPU. Empty if the
     /// memory of the machine is unknown.
     #[must_use]
     pub fn memory_filled(&self) -> BTreeMap<TypeName, Bytes> {
@@ -204,12 +202,12 @@ impl Setup {
         self.catalogue.types.values().map(|kind| (kind.name.clone(), of(kind))).collect()
     }
 
-    /// Whether VMs of this type have a seat in both tiers of every vCPU.
+    /// True if VMs of this type have a seat in both tiers of every vCPU.
     #[must_use]
     pub fn is_two_tier(&self, kind: &TypeName) -> bool {
         self.jobs.as_ref().is_some_and(|jobs| jobs.machine == *kind)
     }
 }
 
-/// The instance type of a machine for parallel jobs.
+/// Name of the instance type for parallel jobs.
 pub const MACHINE: &str = "processors";

@@ -1,21 +1,21 @@
-//! Findings of spot checks: a part of a task that another host computes again.
+//! Findings of spot checks, in which another host repeats part of a task.
 
 use serde::{Deserialize, Serialize};
 
-/// The outcome of computing a part of a task again on another host.
+/// Result of repeating a part of a task on another host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "found", rename_all = "kebab-case")]
 pub enum CheckFinding {
-    /// The part comes to what was reported.
+    /// The repeated part has the reported result.
     Equal,
-    /// The part comes to something else.
+    /// The repeated part has another result.
     Differs {
-        /// The reported value and the one that was computed again, as one line for the log.
+        /// The reported and the repeated value, as one line for the log.
         why: String,
     },
-    /// The host that was to compute the part again did not.
+    /// The host that was to repeat the part did not.
     Unanswered {
-        /// The host's words, or that it said nothing, as one line for the log.
+        /// The error, or that no answer came, as one line for the log.
         why: String,
     },
 }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Decision, Event, Notice, StartReason};
 
-/// One event and all that came of it: a line of `events.jsonl`.
+/// One event with all its consequences: a line of `events.jsonl`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// The step's number, from 0.
     pub seq: u64,
     /// Time of the step, in emulated microseconds.
     pub at: Time,
-    /// The event that the engine was told of.
+    /// The event that the engine handled.
     #[serde(flatten)]
     pub event: Event,
     /// Notices of the event that the scheduler heard.
@@ -24,9 +24,8 @@ pub struct Step {
     /// Decisions that the scheduler made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
-    /// Number of decisions in each answer of schedulers that are programs of their own, in the
-    /// order in which these were asked. Answers without a decision after the last with one are
-    /// left out. With it a run can be made again without its program.
+    /// Number of decisions in each answer of schedulers that are programs, in the order of the
+    /// questions; trailing zeros are left out. With it a run can be repeated without its program.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<u32>,
     /// Effects of the event and the decisions.
@@ -35,7 +34,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// A blank step, to be filled in from its `begin` on.
+    /// An empty step, to be filled in after `begin`.
     #[must_use]
     pub fn blank() -> Self {
         Self {
@@ -49,7 +48,7 @@ impl Step {
         }
     }
 
-    /// Makes this a step of which only the number, the time and the event are known.
+    /// Resets this to a step with only its number, time and event.
     #[inline]
     pub fn begin(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
@@ -87,59 +86,58 @@ pub enum Effect {
         /// The VM that has booted.
         vm: VmId,
     },
-    /// The provider takes VMs away or gives them back, as asked for at `asked`.
+    /// The provider interrupted VMs or ended an interruption, as requested at `asked`.
     Interrupted {
-        /// When the action was asked for.
+        /// Time at which the action was requested.
         asked: Time,
         /// The provider's action.
         action: Action,
-        /// The VM or VMs that the action is meant for.
+        /// The VM or VMs that the action was for.
         target: Target,
-        /// The VMs that the action hit.
+        /// The VMs that the action affected.
         vms: Vec<VmId>,
-        /// The VMs that the action was meant for, too, and that stay as they are: they change their
-        /// state, or can't resume yet, or boot. One that boots hibernates once it has booted, by an
-        /// action of its own.
+        /// VMs that the action was for but did not affect: they are changing state, can't resume
+        /// yet, or boot. A booting VM hibernates once it has booted, by an action of its own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<VmId>,
     },
-    /// The spot price of a type changes, for those who have VMs of it. Logged for types of which
-    /// there are VMs, and, where there is a bag, for all types whose price is recorded.
+    /// The spot price of a type changes for owners of its VMs. Logged for types with VMs and, if
+    /// there is a bag, for all types with recorded prices.
     PriceChanged {
         /// The instance type with the new price.
         kind: TypeName,
         /// Price of a spot VM of the type from now on.
         price: Price,
     },
-    /// Another number of spot VMs of a type can be had from now on.
+    /// The number of spot VMs of a type that can be had changes.
     AvailabilityChanged {
         /// The instance type.
         kind: TypeName,
         /// The most spot VMs of the type that there can be.
         vms: u32,
     },
-    /// A spot VM is taken back, as fewer of its type can be had than there are: it is given notice
+    /// A spot VM is taken back because fewer of its type can be had than exist: it is given notice
     /// and ends.
     Reclaimed {
         /// The VM that is taken back.
         vm: VmId,
     },
-    /// A VM costs more than was bid for it: the provider gives notice and ends it.
+    /// A VM's price exceeds its bid: the provider gives notice and ends it.
     Outbid {
         /// The VM that was outbid.
         vm: VmId,
     },
-    /// A VM is given notice and ends, or hibernates, so that another has its room.
+    /// A VM is given notice and ends, or hibernates, to make room for another.
     Displaced {
         /// The VM that is displaced.
         vm: VmId,
-        /// The VM that waits for its room.
+        /// The VM that gets the room.
         by: VmId,
-        /// The action that is done to the displaced VM.
+        /// The action on the displaced VM.
         #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
         action: Action,
     },
-    /// A VM that hibernated so that another had its room has it again: it is told to resume.
+    /// A VM that hibernated to make room has its room again and is told to resume.
     GivenBack {
         /// The VM that is to resume.
         vm: VmId,
@@ -148,30 +146,30 @@ pub enum Effect {
     VmHibernated {
         /// The VM that hibernated.
         vm: VmId,
-        /// When the action was asked for.
+        /// Time at which the action was requested.
         asked: Time,
     },
     /// A resume took effect; charging begins.
     VmResumed {
         /// The VM that resumed.
         vm: VmId,
-        /// When the action was asked for.
+        /// Time at which the action was requested.
         asked: Time,
     },
-    /// A burstable VM in unlimited mode owes for credits that it spent beyond what it had earned.
+    /// A burstable VM in unlimited mode is charged for credits spent beyond those earned.
     SurplusCharged {
         /// The VM, which ends or hibernates.
         vm: VmId,
-        /// All that it has spent so, since its launch.
+        /// All such credits since its launch.
         credits: Credits,
-        /// All that is charged for that.
+        /// The whole charge for them.
         cost: Money,
     },
     /// A VM is gone for good.
     VmEnded {
         /// The VM that ended.
         vm: VmId,
-        /// Who or what ended the VM.
+        /// Reason why the VM ended.
         why: VmEnd,
         /// All that was charged for the VM.
         cost: Money,
@@ -186,27 +184,26 @@ pub enum Effect {
         vm: VmId,
         /// The scheduler's reason for this VM.
         reason: StartReason,
-        /// The checkpoint it starts from and the part of the work that this holds; `None`: from
+        /// The checkpoint to start from, and the part of the work that it holds; `None`: from
         /// scratch.
         from: Option<(CheckpointSeq, Ppm)>,
-        /// The vCPU of the task's first process; logged where vCPUs of one VM may not be alike, as
+        /// The vCPU of the task's first process; logged if the vCPUs of a VM may differ, because
         /// spot VMs are in the background.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         vcpu: Option<u32>,
     },
-    /// A VM has processors of its host, until it ends or hibernates. Logged where spot VMs are in
-    /// the background.
+    /// A VM is assigned processors of its host until it ends or hibernates. Logged if spot VMs are
+    /// in the background.
     Placed {
         /// The VM that has the processors.
         vm: VmId,
-        /// Foreground: the VM's vCPUs have all that they use of the processors. Background: they
-        /// have what others leave.
+        /// Foreground: the VM's vCPUs can use the processors whenever they want. Background: they
+        /// get what others leave.
         tier: Tier,
-        /// The host's processor under each of the VM's vCPUs.
+        /// The host's processor for each of the VM's vCPUs.
         processors: Vec<u32>,
     },
-    /// A vCPU of a VM in the background has this share of its processor from now on; at first, all
-    /// of it.
+    /// The share of its processor changes for a vCPU of a background VM; at first it has all of it.
     Supplied {
         /// The VM in the background.
         vm: VmId,
@@ -215,8 +212,7 @@ pub enum Effect {
         /// Share of the processor that the VM in its foreground leaves.
         share: Ppm,
     },
-    /// A task is to be checkpointed now, while it runs on: its scheduler or its checkpointing scheme
-    /// wants it.
+    /// A task is told to checkpoint while it runs on, by its scheduler or checkpointing scheme.
     CheckpointAsked {
         /// The task to checkpoint.
         task: TaskId,
@@ -225,42 +221,43 @@ pub enum Effect {
         /// The VM it is on.
         vm: VmId,
     },
-    /// A task could not begin from its newest checkpoint: it begins from an older one, from the
+    /// A task could not start from its newest checkpoint: it starts from an older one, from the
     /// same one on another host, or from scratch.
     RestoreFellBack {
-        /// The task that begins.
+        /// The task that starts.
         task: TaskId,
         /// The checkpoint that could not be restored, and the part of the work that it holds.
         from: (CheckpointSeq, Ppm),
-        /// The checkpoint that the task begins from instead, likewise; `None`: from scratch.
+        /// The checkpoint that the task starts from instead, likewise; `None`: from scratch.
         to: Option<(CheckpointSeq, Ppm)>,
-        /// The host that could not restore the checkpoint, where the task must not begin from it
+        /// The host that could not restore the checkpoint, if the task must not start from it there
         /// again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         not_on: Option<HostId>,
-        /// The host's words on the failure, as one line.
+        /// The host's error text, as one line.
         why: String,
     },
-    /// An event was dropped as out of date: a report on a former attempt or on a VM that its host
-    /// no longer has, or a submission or request under a number that is not the next one.
+    /// An outdated event was dropped: a report on an earlier attempt or on a VM that its host no
+    /// longer has, or a submission or request with a wrong number.
     Stale,
-    /// A decision was overtaken by what the scheduler had yet to hear, and was not carried out.
+    /// A decision was not carried out because the scheduler had not yet heard of something that
+    /// overtook it.
     Moot {
-        /// The decision, by its place in this step.
+        /// Index of the decision in this step.
         index: usize,
-        /// What overtook the decision.
+        /// The event that overtook it.
         why: String,
     },
-    /// A decision asked for something impossible, a bug of the policy, and was not carried out.
+    /// A decision was not carried out because it was impossible, which is a bug of the policy.
     Rejected {
-        /// The decision, by its place in this step.
+        /// Index of the decision in this step.
         index: usize,
-        /// Why the decision is impossible.
+        /// Reason why the decision is impossible.
         why: String,
     },
     /// The run is over.
     Over {
-        /// Whether all tasks finished and were verified.
+        /// True if all tasks finished and were verified.
         complete: bool,
     },
 }
@@ -275,33 +272,33 @@ fn is_preempt(action: &Action) -> bool {
 }
 
 impl Effect {
-    /// Whether this effect says that the decision at this place of its step was not carried out.
+    /// True if this effect means that the decision with this index was not carried out.
     #[must_use]
     pub fn refuses(&self, place: usize) -> bool {
         matches!(self, Self::Moot { index, .. } | Self::Rejected { index, .. } if *index == place)
     }
 }
 
-/// Why a VM ended.
+/// Reason why a VM ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum VmEnd {
-    /// The scheduler gave it back.
+    /// The scheduler terminated it.
     Terminated,
     /// The provider took it back.
     Preempted,
-    /// The VM's host is gone.
+    /// The VM's host was lost.
     HostLost,
-    /// The host could not make or keep the VM.
+    /// The host could not create or keep the VM.
     Failed,
-    /// All work of the tenant that launched it is done, while other tenants go on.
+    /// All work of its tenant is done, while other tenants continue.
     WorkDone,
     /// The run is over.
     RunOver,
 }
 
 impl VmEnd {
-    /// The reason as one word, as tables and logs have it.
+    /// The reason in one word, for tables and logs.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -314,7 +311,7 @@ impl VmEnd {
         }
     }
 
-    /// Who ended the VM: the user or the provider.
+    /// The side that ended the VM: user or provider.
     #[must_use]
     pub const fn by(self) -> EndedBy {
         match self {

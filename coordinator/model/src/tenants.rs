@@ -1,28 +1,28 @@
-//! Who shares a run, and whose a VM, a wake-up or a request of it is.
+//! Tenants of a run, and the owner of each VM, wake-up and request.
 //!
-//! Every tenant numbers its VMs and its wake-ups from zero, as if it were alone. The run's numbers
-//! of them are others: the k-th of tenant t of n is number k · n + t. So no two tenants can have
-//! the same, a VM's number says whose it is, and a run of one tenant has its policy's numbers. That
-//! is reckoned here and nowhere else: all others ask [`Tenants`].
+//! Every tenant numbers its VMs and wake-ups from zero, as if it were alone. In the run, number k
+//! of tenant t of n becomes k · n + t. So no two tenants share a number, a VM's number tells its
+//! owner, and in a run of one tenant the numbers are the policy's own. Only [`Tenants`] does this
+//! calculation.
 
 use dormouse_units::{RequestId, TenantId, VmId};
 
-/// The part of a run's work that a tenant has.
+/// Part of a run's work that belongs to a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// The tasks that are there from the beginning.
     Bag,
     /// The parallel jobs that are submitted while it runs.
     Jobs,
-    /// The VMs that customers of the provider request while it runs. They are there for others: where
-    /// there are any, the run does not wait for the last request.
+    /// The VMs that customers of the provider request during the run. They serve as load for other
+    /// tenants: if there are any, the run does not wait for the last request.
     Requests,
-    /// Bag and jobs: it is alone.
+    /// Bag and jobs, for a single tenant.
     All,
 }
 
 impl Work {
-    /// The word for it in outputs.
+    /// The word for this work in outputs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -33,20 +33,20 @@ impl Work {
         }
     }
 
-    /// Whether the tasks that are there from the beginning are a part of it.
+    /// True if the tasks that exist from the beginning are part of it.
     #[must_use]
     pub const fn has_bag(self) -> bool {
         matches!(self, Self::Bag | Self::All)
     }
 
-    /// Whether the parallel jobs are a part of it.
+    /// True if the parallel jobs are part of it.
     #[must_use]
     pub const fn has_jobs(self) -> bool {
         matches!(self, Self::Jobs | Self::All)
     }
 }
 
-/// The tenants of a run, each with its work. No two have work of a kind.
+/// The tenants of a run, each with its work. No kind of work belongs to two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenants {
     work: Vec<Work>,
@@ -65,88 +65,88 @@ impl<const N: usize> From<[Work; N]> for Tenants {
 }
 
 impl Tenants {
-    /// The work of each, in their order.
+    /// The work of each tenant, in their order.
     #[must_use]
     pub fn work(&self) -> &[Work] {
         &self.work
     }
 
-    /// The tenants, in their order.
+    /// Ids of the tenants, in their order.
     pub fn ids(&self) -> impl Iterator<Item = TenantId> + use<> {
         (0..self.count()).map(TenantId::new)
     }
 
-    /// Whether several share the run.
+    /// True if several tenants share the run.
     #[must_use]
     pub fn are_several(&self) -> bool {
         self.work.len() > 1
     }
 
-    /// The tenant with work of this kind, and of no other.
+    /// The tenant with exactly this kind of work.
     #[must_use]
     pub fn with(&self, work: Work) -> Option<TenantId> {
         self.ids().zip(&self.work).find(|(_, own)| **own == work).map(|(id, _)| id)
     }
 
-    /// The tenant that has the tasks that are there from the beginning.
+    /// The tenant of the tasks that exist from the beginning.
     #[must_use]
     pub fn with_bag(&self) -> Option<TenantId> {
         self.ids().zip(&self.work).find(|(_, own)| own.has_bag()).map(|(id, _)| id)
     }
 
-    /// The tenant that has the parallel jobs.
+    /// The tenant of the parallel jobs.
     #[must_use]
     pub fn with_jobs(&self) -> Option<TenantId> {
         self.ids().zip(&self.work).find(|(_, own)| own.has_jobs()).map(|(id, _)| id)
     }
 
-    /// What work a tenant has; `None`: there is no such tenant.
+    /// Work of a tenant; `None`: there is no such tenant.
     #[must_use]
     pub fn work_of(&self, tenant: TenantId) -> Option<Work> {
         self.work.get(tenant.get() as usize).copied()
     }
 
-    /// The owner of a VM; of a run without tenants, the first.
+    /// Owner of a VM; the first tenant in a run without tenants.
     #[must_use]
     pub fn owner(&self, vm: VmId) -> TenantId {
         TenantId::new(vm.get() % self.count().max(1))
     }
 
-    /// The tenant that asked for a wake-up.
+    /// Owner of a wake-up.
     #[must_use]
     pub fn sleeper(&self, token: u64) -> TenantId {
         let tenant = token % u64::from(self.count().max(1));
         TenantId::new(u32::try_from(tenant).unwrap_or_default())
     }
 
-    /// What work the owner of a VM has; `None`: there are no tenants.
+    /// Work of a VM's owner; `None`: there are no tenants.
     #[must_use]
     pub fn work_on(&self, vm: VmId) -> Option<Work> {
         self.work_of(self.owner(vm))
     }
 
-    /// Whether a VM is of the tenant with this work. Whoever is alone has all.
+    /// True if a VM belongs to the tenant with this work; a single tenant owns all.
     #[must_use]
     pub fn owns(&self, work: Work, vm: VmId) -> bool {
         !self.are_several() || self.work_on(vm) == Some(work)
     }
 
-    /// The request that a VM is there for, which has the number that its tenant gives the VM; `None`: it is another
-    /// tenant's VM.
+    /// The request that a VM serves: it has the tenant's own number of the VM. `None`: the VM
+    /// belongs to another tenant.
     #[must_use]
     pub fn request_of(&self, vm: VmId) -> Option<RequestId> {
         let is_requested = self.work_on(vm) == Some(Work::Requests);
         is_requested.then(|| RequestId::new(self.numbers(self.owner(vm)).own_vm(vm).get()))
     }
 
-    /// The VM of a request; `None`: no tenant has requests.
+    /// The VM that serves a request; `None`: no tenant has requests.
     #[must_use]
     pub fn vm_of(&self, request: RequestId) -> Option<VmId> {
         let tenant = self.with(Work::Requests)?;
         Some(self.numbers(tenant).vm(VmId::new(request.get())))
     }
 
-    /// The numbers that a tenant gives its VMs and wake-ups, and the run's.
+    /// Conversion between a tenant's own numbers and the run's.
     #[must_use]
     pub fn numbers(&self, tenant: TenantId) -> TenantNumbers {
         TenantNumbers { tenant: tenant.get(), tenants: self.count().max(1) }
@@ -157,7 +157,7 @@ impl Tenants {
     }
 }
 
-/// A tenant's numbers of VMs and wake-ups, and the run's numbers of them.
+/// Conversion between a tenant's own numbers of VMs and wake-ups and the run's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantNumbers {
     tenant: u32,
@@ -165,23 +165,23 @@ pub struct TenantNumbers {
 }
 
 impl TenantNumbers {
-    /// The numbers of a policy that is alone, or of one who knows of all tenants: the run's.
+    /// Identity conversion, for a single tenant or an observer of all.
     pub const SAME: Self = Self { tenant: 0, tenants: 1 };
 
-    /// Whether they are the same as the run's.
+    /// True for the identity conversion.
     #[must_use]
     pub const fn are_same(self) -> bool {
         self.tenants == 1
     }
 
-    /// Whether a VM of the run is the tenant's.
+    /// True if a VM of the run belongs to the tenant.
     #[must_use]
     pub const fn owns(self, vm: VmId) -> bool {
         vm.get() % self.tenants == self.tenant
     }
 
-    /// The run's number of the tenant's own VM. One that is too large for the run to have is its
-    /// largest: taken once, it is refused.
+    /// The run's number of the tenant's own VM. A number too large for the run becomes the largest
+    /// one, which is refused.
     #[must_use]
     pub const fn vm(self, own: VmId) -> VmId {
         match own.get().checked_mul(self.tenants) {
@@ -200,7 +200,7 @@ impl TenantNumbers {
         VmId::new(vm.get() / self.tenants)
     }
 
-    /// The run's number of the tenant's own wake-up. One that is too large for the run to have is its largest.
+    /// The run's number of the tenant's own wake-up; one too large for the run becomes the largest.
     #[must_use]
     pub fn wake(self, own: u64) -> u64 {
         let (tenant, tenants) = (u64::from(self.tenant), u64::from(self.tenants));

@@ -4,14 +4,14 @@ use dormouse_cloud::Market;
 use dormouse_model::{PlannedTask, PlannedVm};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time};
 
-use crate::packing::{Packing, Slot};
-use crate::problem::{KindId, Offer, Problem};
+use crate::packing::{TaskSlot, VcpuPacking};
+use crate::problem::{KindId, Offer, SchedulingProblem};
 use crate::{BagSchedulerName, Plan};
 use dormouse_units::Mode;
 
 /// A VM and its tasks, in the order in which they are put on its vCPUs.
 #[derive(Clone, Debug)]
-pub(crate) struct Vm {
+pub(crate) struct AssignedVm {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
     pub(crate) mode: Mode,
@@ -20,62 +20,65 @@ pub(crate) struct Vm {
 
 /// A solution: the VMs used, each with its tasks.
 #[derive(Clone, Debug)]
-pub(crate) struct Assignment {
-    pub(crate) vms: Vec<Vm>,
+pub(crate) struct TaskAssignment {
+    pub(crate) vms: Vec<AssignedVm>,
 }
 
-impl Vm {
+impl AssignedVm {
     pub(crate) const fn new(kind: KindId, market: Market) -> Self {
         Self { kind, market, mode: Mode::Burst, tasks: Vec::new() }
     }
 
     /// The VM's type, as it is bought.
-    pub(crate) const fn offer(&self) -> Offer {
+    pub(crate) const fn offer_of_vm(&self) -> Offer {
         (self.kind, self.market)
     }
 
-    /// How long a task takes on this VM.
-    fn length(&self, problem: &Problem, task: TaskId) -> Span {
+    /// Time that a task takes on this VM.
+    fn task_length(&self, problem: &SchedulingProblem, task: TaskId) -> Span {
         let speed = match self.mode {
             Mode::Burst => Ppm::ONE,
             Mode::Baseline => problem.kinds[self.kind].baseline(),
         };
-        problem.remaining(task, self.offer(), Ppm::ZERO, speed).unwrap_or(problem.deadline)
+        problem
+            .remaining_time(task, self.offer_of_vm(), Ppm::ZERO, speed)
+            .unwrap_or(problem.deadline)
     }
 
-    /// Slots of the VM's tasks (vCPU, start and end), in the order of `tasks`.
-    pub(crate) fn slots(&self, problem: &Problem) -> Vec<Slot> {
+    /// The slot (vCPU, start and end) of each task of the VM, in the order of `tasks`.
+    pub(crate) fn task_slots(&self, problem: &SchedulingProblem) -> Vec<TaskSlot> {
         let kind = &problem.kinds[self.kind];
-        let mut packing = Packing::new(kind.vcpus, Time::ZERO + problem.boot, kind.memory_limit);
+        let mut packing =
+            VcpuPacking::new(kind.vcpus, Time::ZERO + problem.boot, kind.memory_limit);
         self.tasks
             .iter()
-            .map(|&task| packing.push(self.length(problem, task), problem.memory(task)))
+            .map(|&task| packing.push(self.task_length(problem, task), problem.task_memory(task)))
             .collect()
     }
 
     /// When the VM's last task ends; the end of the boot if it has no task.
-    pub(crate) fn last_end(&self, problem: &Problem) -> Time {
-        let ends = self.slots(problem).into_iter().map(|slot| slot.end);
+    pub(crate) fn last_end(&self, problem: &SchedulingProblem) -> Time {
+        let ends = self.task_slots(problem).into_iter().map(|slot| slot.end);
         ends.max().unwrap_or(Time::ZERO + problem.boot)
     }
 
     /// Cost of the VM from the end of its boot to the end of its last task.
-    pub(crate) fn cost(&self, problem: &Problem) -> Money {
+    pub(crate) fn cost(&self, problem: &SchedulingProblem) -> Money {
         let used = self.last_end(problem).since(Time::ZERO + problem.boot);
         let price = problem.kinds[self.kind].price(self.market);
         price.map_or(Money::ZERO, |price| price.for_span(used))
     }
 }
 
-impl Assignment {
+impl TaskAssignment {
     /// When the last task of all VMs ends, from the beginning, boot included.
-    pub(crate) fn makespan(&self, problem: &Problem) -> Span {
+    pub(crate) fn makespan(&self, problem: &SchedulingProblem) -> Span {
         let used = self.vms.iter().filter(|vm| !vm.tasks.is_empty());
         used.map(|vm| vm.last_end(problem).since(Time::ZERO)).max().unwrap_or(Span::ZERO)
     }
 
     /// Cost of all VMs together.
-    pub(crate) fn cost(&self, problem: &Problem) -> Money {
+    pub(crate) fn cost(&self, problem: &SchedulingProblem) -> Money {
         self.vms.iter().map(|vm| vm.cost(problem)).sum()
     }
 
@@ -83,13 +86,13 @@ impl Assignment {
     /// burstable ones, which stand by.
     pub(crate) fn into_plan(
         self,
-        problem: &Problem,
+        problem: &SchedulingProblem,
         scheduler: BagSchedulerName,
         spot_limit: Span,
         evaluations: u64,
     ) -> Plan {
         let (makespan, cost) = (self.makespan(problem), self.cost(problem));
-        let stands_by = |vm: &Vm| problem.kinds[vm.kind].burstable.is_some();
+        let stands_by = |vm: &AssignedVm| problem.kinds[vm.kind].burstable.is_some();
         let vms = self
             .vms
             .iter()
@@ -97,7 +100,7 @@ impl Assignment {
             .map(|vm| {
                 let kind = &problem.kinds[vm.kind];
                 let mut vcpus = vec![Vec::new(); kind.vcpus];
-                for (&task, slot) in vm.tasks.iter().zip(vm.slots(problem)) {
+                for (&task, slot) in vm.tasks.iter().zip(vm.task_slots(problem)) {
                     let (start, end, mode) = (slot.start, slot.end, vm.mode);
                     vcpus[slot.lane].push(PlannedTask { task, start, end, mode });
                 }

@@ -3,8 +3,8 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span, TaskId, Time};
 
-use crate::assignment::{Assignment, Vm};
-use crate::problem::{KindId, Problem};
+use crate::assignment::{AssignedVm, TaskAssignment};
+use crate::problem::{KindId, SchedulingProblem};
 use dormouse_units::Mode;
 
 /// Adds ceil(`burst_rate` × spot VMs used) burstable VMs to a map, the cheapest first, as far as
@@ -16,19 +16,19 @@ use dormouse_units::Mode;
 /// keeps its only task, as those that follow go where it ran. No task moves where it would end after D;
 /// a burstable VM for which there is no task stands by.
 pub(crate) fn burst_allocation(
-    problem: &Problem,
-    mut map: Assignment,
+    problem: &SchedulingProblem,
+    mut map: TaskAssignment,
     burst_rate: f64,
     spot_limit: Span,
-) -> Assignment {
+) -> TaskAssignment {
     let spot_vms = map.vms.iter().filter(|vm| vm.market == Market::Spot).count();
-    let mut free = burstables(problem, share(burst_rate, spot_vms));
+    let mut free = burstable_types(problem, share(burst_rate, spot_vms));
     let mut burstable = Vec::new();
     let mut stuck = Vec::new();
-    while let Some((from, task)) = latest(problem, &map, |vm, end, task| {
+    while let Some((from, task)) = last_ending_task(problem, &map, |vm, end, task| {
         vm.market == Market::Spot && end > Time::ZERO + spot_limit && !stuck.contains(&task)
     }) {
-        let moved = if let Some(vm) = take(problem, &mut free, task) {
+        let moved = if let Some(vm) = take_burstable(problem, &mut free, task) {
             burstable.push(vm);
             true
         } else {
@@ -43,25 +43,26 @@ pub(crate) fn burst_allocation(
     let mut passed_over = Vec::new();
     let least = if problem.to_come() > 0 { 2 } else { 1 };
     while !free.is_empty() {
-        let Some((from, task)) = latest(problem, &map, |vm, _, task| {
+        let Some((from, task)) = last_ending_task(problem, &map, |vm, _, task| {
             vm.tasks.len() >= least && !passed_over.contains(&task)
         }) else {
             break;
         };
-        if let Some(vm) = take(problem, &mut free, task) {
+        if let Some(vm) = take_burstable(problem, &mut free, task) {
             burstable.push(vm);
             map.vms[from].tasks.retain(|&t| t != task);
         } else {
             passed_over.push(task);
         }
     }
-    burstable.extend(free.into_iter().map(|kind| Vm::new(kind, Market::OnDemand)));
+    burstable.extend(free.into_iter().map(|kind| AssignedVm::new(kind, Market::OnDemand)));
     map.vms.retain(|vm| !vm.tasks.is_empty());
     map.vms.extend(burstable);
     map
 }
 
-/// The share ceil(rate × n), without rounding errors.
+/// Rounds rate × n up to whole VMs; products that are whole but for rounding errors stay as they
+/// are.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -74,8 +75,8 @@ fn share(rate: f64, n: usize) -> usize {
 }
 
 /// The types of `n` burstable VMs, the cheapest first.
-fn burstables(problem: &Problem, n: usize) -> Vec<KindId> {
-    let mut kinds: Vec<_> = problem.burstable().collect();
+fn burstable_types(problem: &SchedulingProblem, n: usize) -> Vec<KindId> {
+    let mut kinds: Vec<_> = problem.burstable_types().collect();
     kinds.sort_by_key(|(id, kind)| (kind.price(Market::OnDemand), *id));
     kinds
         .into_iter()
@@ -84,43 +85,52 @@ fn burstables(problem: &Problem, n: usize) -> Vec<KindId> {
         .collect()
 }
 
-/// The index of the VM and the task that ends last among those that qualify. Of several, the
-/// shortest, which loses least in baseline mode.
-fn latest(
-    problem: &Problem,
-    map: &Assignment,
-    qualifies: impl Fn(&Vm, Time, TaskId) -> bool,
+/// The VM's index and the task that ends last among the tasks for which `qualifies` holds; of
+/// several, the shortest, as it loses least in baseline mode.
+fn last_ending_task(
+    problem: &SchedulingProblem,
+    map: &TaskAssignment,
+    qualifies: impl Fn(&AssignedVm, Time, TaskId) -> bool,
 ) -> Option<(usize, TaskId)> {
     let mut all = Vec::new();
     for (i, vm) in map.vms.iter().enumerate() {
-        for (&task, slot) in vm.tasks.iter().zip(vm.slots(problem)) {
+        for (&task, slot) in vm.tasks.iter().zip(vm.task_slots(problem)) {
             if qualifies(vm, slot.end, task) {
-                all.push((slot.end, std::cmp::Reverse((problem.longest(task), task)), i));
+                all.push((slot.end, std::cmp::Reverse((problem.longest_time(task), task)), i));
             }
         }
     }
     all.into_iter().max().map(|(_, std::cmp::Reverse((_, task)), i)| (i, task))
 }
 
-/// Takes the first of the free burstable VMs that is done with the task by D in baseline mode.
-fn take(problem: &Problem, free: &mut Vec<KindId>, task: TaskId) -> Option<Vm> {
+/// Takes the first of the `free` burstable types that can run the task in baseline mode by the
+/// deadline D, and puts the task on a VM of it; `None` if there is no such type.
+fn take_burstable(
+    problem: &SchedulingProblem,
+    free: &mut Vec<KindId>,
+    task: TaskId,
+) -> Option<AssignedVm> {
     let fits = |&kind: &KindId| {
         let speed = problem.kinds[kind].baseline();
-        let length = problem.remaining(task, (kind, Market::OnDemand), Ppm::ZERO, speed);
+        let length = problem.remaining_time(task, (kind, Market::OnDemand), Ppm::ZERO, speed);
         length.is_some_and(|length| problem.boot + length <= problem.deadline)
     };
     let chosen = free.iter().position(fits)?;
     let kind = free.remove(chosen);
-    Some(Vm { mode: Mode::Baseline, tasks: vec![task], ..Vm::new(kind, Market::OnDemand) })
+    Some(AssignedVm {
+        mode: Mode::Baseline,
+        tasks: vec![task],
+        ..AssignedVm::new(kind, Market::OnDemand)
+    })
 }
 
 /// Puts the task on the cheapest regular on-demand VM, in the map or new, that is done with it by
 /// D. False if there is none.
-fn to_on_demand(problem: &Problem, map: &mut Assignment, task: TaskId) -> bool {
-    let on_demand = |kind: KindId| Vm::new(kind, Market::OnDemand);
-    let mut options: Vec<(Option<usize>, Vm)> = Vec::new();
-    for (id, kind) in problem.regular(Market::OnDemand) {
-        let alike = |vm: &Vm| vm.kind == id && vm.market == Market::OnDemand;
+fn to_on_demand(problem: &SchedulingProblem, map: &mut TaskAssignment, task: TaskId) -> bool {
+    let on_demand = |kind: KindId| AssignedVm::new(kind, Market::OnDemand);
+    let mut options: Vec<(Option<usize>, AssignedVm)> = Vec::new();
+    for (id, kind) in problem.regular_types(Market::OnDemand) {
+        let alike = |vm: &AssignedVm| vm.kind == id && vm.market == Market::OnDemand;
         let used = map.vms.iter().enumerate().filter(|(_, vm)| alike(vm));
         options.extend(used.clone().map(|(i, vm)| (Some(i), vm.clone())));
         if used.count() < kind.limit(Market::OnDemand) as usize {

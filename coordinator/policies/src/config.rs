@@ -5,7 +5,7 @@ use dormouse_units::{Price, Span, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Allowances;
+use crate::problem::TimeAllowances;
 use crate::{BagSchedulerName, Own, Plan, PlanError};
 use dormouse_cloud::{Lifetimes, Market};
 
@@ -165,7 +165,7 @@ pub enum OnNotice {
     Checkpoint,
 }
 
-/// Whether a value is the default, which is not written.
+/// True if the value is the default, so that serialisation leaves it out.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -180,7 +180,7 @@ pub struct Fleet {
     /// How they are bought.
     pub market: Market,
     /// The number of VMs.
-    #[serde(default = "one")]
+    #[serde(default = "one_vm")]
     #[schemars(range(min = 1, max = 100_000))]
     pub count: u32,
     /// Most to be paid for one; `None`: whatever it costs. The provider ends one that costs more at once;
@@ -189,7 +189,7 @@ pub struct Fleet {
     pub bid: Option<Price>,
 }
 
-const fn one() -> u32 {
+const fn one_vm() -> u32 {
     1
 }
 
@@ -358,15 +358,17 @@ impl BagSchedulerConfig {
         }
     }
 
-    /// Times that the scheduler allows for beside those of the tasks and the cloud.
-    pub(crate) const fn allowances(&self) -> Allowances {
-        Allowances { restore: self.restore, margin: self.margin, boot: self.boot_allowance }
+    /// Times that the scheduler adds to those of the tasks and the cloud.
+    pub(crate) const fn time_allowances(&self) -> TimeAllowances {
+        TimeAllowances { restore: self.restore, margin: self.margin, boot: self.boot_allowance }
     }
 
+    /// Checks every parameter's range.
+    ///
     /// # Errors
     ///
     /// [`PlanError::Parameter`] for the first parameter outside its range.
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
+    pub(crate) fn check_ranges(&self) -> Result<(), PlanError> {
         let rates = [
             ("alpha", self.alpha, true),
             ("swap-rate", self.swap_rate, false),

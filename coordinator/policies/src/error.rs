@@ -2,7 +2,7 @@
 
 use dormouse_units::{Bytes, Span, TaskId, TypeName};
 
-/// Why no schedule can be made.
+/// Reason why no schedule can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// A parameter is outside its range.

@@ -5,20 +5,20 @@ use dormouse_model::Bag;
 use dormouse_units::{Span, TaskId};
 
 use crate::PlanError;
-use crate::given::Given;
-use crate::planner::Primary;
-use crate::problem::{KindId, Offer, Problem};
+use crate::planner::PrimarySchedule;
+use crate::problem::{KindId, Offer, SchedulingProblem};
+use crate::scheduler_input::SchedulerInput;
 
-/// A bound from below on the end of any schedule.
-pub(crate) struct Bound {
+/// Parts of a lower bound on the end of any schedule.
+pub(crate) struct EndBound {
     boot: Span,
     work: Span,
     vcpus: u64,
 }
 
-impl Bound {
+impl EndBound {
     /// The time before which no schedule ends.
-    pub(crate) fn end(&self) -> Span {
+    pub(crate) fn earliest_end(&self) -> Span {
         let even = self.work.as_micros().div_ceil(self.vcpus.max(1));
         self.boot + Span::from_micros(even)
     }
@@ -26,9 +26,11 @@ impl Bound {
 
 /// The types a scheduler can run a task on at full speed, and how many VMs of each it may have. A
 /// scheduler that plans spot VMs can fall back on on-demand ones.
-fn usable(problem: &Problem, market: Market) -> Vec<(Offer, u64)> {
+fn usable_offers(problem: &SchedulingProblem, market: Market) -> Vec<(Offer, u64)> {
     let of = |market: Market| {
-        problem.regular(market).map(move |(id, kind)| ((id, market), u64::from(kind.limit(market))))
+        problem
+            .regular_types(market)
+            .map(move |(id, kind)| ((id, market), u64::from(kind.limit(market))))
     };
     match market {
         Market::Spot => of(Market::Spot).chain(of(Market::OnDemand)).collect(),
@@ -36,34 +38,43 @@ fn usable(problem: &Problem, market: Market) -> Vec<(Offer, u64)> {
     }
 }
 
-/// The bound of this problem: the work of all tasks, each where it is shortest, spread evenly over
-/// every vCPU that can be had.
-pub(crate) fn bound(problem: &Problem, how: Primary) -> Bound {
-    let Primary { market, burstable, .. } = how;
-    let usable = usable(problem, market);
-    let bursting =
-        || problem.burstable().filter(move |_| burstable).map(|(kind, _)| (kind, Market::OnDemand));
+/// The lower bound of this problem: the work of all tasks, each on its fastest type, spread evenly
+/// over all vCPUs that can be had.
+pub(crate) fn bound_of(problem: &SchedulingProblem, how: PrimarySchedule) -> EndBound {
+    let PrimarySchedule { market, burstable, .. } = how;
+    let usable = usable_offers(problem, market);
+    let bursting = || {
+        problem
+            .burstable_types()
+            .filter(move |_| burstable)
+            .map(|(kind, _)| (kind, Market::OnDemand))
+    };
     let shortest = |task| {
         let offers = usable.iter().map(|u| u.0).chain(bursting());
-        offers.filter_map(|on| problem.whole(task, on)).min()
+        offers.filter_map(|on| problem.whole_time(task, on)).min()
     };
     let work = problem.by_memory().into_iter().filter_map(shortest).sum();
     let vcpus =
         usable.iter().map(|&((kind, _), n)| n * problem.kinds[kind].vcpus as u64).sum::<u64>()
             + problem
-                .burstable()
+                .burstable_types()
                 .filter(|_| burstable)
                 .map(|(_, kind)| kind.vcpus as u64 * u64::from(kind.limit(Market::OnDemand)))
                 .sum::<u64>();
-    Bound { boot: problem.boot, work, vcpus }
+    EndBound { boot: problem.boot, work, vcpus }
 }
 
+/// Checks that a primary schedule of this kind may exist.
+///
 /// # Errors
 ///
-/// The first reason found why there can't be a schedule of this kind.
-pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
-    let Given { config, problem, catalogue, bag, .. } = given;
-    if problem.regular(how.market).next().is_none() {
+/// The first reason found why there can't be one.
+pub(crate) fn check_problem(
+    given: &SchedulerInput<'_>,
+    how: PrimarySchedule,
+) -> Result<(), PlanError> {
+    let SchedulerInput { config, problem, catalogue, bag, .. } = given;
+    if problem.regular_types(how.market).next().is_none() {
         let what = match how.market {
             Market::OnDemand => "non-burstable on-demand type",
             Market::Spot => "non-burstable spot type",
@@ -71,11 +82,12 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
         let (scheduler, known) = (config.name.as_str(), catalogue.names());
         return Err(PlanError::NothingOffered { scheduler, what, known });
     }
-    let offers: Vec<Offer> = usable(problem, how.market).into_iter().map(|u| u.0).collect();
+    let offers: Vec<Offer> = usable_offers(problem, how.market).into_iter().map(|u| u.0).collect();
     let runs_on: Vec<KindId> = offers.iter().map(|&(kind, _)| kind).collect();
     check_tasks(problem, bag, &runs_on)?;
-    for (id, task) in tasks(bag) {
-        let fastest = offers.iter().filter_map(|&on| Some((problem.whole(id, on)?, on.0))).min();
+    for (id, task) in tasks_with_ids(bag) {
+        let fastest =
+            offers.iter().filter_map(|&on| Some((problem.whole_time(id, on)?, on.0))).min();
         if let Some((length, kind)) = fastest
             && problem.boot + length > problem.deadline
         {
@@ -91,10 +103,10 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
         }
     }
     check_chains(problem, bag, &offers)?;
-    let bound = bound(problem, how);
-    if bound.end() > problem.deadline {
-        let (deadline, shortest) = (problem.deadline, bound.end());
-        let Bound { boot, work, vcpus } = bound;
+    let bound = bound_of(problem, how);
+    if bound.earliest_end() > problem.deadline {
+        let (deadline, shortest) = (problem.deadline, bound.earliest_end());
+        let EndBound { boot, work, vcpus } = bound;
         return Err(PlanError::TooMuchWork { deadline, work, vcpus, boot, shortest });
     }
     Ok(())
@@ -102,9 +114,9 @@ pub(crate) fn check(given: &Given<'_>, how: Primary) -> Result<(), PlanError> {
 
 /// Checks that the tasks that come one after the other can be done by the deadline, where each is on
 /// its fastest type.
-fn check_chains(problem: &Problem, bag: &Bag, offers: &[Offer]) -> Result<(), PlanError> {
+fn check_chains(problem: &SchedulingProblem, bag: &Bag, offers: &[Offer]) -> Result<(), PlanError> {
     let length = |task: TaskId| {
-        let lengths = offers.iter().filter_map(|&on| problem.whole(task, on));
+        let lengths = offers.iter().filter_map(|&on| problem.whole_time(task, on));
         lengths.min().unwrap_or_default()
     };
     let path = problem.followers().critical_path(length);
@@ -124,7 +136,7 @@ fn check_chains(problem: &Problem, bag: &Bag, offers: &[Offer]) -> Result<(), Pl
     Err(PlanError::ChainTooLong { chain, deadline, shortest, boot })
 }
 
-fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {
+fn tasks_with_ids(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {
     (0_u32..).map(TaskId::new).zip(bag.tasks.iter())
 }
 
@@ -134,11 +146,11 @@ fn tasks(bag: &Bag) -> impl Iterator<Item = (TaskId, &dormouse_model::Task)> {
 ///
 /// The first task that can run on none of the types.
 pub(crate) fn check_tasks(
-    problem: &Problem,
+    problem: &SchedulingProblem,
     bag: &Bag,
     runs_on: &[KindId],
 ) -> Result<(), PlanError> {
-    for (id, task) in tasks(bag) {
+    for (id, task) in tasks_with_ids(bag) {
         if runs_on.iter().any(|&kind| problem.runs_on(id, kind)) {
             continue;
         }
@@ -160,11 +172,13 @@ pub(crate) fn check_tasks(
     Ok(())
 }
 
+/// Checks `scheduler.fleet`.
+///
 /// # Errors
 ///
-/// The VMs of `scheduler.fleet` can't be had, or can't run some task.
-pub(crate) fn check_fleet(given: &Given<'_>) -> Result<(), PlanError> {
-    let Given { config, problem, catalogue, bag, .. } = given;
+/// Its VMs can't be had, or can't run some task.
+pub(crate) fn check_fleet(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
+    let SchedulerInput { config, problem, catalogue, bag, .. } = given;
     let mut runs_on = Vec::new();
     for fleet in config.fleet.iter().filter(|fleet| fleet.count > 0) {
         let found = problem.kinds.iter().position(|kind| kind.name == fleet.kind);

@@ -12,18 +12,18 @@ pub(crate) struct HeardPrices(BTreeMap<KindId, Vec<(Time, Price)>>);
 
 impl HeardPrices {
     /// Notes a price that holds from `now` on; `now` never runs backwards.
-    pub(crate) fn hear(&mut self, now: Time, kind: KindId, price: Price) {
+    pub(crate) fn add_price(&mut self, now: Time, kind: KindId, price: Price) {
         self.0.entry(kind).or_default().push((now, price));
     }
 
     /// The last price of a type; `None`: none was heard.
-    pub(crate) fn last(&self, kind: KindId) -> Option<Price> {
+    pub(crate) fn last_price(&self, kind: KindId) -> Option<Price> {
         self.0.get(&kind)?.last().map(|(_, price)| *price)
     }
 
     /// The price of a type at a time that is not in the future; `None`: none had been heard by
     /// then.
-    pub(crate) fn at(&self, kind: KindId, at: Time) -> Option<Price> {
+    pub(crate) fn price_at(&self, kind: KindId, at: Time) -> Option<Price> {
         let heard = self.0.get(&kind)?;
         let after = heard.partition_point(|(from, _)| *from <= at);
         heard[..after].last().map(|(_, price)| *price)

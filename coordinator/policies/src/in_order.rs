@@ -7,11 +7,11 @@ use dormouse_model::{Decision, EndReason, Notice, StartReason};
 use dormouse_units::{Bytes, Mode, Price, Seats, Span, TaskId, Time, TypeName, VmId};
 
 use crate::heard_prices::HeardPrices;
-use crate::problem::{KindId, Problem};
-use crate::provision::Provision;
+use crate::problem::{KindId, SchedulingProblem};
+use crate::provision::BuyingOrder;
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// Who ends a spot VM that costs more than its bid.
+/// The side that terminates a spot VM whose price exceeds its bid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WhoEnds {
     /// The provider, which is told the bid.
@@ -30,22 +30,22 @@ pub(crate) enum WhoEnds {
 /// A notice costs constant time, however many tasks there are, as long as memory doesn't bind.
 #[derive(Debug)]
 pub(crate) struct InOrder {
-    problem: Problem,
-    fleet: Vec<Wanted>,
+    problem: SchedulingProblem,
+    fleet: Vec<WantedVm>,
     waiting: VecDeque<(TaskId, StartReason)>,
     /// Number of tasks that are not due yet.
     to_come: usize,
-    vms: BTreeMap<VmId, Vm>,
+    vms: BTreeMap<VmId, FleetMember>,
     /// The ready VMs with a free vCPU.
     with_room: BTreeSet<VmId>,
     /// VMs whose launch was refused, to be launched again.
-    refused: Vec<Wanted>,
-    /// VMs that are not asked for as long as they cost more than their bids.
-    too_dear: Vec<Wanted>,
+    refused: Vec<WantedVm>,
+    /// VMs that wait for a price within their bids.
+    too_dear: Vec<WantedVm>,
     prices: HeardPrices,
     who_ends: WhoEnds,
     /// Types by which VMs are added without a list; `None`: the list is all there is.
-    provision: Option<Provision>,
+    provision: Option<BuyingOrder>,
     failures: BTreeMap<TaskId, u32>,
     /// Tasks that are being stopped with a checkpoint, on a VM that leaves.
     held: BTreeMap<TaskId, VmId>,
@@ -58,35 +58,42 @@ pub(crate) struct InOrder {
 
 /// A VM of the fleet: its type, its market, and most to be paid for it.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct WantedVm {
     kind: KindId,
     market: Market,
     bid: Option<Price>,
 }
 
+/// A launched VM, with the tasks on it.
 #[derive(Debug)]
-struct Vm {
-    wanted: Wanted,
+struct FleetMember {
+    wanted: WantedVm,
     ready: bool,
-    /// Whether the VM has not booted yet, so that its vCPUs are still to come.
+    /// True if the VM has not booted yet, so that its vCPUs are still to come.
     booting: bool,
-    /// Whether on-demand VMs were already launched in place of this VM, which the provider takes.
+    /// True if on-demand VMs were already launched in place of this VM, which the provider takes
+    /// away.
     replaced: bool,
     running: Vec<TaskId>,
     memory: Bytes,
 }
 
 impl InOrder {
-    pub(crate) fn new(config: &BagSchedulerConfig, problem: Problem, who_ends: WhoEnds) -> Self {
+    pub(crate) fn new(
+        config: &BagSchedulerConfig,
+        problem: SchedulingProblem,
+        who_ends: WhoEnds,
+    ) -> Self {
         let kind_of = |name: &TypeName| problem.kinds.iter().position(|k| k.name == *name);
         let fleet = config.fleet.iter().flat_map(|f| {
-            let wanted = kind_of(&f.kind).map(|kind| Wanted { kind, market: f.market, bid: f.bid });
+            let wanted =
+                kind_of(&f.kind).map(|kind| WantedVm { kind, market: f.market, bid: f.bid });
             std::iter::repeat_n(wanted, f.count as usize).flatten()
         });
         Self {
             fleet: fleet.collect(),
             waiting: (0_u32..)
-                .take(problem.tasks())
+                .take(problem.task_count())
                 .map(TaskId::new)
                 .filter(|&task| problem.is_due_at_once(task))
                 .map(|task| (task, StartReason::Planned))
@@ -110,9 +117,9 @@ impl InOrder {
         }
     }
 
-    /// The scheduler without a list: the longest task comes first, on the VMs that [`Provision`] finds.
-    pub(crate) fn longest_first(config: &BagSchedulerConfig, problem: Problem) -> Self {
-        let provision = Some(Provision::new(&problem));
+    /// The scheduler without a list: the longest task comes first, on the VMs that [`BuyingOrder`] finds.
+    pub(crate) fn longest_first(config: &BagSchedulerConfig, problem: SchedulingProblem) -> Self {
+        let provision = Some(BuyingOrder::new(&problem));
         let due = problem.by_length().iter().filter(|&&task| problem.is_due_at_once(task));
         let waiting = due.map(|&task| (task, StartReason::Planned)).collect();
         let no_fleet = BagSchedulerConfig { fleet: Vec::new(), ..config.clone() };
@@ -120,31 +127,32 @@ impl InOrder {
     }
 
     /// Launches a VM now, or at the first price at which it may be had.
-    fn launch(&mut self, wanted: Wanted, out: &mut Vec<Decision>) {
+    fn launch(&mut self, wanted: WantedVm, out: &mut Vec<Decision>) {
         if self.is_too_dear(wanted) {
             return self.too_dear.push(wanted);
         }
         let vm = self.next_vm;
         self.next_vm = vm.next();
         let (running, memory) = (Vec::new(), Bytes::ZERO);
-        let new = Vm { wanted, ready: false, booting: true, replaced: false, running, memory };
+        let new =
+            FleetMember { wanted, ready: false, booting: true, replaced: false, running, memory };
         self.vms.insert(vm, new);
-        let Wanted { kind, market, bid } = wanted;
+        let WantedVm { kind, market, bid } = wanted;
         let bid = bid.filter(|_| self.who_ends == WhoEnds::Provider);
         let kind = self.problem.kinds[kind].name.clone();
         out.push(Decision::Launch { vm, kind, market, bid });
     }
 
-    /// Whether a VM is known to cost more than its bid.
-    fn is_too_dear(&self, wanted: Wanted) -> bool {
-        let price = self.prices.last(wanted.kind).filter(|_| wanted.market == Market::Spot);
+    /// True if a VM is known to cost more than its bid.
+    fn is_too_dear(&self, wanted: WantedVm) -> bool {
+        let price = self.prices.last_price(wanted.kind).filter(|_| wanted.market == Market::Spot);
         price.zip(wanted.bid).is_some_and(|(price, bid)| price > bid)
     }
 
     /// Handles a change of price: VMs that were too dear may be had now.
-    fn price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
+    fn on_price(&mut self, now: Time, kind: &TypeName, price: Price, out: &mut Vec<Decision>) {
         let Some(kind) = self.problem.kinds.iter().position(|k| k.name == *kind) else { return };
-        self.prices.hear(now, kind, price);
+        self.prices.add_price(now, kind, price);
         // Where no task is left to start, they stay in the list: a VM may yet be lost.
         if self.has_more() {
             for wanted in std::mem::take(&mut self.too_dear) {
@@ -153,19 +161,19 @@ impl InOrder {
         }
     }
 
-    /// Whether any task is left to start, now or once it is due.
+    /// True if any task is left to start, now or once it is due.
     fn has_more(&self) -> bool {
         !self.waiting.is_empty() || self.to_come > 0
     }
 
-    /// A task has come due.
-    fn due(&mut self, task: TaskId, out: &mut Vec<Decision>) {
+    /// Adds a task that has come due to the waiting ones.
+    fn on_task_due(&mut self, task: TaskId, out: &mut Vec<Decision>) {
         self.to_come = self.to_come.saturating_sub(1);
         self.waiting.push_back((task, StartReason::Due));
         if self.provision.is_some() {
             self.sort_waiting();
         }
-        self.pump(None, out);
+        self.start_waiting(None, out);
         self.add(Market::Spot, usize::MAX, out);
     }
 
@@ -174,24 +182,27 @@ impl InOrder {
         let Self { waiting, problem, .. } = self;
         waiting.make_contiguous().sort_by_key(|&(task, reason)| {
             let is_fresh = matches!(reason, StartReason::Planned | StartReason::Due);
-            (is_fresh, std::cmp::Reverse(if is_fresh { problem.longest(task) } else { Span::ZERO }))
+            (
+                is_fresh,
+                std::cmp::Reverse(if is_fresh { problem.longest_time(task) } else { Span::ZERO }),
+            )
         });
     }
 
-    /// Launches VMs for the tasks that wait, those of this market first, for at most so many vCPUs: the
-    /// cheapest types first, each up to its limit. VMs that boot are counted on. True if any was launched, or
-    /// none was needed.
+    /// Launches VMs for waiting tasks, first in this market, with at most `most_vcpus` vCPUs: the
+    /// cheapest types first, each up to its limit. Booting VMs count as capacity. True if any was
+    /// launched or none was needed.
     fn add(&mut self, market: Market, most_vcpus: usize, out: &mut Vec<Decision>) -> bool {
         let Some(provision) = &self.provision else { return false };
-        let vcpus = |wanted: Wanted| self.problem.kinds[wanted.kind].vcpus;
+        let vcpus = |wanted: WantedVm| self.problem.kinds[wanted.kind].vcpus;
         let booting = self.vms.values().filter(|vm| vm.booting).map(|vm| vcpus(vm.wanted));
         let needed = self.waiting.len().saturating_sub(booting.sum()).min(most_vcpus);
         let mut count: BTreeMap<(KindId, Market), u32> = BTreeMap::new();
-        for Vm { wanted, .. } in self.vms.values() {
+        for FleetMember { wanted, .. } in self.vms.values() {
             *count.entry((wanted.kind, wanted.market)).or_default() += 1;
         }
         let (mut found, mut new) = (0, Vec::new());
-        let (market, kinds) = provision.kinds(market);
+        let (market, kinds) = provision.types_to_buy(market);
         for &kind in kinds {
             let limit = self.problem.kinds[kind].limit(market);
             let used = count.get(&(kind, market)).copied().unwrap_or(0);
@@ -199,7 +210,7 @@ impl InOrder {
                 if found >= needed {
                     break;
                 }
-                let wanted = Wanted { kind, market, bid: None };
+                let wanted = WantedVm { kind, market, bid: None };
                 found += vcpus(wanted);
                 new.push(wanted);
             }
@@ -212,7 +223,7 @@ impl InOrder {
 
     /// Launches on-demand VMs for the tasks that ran, or would have, on a VM that the provider takes.
     fn stand_in(&mut self, vm: VmId, out: &mut Vec<Decision>) {
-        self.pump(None, out);
+        self.start_waiting(None, out);
         let Some(state) = self.vms.get_mut(&vm) else { return };
         if !std::mem::replace(&mut state.replaced, true) {
             state.booting = false;
@@ -223,35 +234,37 @@ impl InOrder {
 
     /// Handles a VM that is frozen. With a list it is given back and another launched; else it is kept, as
     /// it may resume while tasks wait, and its tasks go elsewhere at once.
-    fn hibernated(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+    fn on_vm_hibernated(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if !self.vms.contains_key(&vm) {
             return;
         }
-        self.vacate(vm, Some(false), out);
+        self.vacate_vm(vm, Some(false), out);
         if self.provision.is_some() {
             return self.stand_in(vm, out);
         }
         out.push(Decision::Terminate { vm, reason: None });
-        self.replace(vm, out);
+        self.replace_vm(vm, out);
     }
 
-    fn fits(&self, vm: VmId, task: TaskId) -> bool {
+    fn task_fits(&self, vm: VmId, task: TaskId) -> bool {
         self.vms.get(&vm).is_some_and(|state| {
-            let memory = state.memory + self.problem.memory(task);
+            let memory = state.memory + self.problem.task_memory(task);
             self.problem.runs_on(task, state.wanted.kind)
                 && memory <= self.problem.kinds[state.wanted.kind].memory
         })
     }
 
-    /// Starts the tasks that come next as long as there is room; then gives back what is idle.
-    fn pump(&mut self, touched: Option<VmId>, out: &mut Vec<Decision>) {
+    /// Starts the next tasks as long as there is room, then terminates idle VMs.
+    fn start_waiting(&mut self, touched: Option<VmId>, out: &mut Vec<Decision>) {
         while let Some(&(task, reason)) = self.waiting.front() {
             if self.held.contains_key(&task) {
                 break;
             }
-            let Some(&vm) = self.with_room.iter().find(|&&vm| self.fits(vm, task)) else { break };
+            let Some(&vm) = self.with_room.iter().find(|&&vm| self.task_fits(vm, task)) else {
+                break;
+            };
             self.waiting.pop_front();
-            let memory = self.problem.memory(task);
+            let memory = self.problem.task_memory(task);
             let Some(state) = self.vms.get_mut(&vm) else { break };
             state.running.push(task);
             state.memory = state.memory + memory;
@@ -280,21 +293,21 @@ impl InOrder {
         }
     }
 
-    /// Takes a task off this VM. False if it wasn't there.
-    fn leave(&mut self, vm: VmId, task: TaskId) -> bool {
+    /// Removes a task from this VM. False if it wasn't there.
+    fn remove_task(&mut self, vm: VmId, task: TaskId) -> bool {
         let Some(state) = self.vms.get_mut(&vm) else { return false };
         let Some(at) = state.running.iter().position(|&t| t == task) else { return false };
         state.running.swap_remove(at);
-        state.memory = state.memory.saturating_sub(self.problem.memory(task));
+        state.memory = state.memory.saturating_sub(self.problem.task_memory(task));
         if state.ready {
             self.with_room.insert(vm);
         }
         true
     }
 
-    /// Takes a VM's tasks off it; they come first again. `stop` says whether attempts have to be
-    /// stopped, and if so whether with a checkpoint.
-    fn vacate(&mut self, vm: VmId, stop: Option<bool>, out: &mut Vec<Decision>) {
+    /// Removes all tasks from a VM and puts them first in the queue. `stop` is `None` if the
+    /// attempts have ended already; else they are stopped, with a checkpoint if it is true.
+    fn vacate_vm(&mut self, vm: VmId, stop: Option<bool>, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.get_mut(&vm) else { return };
         (state.ready, state.memory) = (false, Bytes::ZERO);
         let tasks = std::mem::take(&mut state.running);
@@ -310,35 +323,37 @@ impl InOrder {
         }
     }
 
-    /// Replaces a VM that is gone, if tasks wait: by another like it, or as [`Provision`] has it.
-    fn replace(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+    /// Replaces a VM that is gone, if tasks wait: by another like it, or as [`BuyingOrder`] has it.
+    fn replace_vm(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         self.held.retain(|_, on| *on != vm);
         if self.has_more() && self.provision.is_none() {
             self.launch(state.wanted, out);
         }
-        self.pump(None, out);
+        self.start_waiting(None, out);
         if !state.replaced {
             let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
             self.add(Market::OnDemand, vcpus, out);
         }
     }
 
-    fn release(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
+    fn release_task(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
         if self.held.get(&task) == Some(&vm) {
             self.held.remove(&task);
-            self.pump(None, out);
+            self.start_waiting(None, out);
         }
     }
 
-    fn refuse(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    fn on_launch_refused(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.vms.remove(&vm) else { return };
         if self.is_too_dear(state.wanted) {
             return self.too_dear.push(state.wanted);
         }
         let vcpus = self.problem.kinds[state.wanted.kind].vcpus;
         // Where nothing is sold on demand, the same would be asked for, and refused, again and again.
-        let sells = |provision: &Provision| provision.kinds(Market::OnDemand).0 == Market::OnDemand;
+        let sells = |provision: &BuyingOrder| {
+            provision.types_to_buy(Market::OnDemand).0 == Market::OnDemand
+        };
         let has_other = state.wanted.market == Market::Spot;
         let has_other = has_other && self.provision.as_ref().is_some_and(sells);
         if has_other && self.add(Market::OnDemand, vcpus, out) {
@@ -351,11 +366,11 @@ impl InOrder {
         self.refused.push(state.wanted);
     }
 
-    fn failed(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
+    fn on_task_failed(&mut self, task: TaskId, vm: VmId, out: &mut Vec<Decision>) {
         if self.held.get(&task) == Some(&vm) {
-            return self.release(task, vm, out);
+            return self.release_task(task, vm, out);
         }
-        if !self.leave(vm, task) {
+        if !self.remove_task(vm, task) {
             return;
         }
         let failures = self.failures.entry(task).or_default();
@@ -363,20 +378,20 @@ impl InOrder {
         if *failures < self.max_failures {
             self.waiting.push_front((task, StartReason::Retried));
         }
-        self.pump(Some(vm), out);
+        self.start_waiting(Some(vm), out);
     }
 }
 
 impl InOrder {
     /// Ends a VM early: its tasks come first again, and if any wait, a VM like it is launched.
     pub(crate) fn give_back(&mut self, vm: VmId, reason: EndReason, out: &mut Vec<Decision>) {
-        self.vacate(vm, Some(false), out);
+        self.vacate_vm(vm, Some(false), out);
         out.push(Decision::Terminate { vm, reason: Some(reason) });
-        self.replace(vm, out);
+        self.replace_vm(vm, out);
     }
 
-    /// Starts no more tasks on a VM.
-    pub(crate) fn close(&mut self, vm: VmId) {
+    /// Makes a VM take no more tasks.
+    pub(crate) fn close_vm(&mut self, vm: VmId) {
         if let Some(state) = self.vms.get_mut(&vm) {
             state.ready = false;
             self.with_room.remove(&vm);
@@ -386,12 +401,12 @@ impl InOrder {
     /// Price and bid of a VM that costs more than its bid. `None`: it does not, or is gone.
     pub(crate) fn above_bid(&self, vm: VmId) -> Option<(Price, Price)> {
         let wanted = self.vms.get(&vm)?.wanted;
-        let (price, bid) = (self.prices.last(wanted.kind)?, wanted.bid?);
+        let (price, bid) = (self.prices.last_price(wanted.kind)?, wanted.bid?);
         self.is_too_dear(wanted).then_some((price, bid))
     }
 
-    /// Whether a VM was launched and is not gone.
-    pub(crate) fn has(&self, vm: VmId) -> bool {
+    /// True if a VM was launched and is not gone.
+    pub(crate) fn has_vm(&self, vm: VmId) -> bool {
         self.vms.contains_key(&vm)
     }
 
@@ -399,17 +414,17 @@ impl InOrder {
     pub(crate) fn tasks_on(&self, vm: VmId) -> impl Iterator<Item = (TaskId, Span)> {
         let state = self.vms.get(&vm);
         state.into_iter().flat_map(|state| {
-            let takes = |task: TaskId| self.problem.checkpoint(task, state.wanted.kind);
+            let takes = |task: TaskId| self.problem.checkpoint_time(task, state.wanted.kind);
             state.running.iter().map(move |&task| (task, takes(task)))
         })
     }
 
     /// Price of a VM's type at a time, as far as it was heard.
     pub(crate) fn price_at(&self, vm: VmId, at: Time) -> Option<Price> {
-        self.prices.at(self.vms.get(&vm)?.wanted.kind, at)
+        self.prices.price_at(self.vms.get(&vm)?.wanted.kind, at)
     }
 
-    /// Asks again for VMs whose launch was refused.
+    /// Launches the VMs again whose launch was refused.
     fn launch_refused(&mut self, out: &mut Vec<Decision>) {
         for wanted in std::mem::take(&mut self.refused) {
             if self.has_more() {
@@ -435,15 +450,15 @@ impl Policy for InOrder {
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
-            self.hear(now, notice, out);
+            self.handle_notice(now, notice, out);
         }
     }
 }
 
 impl InOrder {
-    pub(crate) fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+    pub(crate) fn handle_notice(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
-            Notice::Price { ref kind, price } => self.price(now, kind, price, out),
+            Notice::Price { ref kind, price } => self.on_price(now, kind, price, out),
             Notice::Begin => {
                 if self.has_more() {
                     for wanted in std::mem::take(&mut self.fleet) {
@@ -457,40 +472,40 @@ impl InOrder {
                     (state.ready, state.booting, state.replaced) = (true, false, false);
                     self.retries = 0;
                     self.with_room.insert(vm);
-                    self.pump(Some(vm), out);
+                    self.start_waiting(Some(vm), out);
                 }
             }
-            Notice::LaunchRefused { vm, .. } => self.refuse(now, vm, out),
+            Notice::LaunchRefused { vm, .. } => self.on_launch_refused(now, vm, out),
             Notice::VmHibernating { vm } => {
                 if let Some(state) = self.vms.get_mut(&vm) {
                     state.ready = false;
                     self.with_room.remove(&vm);
                 }
             }
-            Notice::VmHibernated { vm } => self.hibernated(vm, out),
+            Notice::VmHibernated { vm } => self.on_vm_hibernated(vm, out),
             Notice::VmPreempting { vm, .. } => {
-                self.vacate(vm, Some(true), out);
+                self.vacate_vm(vm, Some(true), out);
                 if self.provision.is_some() {
                     self.stand_in(vm, out);
                 } else {
-                    self.pump(None, out);
+                    self.start_waiting(None, out);
                 }
             }
             Notice::VmLost { vm } => {
-                self.vacate(vm, None, out);
-                self.replace(vm, out);
+                self.vacate_vm(vm, None, out);
+                self.replace_vm(vm, out);
             }
-            Notice::TaskDue { task } => self.due(task, out),
+            Notice::TaskDue { task } => self.on_task_due(task, out),
             Notice::TaskFinished { task, vm } => {
-                if self.leave(vm, task) {
-                    self.pump(Some(vm), out);
+                if self.remove_task(vm, task) {
+                    self.start_waiting(Some(vm), out);
                 } else if self.held.remove(&task).is_some() {
                     self.waiting.retain(|&(t, _)| t != task);
-                    self.pump(None, out);
+                    self.start_waiting(None, out);
                 }
             }
-            Notice::TaskFailed { task, vm, .. } => self.failed(task, vm, out),
-            Notice::TaskStopped { task, vm, .. } => self.release(task, vm, out),
+            Notice::TaskFailed { task, vm, .. } => self.on_task_failed(task, vm, out),
+            Notice::TaskStopped { task, vm, .. } => self.release_task(task, vm, out),
             Notice::Wake { .. } => {
                 self.retries += 1;
                 self.launch_refused(out);

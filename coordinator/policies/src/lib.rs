@@ -15,7 +15,6 @@ mod config;
 mod dynamic;
 mod error;
 mod feasibility;
-mod given;
 mod hads;
 mod heard_prices;
 mod ils;
@@ -31,6 +30,7 @@ mod problem;
 pub mod program;
 mod provision;
 pub mod requests;
+mod scheduler_input;
 mod schedulers;
 pub mod service;
 #[cfg(test)]
@@ -39,15 +39,15 @@ mod testing;
 mod tests;
 
 pub use checkpointing::{
-    Begun, CheckpointPlan, CheckpointPlanner, CheckpointPlanning, Checkpointing, Due, Moment,
-    Quote, TaskView, When, check_lifetime_plans, dp, finest_step, young_daly,
+    Begun, CheckpointPlan, CheckpointPlanner, CheckpointPlanning, CheckpointPoints, Checkpointing,
+    Moment, Quote, TaskView, When, check_lifetime_plans, dp, finest_step, young_daly,
 };
 pub use config::{
     BagSchedulerConfig, BurstOn, CostScale, Fleet, KeepIdle, LocalSearchRule, MigrateMoment,
     OnDemandPlan, OnNotice, RelaxRule, SpareTime, SpotLimitRule, StealIf, StealMoment,
 };
 pub use error::PlanError;
-pub use parameters::{Own, Parameters};
+pub use parameters::{Own, ParameterSchema};
 pub use plan::Plan;
 pub use planned_bill::planned_bill;
 pub use planner::{build, plan};

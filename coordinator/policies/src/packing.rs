@@ -9,28 +9,29 @@ use dormouse_units::{Bytes, Span, Time};
 /// The last end of a VM, from which its cost and the makespan follow, is the latest end of these
 /// lanes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Packing {
-    lanes: Vec<Lane>,
+pub(crate) struct VcpuPacking {
+    lanes: Vec<VcpuLane>,
     memory: Option<Bytes>,
     not_before: Time,
     last_end: Time,
 }
 
+/// A vCPU: the time from which it is free, and the memory of the task that runs there until then.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
+struct VcpuLane {
     free: Time,
     memory: Bytes,
 }
 
 /// The lane of a task, with its start and its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Slot {
+pub(crate) struct TaskSlot {
     pub(crate) lane: usize,
     pub(crate) start: Time,
     pub(crate) end: Time,
 }
 
-impl Packing {
+impl VcpuPacking {
     /// A packing of `vcpus` lanes that are free from `from` on; `memory` is given only where it can
     /// bind.
     pub(crate) fn new(vcpus: usize, from: Time, memory: Option<Bytes>) -> Self {
@@ -42,21 +43,21 @@ impl Packing {
     /// Empties the packing, without allocating if it had as many lanes before.
     pub(crate) fn reset(&mut self, vcpus: usize, from: Time, memory: Option<Bytes>) {
         self.lanes.clear();
-        self.lanes.resize(vcpus, Lane { free: from, memory: Bytes::ZERO });
+        self.lanes.resize(vcpus, VcpuLane { free: from, memory: Bytes::ZERO });
         (self.memory, self.not_before, self.last_end) = (memory, from, from);
     }
 
     /// Gives a lane to a task that already runs, until `end`.
-    pub(crate) fn occupy(&mut self, end: Time, memory: Bytes) {
+    pub(crate) fn occupy_lane(&mut self, end: Time, memory: Bytes) {
         let from = self.not_before;
         if let Some(lane) = self.lanes.iter_mut().find(|lane| lane.free <= from) {
-            *lane = Lane { free: end.max(from), memory };
+            *lane = VcpuLane { free: end.max(from), memory };
             self.last_end = self.last_end.max(end);
         }
     }
 
     /// The slot that a task would get.
-    pub(crate) fn peek(&self, length: Span, memory: Bytes) -> Slot {
+    pub(crate) fn peek(&self, length: Span, memory: Bytes) -> TaskSlot {
         let (lane, free) = self.first_free();
         let mut start = free.max(self.not_before);
         if let Some(limit) = self.memory {
@@ -64,14 +65,14 @@ impl Packing {
                 start = next;
             }
         }
-        Slot { lane, start, end: start + length }
+        TaskSlot { lane, start, end: start + length }
     }
 
     /// Puts a task into its slot.
-    pub(crate) fn push(&mut self, length: Span, memory: Bytes) -> Slot {
+    pub(crate) fn push(&mut self, length: Span, memory: Bytes) -> TaskSlot {
         let slot = self.peek(length, memory);
         if let Some(lane) = self.lanes.get_mut(slot.lane) {
-            *lane = Lane { free: slot.end, memory };
+            *lane = VcpuLane { free: slot.end, memory };
         }
         self.not_before = slot.start;
         self.last_end = self.last_end.max(slot.end);
@@ -118,7 +119,7 @@ impl Packing {
 mod tests {
     use super::*;
 
-    fn ends(packing: &mut Packing, tasks: &[(u64, u64)]) -> Vec<(usize, u64, u64)> {
+    fn ends(packing: &mut VcpuPacking, tasks: &[(u64, u64)]) -> Vec<(usize, u64, u64)> {
         let seconds = |t: Time| t.as_micros() / 1_000_000;
         tasks
             .iter()
@@ -129,7 +130,7 @@ mod tests {
 
     #[test]
     fn each_task_takes_the_vcpu_that_is_free_first() {
-        let mut packing = Packing::new(2, Time::from_secs(10), None);
+        let mut packing = VcpuPacking::new(2, Time::from_secs(10), None);
         assert_eq!(
             ends(&mut packing, &[(5, 9), (3, 9), (4, 9), (1, 9)]),
             [(0, 10, 15), (1, 10, 13), (1, 13, 17), (0, 15, 16)]
@@ -141,7 +142,7 @@ mod tests {
     /// waits.
     #[test]
     fn a_task_waits_for_memory_and_is_not_overtaken() {
-        let mut packing = Packing::new(2, Time::ZERO, Some(Bytes::new(10)));
+        let mut packing = VcpuPacking::new(2, Time::ZERO, Some(Bytes::new(10)));
         assert_eq!(
             ends(&mut packing, &[(5, 6), (3, 6), (1, 4), (1, 4)]),
             [(0, 0, 5), (1, 5, 8), (0, 5, 6), (0, 6, 7)]
@@ -150,9 +151,9 @@ mod tests {
 
     #[test]
     fn running_tasks_keep_their_lane_and_memory() {
-        let mut packing = Packing::new(2, Time::from_secs(1), Some(Bytes::new(10)));
-        packing.occupy(Time::from_secs(9), Bytes::new(6));
+        let mut packing = VcpuPacking::new(2, Time::from_secs(1), Some(Bytes::new(10)));
+        packing.occupy_lane(Time::from_secs(9), Bytes::new(6));
         assert_eq!(ends(&mut packing, &[(1, 5), (2, 1)]), [(1, 9, 10), (0, 9, 11)]);
-        assert_eq!(Packing::new(2, Time::from_secs(1), None).last_end(), Time::from_secs(1));
+        assert_eq!(VcpuPacking::new(2, Time::from_secs(1), None).last_end(), Time::from_secs(1));
     }
 }

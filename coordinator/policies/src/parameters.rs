@@ -10,17 +10,18 @@ use crate::PlanError;
 
 /// The type of a scheduler's own parameters: a struct, read as people write it.
 #[derive(Clone, Copy, Debug)]
-pub struct Parameters {
+pub struct ParameterSchema {
     schema: fn(&mut SchemaGenerator) -> Schema,
 }
 
 /// No parameter.
 #[derive(Debug, JsonSchema)]
-struct Nothing {}
+#[schemars(rename = "Nothing")]
+struct NoParameters {}
 
-impl Parameters {
+impl ParameterSchema {
     /// The scheduler has no parameters of its own.
-    pub const NONE: Self = Self { schema: Nothing::json_schema };
+    pub const NONE: Self = Self { schema: NoParameters::json_schema };
 
     /// The fields of `P`, whose doc comments are the text of the reference.
     #[must_use]
@@ -42,7 +43,7 @@ impl Parameters {
 pub struct Own(pub Map<String, Value>);
 
 impl Own {
-    /// Whether no parameter was set.
+    /// True if no parameter was set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -52,7 +53,7 @@ impl Own {
     ///
     /// # Errors
     ///
-    /// [`PlanError::Parameters`]: a parameter has a value that its type does not have.
+    /// [`PlanError::ParameterSchema`]: a parameter has a value that its type does not have.
     pub fn read<P: DeserializeOwned>(&self) -> Result<P, PlanError> {
         written::read(&Value::Object(self.0.clone()))
             .map_err(|error| PlanError::Parameters(error.to_string()))

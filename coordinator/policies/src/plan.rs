@@ -5,7 +5,7 @@ use dormouse_model::{Bag, CheckpointConfig, PlannedTask, PlannedVm, Task};
 use dormouse_units::{Money, Span, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::problem::Problem;
+use crate::problem::SchedulingProblem;
 use crate::{BagSchedulerConfig, BagSchedulerName, PlanError};
 
 /// Schedule of a bag: on which VMs and in what order tasks run, with the expected time and cost.
@@ -34,16 +34,16 @@ impl Plan {
         Self { scheduler, spot_limit: makespan, makespan, cost, evaluations: 0, vms }
     }
 
-    /// Whether any task is planned to take less than its run time, or more than that with its
+    /// True if any task is planned to take less than its run time, or more than that with its
     /// checkpoints.
-    fn contradicts(&self, problem: &Problem) -> bool {
+    fn contradicts_bag(&self, problem: &SchedulingProblem) -> bool {
         self.vms.iter().any(|vm| {
             let kind = problem.kinds.iter().position(|kind| kind.name == vm.kind);
             kind.is_some_and(|kind| {
                 let on = (kind, vm.market);
                 vm.vcpus.iter().flatten().any(|planned| {
                     let takes = planned.end.since(planned.start);
-                    problem.takes(planned, on).is_some_and(|(least, most)| {
+                    problem.planned_time(planned, on).is_some_and(|(least, most)| {
                         takes < least || takes > most + Span::from_secs(1)
                     })
                 })
@@ -63,8 +63,8 @@ impl Plan {
         bag: &Bag,
         checkpoints: &CheckpointConfig,
     ) -> (Self, bool) {
-        let problem = Problem::new(catalogue, bag, checkpoints, config.allowances());
-        let again = self.contradicts(&problem);
+        let problem = SchedulingProblem::new(catalogue, bag, checkpoints, config.time_allowances());
+        let again = self.contradicts_bag(&problem);
         let (mut makespan, mut cost) = (Span::ZERO, Money::ZERO);
         for vm in &mut self.vms {
             let found = problem.kinds.iter().position(|kind| kind.name == vm.kind);
@@ -73,7 +73,7 @@ impl Plan {
                 let mut at = Time::ZERO + problem.boot;
                 for planned in lane {
                     let takes = problem
-                        .takes(planned, (kind, vm.market))
+                        .planned_time(planned, (kind, vm.market))
                         .map_or(Span::ZERO, |(_, most)| most);
                     (planned.start, planned.end) = (at, at + takes);
                     at = planned.end;

@@ -1,4 +1,4 @@
-//! What the VMs of a plan cost, billed as those of a run are.
+//! Cost of a plan's VMs, billed like those of a run.
 
 use dormouse_cloud::{Catalogue, EndedBy, InstanceType, Market, Meter, Terms};
 use dormouse_model::{PlannedVm, Setup};
@@ -16,8 +16,8 @@ pub fn planned_bill(plan: &Plan, config: &BagSchedulerConfig, setup: &Setup) -> 
     let keeping = VmKeeping::new(plan, config, catalogue);
     let cost = |vm: &PlannedVm| {
         let kind = catalogue.get(&vm.kind)?;
-        let until = keeping.end(vm, kind);
-        billed(kind, vm.market, (catalogue.boot, until), terms)
+        let until = keeping.end_of_vm(vm, kind);
+        bill_vm(kind, vm.market, (catalogue.boot, until), terms)
     };
     plan.vms.iter().filter_map(cost).sum()
 }
@@ -45,7 +45,7 @@ impl VmKeeping {
     }
 
     /// When a VM is given back that nothing happens to.
-    fn end(&self, vm: &PlannedVm, kind: &InstanceType) -> Time {
+    fn end_of_vm(&self, vm: &PlannedVm, kind: &InstanceType) -> Time {
         let idle_from = last_end(vm).unwrap_or(self.boot);
         let kept = match self.cycle {
             // A burstable VM stands by as long as there are tasks.
@@ -64,7 +64,7 @@ fn last_end(vm: &PlannedVm) -> Option<Time> {
 
 /// Cost of a VM that is launched at the beginning, is ready after `boot` and is given back at `until`; `None`
 /// where it isn't sold.
-fn billed(
+fn bill_vm(
     kind: &InstanceType,
     market: Market,
     (boot, until): (Span, Time),

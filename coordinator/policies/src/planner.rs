@@ -4,11 +4,11 @@ use dormouse_cloud::{Catalogue, Market};
 use dormouse_model::{Bag, CheckpointConfig};
 use dormouse_units::{Span, Time};
 
-use crate::assignment::{Assignment, Vm};
+use crate::assignment::{AssignedVm, TaskAssignment};
 use crate::burst_allocation::burst_allocation;
-use crate::given::Given;
-use crate::packing::Packing;
-use crate::problem::Problem;
+use crate::packing::VcpuPacking;
+use crate::problem::SchedulingProblem;
+use crate::scheduler_input::SchedulerInput;
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility, hads, ils};
 
 /// The scheduler that `config` describes, with its primary schedule.
@@ -26,8 +26,8 @@ pub fn build(
     checkpoints: &CheckpointConfig,
     seed: u64,
 ) -> Result<Box<dyn Policy>, PlanError> {
-    let given = given(config, catalogue, bag, checkpoints, seed)?;
-    let plan = planned(&given)?;
+    let given = scheduler_input(config, catalogue, bag, checkpoints, seed)?;
+    let plan = make_plan(&given)?;
     config.name.scheduling().build(given, plan)
 }
 
@@ -44,35 +44,35 @@ pub fn plan(
     checkpoints: &CheckpointConfig,
     seed: u64,
 ) -> Result<Option<Plan>, PlanError> {
-    planned(&given(config, catalogue, bag, checkpoints, seed)?)
+    make_plan(&scheduler_input(config, catalogue, bag, checkpoints, seed)?)
 }
 
-fn given<'a>(
+fn scheduler_input<'a>(
     config: &'a BagSchedulerConfig,
     catalogue: &'a Catalogue,
     bag: &'a Bag,
     checkpoints: &'a CheckpointConfig,
     seed: u64,
-) -> Result<Given<'a>, PlanError> {
-    let problem = Problem::new(catalogue, bag, checkpoints, config.allowances());
-    config.check()?;
-    Ok(Given { config, problem, catalogue, checkpoints, bag, seed })
+) -> Result<SchedulerInput<'a>, PlanError> {
+    let problem = SchedulingProblem::new(catalogue, bag, checkpoints, config.time_allowances());
+    config.check_ranges()?;
+    Ok(SchedulerInput { config, problem, catalogue, checkpoints, bag, seed })
 }
 
-fn planned(given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+fn make_plan(given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
     let Some(plan) = &given.config.plan else { return given.config.name.scheduling().plan(given) };
     plan.check(given.catalogue, given.bag)?;
     Ok(Some(plan.clone()))
 }
 
-/// How a primary schedule of the papers is made.
+/// The steps of the papers that make a primary schedule.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Primary {
+pub(crate) struct PrimarySchedule {
     /// Market in which the planned VMs are bought.
     pub(crate) market: Market,
-    /// Whether the ILS improves the greedy map (Algorithm 1, part 1).
+    /// True if the ILS improves the greedy map (Algorithm 1, part 1).
     pub(crate) search: bool,
-    /// Whether burstable VMs stand beside the others (Algorithm 1, part 2).
+    /// True if burstable VMs stand beside the others (Algorithm 1, part 2).
     pub(crate) burstable: bool,
 }
 
@@ -81,9 +81,12 @@ pub(crate) struct Primary {
 /// # Errors
 ///
 /// See [`PlanError`].
-pub(crate) fn primary(given: &Given<'_>, how: Primary) -> Result<Plan, PlanError> {
-    let Given { problem, .. } = given;
-    feasibility::check(given, how)?;
+pub(crate) fn primary_schedule(
+    given: &SchedulerInput<'_>,
+    how: PrimarySchedule,
+) -> Result<Plan, PlanError> {
+    let SchedulerInput { problem, .. } = given;
+    feasibility::check_problem(given, how)?;
     match problem.first_wave() {
         None => planned_by(given, how, problem),
         Some(wave) => first_of_workflow(given, how, wave),
@@ -93,37 +96,41 @@ pub(crate) fn primary(given: &Given<'_>, how: Primary) -> Result<Plan, PlanError
 /// The primary schedule of a workflow, which has the tasks that can start at the beginning. Those that
 /// follow them are placed as they come due.
 fn first_of_workflow(
-    given: &Given<'_>,
-    how: Primary,
-    mut wave: Problem,
+    given: &SchedulerInput<'_>,
+    how: PrimarySchedule,
+    mut wave: SchedulingProblem,
 ) -> Result<Plan, PlanError> {
     if wave.by_length().is_empty() {
         return Ok(Plan::unreckoned(given.config.name, Vec::new()));
     }
     // Where they can't leave so much time for what follows, they are done as soon as they can be.
-    let soonest = earliest(&wave, how.market, wave.deadline).makespan(&wave);
+    let soonest = earliest_map(&wave, how.market, wave.deadline).makespan(&wave);
     wave.deadline = wave.deadline.max(soonest);
     planned_by(given, how, &wave)
 }
 
-/// The primary schedule for this problem, which may be a part of the one that is given.
-fn planned_by(given: &Given<'_>, how: Primary, problem: &Problem) -> Result<Plan, PlanError> {
-    let Given { config, seed, .. } = given;
+/// The primary schedule of this problem, which may be only the first part of the given one.
+fn planned_by(
+    given: &SchedulerInput<'_>,
+    how: PrimarySchedule,
+    problem: &SchedulingProblem,
+) -> Result<Plan, PlanError> {
+    let SchedulerInput { config, seed, .. } = given;
     let market = how.market;
     let spot_limit = hads::spot_limit(problem, config.spot_limit);
     let limit = if market == Market::Spot { spot_limit } else { problem.deadline };
-    let (mut map, homeless) = hads::greedy(problem, market, limit);
+    let (mut map, homeless) = hads::greedy_map(problem, market, limit);
     if !homeless.is_empty() {
-        map = earliest(problem, market, limit);
+        map = earliest_map(problem, market, limit);
         if map.makespan(problem) > problem.deadline {
             let best = map.makespan(problem);
-            let shortest = feasibility::bound(problem, how).end();
+            let shortest = feasibility::bound_of(problem, how).earliest_end();
             return Err(PlanError::NoneFound { deadline: problem.deadline, best, shortest });
         }
     }
     let mut evaluations = 0;
     if how.search {
-        let found = ils::iterate(problem, config, market, &map, spot_limit, *seed);
+        let found = ils::improve_map(problem, config, market, &map, spot_limit, *seed);
         (map, evaluations) = (found.best, found.evaluations);
     }
     if how.burstable {
@@ -134,39 +141,39 @@ fn planned_by(given: &Given<'_>, how: Primary, problem: &Problem) -> Result<Plan
 
 /// The map for bags on which the greedy one fails: every task goes to the VM that is done with it
 /// first among those that are done in time, spot or not, else among all on-demand VMs.
-fn earliest(problem: &Problem, market: Market, limit: Span) -> Assignment {
+fn earliest_map(problem: &SchedulingProblem, market: Market, limit: Span) -> TaskAssignment {
     let markets: &[Market] =
         if market == Market::Spot { &[Market::Spot, Market::OnDemand] } else { &[market] };
-    let mut vms: Vec<(Vm, Packing, Span)> = Vec::new();
+    let mut vms: Vec<(AssignedVm, VcpuPacking, Span)> = Vec::new();
     for &market in markets {
         let limit = if market == Market::Spot { limit } else { problem.deadline };
-        for (id, kind) in problem.regular(market) {
+        for (id, kind) in problem.regular_types(market) {
             let ready = Time::ZERO + problem.boot;
-            let packing = Packing::new(kind.vcpus, ready, kind.memory_limit);
+            let packing = VcpuPacking::new(kind.vcpus, ready, kind.memory_limit);
             let n = kind.limit(market) as usize;
-            vms.extend(std::iter::repeat_n((Vm::new(id, market), packing, limit), n));
+            vms.extend(std::iter::repeat_n((AssignedVm::new(id, market), packing, limit), n));
         }
     }
     let mut tasks = problem.by_memory();
-    tasks.sort_by_key(|&t| std::cmp::Reverse(problem.longest(t)));
+    tasks.sort_by_key(|&t| std::cmp::Reverse(problem.longest_time(t)));
     for task in tasks {
-        let memory = problem.memory(task);
-        let end = |(vm, packing, limit): &(Vm, Packing, Span)| {
-            let end = packing.peek(problem.whole(task, vm.offer())?, memory).end;
+        let memory = problem.task_memory(task);
+        let end = |(vm, packing, limit): &(AssignedVm, VcpuPacking, Span)| {
+            let end = packing.peek(problem.whole_time(task, vm.offer_of_vm())?, memory).end;
             Some((end > Time::ZERO + *limit, vm.market == Market::Spot, end))
         };
         // VMs that are in time come first; of the late ones, on-demand VMs.
-        let key = |v: &(Vm, Packing, Span)| {
+        let key = |v: &(AssignedVm, VcpuPacking, Span)| {
             end(v).map_or((2, Time::ZERO), |(late, spot, end)| {
                 (if late { 1 + u8::from(spot) } else { 0 }, end)
             })
         };
         if let Some((vm, packing, _)) = vms.iter_mut().min_by_key(|v| key(v))
-            && let Some(length) = problem.whole(task, vm.offer())
+            && let Some(length) = problem.whole_time(task, vm.offer_of_vm())
         {
             packing.push(length, memory);
             vm.tasks.push(task);
         }
     }
-    Assignment { vms: vms.into_iter().map(|v| v.0).filter(|vm| !vm.tasks.is_empty()).collect() }
+    TaskAssignment { vms: vms.into_iter().map(|v| v.0).filter(|vm| !vm.tasks.is_empty()).collect() }
 }

@@ -3,7 +3,7 @@
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 
-/// How many of the notices of an instant a policy hears at once.
+/// Delivery of an instant's notices to a policy: one at a time, or all at once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hearing {
     /// One notice after the other: its decisions are carried out before it hears the next.
@@ -23,38 +23,38 @@ pub enum GivenUp {
     Launches,
 }
 
-/// A scheduling policy. The same notices at the same times always get the same decisions.
+/// A scheduling policy: a pure state machine that turns notices into decisions. The same notices at
+/// the same times always get the same decisions.
 pub trait Policy: std::fmt::Debug + Send {
-    /// How many of the notices of an instant the policy hears at once.
+    /// Delivery of an instant's notices to the policy.
     fn hearing(&self) -> Hearing {
         Hearing::Each
     }
 
-    /// Whether the policy has work for VMs that cost more than it bids, and waits for another
-    /// price.
+    /// True if the policy has work for VMs whose price exceeds its bid, and waits for a lower one.
     fn waits_for_price(&self) -> bool {
         false
     }
 
-    /// What the policy has given up, if anything.
+    /// Part of its work that the policy has given up; `None`: nothing.
     fn given_up(&self) -> Option<GivenUp> {
         None
     }
 
-    /// Whether the policy is a program of its own, or anything else that can't be asked again. Its
-    /// answers are recorded, and a run is made again from them.
+    /// True if the policy is outside this program, such as a program of its own, and can't be asked
+    /// again. Its answers are recorded, and a repeated run takes them from the record.
     fn is_outside(&self) -> bool {
         false
     }
 
-    /// Why the policy can't decide any more: its program ended, or what it said can't be
-    /// understood.
+    /// Reason why the policy can't decide any more: its program ended, or its answer is invalid.
+    /// `None`: it can.
     fn failure(&self) -> Option<&str> {
         None
     }
 
-    /// Hears again, as the run goes on after it was broken off, of what the policy heard before, and
-    /// of what was decided then, which holds. Only policies that are outside are told.
+    /// Tells a policy that is outside this program what it heard and decided before the run was
+    /// interrupted, so that it can rebuild its state. The decisions hold.
     fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let _ = (now, heard, decided);
     }

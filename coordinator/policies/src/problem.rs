@@ -8,15 +8,15 @@ use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
 use crate::{CheckpointPlan, CheckpointPlanning};
 
-/// An instance type, by its index in [`Problem::kinds`].
+/// An instance type, by its index in [`SchedulingProblem::kinds`].
 pub(crate) type KindId = usize;
 
 /// A type, and the market in which it is bought.
 pub(crate) type Offer = (KindId, Market);
 
-/// Times that a scheduler allows for beside those that the tasks and the cloud have.
+/// Times that a scheduler adds to those of the tasks and the cloud.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Allowances {
+pub(crate) struct TimeAllowances {
     /// Time that a restart from a checkpoint takes.
     pub(crate) restore: Span,
     /// Time to keep free before the deadline.
@@ -25,9 +25,9 @@ pub(crate) struct Allowances {
     pub(crate) boot: Option<Span>,
 }
 
-/// An instance type as a scheduler knows it.
+/// An instance type with the figures that scheduling needs.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct KnownType {
     pub(crate) name: TypeName,
     pub(crate) vcpus: usize,
     pub(crate) memory: Bytes,
@@ -42,16 +42,16 @@ pub(crate) struct Kind {
 
 /// The work of a task on a type.
 #[derive(Clone, Copy, Debug)]
-struct Work {
+struct TaskWork {
     runtime: Span,
-    /// Index of the task's checkpoint plan in [`Problem::checkpoints`].
+    /// Index of the task's checkpoint plan in [`SchedulingProblem::checkpoints`].
     checkpoints: usize,
 }
 
 /// The scheduling problem: instance types, and the times that tasks take on them.
 #[derive(Clone, Debug)]
-pub(crate) struct Problem {
-    pub(crate) kinds: Vec<Kind>,
+pub(crate) struct SchedulingProblem {
+    pub(crate) kinds: Vec<KnownType>,
     /// The deadline (D), less the safety margin.
     pub(crate) deadline: Span,
     /// Time from the request for a VM of the plan until it can be used.
@@ -62,26 +62,26 @@ pub(crate) struct Problem {
     restore: Span,
     memory: Vec<Bytes>,
     most_memory: Bytes,
-    work: Vec<Option<Work>>,
+    work: Vec<Option<TaskWork>>,
     /// The plans of checkpoints: a task with the same plan as the task before it shares that.
     checkpoints: Vec<CheckpointPlan>,
-    /// Whether tasks on on-demand VMs are checkpointed, too.
+    /// True if tasks on on-demand VMs are checkpointed, too.
     is_checkpointed_on_demand: bool,
-    /// Time of whole tasks at full speed on VMs where they are checkpointed, in the order of `work`: it
-    /// is asked for most often, and takes a quarter of the memory.
+    /// Time of each whole task at full speed on VMs where it is checkpointed, in the order of
+    /// `work`: the value that is read most often, in a table a quarter of the size.
     whole: Vec<Option<Span>>,
     longest: Vec<Span>,
     /// The tasks that are planned, the longest first: all of a whole problem.
     by_length: Vec<TaskId>,
     followers: Followers,
-    /// By how much before the deadline each task has to be done, so that those that follow it can be; empty
+    /// Time that each task has to end before the deadline to leave room for its successors; empty
     /// where no task follows another.
     behind: Vec<Span>,
     /// The tasks that can't start at the beginning, in order; empty where no task follows another.
     later: Vec<TaskId>,
 }
 
-impl Kind {
+impl KnownType {
     pub(crate) fn price(&self, market: Market) -> Option<Price> {
         self.prices[usize::from(market == Market::OnDemand)]
     }
@@ -94,7 +94,7 @@ impl Kind {
         }
     }
 
-    /// Whether the type is offered in `market` and not burstable (M^s or M^o of the paper).
+    /// True if the type is offered in `market` and not burstable (M^s or M^o of the paper).
     pub(crate) fn is_regular(&self, market: Market) -> bool {
         self.burstable.is_none() && self.limit(market) > 0
     }
@@ -105,20 +105,20 @@ impl Kind {
     }
 }
 
-impl Problem {
+impl SchedulingProblem {
     pub(crate) fn new(
         catalogue: &Catalogue,
         bag: &Bag,
         checkpoints: &CheckpointConfig,
-        Allowances { restore, margin, boot: takeover_boot }: Allowances,
+        TimeAllowances { restore, margin, boot: takeover_boot }: TimeAllowances,
     ) -> Self {
         let largest = bag.tasks.iter().map(|t| t.memory).max().unwrap_or(Bytes::ZERO);
-        let kinds: Vec<Kind> = catalogue
+        let kinds: Vec<KnownType> = catalogue
             .types
             .values()
             .map(|kind| {
                 let together = largest.get().saturating_mul(u64::from(kind.vcpus));
-                Kind {
+                KnownType {
                     name: kind.name.clone(),
                     vcpus: kind.vcpus as usize,
                     memory: kind.memory,
@@ -132,7 +132,7 @@ impl Problem {
             .collect();
         let mut planner = checkpoints.planner();
         let mut plans = Vec::new();
-        let mut work: Vec<Option<Work>> = Vec::with_capacity(bag.tasks.len() * kinds.len());
+        let mut work: Vec<Option<TaskWork>> = Vec::with_capacity(bag.tasks.len() * kinds.len());
         for task in bag.tasks.iter() {
             for kind in &kinds {
                 let fits = task.memory <= kind.memory && kind.vcpus > 0;
@@ -146,11 +146,11 @@ impl Problem {
                         plans.push(plan);
                         plans.len() - 1
                     });
-                    Work { runtime, checkpoints }
+                    TaskWork { runtime, checkpoints }
                 }));
             }
         }
-        let whole = |Work { runtime, checkpoints }: Work| {
+        let whole = |TaskWork { runtime, checkpoints }: TaskWork| {
             let CheckpointPlan { cost, .. } = plans[checkpoints];
             runtime + cost.times(u64::from(plans[checkpoints].left_after(Ppm::ZERO)))
         };
@@ -159,7 +159,7 @@ impl Problem {
         // Tasks are taken over by on-demand VMs, where there are any.
         let is_rescued = kinds.iter().any(|kind| kind.is_regular(Market::OnDemand));
         let is_bare = is_rescued && !is_checkpointed_on_demand;
-        let taken_over = |(work, &whole): (&Option<Work>, &Option<Span>)| {
+        let taken_over = |(work, &whole): (&Option<TaskWork>, &Option<Span>)| {
             if is_bare { work.map(|work| work.runtime) } else { whole }
         };
         let of_kinds: Vec<_> = work.iter().zip(&whole).map(taken_over).collect();
@@ -201,11 +201,11 @@ impl Problem {
     }
 
     /// Number of tasks in the bag.
-    pub(crate) fn tasks(&self) -> usize {
+    pub(crate) fn task_count(&self) -> usize {
         self.memory.len()
     }
 
-    pub(crate) fn memory(&self, task: TaskId) -> Bytes {
+    pub(crate) fn task_memory(&self, task: TaskId) -> Bytes {
         self.memory[task.get() as usize]
     }
 
@@ -214,20 +214,20 @@ impl Problem {
         self.most_memory
     }
 
-    /// Whether a task can run on a type.
+    /// True if a task can run on a type.
     pub(crate) fn runs_on(&self, task: TaskId, kind: KindId) -> bool {
-        self.whole(task, (kind, Market::Spot)).is_some()
+        self.whole_time(task, (kind, Market::Spot)).is_some()
     }
 
     /// Time that a whole task keeps a vCPU busy at full speed, with its checkpoints in a market where
     /// it is checkpointed; `None` if it can't run on the type.
-    pub(crate) fn whole(&self, task: TaskId, on: Offer) -> Option<Span> {
-        self.remaining(task, on, Ppm::ZERO, Ppm::ONE)
+    pub(crate) fn whole_time(&self, task: TaskId, on: Offer) -> Option<Span> {
+        self.remaining_time(task, on, Ppm::ZERO, Ppm::ONE)
     }
 
     /// Time that the rest of a task keeps a vCPU of this speed busy when `done` of its work is
     /// kept; `None` if it can't run on the type.
-    pub(crate) fn remaining(
+    pub(crate) fn remaining_time(
         &self,
         task: TaskId,
         (kind, market): Offer,
@@ -239,7 +239,7 @@ impl Problem {
         if is_checkpointed && (done, speed) == (Ppm::ZERO, Ppm::ONE) {
             return *self.whole.get(place)?;
         }
-        let Work { runtime, checkpoints } = (*self.work.get(place)?)?;
+        let TaskWork { runtime, checkpoints } = (*self.work.get(place)?)?;
         let checkpoints = self.checkpoints.get(checkpoints).filter(|_| is_checkpointed);
         let computing = runtime.saturating_sub(runtime.part(done)).at_speed(speed)?;
         let writing = checkpoints.map_or(Span::ZERO, |checkpoints| {
@@ -250,7 +250,7 @@ impl Problem {
     }
 
     /// Time that a checkpoint of a task takes.
-    pub(crate) fn checkpoint(&self, task: TaskId, kind: KindId) -> Span {
+    pub(crate) fn checkpoint_time(&self, task: TaskId, kind: KindId) -> Span {
         let work = self.work.get(task.get() as usize * self.kinds.len() + kind).copied().flatten();
         let plan = work.and_then(|work| self.checkpoints.get(work.checkpoints));
         plan.map_or(Span::ZERO, |plan| plan.cost)
@@ -258,7 +258,7 @@ impl Problem {
 
     /// The longest time that a task takes at full speed on any type, with the checkpoints of the market in
     /// which it is taken over: on demand, if regular types are sold so.
-    pub(crate) fn longest(&self, task: TaskId) -> Span {
+    pub(crate) fn longest_time(&self, task: TaskId) -> Span {
         self.longest.get(task.get() as usize).copied().unwrap_or_default()
     }
 
@@ -269,13 +269,13 @@ impl Problem {
 
     /// Time that a planned task takes on a type in its mode, without checkpoints and with those of its
     /// market. `None`: it can't run there.
-    pub(crate) fn takes(&self, planned: &PlannedTask, on: Offer) -> Option<(Span, Span)> {
+    pub(crate) fn planned_time(&self, planned: &PlannedTask, on: Offer) -> Option<(Span, Span)> {
         let (kind, _) = on;
         let speed = match planned.mode {
             Mode::Burst => Ppm::ONE,
             Mode::Baseline => self.kinds[kind].baseline(),
         };
-        let with = self.remaining(planned.task, on, Ppm::ZERO, speed)?;
+        let with = self.remaining_time(planned.task, on, Ppm::ZERO, speed)?;
         let place = planned.task.get() as usize * self.kinds.len() + kind;
         let bare = (*self.work.get(place)?)?.runtime.at_speed(speed)?;
         Some((bare.min(with), with))
@@ -285,52 +285,55 @@ impl Problem {
     /// long they are.
     pub(crate) fn by_memory(&self) -> Vec<TaskId> {
         let mut tasks = self.by_length.clone();
-        tasks.sort_by_key(|&t| (Reverse((self.memory(t), self.longest(t))), t));
+        tasks.sort_by_key(|&t| (Reverse((self.task_memory(t), self.longest_time(t))), t));
         tasks
     }
 
     /// The regular types of a market.
-    pub(crate) fn regular(&self, market: Market) -> impl Iterator<Item = (KindId, &Kind)> {
+    pub(crate) fn regular_types(
+        &self,
+        market: Market,
+    ) -> impl Iterator<Item = (KindId, &KnownType)> {
         self.kinds.iter().enumerate().filter(move |(_, kind)| kind.is_regular(market))
     }
 
-    /// The burstable types, which are bought on demand.
-    pub(crate) fn burstable(&self) -> impl Iterator<Item = (KindId, &Kind)> {
-        let offered = |k: &&Kind| k.burstable.is_some() && k.limit(Market::OnDemand) > 0;
+    /// The burstable types, which are sold on demand only.
+    pub(crate) fn burstable_types(&self) -> impl Iterator<Item = (KindId, &KnownType)> {
+        let offered = |k: &&KnownType| k.burstable.is_some() && k.limit(Market::OnDemand) > 0;
         self.kinds.iter().enumerate().filter(move |(_, kind)| offered(kind))
     }
 
-    /// Who follows whom.
+    /// Dependencies between tasks: the followers of each.
     pub(crate) fn followers(&self) -> &Followers {
         &self.followers
     }
 
-    /// Whether a task can start as soon as the run begins.
+    /// True if a task can start as soon as the run begins.
     pub(crate) fn is_due_at_once(&self, task: TaskId) -> bool {
         self.later.binary_search(&task).is_err()
     }
 
-    /// Number of tasks that can't start at the beginning, in a bag in which any task follows others.
+    /// Number of tasks that have predecessors, in a bag with dependencies.
     pub(crate) fn to_come(&self) -> usize {
         self.later.len()
     }
 
-    /// By when a task has to be done, from the beginning, so that there is time by the deadline for
-    /// those that follow it.
-    pub(crate) fn limit(&self, task: TaskId) -> Span {
+    /// Latest end of a task, counted from the beginning, that leaves its successors enough time
+    /// before the deadline.
+    pub(crate) fn latest_end(&self, task: TaskId) -> Span {
         let behind = self.behind.get(task.get() as usize).copied().unwrap_or_default();
         self.deadline.saturating_sub(behind)
     }
 
-    /// The problem of the tasks that can start at the beginning, all of which are to be done by the earliest
-    /// limit of one; `None`: it is the whole problem.
+    /// The problem of the tasks that can start at the beginning, with the earliest of their limits
+    /// as the deadline; `None`: no task has predecessors.
     pub(crate) fn first_wave(&self) -> Option<Self> {
         if self.later.is_empty() {
             return None;
         }
         let mut wave = self.clone();
         wave.by_length.retain(|&task| self.is_due_at_once(task));
-        let limits = wave.by_length.iter().map(|&task| self.limit(task));
+        let limits = wave.by_length.iter().map(|&task| self.latest_end(task));
         wave.deadline = limits.min().unwrap_or(self.deadline);
         Some(wave)
     }

@@ -2,25 +2,25 @@
 
 use dormouse_cloud::Market;
 
-use crate::problem::{KindId, Problem};
+use crate::problem::{KindId, SchedulingProblem};
 
 /// The regular types of each market on which every task of a bag can run, the cheapest first. A type is
 /// cheap where the whole bag would cost little on VMs of it that are never idle.
 #[derive(Clone, Debug)]
-pub(crate) struct Provision {
+pub(crate) struct BuyingOrder {
     spot: Vec<KindId>,
     on_demand: Vec<KindId>,
 }
 
-impl Provision {
-    pub(crate) fn new(problem: &Problem) -> Self {
+impl BuyingOrder {
+    pub(crate) fn new(problem: &SchedulingProblem) -> Self {
         let order = |market| by_cost(problem, market);
         Self { spot: order(Market::Spot), on_demand: order(Market::OnDemand) }
     }
 
-    /// A market and its types, the cheapest first: this market, or the other one if nothing can be
-    /// had in this.
-    pub(crate) fn kinds(&self, market: Market) -> (Market, &[KindId]) {
+    /// The market to buy in with its types, the cheapest first: this market, or the other one if
+    /// nothing is sold in it.
+    pub(crate) fn types_to_buy(&self, market: Market) -> (Market, &[KindId]) {
         match market {
             Market::Spot if self.spot.is_empty() => (Market::OnDemand, &self.on_demand),
             Market::OnDemand if self.on_demand.is_empty() => (Market::Spot, &self.spot),
@@ -30,21 +30,21 @@ impl Provision {
     }
 
     /// All types that are ever bought.
-    pub(crate) fn all(&self) -> impl Iterator<Item = KindId> {
+    pub(crate) fn all_types(&self) -> impl Iterator<Item = KindId> {
         self.spot.iter().chain(&self.on_demand).copied()
     }
 }
 
-fn by_cost(problem: &Problem, market: Market) -> Vec<KindId> {
-    let cost = |(id, kind): (KindId, &crate::problem::Kind)| {
+fn by_cost(problem: &SchedulingProblem, market: Market) -> Vec<KindId> {
+    let cost = |(id, kind): (KindId, &crate::problem::KnownType)| {
         let price = u128::from(kind.price(market)?.as_nanos_per_hour());
         let mut micros = 0;
         for &task in problem.by_length() {
-            micros += u128::from(problem.whole(task, (id, market))?.as_micros());
+            micros += u128::from(problem.whole_time(task, (id, market))?.as_micros());
         }
         Some((price * micros / (kind.vcpus as u128).max(1), id))
     };
-    let mut kinds: Vec<_> = problem.regular(market).filter_map(cost).collect();
+    let mut kinds: Vec<_> = problem.regular_types(market).filter_map(cost).collect();
     kinds.sort_unstable();
     kinds.into_iter().map(|(_, id)| id).collect()
 }

@@ -3,9 +3,9 @@
 //! # A new scheduler
 //!
 //! 1. Write `schedulers/mine.rs`: a type that is a [`Policy`] (what it hears and decides), and an
-//!    empty type `Mine` that is a [`Scheduling`]: its name, a line about it, and how it is built.
+//!    empty type `Mine` that is a [`ListedBagScheduler`]: its name, a line about it, and how it is built.
 //! 2. If it has parameters that [`BagSchedulerConfig`] lacks, give them a type that derives
-//!    `Deserialize` and `JsonSchema`, name it in [`Scheduling::parameters`], and read it with
+//!    `Deserialize` and `JsonSchema`, name it in [`ListedBagScheduler::parameters`], and read it with
 //!    [`BagSchedulerConfig::own`].
 //! 3. Add `mine::Mine` to the list at the end of this file.
 //! 4. Format it: `rustfmt --edition 2024 coordinator/policies/src/schedulers/*.rs` (`cargo fmt` does not
@@ -19,21 +19,21 @@ use dormouse_cloud::{Market, Types};
 use dormouse_model::Bag;
 use dormouse_units::{Span, TypeName};
 
-pub(crate) use crate::given::Given;
-use crate::parameters::Parameters;
+use crate::parameters::ParameterSchema;
+pub(crate) use crate::scheduler_input::SchedulerInput;
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy};
 
 /// A bag-of-tasks scheduler, as an entry of the list.
-pub(crate) trait Scheduling: Sync {
+pub(crate) trait ListedBagScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     fn about(&self) -> &'static str;
 
     /// The parameters that only this scheduler has.
-    fn parameters(&self) -> Parameters {
-        Parameters::NONE
+    fn parameters(&self) -> ParameterSchema {
+        ParameterSchema::NONE
     }
 
     /// Primary schedule; `None`: the scheduler decides as it goes.
@@ -41,12 +41,12 @@ pub(crate) trait Scheduling: Sync {
     /// # Errors
     ///
     /// There can't be a schedule, or none was found.
-    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
+    fn plan(&self, given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
         let _ = given;
         Ok(None)
     }
 
-    /// Whether the scheduler makes a primary schedule.
+    /// True if the scheduler makes a primary schedule.
     fn makes_plan(&self) -> bool {
         false
     }
@@ -56,7 +56,11 @@ pub(crate) trait Scheduling: Sync {
     /// # Errors
     ///
     /// The scheduler can't run this bag.
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError>;
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError>;
 
     /// Length of the cycles to whose end the scheduler keeps idle VMs that it planned; `None`: it gives them
     /// back at once.
@@ -65,23 +69,23 @@ pub(crate) trait Scheduling: Sync {
         None
     }
 
-    /// Whether the scheduler moves tasks between VMs with the work they have done, so that it needs
+    /// True if the scheduler moves tasks between VMs with the work they have done, so that it needs
     /// checkpoints whatever the experiment says of them.
     fn moves_tasks(&self) -> bool {
         false
     }
 
-    /// Whether the scheduler reckons with VM lifetimes (`BagSchedulerConfig::laws`).
+    /// True if the scheduler uses VM lifetimes (`BagSchedulerConfig::laws`).
     fn reckons_with_lifetimes(&self) -> bool {
         false
     }
 
-    /// Whether the scheduler takes tasks that are submitted later than the first ones.
+    /// True if the scheduler takes tasks that are submitted later than the first ones.
     fn takes_later_tasks(&self) -> bool {
         false
     }
 
-    /// Whether the scheduler takes tasks that follow others, which come due during the run.
+    /// True if the scheduler takes tasks that follow others, which come due during the run.
     fn takes_workflows(&self) -> bool {
         true
     }
@@ -120,11 +124,11 @@ macro_rules! schedulers {
             pub const ALL: [Self; [stringify!($First), $(stringify!($Name),)*].len()] =
                 [Self::$First, $(Self::$Name,)*];
 
-            pub(crate) fn scheduling(self) -> &'static dyn Scheduling {
+            pub(crate) fn scheduling(self) -> &'static dyn ListedBagScheduler {
                 match self {
                     Self::$First => &$first::$First,
                     $(Self::$Name => &$module::$Name,)*
-                    Self::Program => &program::Program,
+                    Self::Program => &program::BagSchedulerProgram,
                 }
             }
         }
@@ -140,7 +144,7 @@ impl BagSchedulerName {
         self.scheduling().name()
     }
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
@@ -148,7 +152,7 @@ impl BagSchedulerName {
 
     /// The parameters that only this scheduler has.
     #[must_use]
-    pub fn parameters(self) -> Parameters {
+    pub fn parameters(self) -> ParameterSchema {
         self.scheduling().parameters()
     }
 
@@ -177,31 +181,31 @@ impl BagSchedulerName {
         self.scheduling().markets(config)
     }
 
-    /// Whether the scheduler makes a plan before its run begins.
+    /// True if the scheduler makes a plan before its run begins.
     #[must_use]
     pub fn makes_plan(self) -> bool {
         self.scheduling().makes_plan()
     }
 
-    /// Whether the scheduler reckons with VM lifetimes.
+    /// True if the scheduler uses VM lifetimes.
     #[must_use]
     pub fn reckons_with_lifetimes(self) -> bool {
         self.scheduling().reckons_with_lifetimes()
     }
 
-    /// Whether the scheduler takes tasks that are submitted later than the first ones.
+    /// True if the scheduler takes tasks that are submitted later than the first ones.
     #[must_use]
     pub fn takes_later_tasks(self) -> bool {
         self.scheduling().takes_later_tasks()
     }
 
-    /// Whether the scheduler takes tasks that follow others.
+    /// True if the scheduler takes tasks that follow others.
     #[must_use]
     pub fn takes_workflows(self) -> bool {
         self.scheduling().takes_workflows()
     }
 
-    /// Whether the scheduler moves tasks between VMs with the work they have done.
+    /// True if the scheduler moves tasks between VMs with the work they have done.
     #[must_use]
     pub fn moves_tasks(self) -> bool {
         self.scheduling().moves_tasks()

@@ -2,20 +2,20 @@
 
 use dormouse_policies::PlanError;
 
-/// Why a scheduler could not be started.
+/// Errors of starting a scheduler.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
     /// The scheduler's configuration can't be used.
     #[error(transparent)]
     Config(#[from] PlanError),
-    /// The system does not start the program.
+    /// The system can't start the program.
     #[error("the scheduler {command} can't be started: {refused}{remedy}")]
     Start {
-        /// The program as it was written.
+        /// The command as the user wrote it.
         command: String,
         /// The system's own error.
         refused: std::io::Error,
-        /// The remedy, as the end of the sentence.
+        /// The remedy, which ends the sentence.
         remedy: &'static str,
     },
     /// No scheduler of this name is part of this program.
@@ -26,10 +26,10 @@ pub enum ProgramError {
     NotLinked {
         /// The name that was asked for.
         name: String,
-        /// The names that there are, in words.
+        /// Names of the linked schedulers, as text.
         known: String,
     },
-    /// The program did not say hello as it has to.
+    /// The program's answer to the hello is invalid.
     #[error("{0}")]
     Hello(String),
 }

@@ -1,4 +1,5 @@
-//! The file that is executed: the system's own search gives what it can't execute to a shell.
+//! Search for the file of a command. The system's own search would give a file that it can't
+//! execute to a shell.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -14,7 +15,7 @@ use nix::unistd::{AccessFlags, access};
 ///
 /// There is none, it may not be executed, or it is neither a binary nor a script that names its
 /// interpreter.
-pub(crate) fn executable(word: &str) -> io::Result<PathBuf> {
+pub(crate) fn find_executable(word: &str) -> io::Result<PathBuf> {
     let file = if word.contains('/') { PathBuf::from(word) } else { in_path(word)? };
     access(&file, AccessFlags::X_OK)?;
     let mut first = Vec::new();
@@ -52,14 +53,15 @@ mod tests {
             path.to_string_lossy().into_owned()
         };
         let script = file("script", "#!/bin/sh\n", 0o755);
-        assert_eq!(executable(&script).expect("it is one"), PathBuf::from(&script));
+        assert_eq!(find_executable(&script).expect("it is one"), PathBuf::from(&script));
         let commands = file("commands", "echo\n", 0o755);
-        let refused = executable(&commands).expect_err("nobody knows how");
+        let refused = find_executable(&commands).expect_err("nobody knows how");
         assert_eq!(refused.raw_os_error(), Some(Errno::ENOEXEC as i32));
-        let no_right = executable(&file("text", "#!/bin/sh\n", 0o644)).expect_err("not allowed");
+        let no_right =
+            find_executable(&file("text", "#!/bin/sh\n", 0o644)).expect_err("not allowed");
         assert_eq!(no_right.kind(), ErrorKind::PermissionDenied);
-        assert!(executable("sh").expect("it is in PATH").is_absolute());
-        let nowhere = executable("no-such-program-anywhere").expect_err("there is none");
+        assert!(find_executable("sh").expect("it is in PATH").is_absolute());
+        let nowhere = find_executable("no-such-program-anywhere").expect_err("there is none");
         assert_eq!(nowhere.kind(), ErrorKind::NotFound);
     }
 }

@@ -7,12 +7,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// The versions of the protocol that this program speaks.
-pub const PROTOCOL: Versions = Versions { least: 1, most: 1 };
+/// The protocol versions that this program speaks.
+pub const PROTOCOL: ProtocolVersions = ProtocolVersions { least: 1, most: 1 };
 
 /// A range of versions of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Versions {
+#[schemars(rename = "Versions")]
+pub struct ProtocolVersions {
     /// The oldest version.
     pub least: u32,
     /// The newest version.
@@ -23,7 +24,7 @@ pub struct Versions {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
     /// The versions of the protocol that can be spoken; the program chooses one.
-    pub protocol: Versions,
+    pub protocol: ProtocolVersions,
     /// The version of this program.
     pub dormouse: String,
     /// The name of the experiment.

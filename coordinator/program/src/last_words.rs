@@ -1,4 +1,4 @@
-//! The standard error of a program: into a file, and its last line for messages.
+//! Standard error of a program: copied to a file, with its last line kept for messages.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -7,23 +7,23 @@ use std::process::ChildStderr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Most that is kept of it: a program that never stops must not fill the disk.
+/// Greatest number of bytes kept of it, so that a program can't fill the disk.
 const MOST_KEPT: u64 = 16 << 20;
-/// Most of its end that is looked at for the last line.
+/// Number of bytes at its end that are searched for the last line.
 const END: usize = 4096;
-/// Time for which the last words of a program that has ended are waited for.
+/// Time to wait for the last output of a program that has ended.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// The place to which a program's standard error is copied.
+/// Destination of a program's standard error.
 #[derive(Clone, Debug)]
 pub enum StandardError {
-    /// Into this file, whose name `Message` shows.
+    /// To this file; messages name it.
     File(PathBuf),
-    /// Nowhere: only its last line is kept, for messages.
+    /// Nowhere: only the last line is kept, for messages.
     Dropped,
 }
 
-/// The standard error of a program that runs.
+/// Reader of a running program's standard error.
 #[derive(Debug)]
 pub(crate) struct LastWords {
     end: Receiver<Vec<u8>>,
@@ -31,28 +31,27 @@ pub(crate) struct LastWords {
 }
 
 impl LastWords {
-    /// Takes in what the program writes, on a thread of its own, which ends with the last process
-    /// that has the pipe.
+    /// Starts a thread that reads the standard error until the last process that has the pipe ends.
     pub(crate) fn new(stderr: ChildStderr, to: &StandardError) -> io::Result<Self> {
         let file = match to {
             StandardError::File(path) => Some(path.clone()),
             StandardError::Dropped => None,
         };
         let (say, end) = channel();
-        let into = file.as_deref().map(opened).transpose()?;
+        let into = file.as_deref().map(open_for_append).transpose()?;
         let thread = std::thread::Builder::new().name("scheduler-stderr".to_owned());
         thread.spawn(move || copy(stderr, into, &say))?;
         Ok(Self { end, file })
     }
 
-    /// Waits until all is in the file that its process wrote, unless it was waited for already.
-    pub(crate) fn end(&self) {
+    /// Waits once until all of the standard error is in the file.
+    pub(crate) fn wait_for_end(&self) {
         let _ = self.end.recv_timeout(PATIENCE);
     }
 
-    /// The last line, and where all of them are, as the end of a sentence about a program that has
-    /// ended; empty where it said nothing.
-    pub(crate) fn told(&self) -> String {
+    /// End of a sentence about a program that has ended: its last line, and the file with all
+    /// lines; empty if it wrote nothing.
+    pub(crate) fn describe_output(&self) -> String {
         let end = self.end.recv_timeout(PATIENCE).unwrap_or_default();
         let text = String::from_utf8_lossy(&end);
         let Some(last) = text.lines().rev().find(|line| !line.trim().is_empty()) else {
@@ -60,12 +59,12 @@ impl LastWords {
         };
         let all = self.file.as_deref().map(Path::display);
         let all = all.map(|file| format!(" (all of it is in {file})")).unwrap_or_default();
-        format!("; its last words: {}{all}", crate::pipes::quoted(last.trim()))
+        format!("; its last words: {}{all}", crate::pipes::quote_text(last.trim()))
     }
 }
 
-/// The file, to which a run that goes on adds.
-fn opened(path: &Path) -> io::Result<File> {
+/// Opens the file for appending, as a continued run adds to it.
+fn open_for_append(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).open(path)
 }
 
@@ -91,7 +90,7 @@ fn copy(mut from: impl Read, mut into: Option<File>, say: &Sender<Vec<u8>>) {
         let surplus = end.len().saturating_sub(END);
         end.drain(..surplus);
     }
-    // Nobody may be left who wants to know.
+    // The receiver may be gone, which is fine.
     let _ = say.send(end);
 }
 
@@ -105,7 +104,7 @@ mod tests {
         let path = folder.path().join("stderr.txt");
         let flood = io::repeat(b'x').take(MOST_KEPT * 2).chain(&b"\nthe end\n"[..]);
         let (say, end) = channel();
-        copy(flood, Some(opened(&path).expect("a file")), &say);
+        copy(flood, Some(open_for_append(&path).expect("a file")), &say);
         assert!(end.recv().expect("it is said").ends_with(b"x\nthe end\n"));
         let length = path.metadata().expect("it is there").len();
         assert!((MOST_KEPT..MOST_KEPT + 16384).contains(&length), "{length}");

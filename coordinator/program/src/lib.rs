@@ -22,9 +22,9 @@ mod scheduler;
 mod schema;
 
 pub use error::ProgramError;
-pub use hello::{Hello, Machine, PROTOCOL, Versions};
+pub use hello::{Hello, Machine, PROTOCOL, ProtocolVersions};
 pub use last_words::StandardError;
-pub use lines::{Answer, Ask, HelloAnswer, HelloLine, read_line};
+pub use lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion, read_line};
 pub use linked::{Make, is_linked, link, linked};
 pub use scheduler::start;
 pub use schema::schema;

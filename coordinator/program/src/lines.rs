@@ -1,4 +1,4 @@
-//! The lines that go to a scheduler and come from it.
+//! Lines of the protocol in both directions.
 
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
@@ -17,7 +17,8 @@ pub struct HelloLine<'a> {
 
 /// A line that a scheduler reads after the first: it is asked what is to be done.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Ask<'a> {
+#[schemars(rename = "Ask")]
+pub struct ProgramQuestion<'a> {
     /// Emulated time, in microseconds.
     pub now: Time,
     /// What has happened since the last line.
@@ -32,13 +33,14 @@ pub struct Ask<'a> {
 #[serde(deny_unknown_fields)]
 pub struct HelloAnswer {
     /// What it wants.
-    pub hello: Wants,
+    pub hello: ProgramGreeting,
 }
 
 /// What a scheduler says of itself.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Wants {
+#[schemars(rename = "Wants")]
+pub struct ProgramGreeting {
     /// The version of the protocol that it speaks.
     pub protocol: u32,
     /// The kinds of notices that it wants to hear; left out: all.
@@ -49,16 +51,18 @@ pub struct Wants {
 /// A line that a scheduler writes after the first: its answer to the line that it has read.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+#[schemars(rename = "Answer")]
+pub struct ProgramAnswer {
     /// What is to be done, in this order.
     pub decisions: Vec<Decision>,
 }
 
-/// Reads a line of a scheduler, which is an object: a list of its values would do for the parser alone.
+/// Parses a line of a scheduler, which has to be an object: the parser alone would also accept a
+/// list of values.
 ///
 /// # Errors
 ///
-/// What is wrong with the line.
+/// Why the line is invalid.
 pub fn read_line<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
         return Err("it is no JSON object".to_owned());

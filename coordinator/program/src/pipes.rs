@@ -1,4 +1,4 @@
-//! Lines to a program and back, each within a limit of time.
+//! Exchange of lines with a program, with time limits.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -12,41 +12,41 @@ use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// Longest line that a program may write.
+/// Greatest length of a program's line in bytes.
 pub(crate) const LONGEST: usize = 16 << 20;
 
-/// A failure of a pipe.
+/// Failures of the exchange with a program.
 #[derive(Debug)]
-pub(crate) enum Broken {
-    /// The program's end is closed.
+pub(crate) enum PipeFailure {
+    /// The program closed its end.
     Closed,
-    /// Nothing more came, or was taken, within the limit; the program had this much of its line.
+    /// The time limit passed; the program had written this many bytes of its line.
     Late(usize),
-    /// The line is longer than any that makes sense.
+    /// The line exceeds [`LONGEST`].
     TooLong,
-    /// The program wrote this without having been asked: after the line that answers, or before it
-    /// was asked.
+    /// The program wrote this text without being asked: after its answer, or before the first
+    /// question.
     Unasked { text: String, after_answer: bool },
-    /// The system refuses.
+    /// The system reports an error.
     System(io::Error),
 }
 
-impl Broken {
+impl PipeFailure {
     fn unasked(text: &str, after_answer: bool) -> Self {
         Self::Unasked { text: text.lines().next().unwrap_or_default().to_owned(), after_answer }
     }
 }
 
-/// The two pipes of a program.
+/// Both pipes of a program: to its standard input and from its standard output.
 #[derive(Debug)]
-pub(crate) struct Pipes {
+pub(crate) struct ProgramPipes {
     to: Option<File>,
     from: File,
-    /// The bytes that were read of the line that comes.
+    /// Bytes read so far of the next line.
     read: Vec<u8>,
 }
 
-impl Pipes {
+impl ProgramPipes {
     pub(crate) fn new(to: ChildStdin, from: ChildStdout) -> io::Result<Self> {
         let file = |fd: OwnedFd| {
             fcntl(&fd, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
@@ -55,57 +55,62 @@ impl Pipes {
         Ok(Self { to: Some(file(to.into())?), from: file(from.into())?, read: Vec::new() })
     }
 
-    /// Closes the pipe to the program, which ends then if it is well-behaved.
-    pub(crate) fn close(&mut self) {
+    /// Closes the pipe to the program, at which a well-behaved program ends.
+    pub(crate) fn close_input(&mut self) {
         self.to = None;
     }
 
-    /// Writes a line, which ends with a newline, and reads the line that answers it into `answer`.
-    pub(crate) fn ask(
+    /// Writes a line, newline included, and reads the answering line into `answer`.
+    pub(crate) fn ask_line(
         &mut self,
         line: &[u8],
         limit: Duration,
         answer: &mut Vec<u8>,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), PipeFailure> {
         let until = Instant::now() + limit;
         self.nothing_unasked()?;
         self.write(line, until)?;
         self.line(until, answer)
     }
 
-    /// Nothing came after the last answer.
-    fn nothing_unasked(&mut self) -> Result<(), Broken> {
+    /// Checks that the program wrote nothing after its last answer.
+    fn nothing_unasked(&mut self) -> Result<(), PipeFailure> {
         let mut unasked = [0; 256];
         match self.from.read(&mut unasked) {
-            Ok(0) => Err(Broken::Closed),
-            Ok(read) => Err(Broken::unasked(&String::from_utf8_lossy(&unasked[..read]), false)),
+            Ok(0) => Err(PipeFailure::Closed),
+            Ok(read) => {
+                Err(PipeFailure::unasked(&String::from_utf8_lossy(&unasked[..read]), false))
+            }
             Err(error)
                 if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) =>
             {
                 Ok(())
             }
-            Err(error) => Err(Broken::System(error)),
+            Err(error) => Err(PipeFailure::System(error)),
         }
     }
 
-    fn write(&mut self, mut line: &[u8], until: Instant) -> Result<(), Broken> {
-        let Some(to) = &mut self.to else { return Err(Broken::Closed) };
+    fn write(&mut self, mut line: &[u8], until: Instant) -> Result<(), PipeFailure> {
+        let Some(to) = &mut self.to else { return Err(PipeFailure::Closed) };
         while !line.is_empty() {
             match to.write(line) {
                 Ok(written) => line = &line[written..],
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait(to, PollFlags::POLLOUT, until, 0)?;
+                    wait_for_pipe(to, PollFlags::POLLOUT, until, 0)?;
                 }
-                Err(error) if error.kind() == ErrorKind::BrokenPipe => return Err(Broken::Closed),
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                    return Err(PipeFailure::Closed);
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(Broken::System(error)),
+                Err(error) => return Err(PipeFailure::System(error)),
             }
         }
         Ok(())
     }
 
-    fn line(&mut self, until: Instant, answer: &mut Vec<u8>) -> Result<(), Broken> {
-        /// Most answers are shorter; longer ones are read in parts that double.
+    fn line(&mut self, until: Instant, answer: &mut Vec<u8>) -> Result<(), PipeFailure> {
+        /// Bytes read at first: most answers are shorter, and longer ones are read in parts of
+        /// double size.
         const FIRST: usize = 4096;
         let mut searched = 0;
         loop {
@@ -113,7 +118,7 @@ impl Pipes {
                 let end = searched + end;
                 if self.read.len() > end + 1 {
                     let rest = String::from_utf8_lossy(&self.read[end + 1..]).into_owned();
-                    return Err(Broken::unasked(&rest, true));
+                    return Err(PipeFailure::unasked(&rest, true));
                 }
                 answer.clear();
                 std::mem::swap(answer, &mut self.read);
@@ -122,46 +127,50 @@ impl Pipes {
             }
             searched = self.read.len();
             if searched > LONGEST {
-                return Err(Broken::TooLong);
+                return Err(PipeFailure::TooLong);
             }
             // Nothing is there yet as a rule: the program begins once it is waited for.
-            wait(&self.from, PollFlags::POLLIN, until, searched)?;
+            wait_for_pipe(&self.from, PollFlags::POLLIN, until, searched)?;
             self.read.resize(searched + searched.max(FIRST), 0);
             let got = self.from.read(&mut self.read[searched..]);
             self.read.truncate(searched + got.as_ref().copied().unwrap_or_default());
             match got {
-                Ok(0) => return Err(Broken::Closed),
+                Ok(0) => return Err(PipeFailure::Closed),
                 Ok(_) => {}
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
-                Err(error) => return Err(Broken::System(error)),
+                Err(error) => return Err(PipeFailure::System(error)),
             }
         }
     }
 }
 
-/// Waits until something can be done with the pipe.
-fn wait(pipe: &File, what: PollFlags, until: Instant, has: usize) -> Result<(), Broken> {
+/// Waits until the pipe is ready for `what`, or the time `until` has come.
+fn wait_for_pipe(
+    pipe: &File,
+    what: PollFlags,
+    until: Instant,
+    has: usize,
+) -> Result<(), PipeFailure> {
     let left = until.saturating_duration_since(Instant::now());
     if left.is_zero() {
-        return Err(Broken::Late(has));
+        return Err(PipeFailure::Late(has));
     }
     // A little longer, so that a limit that is over is seen as over.
     let left = PollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(PollTimeout::MAX);
     match poll(&mut [PollFd::new(pipe.as_fd(), what)], left) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
-        Err(error) => Err(Broken::System(error.into())),
+        Err(error) => Err(PipeFailure::System(error.into())),
     }
 }
 
-/// A text from a program as it stands in a sentence: on one line, without control characters, and
-/// not too long.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("`{}`", shown(text))
+/// Quotes a text of a program for a message: on one line, without control characters, shortened.
+pub(crate) fn quote_text(text: &str) -> String {
+    format!("`{}`", escape_text(text))
 }
 
-/// The same without quotation marks, of a text in which one of a program's is.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+/// Makes a text that contains a program's text safe for a message, without adding quotation marks.
+pub(crate) fn escape_text(text: &str) -> Cow<'_, str> {
     const MAX_SHOWN: usize = 200;
     one_line(text, MAX_SHOWN)
 }
@@ -172,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_quotation_is_one_short_line_of_printable_text() {
-        assert_eq!(quoted("a\u{1b}[31m\nb"), r"`a\u001b[31m\u000ab`");
-        assert_eq!(quoted(&"é".repeat(1_000)).len(), 201);
+        assert_eq!(quote_text("a\u{1b}[31m\nb"), r"`a\u001b[31m\u000ab`");
+        assert_eq!(quote_text(&"é".repeat(1_000)).len(), 201);
     }
 }

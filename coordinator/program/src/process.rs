@@ -1,4 +1,4 @@
-//! The process of a program: how it is started, and how it ends.
+//! Start and end of a program's process.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,26 +10,26 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
 use crate::ProgramError;
-use crate::executable::executable;
+use crate::executable::find_executable;
 use crate::last_words::{LastWords, StandardError};
-use crate::pipes::Pipes;
+use crate::pipes::ProgramPipes;
 
-/// Time that a program may take to end once there is nothing more to read.
+/// Time for a program to end once its output is at its end.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Time that a program which has closed its output may take to say how it ended.
+/// Time for a program that closed its output to report its exit status.
 const LAST_BREATH: Duration = Duration::from_millis(500);
 
-/// A program that runs. It is ended with this.
+/// A running program; dropping it ends the program.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub(crate) struct ProgramProcess {
     child: Child,
-    pub(crate) pipes: Pipes,
+    pub(crate) pipes: ProgramPipes,
     pub(crate) last_words: LastWords,
-    /// Time that the program may take to end by itself.
+    /// Time for the program to end by itself.
     patience: Duration,
 }
 
-impl Process {
+impl ProgramProcess {
     pub(crate) fn start(config: &ProgramConfig, to: &StandardError) -> Result<Self, ProgramError> {
         let wrong = |refused: io::Error| {
             let remedy = match refused.kind() {
@@ -50,7 +50,7 @@ impl Process {
             Some((program, arguments)) => (program.as_str(), arguments),
             None => ("", &[][..]),
         };
-        let mut command = Command::new(executable(program).map_err(&wrong)?);
+        let mut command = Command::new(find_executable(program).map_err(&wrong)?);
         command.arg0(program);
         ends_with_this_thread(&mut command);
         let mut child = command
@@ -62,7 +62,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // What a terminal sends to end the run is the run's; the program is told by its input.
+            // Signals of the terminal must end only the run; the program ends when its input is
+            // closed.
             .process_group(0)
             .spawn()
             .map_err(&wrong)?;
@@ -70,7 +71,7 @@ impl Process {
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let made = || {
             let gone = || io::Error::from(ErrorKind::BrokenPipe);
-            let pipes = Pipes::new(stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?)?;
+            let pipes = ProgramPipes::new(stdin.ok_or_else(gone)?, stdout.ok_or_else(gone)?)?;
             Ok((pipes, LastWords::new(stderr.ok_or_else(gone)?, to)?))
         };
         match made() {
@@ -83,18 +84,18 @@ impl Process {
         }
     }
 
-    /// The program has failed: it is not waited for at the end.
+    /// Marks the program as failed, so that dropping it does not wait.
     pub(crate) fn has_failed(&mut self) {
         self.patience = Duration::ZERO;
     }
 
-    /// Whether it has ended.
+    /// True if the process has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(Some(_)))
     }
 
-    /// The program's end, in words that follow its name; `None`: it runs on.
-    pub(crate) fn end(&mut self) -> Option<String> {
+    /// Description of the program's end, in words that follow its name; `None`: it still runs.
+    pub(crate) fn describe_end(&mut self) -> Option<String> {
         self.ended_within(LAST_BREATH).map(in_words)
     }
 
@@ -103,8 +104,7 @@ impl Process {
         loop {
             match self.child.try_wait() {
                 Ok(Some(status)) => return Some(status),
-                // The system tells nobody when a child ends but by a signal that is the whole
-                // process's.
+                // The end of a child can only be polled: its signal belongs to the whole process.
                 Ok(None) if Instant::now() < until => {
                     std::thread::sleep(Duration::from_millis(2));
                 }
@@ -114,8 +114,8 @@ impl Process {
     }
 }
 
-/// Has the kernel kill the program when the thread that starts it ends, however that comes: one that
-/// hangs would stay for ever where this process is killed.
+/// Asks the kernel to kill the program when the thread that starts it ends: a program that hangs
+/// would outlive a killed process.
 #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
 fn ends_with_this_thread(command: &mut Command) {
     // SAFETY: it is one system call, which allocates nothing and takes no lock.
@@ -135,19 +135,19 @@ fn in_words(status: ExitStatus) -> String {
     }
 }
 
-impl Drop for Process {
+impl Drop for ProgramProcess {
     fn drop(&mut self) {
-        self.pipes.close();
+        self.pipes.close_input();
         let ended = self.ended_within(self.patience);
         // Whatever it has started goes with it; where all of it has ended, there is no such group.
         if let Ok(group) = i32::try_from(self.child.id()) {
             let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
         }
         if ended.is_none() {
-            // It may have left its group.
+            // The program may have left its process group.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
-        self.last_words.end();
+        self.last_words.wait_for_end();
     }
 }

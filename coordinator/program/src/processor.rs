@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::{Pid, gettid};
 
-/// A thread that stays on one processor, and where it may run once this is dropped.
+/// Pins a thread to one processor until it is dropped.
 #[derive(Debug)]
 pub(crate) struct OneProcessor {
     thread: Pid,
@@ -17,10 +17,10 @@ pub(crate) struct OneProcessor {
 }
 
 impl OneProcessor {
-    /// Keeps this thread, and what it starts from now on, on one of the processors that it may use:
-    /// a thread always on the same, other threads and other processes on the next ones. `None` where
-    /// there is no choice.
-    pub(crate) fn keep() -> Option<Self> {
+    /// Pins this thread, and the processes that it starts from now on, to one of its allowed
+    /// processors: a thread always to the same, other threads and processes to the next ones.
+    /// `None` if there is only one.
+    pub(crate) fn pin_thread() -> Option<Self> {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
             static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed);

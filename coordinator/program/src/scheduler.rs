@@ -1,23 +1,23 @@
-//! The policy that asks a program.
+//! A policy that asks a program for its decisions.
 
 use std::time::Duration;
 
 use dormouse_model::{Decision, Notice};
-use dormouse_policies::program::{Processors, ProgramConfig};
+use dormouse_policies::program::{ProgramConfig, ProgramProcessors};
 use dormouse_policies::{Hearing, Policy};
 use dormouse_units::Time;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::last_words::StandardError;
-use crate::lines::{Answer, Ask, HelloAnswer, HelloLine, read_line};
+use crate::lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion, read_line};
 use crate::linked;
-use crate::pipes::{Broken, quoted, shown};
-use crate::process::Process;
+use crate::pipes::{PipeFailure, escape_text, quote_text};
+use crate::process::ProgramProcess;
 use crate::processor::OneProcessor;
 use crate::{Hello, PROTOCOL, ProgramError};
 
-/// Starts the scheduler that `config` names, and lets the two say hello to each other.
+/// Starts the scheduler that `config` names and exchanges hellos with it.
 ///
 /// # Errors
 ///
@@ -30,14 +30,14 @@ pub fn start(
 ) -> Result<Box<dyn Policy>, ProgramError> {
     config.check()?;
     if let Some(name) = &config.linked {
-        let own = linked::made(name, hello)?;
-        return Ok(Box::new(Linked { own, name: name.clone(), hearing, failure: None }));
+        let own = linked::make_linked(name, hello)?;
+        return Ok(Box::new(LinkedScheduler { own, name: name.clone(), hearing, failure: None }));
     }
     // Live, its tasks need the processors, and time goes on meanwhile.
-    let shares = hello.mode == "virtual" && config.processors == Processors::One;
-    let processor = shares.then(OneProcessor::keep).flatten();
-    let process = Process::start(config, stderr)?;
-    let mut scheduler = Scheduler {
+    let shares = hello.mode == "virtual" && config.processors == ProgramProcessors::One;
+    let processor = shares.then(OneProcessor::pin_thread).flatten();
+    let process = ProgramProcess::start(config, stderr)?;
+    let mut scheduler = ProgramScheduler {
         process,
         _processor: processor,
         name: config.command.join(" "),
@@ -56,28 +56,29 @@ pub fn start(
     Ok(Box::new(scheduler))
 }
 
-/// A program that runs, as a policy.
+/// A running program as a policy.
 #[derive(Debug)]
-struct Scheduler {
-    process: Process,
+struct ProgramScheduler {
+    process: ProgramProcess,
     _processor: Option<OneProcessor>,
-    /// The program as it was written.
+    /// The command as the user wrote it.
     name: String,
     limit: Duration,
     hearing: Hearing,
-    /// Names of the notices that it hears; `None`: all.
+    /// Names of the notices that the program receives; `None`: all.
     hears: Option<Vec<&'static str>>,
-    /// The number of lines that the program has written.
+    /// Number of lines that the program has written.
     lines: u64,
-    /// The last line to it and from it.
+    /// Buffer for the last line sent or received.
     line: Vec<u8>,
     answer: Vec<u8>,
     failure: Option<String>,
 }
 
-impl Scheduler {
+impl ProgramScheduler {
     fn say_hello(&mut self, hello: &Hello) -> Result<(), String> {
-        let HelloAnswer { hello: wants } = self.exchange(&HelloLine { hello }, "its hello")?;
+        let HelloAnswer { hello: wants } =
+            self.exchange_lines(&HelloLine { hello }, "its hello")?;
         if !(PROTOCOL.least..=PROTOCOL.most).contains(&wants.protocol) {
             return Err(format!(
                 "the scheduler {} speaks version {} of the protocol, and this dormouse {} to {}; take \
@@ -90,7 +91,7 @@ impl Scheduler {
                 format!(
                     "the scheduler {} wants to hear {}, and there is no such notice (there are {})",
                     self.name,
-                    quoted(word),
+                    quote_text(word),
                     Notice::NAMES.join(", ")
                 )
             })
@@ -99,8 +100,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Writes a line and reads the one that answers it; `about` says what that is, in messages.
-    fn exchange<A: DeserializeOwned>(
+    /// Writes a line and reads the answering line; `about` describes the answer in messages.
+    fn exchange_lines<A: DeserializeOwned>(
         &mut self,
         line: &impl Serialize,
         about: &str,
@@ -109,69 +110,71 @@ impl Scheduler {
         serde_json::to_writer(&mut self.line, line)
             .map_err(|error| format!("what the scheduler is asked can't be written: {error}"))?;
         self.line.push(b'\n');
-        let asked = self.process.pipes.ask(&self.line, self.limit, &mut self.answer);
-        asked.map_err(|broken| self.told(broken, about))?;
+        let asked = self.process.pipes.ask_line(&self.line, self.limit, &mut self.answer);
+        asked.map_err(|broken| self.describe_failure(broken, about))?;
         self.lines += 1;
         read_line(&self.answer).map_err(|error| {
             format!(
                 "the scheduler {} was not understood: line {} of its output, {about}, is {}: {error}",
                 self.name,
                 self.lines,
-                quoted(&String::from_utf8_lossy(&self.answer)),
-                error = shown(&error),
+                quote_text(&String::from_utf8_lossy(&self.answer)),
+                error = escape_text(&error),
             )
         })
     }
 
-    /// Notes that it has failed.
-    fn fail(&mut self, why: String) {
+    /// Records the failure of the program.
+    fn mark_failed(&mut self, why: String) {
         self.process.has_failed();
         self.failure = Some(why);
     }
 
-    /// A broken pipe, in a sentence.
-    fn told(&mut self, broken: Broken, about: &str) -> String {
+    /// Describes a broken pipe in a sentence.
+    fn describe_failure(&mut self, broken: PipeFailure, about: &str) -> String {
         let (name, limit) = (&self.name, self.limit);
         let line = self.lines + 1;
         match broken {
-            Broken::Closed => {
-                let how = self.process.end();
-                let words = how.as_ref().map(|_| self.process.last_words.told());
+            PipeFailure::Closed => {
+                let how = self.process.describe_end();
+                let words = how.as_ref().map(|_| self.process.last_words.describe_output());
                 let how = how.unwrap_or_else(|| "closed its standard output".to_owned());
                 let words = words.unwrap_or_default();
                 format!("the scheduler {name} {how} before {about} (line {line}){words}")
             }
-            Broken::Late(_) if self.process.has_ended() => {
-                let how = self.process.end().unwrap_or_default();
+            PipeFailure::Late(_) if self.process.has_ended() => {
+                let how = self.process.describe_end().unwrap_or_default();
                 format!(
                     "the scheduler {name} {how} before {about} (line {line}), and a process that it started \
                      holds its standard output open{}",
-                    self.process.last_words.told()
+                    self.process.last_words.describe_output()
                 )
             }
-            Broken::Late(0) => format!(
+            PipeFailure::Late(0) => format!(
                 "the scheduler {name} did not write line {line}, {about}, within {limit:?}; raise \
                  scheduler.limit if it needs longer"
             ),
-            Broken::Late(has) => format!(
+            PipeFailure::Late(has) => format!(
                 "the scheduler {name} did not end line {line}, {about}, within {limit:?}: it wrote \
                  {has} bytes and no newline"
             ),
-            Broken::TooLong => format!(
+            PipeFailure::TooLong => format!(
                 "the scheduler {name} wrote more than {} MiB without a newline as line {line}, {about}",
                 crate::pipes::LONGEST >> 20
             ),
-            Broken::Unasked { text, after_answer } => format!(
+            PipeFailure::Unasked { text, after_answer } => format!(
                 "the scheduler {name} wrote {} after line {} without having been asked: one line \
                  answers one line",
-                quoted(&text),
+                quote_text(&text),
                 self.lines + u64::from(after_answer),
             ),
-            Broken::System(error) => format!("the scheduler {name} can't be talked to: {error}"),
+            PipeFailure::System(error) => {
+                format!("the scheduler {name} can't be talked to: {error}")
+            }
         }
     }
 
-    fn ask(
+    fn ask_decisions(
         &mut self,
         now: Time,
         heard: &[Notice],
@@ -185,19 +188,19 @@ impl Scheduler {
             return Ok(Vec::new());
         }
         let about = format!("its answer at {now}");
-        let ask = Ask { now, notices: &notices, decided };
-        let Answer { decisions } = self.exchange(&ask, &about)?;
+        let ask = ProgramQuestion { now, notices: &notices, decided };
+        let ProgramAnswer { decisions } = self.exchange_lines(&ask, &about)?;
         Ok(decisions)
     }
 }
 
-impl Policy for Scheduler {
+impl Policy for ProgramScheduler {
     fn hearing(&self) -> Hearing {
         self.hearing
     }
 
     fn waits_for_price(&self) -> bool {
-        // Nobody knows what a program waits for.
+        // A program's reasons to wait are unknown, so assume that it waits for a price.
         true
     }
 
@@ -213,10 +216,10 @@ impl Policy for Scheduler {
         if self.failure.is_some() {
             return;
         }
-        match self.ask(now, heard, Some(decided)) {
+        match self.ask_decisions(now, heard, Some(decided)) {
             Ok(again) if again == decided => {}
-            Ok(again) => self.fail(another_way(&self.name, now, decided, &again)),
-            Err(why) => self.fail(why),
+            Ok(again) => self.mark_failed(another_way(&self.name, now, decided, &again)),
+            Err(why) => self.mark_failed(why),
         }
     }
 
@@ -224,25 +227,26 @@ impl Policy for Scheduler {
         if self.failure.is_some() {
             return;
         }
-        match self.ask(now, heard, None) {
+        match self.ask_decisions(now, heard, None) {
             Ok(mut decisions) => out.append(&mut decisions),
-            Err(why) => self.fail(why),
+            Err(why) => self.mark_failed(why),
         }
     }
 }
 
-/// A scheduler of another crate. It is treated as a program: a `dormouse` without it can make its
-/// runs again.
+/// A linked scheduler of another crate. Its answers are recorded like a program's, so that a
+/// `dormouse` without it can repeat its runs.
 #[derive(Debug)]
-struct Linked {
+struct LinkedScheduler {
     own: Box<dyn Policy>,
     name: String,
-    /// The delivery of notices with which the program's runs are made again, whatever it says itself: by its work.
+    /// Delivery of notices that repeated runs use. It follows from the kind of work, whatever the
+    /// scheduler itself says.
     hearing: Hearing,
     failure: Option<String>,
 }
 
-impl Policy for Linked {
+impl Policy for LinkedScheduler {
     fn hearing(&self) -> Hearing {
         self.hearing
     }
@@ -277,7 +281,7 @@ fn another_way(name: &str, now: Time, decided: &[Decision], again: &[Decision]) 
     format!(
         "the scheduler {name} decides otherwise than the log at {now}: it was {} and is {} now; a run can be \
          gone on with where the scheduler decides the same on the same notices, or honours `decided`",
-        quoted(&as_json(decided)),
-        quoted(&as_json(again))
+        quote_text(&as_json(decided)),
+        quote_text(&as_json(again))
     )
 }

@@ -1,10 +1,10 @@
-//! The JSON schema of the lines, for those who write a scheduler.
+//! JSON schema of the protocol's lines, for authors of schedulers.
 
 use dormouse_units::wire;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::lines::{Answer, Ask, HelloAnswer, HelloLine};
+use crate::lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion};
 
 /// The JSON schema (draft 2020-12) of every line between dormouse and a scheduler that is a program.
 /// All that a line is made of has a definition with a name: each notice, each decision, each unit.
@@ -13,10 +13,10 @@ pub fn schema() -> Value {
     let settings = || SchemaSettings::draft2020_12().with_transform(wire::as_integers);
     let mut heard = settings().for_serialize().into_generator();
     heard.subschema_for::<HelloLine<'_>>();
-    heard.subschema_for::<Ask<'_>>();
+    heard.subschema_for::<ProgramQuestion<'_>>();
     let mut said = settings().into_generator();
     said.subschema_for::<HelloAnswer>();
-    said.subschema_for::<Answer>();
+    said.subschema_for::<ProgramAnswer>();
 
     let mut all = heard.take_definitions(true);
     // Decisions are in both. A scheduler may leave out what dormouse always writes.
@@ -28,7 +28,7 @@ pub fn schema() -> Value {
     for (name, definition) in &mut all {
         definition["title"] = name.as_str().into();
     }
-    let lines = ["HelloLine", "HelloAnswer", "Ask", "Answer"].map(reference);
+    let lines = ["HelloLine", "HelloAnswer", "Ask", "Answer"].map(schema_reference);
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Line",
@@ -38,14 +38,14 @@ pub fn schema() -> Value {
     })
 }
 
-/// Gives each variant of an enum a definition of its own, and returns the words that tell them
-/// apart: the variant with `vm-ready` under `notice` is `VmReadyNotice`.
+/// Gives each variant of an enum a definition of its own, and returns the values of the tag: the
+/// variant with tag `vm-ready` of `notice` becomes `VmReadyNotice`.
 fn name_variants(all: &mut Map<String, Value>, kind: &str, tag: &str) -> Vec<Value> {
     let (mut words, mut named) = (Vec::new(), Map::new());
     for variant in all[kind]["oneOf"].as_array_mut().into_iter().flatten() {
         let word = variant["properties"][tag]["const"].clone();
         let name = format!("{}{kind}", in_camel_case(word.as_str().unwrap_or_default()));
-        let definition = std::mem::replace(variant, reference(&name));
+        let definition = std::mem::replace(variant, schema_reference(&name));
         named.insert(name, definition);
         words.push(word);
     }
@@ -53,11 +53,11 @@ fn name_variants(all: &mut Map<String, Value>, kind: &str, tag: &str) -> Vec<Val
     words
 }
 
-fn reference(name: &str) -> Value {
+fn schema_reference(name: &str) -> Value {
     json!({ "$ref": format!("#/$defs/{name}") })
 }
 
-/// `VmReady` for `vm-ready`.
+/// Converts a name such as `vm-ready` to `VmReady`.
 fn in_camel_case(word: &str) -> String {
     let capital = |part: &str| part[..1].to_uppercase() + &part[1..];
     word.split('-').map(capital).collect()

@@ -25,27 +25,27 @@ pub fn expected_execution(record: &SpotRecord<'_>, work: Span, restart: Span) ->
     (lasted > 0.0).then(|| work.as_secs_f64() + lost.as_secs_f64() / lasted)
 }
 
-/// Advice on an instance type at a bid, by its record of prices.
+/// Advice on an instance type at a bid, computed from its price record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TypeAdvice {
-    /// The part of the record in which an instance can be had.
+    /// Fraction of the record during which an instance can be had.
     pub available: f64,
     /// Number of times that an instance was taken away.
     pub taken: usize,
     /// [`expected_execution`], in seconds.
     pub expected_s: Option<f64>,
-    /// Number of jobs that are simulated: one begins each day. A job counts only if it is done by
-    /// the end of the record under every scheme, those aside under which it may never be
+    /// Number of jobs simulated, one beginning each day. Only jobs that end within the record under
+    /// every scheme count, apart from schemes under which a job may never end
     /// ([`SpotScheme::may_never_end`]).
     pub jobs: usize,
     /// Results of these jobs under each of [`SpotScheme::ALL`].
     pub schemes: Vec<SchemeAdvice>,
 }
 
-/// Results of jobs under a scheme: means over the jobs that are done.
+/// Results of the simulated jobs under one scheme: means over the jobs that end.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SchemeAdvice {
-    /// Number of jobs that are done by the end of the record.
+    /// Number of jobs that end within the record.
     pub done: usize,
     /// Mean time that the jobs took, in seconds; NaN where none is done.
     pub took_s: f64,
@@ -57,7 +57,7 @@ pub struct SchemeAdvice {
 #[must_use]
 pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
     const DAY: u64 = 86_400;
-    let until = record.until().as_micros() / 1_000_000;
+    let until = record.known_until().as_micros() / 1_000_000;
     let starts = (0..until.div_ceil(DAY)).map(|day| Time::from_secs(day * DAY));
     let under_all = |start| -> Option<Vec<Option<Outcome>>> {
         let run = |scheme: SpotScheme| {
@@ -88,8 +88,8 @@ pub fn type_advice(record: &SpotRecord<'_>, job: &SpotJob) -> TypeAdvice {
 }
 
 /// Index of the type with the shortest expected execution; of equals the one on which jobs without
-/// checkpoints cost the least, then the first. `None`: on none of the types did an instance last as
-/// long as the job.
+/// checkpoints cost the least, then the first. `None`: on no type did an instance last as long as
+/// the job.
 #[must_use]
 pub fn best_type(types: &[TypeAdvice]) -> Option<usize> {
     let known = types.iter().enumerate().filter_map(|(n, of)| Some((n, of.expected_s?)));

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SpotRecord;
-use super::next::Unkept;
+use super::next::UnkeptWork;
 use super::record::HOUR;
 
 /// One divisible job, with the parameters of its schemes.
@@ -14,17 +14,19 @@ use super::record::HOUR;
 pub struct SpotJob {
     /// Run time of the work alone, without checkpoints and restarts.
     pub work: Span,
-    /// How long a checkpoint takes (t_c).
+    /// Time that a checkpoint takes (t_c).
     pub checkpoint: Span,
-    /// How long a restart on another instance takes (t_r).
+    /// Time that a restart on another instance takes (t_r).
     pub restart: Span,
-    /// How long before the end of an hour ACC looks at the price to end the instance (t_w).
+    /// Time before the end of an hour at which ACC reads the price to decide if it ends the
+    /// instance (t_w).
     pub look: Span,
-    /// Period of ADAPT's decisions.
+    /// Time between two decisions of ADAPT.
     pub every: Span,
-    /// Prices that ADAPT knows when it decides.
+    /// Which prices ADAPT may use.
     pub knows: Knows,
-    /// Time between two queries of the price by ACC once it has ended an instance; zero: it hears of each change.
+    /// Time between two price queries of ACC after it has ended an instance; zero: it learns of
+    /// each change.
     pub query: Span,
 }
 
@@ -75,7 +77,7 @@ impl SpotScheme {
     pub const ALL: [Self; 6] =
         [Self::None, Self::Opt, Self::Hour, Self::Edge, Self::Adapt, Self::Acc];
 
-    /// Whether a job may never be done for want of checkpoints, where instances are taken often.
+    /// True if a job without checkpoints may never end when instances are taken often.
     #[must_use]
     pub const fn may_never_end(self) -> bool {
         matches!(self, Self::None | Self::Edge)
@@ -95,45 +97,45 @@ impl SpotScheme {
     }
 }
 
-/// The outcome of a job that was done.
+/// Result of a job that ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Time from the job's beginning to its end, waiting for the price included.
+    /// Time from the job's beginning to its end, including waiting for the price.
     pub took: Span,
     /// Cost of the job's instances.
     pub cost: Money,
-    /// Number of instance hours that were paid for.
+    /// Number of instance hours paid for.
     pub hours: u64,
     /// Number of instances after the first.
     pub restarts: u32,
     /// Number of checkpoints that were kept.
     pub checkpoints: u32,
-    /// Work that had to be done again.
+    /// Work that had to be repeated.
     pub lost: Span,
-    /// How often ACC ended an instance without a checkpoint, as the price passed the bid between
-    /// ACC's two looks.
+    /// Number of times that ACC ended an instance without a checkpoint, because the price exceeded
+    /// the bid between ACC's two looks.
     pub unkept: u32,
 }
 
-/// A job that is being run over a record.
-struct Way<'a> {
+/// State of a job that is simulated over a price record.
+struct SpotJobRun<'a> {
     job: SpotJob,
     record: &'a SpotRecord<'a>,
-    /// Work that a checkpoint keeps, and work done since.
+    /// Work kept by a checkpoint, and work done since.
     kept: Span,
     since: Span,
     outcome: Outcome,
 }
 
 impl SpotJob {
-    /// Outcome of the job if it begins at `start`; `None`: it is not done by the end of the record.
+    /// Simulates the job from `start`; `None`: it does not end within the record.
     ///
-    /// The computation takes time that grows with the number of the job's instances, their hours
-    /// and checkpoints.
+    /// The computation time grows with the number of the job's instances, their hours and
+    /// checkpoints.
     #[must_use]
     pub fn run(&self, scheme: SpotScheme, record: &SpotRecord<'_>, start: Time) -> Option<Outcome> {
         let (kept, since) = (Span::ZERO, Span::ZERO);
-        let mut way = Way { job: *self, record, kept, since, outcome: Outcome::default() };
+        let mut way = SpotJobRun { job: *self, record, kept, since, outcome: Outcome::default() };
         let mut at = start;
         loop {
             let (launched, until) = match scheme {
@@ -147,10 +149,10 @@ impl SpotJob {
             };
             match left {
                 Ok(done) => {
-                    return (done <= record.until())
+                    return (done <= record.known_until())
                         .then(|| Outcome { took: done.since(start), ..way.outcome });
                 }
-                Err(ended) if ended >= record.until() => return None,
+                Err(ended) if ended >= record.known_until() => return None,
                 Err(ended) => at = ended,
             }
             way.outcome.restarts += 1;
@@ -160,30 +162,30 @@ impl SpotJob {
     }
 }
 
-impl Way<'_> {
-    fn left(&self) -> Span {
+impl SpotJobRun<'_> {
+    fn remaining_work(&self) -> Span {
         self.job.work.saturating_sub(self.kept + self.since)
     }
 
-    fn keep(&mut self) {
+    fn keep_work(&mut self) {
         self.kept += std::mem::take(&mut self.since);
         self.outcome.checkpoints += 1;
     }
 
-    /// Pays for these hours of an instance.
-    fn pay(&mut self, launched: Time, hours: u64) {
-        self.outcome.cost += self.record.hours(launched, hours);
+    /// Adds the cost of these hours of an instance.
+    fn pay_hours(&mut self, launched: Time, hours: u64) {
+        self.outcome.cost += self.record.cost_of_hours(launched, hours);
         self.outcome.hours += hours;
     }
 
-    fn done(&mut self, launched: Time, at: Time) -> Time {
+    fn finish_at(&mut self, launched: Time, at: Time) -> Time {
         let hours = at.since(launched).as_micros().div_ceil(HOUR.as_micros());
-        self.pay(launched, hours.max(1));
+        self.pay_hours(launched, hours.max(1));
         at
     }
 
-    /// Runs the job on an instance that the provider takes away: `Ok` with the time at which the
-    /// job is done, or `Err` with the time at which the instance is taken.
+    /// Simulates the job on an instance that the provider takes away: `Ok` with the end of the job,
+    /// or `Err` with the time at which the instance is taken.
     fn until_taken(
         &mut self,
         scheme: SpotScheme,
@@ -191,13 +193,13 @@ impl Way<'_> {
         mut now: Time,
     ) -> Result<Time, Time> {
         while now < until {
-            let done = now + self.left();
+            let done = now + self.remaining_work();
             let SpotJob { checkpoint: cost, every, knows, .. } = self.job;
             let (begins, since) = (launched, now);
-            let work = Unkept { begins, since, from: now, done, cost, every, knows };
+            let work = UnkeptWork { begins, since, from: now, done, cost, every, knows };
             let next = scheme.next(self.record, &work).filter(|at| *at <= until);
             if done <= next.unwrap_or(until).min(until) {
-                return Ok(self.done(launched, done));
+                return Ok(self.finish_at(launched, done));
             }
             let Some(at) = next else {
                 self.since += until.since(now);
@@ -206,42 +208,46 @@ impl Way<'_> {
             self.since += at.since(now);
             now = at + self.job.checkpoint;
             if now <= until {
-                self.keep();
+                self.keep_work();
             }
         }
-        self.pay(launched, until.since(launched).as_micros() / HOUR.as_micros());
+        self.pay_hours(launched, until.since(launched).as_micros() / HOUR.as_micros());
         Err(until)
     }
 
-    /// Runs the job on an instance that its user ends: `Ok` with the time at which the job is done,
-    /// or `Err` with the time at which the instance is ended; `None` if the record ends before.
+    /// Simulates the job on an instance that its user ends: `Ok` with the end of the job, or `Err`
+    /// with the time at which the instance is ended; `None` if the record ends before.
     fn until_ended(&mut self, launched: Time, mut now: Time) -> Option<Result<Time, Time>> {
         for hours in 1.. {
             let ends = launched + HOUR.times(hours);
             let last_look = ends - self.job.look;
             let first_look = last_look - self.job.checkpoint;
-            if now + self.left() <= first_look {
+            if now + self.remaining_work() <= first_look {
                 break;
             }
-            if last_look >= self.record.until() {
-                return if now + self.left() <= self.record.until() { break } else { None };
+            if last_look >= self.record.known_until() {
+                return if now + self.remaining_work() <= self.record.known_until() {
+                    break;
+                } else {
+                    None
+                };
             }
             if self.record.is_above(first_look) && first_look >= now {
                 self.since += first_look.since(now);
-                self.keep();
+                self.keep_work();
                 now = last_look;
             }
-            if now + self.left() <= last_look {
+            if now + self.remaining_work() <= last_look {
                 break;
             }
             if self.record.is_above(last_look) {
                 self.since += last_look.since(now);
                 self.outcome.unkept += u32::from(self.since > Span::ZERO);
-                self.pay(launched, hours);
+                self.pay_hours(launched, hours);
                 return Some(Err(last_look));
             }
         }
-        let done = now + self.left();
-        Some(Ok(self.done(launched, done)))
+        let done = now + self.remaining_work();
+        Some(Ok(self.finish_at(launched, done)))
     }
 }

@@ -1,5 +1,5 @@
-//! One divisible job on a spot instance whose price changes: what checkpointing schemes make of a
-//! record of prices (ACC paper), and which bid and type to take.
+//! Simulation of one divisible job on a spot instance with a changing price, under several
+//! checkpointing schemes (ACC paper), and advice on the bid and the type.
 
 mod advice;
 mod job;
@@ -13,5 +13,5 @@ pub use advice::{
     SchemeAdvice, TypeAdvice, best_type, expected_execution, lowest_bid, type_advice,
 };
 pub use job::{Outcome, SpotJob, SpotScheme};
-pub use next::{Unkept, before_hour_ends};
+pub use next::{UnkeptWork, before_hour_ends};
 pub use record::{HOUR, SpotRecord};

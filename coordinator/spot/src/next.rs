@@ -1,4 +1,4 @@
-//! The time at which each scheme next takes a checkpoint on an instance (ACC paper, section V).
+//! Time of the next checkpoint on an instance under each scheme (ACC paper, section V).
 
 use dormouse_model::Knows;
 use dormouse_units::{Span, Time};
@@ -6,31 +6,31 @@ use dormouse_units::{Span, Time};
 use super::record::HOUR;
 use super::{SpotRecord, SpotScheme};
 
-/// Work on an instance that no checkpoint keeps.
+/// Work on an instance since its last checkpoint.
 #[derive(Clone, Copy, Debug)]
-pub struct Unkept {
-    /// Time since when the instance is charged for: its hours count from then.
+pub struct UnkeptWork {
+    /// Time from which the instance is charged; its hours count from then.
     pub begins: Time,
-    /// Time since when the unkept work is done: the last checkpoint on the instance was kept then,
-    /// or work began.
+    /// Time since which the work is unkept: the end of the last checkpoint on the instance, or the
+    /// beginning of work.
     pub since: Time,
     /// Earliest time at which a checkpoint may begin.
     pub from: Time,
-    /// Time at which all work is done if nothing holds it up.
+    /// Time at which all work is done without further delays.
     pub done: Time,
     /// Time that a checkpoint takes (t_c).
     pub cost: Span,
-    /// Period of ADAPT's decisions.
+    /// Time between two decisions of ADAPT.
     pub every: Span,
-    /// Prices that ADAPT knows when it decides.
+    /// Prices that ADAPT may use.
     pub knows: Knows,
 }
 
 impl SpotScheme {
-    /// Time at which the next checkpoint begins; `None`: never, or it is decided at a look (ACC).
-    /// There is no checkpoint as long as there is no work to keep.
-    pub fn next(self, record: &SpotRecord<'_>, work: &Unkept) -> Option<Time> {
-        let Unkept { begins, since, done, cost, every, knows, .. } = *work;
+    /// Time at which the next checkpoint begins; `None`: never, or the next look decides (ACC).
+    /// There is no checkpoint without work to keep.
+    pub fn next(self, record: &SpotRecord<'_>, work: &UnkeptWork) -> Option<Time> {
+        let UnkeptWork { begins, since, done, cost, every, knows, .. } = *work;
         let from = work.from.max(since + Span::from_micros(1));
         match self {
             Self::None | Self::Acc => None,
@@ -45,7 +45,8 @@ impl SpotScheme {
                 let first = from.since(begins).as_micros().div_ceil(every.as_micros());
                 let times = (first..).map(|n| begins + every.times(n));
                 times.take_while(|at| *at < done).find(|at| {
-                    let taken = record.taken((knows, *at), at.since(begins), [cost, every + cost]);
+                    let taken =
+                        record.part_taken((knows, *at), at.since(begins), [cost, every + cost]);
                     at.since(since).as_secs_f64() * taken > cost.as_secs_f64()
                 })
             }
@@ -53,8 +54,8 @@ impl SpotScheme {
     }
 }
 
-/// The first time at or after `from` that is `lead` before the end of an hour of an instance that
-/// is charged for since `begins`.
+/// The first time at or after `from` that is `lead` before the end of an hour; hours count from
+/// `begins`.
 pub fn before_hour_ends(begins: Time, lead: Span, from: Time) -> Time {
     let hours = (from + lead).since(begins).as_micros().div_ceil(HOUR.as_micros());
     begins + HOUR.times(hours) - lead

@@ -1,4 +1,4 @@
-//! A record of prices as one bid sees it.
+//! Price record seen from one bid.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use dormouse_cloud::PriceTrace;
 use dormouse_model::Knows;
 use dormouse_units::{Money, Price, Span, Time};
 
-use super::uptimes::Uptimes;
+use super::uptimes::OrderedUptimes;
 
-/// An hour of an instance, the unit it is charged in.
+/// One hour, the unit in which an instance is charged.
 pub const HOUR: Span = Span::from_secs(3_600);
 
-/// A record of prices at one bid. An instance can be had while the price is not above the bid.
+/// Price record at one bid. An instance can be had while the price does not exceed the bid.
 #[derive(Clone, Debug)]
 pub struct SpotRecord<'a> {
     trace: Cow<'a, PriceTrace>,
@@ -20,16 +20,16 @@ pub struct SpotRecord<'a> {
     available: Vec<(Time, Time)>,
     /// Times at which the price rose, in order.
     rises: Vec<Time>,
-    /// Uptimes: how long instances were left to this bid, ascending; one that the record's end cut
-    /// off is left out.
+    /// Uptimes: durations for which instances could be kept at this bid, ascending, without one cut
+    /// off by the record's end.
     uptimes: Vec<Span>,
-    /// The same uptimes in the order in which they ended.
-    ended: Uptimes,
+    /// The uptimes in the order in which they ended.
+    ended: OrderedUptimes,
     until: Time,
 }
 
 impl<'a> SpotRecord<'a> {
-    /// The record of this bid for these prices, which are known until a time.
+    /// The record of these prices at this bid; prices are known until `until`.
     #[must_use]
     pub fn new(trace: &'a PriceTrace, bid: Price, until: Time) -> Self {
         let steps = trace.steps();
@@ -48,7 +48,7 @@ impl<'a> SpotRecord<'a> {
         let rises = steps.windows(2).filter(is_rise).map(|pair| pair[1].0).collect();
         let whole = available.iter().filter(|(_, to)| *to < until);
         let mut uptimes: Vec<_> = whole.map(|(from, to)| to.since(*from)).collect();
-        let ended = Uptimes::new(uptimes.clone());
+        let ended = OrderedUptimes::new(uptimes.clone());
         uptimes.sort_unstable();
         Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, ended, until }
     }
@@ -59,19 +59,20 @@ impl<'a> SpotRecord<'a> {
     }
 
     /// Time until which prices are known.
-    pub(super) const fn until(&self) -> Time {
+    pub(super) const fn known_until(&self) -> Time {
         self.until
     }
 
-    /// The next time at or after this one at which an instance can be had, and the time at which
-    /// the price next passes the bid.
+    /// The next time at or after `at` at which an instance can be had, and the time at which the
+    /// price then exceeds the bid.
     pub(super) fn next_available(&self, at: Time) -> Option<(Time, Time)> {
         let n = self.available.partition_point(|(_, to)| *to <= at);
         self.available.get(n).map(|(from, to)| ((*from).max(at), *to))
     }
 
-    /// The same for who queries the price at this time, and again whenever so much time has passed: the first query that
-    /// finds an instance. A query of zero hears of each change of the price.
+    /// Like `next_available`, for a user who queries the price at `first` and then once per
+    /// `query`: the first query that finds an instance. With a query of zero each change is seen at
+    /// once.
     pub(super) fn next_queried(&self, first: Time, query: Span) -> Option<(Time, Time)> {
         let mut seek = first;
         loop {
@@ -94,45 +95,44 @@ impl<'a> SpotRecord<'a> {
         self.rises.get(self.rises.partition_point(|rise| *rise < at)).copied()
     }
 
-    /// Whether the price is above the bid at this time.
+    /// True if the price is above the bid at this time.
     pub(super) fn is_above(&self, at: Time) -> bool {
         self.trace.at(at).is_none_or(|price| price > self.bid)
     }
 
     /// Cost of the first `hours` hours of an instance launched at `launched`: each costs the price
     /// at its beginning.
-    pub(super) fn hours(&self, launched: Time, hours: u64) -> Money {
+    pub(super) fn cost_of_hours(&self, launched: Time, hours: u64) -> Money {
         let begins = (0..hours).map(|n| launched + HOUR.times(n));
         begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
 
-    /// The part of the record in which an instance can be had; 0 for an empty record.
+    /// Fraction of the record during which an instance can be had; 0 for an empty record.
     pub(super) fn available_share(&self) -> f64 {
         let available: Span = self.available.iter().map(|(from, to)| to.since(*from)).sum();
         let whole = self.until.since(Time::ZERO);
         if whole == Span::ZERO { 0.0 } else { available.as_secs_f64() / whole.as_secs_f64() }
     }
 
-    /// Uptimes: how long instances were left to this bid, ascending.
+    /// Uptimes: durations for which instances could be kept at this bid, ascending.
     #[must_use]
     pub fn uptimes(&self) -> &[Span] {
         &self.uptimes
     }
 
-    /// Time for which an instance had been left to this bid when the record ended.
+    /// Uptime of the instance that was still running when the record ended.
     #[must_use]
     pub fn open_for(&self) -> Span {
         let open = self.available.last().filter(|(_, to)| *to == self.until);
         open.map_or(Span::ZERO, |(from, to)| to.since(*from))
     }
 
-    /// Among the instances known at a time to have been left for longer than `age`, the part that
-    /// was taken after `age + from` and by `age + to`; 0 where no instance is known to have been
-    /// left so long.
+    /// Among the uptimes known at a time that exceed `age`, the fraction that ended after `age +
+    /// from` and by `age + to`; 0 if no known uptime is so long.
     ///
-    /// An instance counts once it was taken: one that still runs is not counted, nor is one that
-    /// the record's end cut off. One that could be had as the record began counts from there.
-    pub(super) fn taken(
+    /// Only ended uptimes count, not a running one or one that the record's end cut off. An
+    /// instance that could be had as the record began counts from there.
+    pub(super) fn part_taken(
         &self,
         (knows, at): (Knows, Time),
         age: Span,

@@ -187,7 +187,7 @@ proptest! {
         let used: Vec<_> = edges.windows(2).map(charge).collect();
         let hours = (lasts / 60, lasts.div_ceil(60));
         let owed = |by| TariffName::Hour.rule().owed(&used, by);
-        prop_assert_eq!(record.hours(from, hours.0), owed(EndedBy::Provider));
-        prop_assert_eq!(record.hours(from, hours.1), owed(EndedBy::User));
+        prop_assert_eq!(record.cost_of_hours(from, hours.0), owed(EndedBy::Provider));
+        prop_assert_eq!(record.cost_of_hours(from, hours.1), owed(EndedBy::User));
     }
 }

@@ -1,4 +1,5 @@
-//! Uptimes of instances (how long they were left to a bid), and which of them are known at a time.
+//! Uptimes of instances (how long they could be kept at a bid), and counts of those known at a
+//! time.
 
 use dormouse_units::Span;
 
@@ -8,11 +9,11 @@ use dormouse_units::Span;
 /// block is left out. The first n uptimes are one block for each power of two in n, so that a count
 /// among them is a binary search in each of these blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Uptimes {
+pub(super) struct OrderedUptimes {
     levels: Vec<Vec<Span>>,
 }
 
-impl Uptimes {
+impl OrderedUptimes {
     pub(super) fn new(in_order: Vec<Span>) -> Self {
         let (all, mut size) = (in_order.len(), 1);
         let mut levels = vec![in_order];
@@ -53,7 +54,7 @@ mod tests {
         #[test]
         fn counts_are_those_of_a_plain_list(uptimes in prop::collection::vec(0_u64..20, 0..70), longest in 0_u64..20) {
             let all: Vec<Span> = uptimes.iter().map(|s| Span::from_secs(*s)).collect();
-            let of = Uptimes::new(all);
+            let of = OrderedUptimes::new(all);
             for n in 0..=uptimes.len() {
                 let plain = uptimes[..n].iter().filter(|uptime| **uptime <= longest).count();
                 prop_assert_eq!(of.up_to(n, Span::from_secs(longest)), plain);

@@ -8,8 +8,8 @@ use dormouse_units::{Span, Time};
 
 use crate::SwfJob;
 
-/// Work offered over work possible: Σ processors × run time over the machine's processors ×
-/// the time from the first submission to the last. Zero where there is no such time.
+/// Offered load: Σ processors × run time of all jobs over the machine's processors × the time from
+/// the first submission to the last. Zero if that time is zero.
 #[must_use]
 pub fn offered_load<'a>(jobs: impl IntoIterator<Item = &'a Submission>, machine: u32) -> f64 {
     let mut first = None;
@@ -23,13 +23,13 @@ pub fn offered_load<'a>(jobs: impl IntoIterator<Item = &'a Submission>, machine:
     if span > 0.0 { area / (f64::from(machine) * span) } else { 0.0 }
 }
 
-/// A time between submissions that is too large once it is multiplied.
+/// Error: a time between submissions is too large once it is multiplied.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error(
     "job {number} was submitted {after} after the first, which can't be multiplied by {factor:e}: no time is \
      so large; use a smaller factor"
 )]
-pub struct Unscalable {
+pub struct UnscalableArrival {
     /// Number of the job.
     pub number: u64,
     /// Time from the first submission to the job's, or the job's think time.
@@ -38,18 +38,21 @@ pub struct Unscalable {
     pub factor: f64,
 }
 
-/// `job` with `factor` times its time from `first`: applied to all jobs, every time between
-/// submissions is multiplied and the load divided by it. So is the time from the end of the jobs that
-/// it follows.
+/// The job with its time since `first` multiplied by `factor`, and likewise its delay after the
+/// jobs that it follows. Applied to all jobs, this divides the offered load by `factor`.
 ///
 /// # Errors
 ///
-/// A time is too large then.
-pub fn scale_arrivals(job: Submission, first: Time, factor: f64) -> Result<Submission, Unscalable> {
+/// A time becomes too large.
+pub fn scale_arrivals(
+    job: Submission,
+    first: Time,
+    factor: f64,
+) -> Result<Submission, UnscalableArrival> {
     let Submission { number, .. } = job;
     let scaled = |after: Span| {
         let scaled = Span::from_secs_f64(after.as_secs_f64() * factor);
-        scaled.ok_or(Unscalable { number, after, factor })
+        scaled.ok_or(UnscalableArrival { number, after, factor })
     };
     let submitted = first + scaled(job.submitted.since(first))?;
     let after = match &job.after {
@@ -62,29 +65,33 @@ pub fn scale_arrivals(job: Submission, first: Time, factor: f64) -> Result<Submi
     Ok(Submission { submitted, after, ..job })
 }
 
-/// A job of a log with `factor` times its time from `first`, in whole seconds; whatever else the log says of it stays,
-/// its think time, too: that is its user's, and no time between submissions.
+/// A logged job with its time since `first` multiplied by `factor`, in whole seconds. Everything
+/// else stays, including the think time, which is the user's and no time between submissions.
 ///
 /// # Errors
 ///
-/// A time is too large then.
-pub fn scale_logged_arrival(job: SwfJob, first: i64, factor: f64) -> Result<SwfJob, Unscalable> {
+/// A time becomes too large.
+pub fn scale_logged_arrival(
+    job: SwfJob,
+    first: i64,
+    factor: f64,
+) -> Result<SwfJob, UnscalableArrival> {
     let after = Span::from_secs(u64::try_from(job.submitted - first).unwrap_or(0))
         + Span::from_micros(u64::from(job.micros[0]));
     let scaled = Span::from_secs_f64(after.as_secs_f64() * factor);
     let seconds = scaled.and_then(|scaled| i64::try_from(scaled.as_micros() / 1_000_000).ok());
     let number = u64::try_from(job.number).unwrap_or(0);
     let submitted = seconds.and_then(|seconds| first.checked_add(seconds));
-    let submitted = submitted.ok_or(Unscalable { number, after, factor })?;
+    let submitted = submitted.ok_or(UnscalableArrival { number, after, factor })?;
     let [_, run_time, requested] = job.micros;
     Ok(SwfJob { submitted, micros: [0, run_time, requested], ..job })
 }
 
-/// Least time that these jobs take on a machine of `machine` processors: until the last of them has
-/// run, and as long as all their work takes.
+/// Lower bound of the makespan of these jobs on `machine` processors: the last possible end if each
+/// began at its submission, and the time that all their work takes.
 #[must_use]
 pub fn least_makespan(jobs: &[Submission], machine: u32) -> Span {
-    // Of jobs that follow others, the ends of those are needed first.
+    // Jobs that follow others need the ends of those, so these come first.
     let (followers, others): (Vec<_>, Vec<_>) = jobs.iter().partition(|job| job.after.is_some());
     let mut ends = BTreeMap::new();
     let mut end = |job: &Submission| {

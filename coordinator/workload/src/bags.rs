@@ -32,12 +32,12 @@ pub fn bag(name: &str) -> Option<Vec<Task>> {
     Some(
         sizes
             .into_iter()
-            .flat_map(|(size, count)| (0..count).map(move |n| task(size, n)))
+            .flat_map(|(size, count)| (0..count).map(move |n| task_of_size(size, n)))
             .collect(),
     )
 }
 
-fn task((size, memory, seconds): Size, n: u32) -> Task {
+fn task_of_size((size, memory, seconds): Size, n: u32) -> Task {
     Task {
         name: format!("{size}-{n}"),
         memory: Bytes::new(memory),

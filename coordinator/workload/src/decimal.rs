@@ -1,10 +1,11 @@
-//! Exact numbers as decimal text, quickly: half of writing a schedule is writing numbers.
+//! Fast writing of exact numbers as decimal text: half of writing a schedule is writing numbers.
 
 use dormouse_units::Span;
 
-/// The digits of a number below 10^8, one per byte, the first in the lowest byte: halves, then
-/// pairs, then single digits, all of them at once, each division a multiplication and a shift.
-const fn eight(n: u32) -> u64 {
+/// The eight digits of a number below 10^8, one per byte, most significant in the lowest byte. All
+/// digits are found at once: halves, then pairs, then single digits, with divisions by
+/// multiplication and shift.
+const fn eight_digits(n: u32) -> u64 {
     let halves = (n / 10_000) as u64 | (((n % 10_000) as u64) << 32);
     let hundreds = ((halves * 10_486) >> 20) & 0x0000_007f_0000_007f;
     let pairs = hundreds + ((halves - hundreds * 100) << 16);
@@ -12,15 +13,15 @@ const fn eight(n: u32) -> u64 {
     tens + ((pairs - tens * 10) << 8)
 }
 
-/// Bits that turn eight digits into text.
+/// Bits to add to eight digits to make them ASCII text.
 const TEXT: u64 = u64::from_le_bytes(*b"00000000");
 
-/// The first number with more digits than [`eight`] has.
+/// The least number with more digits than [`eight_digits`] can split.
 const NINE: u64 = 100_000_000;
 
-/// Appends the first `count` bytes of `text`. All eight are appended and then cut, since that needs
-/// no call.
-fn first(to: &mut Vec<u8>, text: u64, count: u32) {
+/// Appends the first `count` bytes of `text`. Appending all eight and cutting avoids a function
+/// call.
+fn append_first(to: &mut Vec<u8>, text: u64, count: u32) {
     let end = to.len() + count as usize;
     to.extend_from_slice(&text.to_le_bytes());
     to.truncate(end);
@@ -29,19 +30,19 @@ fn first(to: &mut Vec<u8>, text: u64, count: u32) {
 /// Appends a whole number.
 pub fn whole(to: &mut Vec<u8>, n: u64) {
     if n >= NINE {
-        return long(to, n);
+        return append_long(to, n);
     }
-    let digits = eight(n as u32);
+    let digits = eight_digits(n as u32);
     // Zero itself has one digit.
     let zeros = (digits.trailing_zeros() / 8).min(7);
-    first(to, (digits | TEXT) >> (8 * zeros), 8 - zeros);
+    append_first(to, (digits | TEXT) >> (8 * zeros), 8 - zeros);
 }
 
 /// Appends a whole number with more than eight digits.
 #[cold]
-fn long(to: &mut Vec<u8>, n: u64) {
+fn append_long(to: &mut Vec<u8>, n: u64) {
     whole(to, n / NINE);
-    first(to, eight((n % NINE) as u32) | TEXT, 8);
+    append_first(to, eight_digits((n % NINE) as u32) | TEXT, 8);
 }
 
 /// Appends millionths as a decimal number, without trailing zeros.
@@ -51,8 +52,8 @@ pub fn millionths(to: &mut Vec<u8>, n: u64) {
     if rest > 0 {
         to.push(b'.');
         // Below a million the first two of eight digits are zeros.
-        let digits = eight(rest) >> 16;
-        first(to, digits | TEXT, 8 - digits.leading_zeros() / 8);
+        let digits = eight_digits(rest) >> 16;
+        append_first(to, digits | TEXT, 8 - digits.leading_zeros() / 8);
     }
 }
 

@@ -9,7 +9,7 @@ use dormouse_units::{Bytes, Ppm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{LogRules, Model, Targets};
+use crate::{LogRules, Model, ModelTargets};
 
 /// Parallel jobs and the machine that they are for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ pub struct BatchWorkload {
     /// Memory of each processor, for the processes that are on it; `None`: it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_per_processor: Option<Bytes>,
-    /// How the machine earns CPU credits; `None`: its processors always have full speed.
+    /// Rates at which the machine earns CPU credits; `None`: its processors always have full speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burstable: Option<Burstable>,
     /// The offered load, reached by scaling the times between submissions; `None`: they stay as
@@ -45,7 +45,7 @@ pub enum JobSource {
         #[serde(flatten)]
         rules: LogRules,
         /// Estimates of run times by the log's users.
-        #[serde(default = "given", skip_serializing_if = "is_given")]
+        #[serde(default = "given_estimates", skip_serializing_if = "is_given")]
         estimates: Estimates,
         /// Number of the log's first jobs that are used; `None`: all.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,8 +129,8 @@ pub enum Estimates {
 }
 
 impl Estimates {
-    /// `job` with its user's estimate of this kind; so far it has that of the log or of Tsafrir's
-    /// model.
+    /// `job` with its user's estimate replaced by one of this kind; before, it has that of the log
+    /// or of Tsafrir's model.
     #[must_use]
     pub fn apply(self, job: Submission) -> Submission {
         match self {
@@ -143,7 +143,7 @@ impl Estimates {
     }
 }
 
-const fn given() -> Estimates {
+const fn given_estimates() -> Estimates {
     Estimates::Given
 }
 
@@ -172,15 +172,15 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// These targets, changed to this shape.
+    /// The targets with those changes that this shape makes.
     #[must_use]
-    pub fn apply(self, targets: Targets) -> Targets {
+    pub fn apply(self, targets: ModelTargets) -> ModelTargets {
         match self {
             Self::Standard => targets,
-            Self::ManyShort => Targets { long_over_short: 150.0, stages: 1, ..targets },
-            Self::SixHours => Targets { longest: Span::from_secs(21_600), ..targets },
-            Self::Steady => Targets { bursts: None, ..targets },
-            Self::SmallRunLong => Targets { long: (0.6, -0.6), ..targets },
+            Self::ManyShort => ModelTargets { long_over_short: 150.0, stages: 1, ..targets },
+            Self::SixHours => ModelTargets { longest: Span::from_secs(21_600), ..targets },
+            Self::Steady => ModelTargets { bursts: None, ..targets },
+            Self::SmallRunLong => ModelTargets { long: (0.6, -0.6), ..targets },
         }
     }
 }

@@ -4,15 +4,15 @@ use dormouse_model::Submission;
 
 use crate::{Estimates, Model, Shape, WorkloadError, tsafrir_estimates};
 
-/// `jobs` jobs of a model for a machine of `machine` processors, as the model submits them: load
-/// and CPU usage are set elsewhere.
+/// Generates `jobs` jobs by a model for `machine` processors, as the model submits them: load and
+/// CPU usage are set elsewhere.
 ///
-/// Estimates end where runs end, as under a queue's limit: at 18 h for fw-like and jw-like.
+/// Estimates are limited like the runs, as under a queue's limit: 18 h for fw-like and jw-like.
 ///
 /// # Errors
 ///
-/// The models don't make so many jobs, or none for such a machine.
-pub(super) fn generated(
+/// The models can't generate so many jobs, or any for such a machine.
+pub(super) fn generate_jobs(
     model: Model,
     shape: Shape,
     (jobs, machine): (usize, u32),

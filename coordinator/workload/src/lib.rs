@@ -32,19 +32,19 @@ mod usage;
 mod workflow;
 
 pub use arrivals::{
-    Unscalable, least_makespan, offered_load, scale_arrivals, scale_logged_arrival,
+    UnscalableArrival, least_makespan, offered_load, scale_arrivals, scale_logged_arrival,
 };
 pub use bags::{BAGS, bag};
 pub use described::{BatchWorkload, Estimates, JobSource, JobSpec, Shape, UsageKind};
 pub use lines::Lines;
 pub use logs::{
-    ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LogForm,
-    LogRules, NoEstimate, Odd, OnMalformed, PartialExecutions, Problem, RanOver, Repeated,
+    ExtraFields, FirstMalformed, FollowUps, Fractions, Header, JobSize, JobsFormat, LineProblem,
+    LogForm, LogRules, NoEstimate, OddJobs, OnMalformed, PartialExecutions, RanOver, Repeated,
     Separator, Skipped, SwfError, SwfJob, SwfReader, SwfWriter, Trace,
 };
-pub use models::{EstimatesError, Model, ModelError, Targets, tsafrir_estimates};
+pub use models::{EstimatesError, Model, ModelError, ModelTargets, tsafrir_estimates};
 pub use requests::{
-    Arrivals, DurationLaw, Offer, Refusal, RequestError, RequestFile, RequestFileError,
+    DurationLaw, Offer, OfferRefusal, RequestArrivals, RequestError, RequestFile, RequestFileError,
     RequestFlaw, RequestFormat, RequestModel, RequestRules, RequestSource, RequestSpec,
     RequestStatistics, RequestStream, RequestWriter, RequestsRead, RequestsWanted, TypeShare,
     VmSize,

@@ -1,12 +1,12 @@
-//! Text that is written a line at a time, to the system in large pieces.
+//! Buffered output of text lines, written to the system in large pieces.
 
 use std::io::{self, Write};
 
-/// Number of bytes that are gathered before they are written.
+/// Number of bytes that are collected before they are written.
 const PIECE: usize = 1 << 16;
 
-/// Lines on their way to `W`, which need not buffer: a line is made where it waits to be written.
-/// Lines that wait are written on drop, too, but then a failure goes unnoticed.
+/// Buffered writer of lines to `W`, which needs no buffer of its own: a line is formatted in place
+/// in the buffer. Buffered lines are written on drop, too, but then errors are lost.
 #[derive(Debug)]
 pub struct Lines<W: Write> {
     to: W,
@@ -14,13 +14,13 @@ pub struct Lines<W: Write> {
 }
 
 impl<W: Write> Lines<W> {
-    /// A buffer without lines, for `to`.
+    /// An empty buffer that writes to `to`.
     #[must_use]
     pub fn new(to: W) -> Self {
         Self { to, text: Vec::with_capacity(PIECE + PIECE / 8) }
     }
 
-    /// Adds a line, which `make` appends to the text that waits.
+    /// Adds a line, which `make` appends to the buffer.
     ///
     /// # Errors
     ///
@@ -31,14 +31,15 @@ impl<W: Write> Lines<W> {
         if self.text.len() < PIECE { Ok(()) } else { self.write() }
     }
 
-    /// Writes what was gathered. It is not written a second time, whether this succeeds or not.
+    /// Writes the buffer. It is emptied whether this succeeds or not, so that nothing is written
+    /// twice.
     fn write(&mut self) -> io::Result<()> {
         let written = self.to.write_all(&self.text);
         self.text.clear();
         written
     }
 
-    /// Writes the lines that still wait.
+    /// Writes the remaining lines and flushes.
     ///
     /// # Errors
     ///

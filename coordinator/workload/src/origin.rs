@@ -5,43 +5,44 @@ use std::ops::RangeInclusive;
 use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Span, Time};
 
-/// First submission from which on a log has its own beginning: a year. Logs count from about their
-/// beginning; what is later is a date, or the middle of a log of many years.
+/// First submission time at or above which a log's times are shifted to begin at zero: a year. Logs
+/// count from about their own beginning; later times are dates, or the middle of a log of many
+/// years.
 const FAR: Span = Span::from_secs(365 * 86_400);
 
-/// Seconds since 1970 that are taken for dates: from 1990 to 2100.
+/// Range of seconds since 1970, from 1990 to 2100, that is taken for dates.
 const DATES: RangeInclusive<i64> = 631_152_000..=4_102_444_800;
 
-/// Counts submissions from the first of them, where that is far from the beginning of its log's time.
+/// Shift of submission times so that a log that begins far from zero begins at zero.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Origin(Option<Span>);
+pub(crate) struct SubmissionOrigin(Option<Span>);
 
-impl Origin {
-    /// The beginning of a log whose first job is submitted at this time.
+impl SubmissionOrigin {
+    /// The shift for a log whose first job is submitted at this time.
     pub(crate) fn of_log(first: Time) -> Self {
-        Self(Some(origin(first)))
+        Self(Some(origin_of_log(first)))
     }
 
-    /// The next submission of a log, on the run's clock.
-    pub(crate) fn counted(&mut self, job: Submission) -> Submission {
-        let origin = *self.0.get_or_insert_with(|| origin(job.submitted));
+    /// A submission of the log with its time on the run's clock.
+    pub(crate) fn shift_submission(&mut self, job: Submission) -> Submission {
+        let origin = *self.0.get_or_insert_with(|| origin_of_log(job.submitted));
         Submission { submitted: job.submitted - origin, ..job }
     }
 }
 
-/// Time in a log at which the run's clock shows zero, by its first submission.
-fn origin(first: Time) -> Span {
+/// Time of the log at which the run's clock is zero, given its first submission.
+fn origin_of_log(first: Time) -> Span {
     let first = first.since(Time::ZERO);
     if first < FAR { Span::ZERO } else { first }
 }
 
-/// The calendar of a run of a log whose header says this of its beginning (seconds since 1970;
-/// `None`: nothing), by its first submission.
+/// Calendar of a run of a log, from its first submission and the start time in its header (seconds
+/// since 1970; `None`: not given).
 pub(crate) fn calendar(first: Time, unix_start: Option<u64>) -> Calendar {
-    let log_time = origin(first);
+    let log_time = origin_of_log(first);
     let second = i64::try_from(first.as_micros() / 1_000_000).unwrap_or(i64::MAX);
     let start = unix_start.and_then(|start| i64::try_from(start).ok());
-    // Zero is written where nobody knows.
+    // Logs write zero if the date is unknown.
     let start = start.filter(|start| DATES.contains(start));
     let of_log = i64::try_from(log_time.as_micros() / 1_000_000).unwrap_or(i64::MAX);
     let began = match start {

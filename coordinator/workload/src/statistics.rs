@@ -18,7 +18,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// Counts `x` in.
+    /// Adds a value.
     pub fn add(&mut self, x: f64) {
         self.count += 1;
         #[expect(clippy::cast_precision_loss, reason = "a mean")]
@@ -74,7 +74,7 @@ impl Serialize for Moments {
 pub struct Histogram(Vec<u64>);
 
 impl Histogram {
-    /// Counts `x` in.
+    /// Adds a value.
     pub fn add(&mut self, x: u64) {
         let bucket = x.max(1).next_power_of_two().trailing_zeros() as usize;
         if self.0.len() <= bucket {
@@ -95,11 +95,12 @@ impl Histogram {
 impl Serialize for Histogram {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Bucket {
+        struct HistogramBucket {
             at_most: u64,
             jobs: u64,
         }
-        serializer.collect_seq(self.buckets().map(|(at_most, jobs)| Bucket { at_most, jobs }))
+        serializer
+            .collect_seq(self.buckets().map(|(at_most, jobs)| HistogramBucket { at_most, jobs }))
     }
 }
 
@@ -219,7 +220,7 @@ impl fmt::Display for Statistics {
 impl Serialize for Statistics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
-        struct Figures<'a> {
+        struct WorkloadFigures<'a> {
             jobs: u64,
             processors: u32,
             offered_load: f64,
@@ -229,7 +230,7 @@ impl Serialize for Statistics {
             sizes: &'a Histogram,
             runtimes_s: &'a Histogram,
         }
-        let figures = Figures {
+        let figures = WorkloadFigures {
             jobs: self.jobs(),
             processors: self.machine,
             offered_load: self.offered_load(),

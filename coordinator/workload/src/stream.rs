@@ -7,18 +7,18 @@ use std::sync::Arc;
 use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Bytes, Time, Usage};
 
-use crate::generated::generated;
-use crate::origin::{Origin, calendar};
+use crate::generated::generate_jobs;
+use crate::origin::{SubmissionOrigin, calendar};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
-    RequestError, Skipped, Statistics, SwfError, Trace, Unscalable, UsageKind, UsageRule,
+    RequestError, Skipped, Statistics, SwfError, Trace, UnscalableArrival, UsageKind, UsageRule,
     offered_load, scale_arrivals,
 };
 
 /// Number of jobs up to which those of a log are counted before the first of them runs.
 pub const COUNTED_AHEAD: usize = 1 << 16;
 
-/// Why the jobs of a workload can't be had.
+/// Reason why the jobs of a workload can't be had.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log can't be read.
@@ -40,20 +40,20 @@ pub enum WorkloadError {
     Unscalable {
         /// The file of the log, or what the workload is called.
         name: String,
-        /// What can't be scaled.
-        source: Unscalable,
+        /// The arrival that can't be scaled.
+        source: UnscalableArrival,
     },
     /// The requests for VMs can't be had.
     #[error(transparent)]
     Requests(#[from] RequestError),
 }
 
-/// A workload, and what matters to those who run its jobs.
+/// A workload, with the settings to open it.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The workload whose jobs are wanted.
     pub workload: &'a BatchWorkload,
-    /// Whether CPU usage is needed: with one tier it never is.
+    /// True if CPU usage is needed; schedulers of one tier never need it.
     pub usage: bool,
     /// Memory that a process can have; `None`: it is unknown.
     pub memory: Option<Bytes>,
@@ -70,40 +70,41 @@ pub struct Wanted<'a> {
 pub struct Jobs {
     /// Jobs that follow others, which are still to come.
     followers: std::vec::IntoIter<Submission>,
-    source: Source,
+    source: SubmissionSource,
     /// The name of the workload in messages.
     name: String,
-    /// Factor by which times between submissions are multiplied, and the first submission.
+    /// Factor for times between submissions, and the first submission from which they count.
     factor: f64,
     first: Time,
     estimates: Estimates,
     /// Rule by which CPU usage is assigned; `None`: the jobs have it already.
-    rule: Option<Rule>,
+    rule: Option<UsageDraw>,
     /// The origin of a log's times; `None`: the jobs are not from a log.
-    origin: Option<Origin>,
+    origin: Option<SubmissionOrigin>,
 }
 
+/// Input that a workload takes its submissions from.
 #[derive(Debug)]
-enum Source {
+enum SubmissionSource {
     Log { trace: Box<Trace>, left: usize, follow: bool, counted: usize },
     List { list: Arc<[Submission]>, next: usize, left: usize },
 }
 
-/// Rule by which CPU usage is drawn: for each process, or once for all of a job.
+/// Rule by which CPU usage is drawn: for each process, or one value for all processes of a job.
 #[derive(Clone, Copy, Debug)]
-struct Rule {
+struct UsageDraw {
     usage: UsageRule,
     each_job: bool,
 }
 
-impl Rule {
-    fn assign(&self, job: Submission) -> Submission {
-        if self.each_job { self.usage.assign_one(job) } else { self.usage.assign(job) }
+impl UsageDraw {
+    fn assign_usage(&self, job: Submission) -> Submission {
+        if self.each_job { self.usage.assign_one(job) } else { self.usage.assign_usage(job) }
     }
 }
 
-/// All jobs of a workload as their source has them, before load, estimates and usage are set:
-/// experiments that differ only in these share the list.
+/// All jobs of a workload before load, estimates and usage are set, so that experiments that differ
+/// only in these can share the list.
 #[derive(Clone, Debug)]
 pub struct Listed {
     jobs: Arc<[Submission]>,
@@ -117,7 +118,7 @@ impl Listed {
         self.jobs.len()
     }
 
-    /// Whether the list has no jobs.
+    /// True if the list has no jobs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.jobs.is_empty()
@@ -145,11 +146,11 @@ impl Listed {
                 jobs
             }
             JobSource::Model { model, jobs, estimates, shape } => {
-                generated(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
+                generate_jobs(*model, *shape, (*jobs, machine), *estimates, wanted.seed)?
             }
             JobSource::Jobs { job } => {
-                let rule = wanted.rule();
-                (1..).zip(job).map(|(number, spec)| submission(number, spec, &rule)).collect()
+                let rule = wanted.usage_draw();
+                (1..).zip(job).map(|(number, spec)| make_submission(number, spec, &rule)).collect()
             }
         };
         Ok(Self::new(jobs, machine))
@@ -158,17 +159,17 @@ impl Listed {
 
 impl Wanted<'_> {
     /// Rule by which the workload's jobs get their CPU usage.
-    fn rule(&self) -> Rule {
+    fn usage_draw(&self) -> UsageDraw {
         let usage = self.workload.usage;
         let draws = usage != UsageKind::Full && self.usage;
-        Rule {
-            usage: if draws { UsageRule::paper(self.seed) } else { UsageRule::full() },
+        UsageDraw {
+            usage: if draws { UsageRule::paper_rule(self.seed) } else { UsageRule::full_usage() },
             each_job: usage == UsageKind::DrawnEachJob,
         }
     }
 
-    /// What the clock of a run of the workload is beside dates and its log's times. Where its load is
-    /// scaled there are no dates: times between submissions are others than those of the log.
+    /// Calendar of a run of the workload, from the log's dates. Where the load is scaled there is
+    /// none, as the times between submissions are not the log's.
     ///
     /// # Errors
     ///
@@ -215,7 +216,7 @@ impl Jobs {
             for job in trace.by_ref().take(most) {
                 let job = match job {
                     Ok(job) => job,
-                    // Said where the jobs are read to be run.
+                    // The error comes up again when the jobs are read for the run.
                     Err(_) if scaled_to.is_none() => break,
                     Err(error) => return Err(error.into()),
                 };
@@ -243,17 +244,17 @@ impl Jobs {
         let trace = Box::new(wanted.open(log, *rules)?);
         Ok(Self {
             followers: followers.into_iter(),
-            source: Source::Log { trace, left: most, follow, counted: ahead.jobs },
+            source: SubmissionSource::Log { trace, left: most, follow, counted: ahead.jobs },
             name,
             factor: load,
             first,
             estimates: *estimates,
-            rule: Some(wanted.rule()),
+            rule: Some(wanted.usage_draw()),
             // Jobs that follow others come before the first of the log.
             origin: Some(if follow || scaled_to.is_some() {
-                Origin::of_log(first)
+                SubmissionOrigin::of_log(first)
             } else {
-                Origin::default()
+                SubmissionOrigin::default()
             }),
         })
     }
@@ -278,7 +279,7 @@ impl Jobs {
         }
         let list = listed.jobs.clone();
         let followers: Vec<_> = list.iter().filter(|job| job.after.is_some()).cloned().collect();
-        // What is made or written begins at time zero, a log with its first job.
+        // Generated and written jobs begin at time zero, a log begins with its first job.
         let first = match &workload.source {
             JobSource::Swf { .. } => list.first().map_or(Time::ZERO, |job| job.submitted),
             JobSource::Model { .. } | JobSource::Jobs { .. } => Time::ZERO,
@@ -286,31 +287,32 @@ impl Jobs {
         let left = list.len() - followers.len();
         Ok(Self {
             followers: followers.into_iter(),
-            source: Source::List { list, next: 0, left },
+            source: SubmissionSource::List { list, next: 0, left },
             name: name.to_owned(),
             factor,
             first,
             estimates,
-            rule: (!given).then(|| wanted.rule()),
-            origin: is_log.then(|| Origin::of_log(first)),
+            rule: (!given).then(|| wanted.usage_draw()),
+            origin: is_log.then(|| SubmissionOrigin::of_log(first)),
         })
     }
 
-    /// Number of jobs that are still to come; `None` for a log, whose header may be wrong about it.
+    /// Number of remaining jobs; `None` for a log, whose header may be wrong.
     #[must_use]
     pub fn known(&self) -> Option<usize> {
         match &self.source {
-            Source::Log { .. } => None,
-            Source::List { left, .. } => Some(self.followers.len() + left),
+            SubmissionSource::Log { .. } => None,
+            SubmissionSource::List { left, .. } => Some(self.followers.len() + left),
         }
     }
 
-    /// Number of jobs that there are at least: those of a log are counted up to [`COUNTED_AHEAD`].
+    /// Lower bound of the number of remaining jobs: those of a log are counted up to
+    /// [`COUNTED_AHEAD`].
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.source {
-            Source::Log { counted, .. } => *counted,
-            Source::List { left, .. } => self.followers.len() + left,
+            SubmissionSource::Log { counted, .. } => *counted,
+            SubmissionSource::List { left, .. } => self.followers.len() + left,
         }
     }
 
@@ -318,13 +320,13 @@ impl Jobs {
     #[must_use]
     pub fn skipped(&self) -> Option<Skipped> {
         match &self.source {
-            Source::Log { trace, .. } => Some(trace.skipped()),
-            Source::List { .. } => None,
+            SubmissionSource::Log { trace, .. } => Some(trace.skipped()),
+            SubmissionSource::List { .. } => None,
         }
     }
 }
 
-fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
+fn make_submission(number: u64, spec: &JobSpec, rule: &UsageDraw) -> Submission {
     let job = Submission {
         number,
         submitted: Time::ZERO + spec.submitted,
@@ -339,15 +341,15 @@ fn submission(number: u64, spec: &JobSpec, rule: &Rule) -> Submission {
     };
     match spec.usage {
         Some(usage) => Submission { usage: Usage::Uniform(usage), ..job },
-        None => rule.assign(job),
+        None => rule.assign_usage(job),
     }
 }
 
 impl Jobs {
-    /// The next job that follows none, as its source has it.
+    /// The source's next job that follows no other.
     fn next_of_source(&mut self) -> Option<Result<Submission, WorkloadError>> {
         match &mut self.source {
-            Source::Log { trace, left, follow, .. } => loop {
+            SubmissionSource::Log { trace, left, follow, .. } => loop {
                 *left = left.checked_sub(1)?;
                 match trace.next()? {
                     Ok(job) if job.after.is_none() => return Some(Ok(job)),
@@ -357,7 +359,7 @@ impl Jobs {
                     Err(error) => return Some(Err(error.into())),
                 }
             },
-            Source::List { list, next, left } => loop {
+            SubmissionSource::List { list, next, left } => loop {
                 let job = list.get(*next)?;
                 *next += 1;
                 if job.after.is_none() {
@@ -393,13 +395,13 @@ impl Iterator for Jobs {
                 }
             }
         };
-        // Scaled times are those of the log still, whose first submission stays where it was.
+        // Scaled times are still on the log's clock: the first submission is unchanged.
         let job = match &mut self.origin {
-            Some(origin) => origin.counted(job),
+            Some(origin) => origin.shift_submission(job),
             None => job,
         };
         Some(Ok(match &self.rule {
-            Some(rule) => rule.assign(job),
+            Some(rule) => rule.assign_usage(job),
             None => job,
         }))
     }

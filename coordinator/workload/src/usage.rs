@@ -1,4 +1,4 @@
-//! CPU usage, which no log has.
+//! Rules that assign CPU usage to jobs, since no log has it.
 
 use dormouse_model::Submission;
 use dormouse_units::{Ppm, Stream, Usage};
@@ -19,36 +19,36 @@ pub struct UsageRule {
 impl UsageRule {
     /// The paper's rule: from 40 % to 100 %.
     #[must_use]
-    pub const fn paper(seed: u64) -> Self {
+    pub const fn paper_rule(seed: u64) -> Self {
         Self { low: Ppm::new(400_000), high: Ppm::ONE, seed }
     }
 
     /// Every process uses its whole processor (section 3.5.2).
     #[must_use]
-    pub const fn full() -> Self {
+    pub const fn full_usage() -> Self {
         Self { low: Ppm::ONE, high: Ppm::ONE, seed: 0 }
     }
 
-    /// `submission` with the CPU usage of its processes.
+    /// The submission with CPU usage assigned to its processes.
     #[must_use]
-    pub fn assign(&self, submission: Submission) -> Submission {
+    pub fn assign_usage(&self, submission: Submission) -> Submission {
         let usage = if self.is_whole(&submission) {
             Usage::FULL
         } else {
-            let mut stream = self.stream(&submission);
+            let mut stream = self.usage_stream(&submission);
             Usage::each((0..submission.processes).map(|_| self.draw(&mut stream)).collect())
         };
         Submission { usage, ..submission }
     }
 
-    /// Like [`UsageRule::assign`], but with one draw for all processes of a job: the paper can be
-    /// read so, too.
+    /// Like [`UsageRule::assign_usage`], but with one draw for all processes of a job, another possible
+    /// reading of the paper.
     #[must_use]
     pub fn assign_one(&self, submission: Submission) -> Submission {
         let usage = if self.is_whole(&submission) {
             Usage::FULL
         } else {
-            Usage::Uniform(self.draw(&mut self.stream(&submission)))
+            Usage::Uniform(self.draw(&mut self.usage_stream(&submission)))
         };
         Submission { usage, ..submission }
     }
@@ -57,7 +57,7 @@ impl UsageRule {
         submission.processes <= 1 || self.low >= Ppm::ONE
     }
 
-    fn stream(&self, submission: &Submission) -> Stream {
+    fn usage_stream(&self, submission: &Submission) -> Stream {
         Stream::new(self.seed, "cpu-usage", submission.number)
     }
 

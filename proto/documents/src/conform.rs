@@ -1,5 +1,4 @@
-//! Checks of a document against its schema: all mistakes, each with its place and what would be
-//! right.
+//! Validation of a document against its schema: all mistakes, each with its place and remedy.
 
 use std::collections::BTreeSet;
 
@@ -10,33 +9,33 @@ use serde_json::{Map, Value as Json};
 
 use crate::error::Mistakes;
 use crate::schema::{example, kinds, schema_of, words};
-use crate::suggest::{instead, nearest};
+use crate::suggest::{instead, nearest_word};
 use crate::{InputError, Node, Value};
 
-/// Checks all of `node` against `schema`, and adds the mistakes to `found`.
+/// Validates `node` against `schema` and adds mistakes to `found`.
 pub fn conform(schema: &Json, node: &Node, found: &mut Mistakes) {
     if let Some((tag, kinds)) = kinds(schema) {
         return of_a_kind(tag, &kinds, node, found);
     }
     let words = words(schema);
     if !words.is_empty() {
-        return choice(&words, node, found);
+        return conform_choice(&words, node, found);
     }
     if let Some(forms) = schema["anyOf"].as_array() {
         return one_of(forms, node, found);
     }
     match schema["type"].as_str() {
-        Some("object") => table(schema, node, &|_| None, found),
-        Some("array") => list(schema, node, found),
+        Some("object") => conform_table(schema, node, &|_| None, found),
+        Some("array") => conform_list(schema, node, found),
         _ => {
-            if let Err((what, remedy)) = plain(schema, &node.value) {
+            if let Err((what, remedy)) = conform_plain(schema, &node.value) {
                 found.add(&node.place, what, remedy);
             }
         }
     }
 }
 
-/// Reads a value of type `T`; `None` if something is wrong in it, which is then in `found`.
+/// Reads a value of type `T`; `None` if there are mistakes, which are added to `found`.
 pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T> {
     if found.inside(&node.place.path) {
         return None;
@@ -50,11 +49,11 @@ pub fn read<T: DeserializeOwned>(node: &Node, found: &mut Mistakes) -> Option<T>
     }
 }
 
-/// Reads all of a document as a value of type `T`.
+/// Reads a whole document as a value of type `T`.
 ///
 /// # Errors
 ///
-/// All that is wrong with the document.
+/// All mistakes in the document.
 pub fn read_whole<T: JsonSchema + DeserializeOwned>(root: &Node) -> Result<T, InputError> {
     let mut found = Mistakes::default();
     conform(&schema_of::<T>(), root, &mut found);
@@ -62,7 +61,7 @@ pub fn read_whole<T: JsonSchema + DeserializeOwned>(root: &Node) -> Result<T, In
     found.or(value)
 }
 
-/// A table whose key `tag` says which of several kinds it is.
+/// Validates a table whose key `tag` selects one of several kinds, each with its schema.
 fn of_a_kind(tag: &str, kinds: &[(&str, &Json)], node: &Node, found: &mut Mistakes) {
     let Value::Table(keys) = &node.value else { return not_a_table(node, found) };
     let all: Vec<_> = kinds.iter().map(|(word, _)| (*word, "")).collect();
@@ -72,7 +71,7 @@ fn of_a_kind(tag: &str, kinds: &[(&str, &Json)], node: &Node, found: &mut Mistak
         return found.add(&node.place, format!("'{tag}' is missing"), remedy);
     };
     let before = found.count();
-    choice(&all, said, found);
+    conform_choice(&all, said, found);
     if found.count() > before {
         return;
     }
@@ -85,14 +84,14 @@ fn of_a_kind(tag: &str, kinds: &[(&str, &Json)], node: &Node, found: &mut Mistak
         Some((what, format!("take it out, or write {tag} = {first}")))
     };
     for (_, kind) in kinds.iter().filter(|(word, _)| is_it(word)) {
-        table(kind, node, &elsewhere, found);
+        conform_table(kind, node, &elsewhere, found);
     }
 }
 
-/// Says what is wrong with a key that a table does not have, and what would be right.
+/// Function that describes the mistake and the remedy for an unknown key.
 type Stranger<'a> = &'a dyn Fn(&str) -> Option<(String, String)>;
 
-fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistakes) {
+fn conform_table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistakes) {
     let Value::Table(keys) = &node.value else { return not_a_table(node, found) };
     let none = Map::new();
     let known = schema["properties"].as_object().unwrap_or(&none);
@@ -106,7 +105,7 @@ fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistake
         } else if schema["additionalProperties"] == false {
             let (what, remedy) = stranger(key).unwrap_or_else(|| {
                 let all: Vec<_> = known.keys().map(String::as_str).collect();
-                meant.extend(nearest(key, all.iter().copied()));
+                meant.extend(nearest_word(key, all.iter().copied()));
                 (format!("there is no key '{key}' here"), instead(key, &all))
             });
             found.add(&inner.place, what, remedy);
@@ -119,7 +118,7 @@ fn table(schema: &Json, node: &Node, stranger: Stranger<'_>, found: &mut Mistake
     }
 }
 
-/// Says that a table lacks a key.
+/// Adds a mistake for a missing key.
 pub fn missing(node: &Node, key: &str, like: &str, found: &mut Mistakes) {
     found.add(
         &node.place,
@@ -133,7 +132,7 @@ fn not_a_table(node: &Node, found: &mut Mistakes) {
     found.add(&node.place, what, "write its keys inside it");
 }
 
-fn list(schema: &Json, node: &Node, found: &mut Mistakes) {
+fn conform_list(schema: &Json, node: &Node, found: &mut Mistakes) {
     let Value::List(items) = &node.value else {
         let (what, of) = (node.value.what(), &schema["items"]);
         let remedy = match () {
@@ -160,7 +159,7 @@ fn list(schema: &Json, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// A value that can have several forms: the one whose type it has, or none.
+/// Validates a value that may have several forms against the form of its type.
 fn one_of(forms: &[Json], node: &Node, found: &mut Mistakes) {
     let is_of = |form: &&Json| match (&node.value, form["type"].as_str()) {
         (Value::Table(_), kind) => kind == Some("object"),
@@ -177,21 +176,21 @@ fn one_of(forms: &[Json], node: &Node, found: &mut Mistakes) {
     }
 }
 
-fn choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
+fn conform_choice(words: &[(&str, &str)], node: &Node, found: &mut Mistakes) {
     let names: Vec<_> = words.iter().map(|(word, _)| *word).collect();
     let Value::Text(word) = &node.value else {
         let what = format!("{} is not a text", node.value.what());
         return found.add(&node.place, what, format!("write one of {}", names.join(", ")));
     };
     if !names.contains(&word.as_str()) {
-        let what = format!("there is no {} '{word}'", thing(&node.place.path));
+        let what = format!("there is no {} '{word}'", thing_at(&node.place.path));
         found.add(&node.place, what, instead(word, &names));
     }
 }
 
-/// Kind of thing that the value at this path names: the key around a name, and the singular of the
-/// list around an item.
-fn thing(path: &str) -> &str {
+/// Word for the thing that the value at this path describes: the key around a name, or the singular
+/// of the list around an item.
+fn thing_at(path: &str) -> &str {
     let is_place = |key: &str| key.bytes().all(|byte| byte.is_ascii_digit());
     let mut keys = path.rsplit('.').skip_while(|key| *key == "name").peekable();
     match keys.next_if(|key| is_place(key)) {
@@ -202,37 +201,39 @@ fn thing(path: &str) -> &str {
 
 type Wrong = (String, String);
 
-/// A value that is neither a table nor a list.
-fn plain(schema: &Json, value: &Value) -> Result<(), Wrong> {
+/// Validates a value that is neither a table nor a list.
+fn conform_plain(schema: &Json, value: &Value) -> Result<(), Wrong> {
     let format = schema["format"].as_str().unwrap_or_default();
     match (schema["type"].as_str(), format, value) {
-        (Some("string"), "time", value) => time(schema, value),
-        (Some("string"), "memory", value) => memory(schema, value),
+        (Some("string"), "time", value) => check_time(schema, value),
+        (Some("string"), "memory", value) => check_memory(schema, value),
         (Some("string"), _, Value::Text(_)) | (Some("boolean"), _, Value::Flag(_)) => Ok(()),
-        (Some("string"), ..) => wrong(value, "a text", "it in quotes"),
+        (Some("string"), ..) => wrong_value(value, "a text", "it in quotes"),
         (Some("boolean"), ..) => Err((
             format!("{} is neither true nor false", value.what()),
             "write true or false".into(),
         )),
         (Some("integer"), _, Value::Integer(n)) => {
-            within(schema, *n as f64).map_err(|right| (format!("{n} is out of range"), right))
+            check_bounds(schema, *n as f64).map_err(|right| (format!("{n} is out of range"), right))
         }
-        (Some("integer"), ..) => wrong(value, "a whole number", &range(schema, "a whole number")),
+        (Some("integer"), ..) => {
+            wrong_value(value, "a whole number", &range_text(schema, "a whole number"))
+        }
         (Some("number"), "dollars an hour", value) => {
             let like = "dollars an hour, such as 0.105";
-            let usd = number(value, like)?;
-            within(schema, usd)
+            let usd = to_number(value, like)?;
+            check_bounds(schema, usd)
                 .map_err(|_| (format!("{usd} is not a price"), format!("write {like}")))
         }
         (Some("number"), _, value) => {
-            let x = number(value, &range(schema, "a number"))?;
-            within(schema, x).map_err(|right| (format!("{x} is out of range"), right))
+            let x = to_number(value, &range_text(schema, "a number"))?;
+            check_bounds(schema, x).map_err(|right| (format!("{x} is out of range"), right))
         }
         _ => Ok(()),
     }
 }
 
-fn wrong(value: &Value, what: &str, right: &str) -> Result<(), Wrong> {
+fn wrong_value(value: &Value, what: &str, right: &str) -> Result<(), Wrong> {
     Err((format!("{} is not {what}", value.what()), format!("write {right}")))
 }
 
@@ -240,7 +241,7 @@ fn wrong(value: &Value, what: &str, right: &str) -> Result<(), Wrong> {
     clippy::cast_precision_loss,
     reason = "a number a person wrote where fractions are allowed"
 )]
-fn number(value: &Value, right: &str) -> Result<f64, Wrong> {
+fn to_number(value: &Value, right: &str) -> Result<f64, Wrong> {
     match value {
         Value::Integer(n) => Ok(*n as f64),
         Value::Float(x) => Ok(*x),
@@ -248,8 +249,8 @@ fn number(value: &Value, right: &str) -> Result<f64, Wrong> {
     }
 }
 
-/// The least and the most that a schema allows.
-fn bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
+/// The least and the greatest value that a schema allows.
+fn schema_bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
     let most = match schema["format"].as_str() {
         Some("uint32") => Some(f64::from(u32::MAX)),
         _ => None,
@@ -257,9 +258,9 @@ fn bounds(schema: &Json) -> (Option<f64>, Option<f64>) {
     (schema["minimum"].as_f64(), schema["maximum"].as_f64().or(most))
 }
 
-/// Description of a number that would be right.
-fn range(schema: &Json, what: &str) -> String {
-    match (bounds(schema), schema["exclusiveMinimum"].as_f64()) {
+/// Description of the allowed numbers.
+fn range_text(schema: &Json, what: &str) -> String {
+    match (schema_bounds(schema), schema["exclusiveMinimum"].as_f64()) {
         ((Some(least), Some(most)), None) => format!("{what} from {least} to {most}"),
         ((_, Some(most)), Some(above)) => format!("{what} above {above}, at most {most}"),
         ((Some(least), None), _) => format!("{what} of at least {least}"),
@@ -268,46 +269,46 @@ fn range(schema: &Json, what: &str) -> String {
     }
 }
 
-fn within(schema: &Json, x: f64) -> Result<(), String> {
-    let (least, most) = bounds(schema);
+fn check_bounds(schema: &Json, x: f64) -> Result<(), String> {
+    let (least, most) = schema_bounds(schema);
     let fine = least.is_none_or(|least| x >= least)
         && most.is_none_or(|most| x <= most)
         && schema["exclusiveMinimum"].as_f64().is_none_or(|above| x > above);
     let what = if schema["type"] == "integer" { "a whole number" } else { "a number" };
-    if fine { Ok(()) } else { Err(format!("write {}", range(schema, what))) }
+    if fine { Ok(()) } else { Err(format!("write {}", range_text(schema, what))) }
 }
 
-fn time(schema: &Json, value: &Value) -> Result<(), Wrong> {
+fn check_time(schema: &Json, value: &Value) -> Result<(), Wrong> {
     let Value::Text(text) = value else {
-        return wrong(
+        return wrong_value(
             value,
             "a length of time",
             &format!("a text with its unit, such as {}", example(schema)),
         );
     };
-    // A word may stand where a time can't be said.
+    // Some words are allowed in place of a time.
     let stands_for = |word: &Json| word.as_str() == Some(text);
     if schema["words"].as_array().is_some_and(|words| words.iter().any(stands_for)) {
         return Ok(());
     }
-    let read = text.parse::<Span>().map_err(|error| split(&error.to_string()))?;
-    least(schema, read, text)
+    let read = text.parse::<Span>().map_err(|error| split_error(&error.to_string()))?;
+    check_least(schema, read, text)
 }
 
-fn memory(schema: &Json, value: &Value) -> Result<(), Wrong> {
+fn check_memory(schema: &Json, value: &Value) -> Result<(), Wrong> {
     let Value::Text(text) = value else {
-        return wrong(
+        return wrong_value(
             value,
             "an amount of memory",
             &format!("a text with its unit, such as {}", example(schema)),
         );
     };
-    let read = text.parse::<Bytes>().map_err(|error| split(&error.to_string()))?;
-    least(schema, read, text)
+    let read = text.parse::<Bytes>().map_err(|error| split_error(&error.to_string()))?;
+    check_least(schema, read, text)
 }
 
 /// Checks that a quantity is not less than the schema's `least`.
-fn least<T: std::str::FromStr + PartialOrd>(
+fn check_least<T: std::str::FromStr + PartialOrd>(
     schema: &Json,
     read: T,
     text: &str,
@@ -324,8 +325,8 @@ fn least<T: std::str::FromStr + PartialOrd>(
     Ok(())
 }
 
-/// Splits a unit's own error into what is wrong and what would be right, which it says better.
-fn split(error: &str) -> Wrong {
+/// Splits a unit's error text into mistake and remedy; the unit describes both better.
+fn split_error(error: &str) -> Wrong {
     let (what, right) = error.split_once("; ").unwrap_or((error, "write it with its unit"));
     (what.to_owned(), right.to_owned())
 }
@@ -363,11 +364,11 @@ mod tests {
 
     #[test]
     fn what_is_not_there_is_said_by_what_it_would_be() {
-        assert_eq!(thing("scheduler.name"), "scheduler");
-        assert_eq!(thing("cloud.placement.filters.0"), "filter");
-        assert_eq!(thing("cloud.placement.weighers.12.name"), "weigher");
-        assert_eq!(thing("interruption.0.model"), "model");
-        assert_eq!(thing("name"), "name");
+        assert_eq!(thing_at("scheduler.name"), "scheduler");
+        assert_eq!(thing_at("cloud.placement.filters.0"), "filter");
+        assert_eq!(thing_at("cloud.placement.weighers.12.name"), "weigher");
+        assert_eq!(thing_at("interruption.0.model"), "model");
+        assert_eq!(thing_at("name"), "name");
     }
 
     #[test]

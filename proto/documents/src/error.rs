@@ -1,4 +1,4 @@
-//! Mistakes in an input: where, what, and what would be right.
+//! Mistakes in an input, with place and remedy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,13 +7,14 @@ use std::sync::Arc;
 /// Place of a value in the input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file, or the option of the command line.
+    /// The file or the option of the command line.
     pub source: Arc<str>,
-    /// Line and column (in characters) in the file, from 1: those of the key, where there is one.
+    /// Line and column (in characters) in the file, from 1; they are those of the key, if there is
+    /// one.
     pub at: Option<(usize, usize)>,
     /// The key's path in the document, such as `scheduler.alpha`.
     pub path: String,
-    /// Text of the line that the place is on.
+    /// Text of that line.
     pub line: Option<Arc<str>>,
 }
 
@@ -24,7 +25,7 @@ impl Place {
         Self { source: source.into(), at: None, path: String::new(), line: None }
     }
 
-    /// The place of the byte `at` of a text.
+    /// The place of byte `at` in a text.
     #[must_use]
     pub fn in_text(source: &str, text: &str, at: usize) -> Self {
         let before = &text[..text.floor_char_boundary(at)];
@@ -42,7 +43,7 @@ impl Place {
         Self { at, line, ..Self::whole(&path.display().to_string()) }
     }
 
-    /// The place of `key` inside this one.
+    /// The place of `key` inside the value at this place.
     #[must_use]
     pub fn key(&self, key: &str) -> Self {
         let path = match self.path.as_str() {
@@ -52,8 +53,8 @@ impl Place {
         Self { path, ..self.clone() }
     }
 
-    /// Path of the file that a text at this place names: relative to the file that the text stands
-    /// in. Options of the command line name paths relative to the working directory.
+    /// Path of a file named by a text at this place: relative to the file that contains the text,
+    /// or, for options, to the working directory.
     #[must_use]
     pub fn file(&self, text: &str) -> PathBuf {
         match (self.at, Path::new(&*self.source).parent()) {
@@ -73,7 +74,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Most characters of a line that are shown.
+/// Greatest number of characters of a line that are shown.
 const WIDEST: usize = 160;
 
 /// One mistake in an input.
@@ -81,9 +82,9 @@ const WIDEST: usize = 160;
 pub struct Mistake {
     /// The place in the input: file, line and key.
     pub place: Place,
-    /// The mistake, in words.
+    /// Description of the mistake.
     pub what: String,
-    /// The remedy, in words: what would be right.
+    /// Description of the remedy.
     pub remedy: String,
 }
 
@@ -94,7 +95,7 @@ impl Mistake {
         Self { place: place.clone(), what: one_line(what.into()), remedy: one_line(remedy.into()) }
     }
 
-    /// The line that the mistake is on, with a caret under the place; empty where it is on no line.
+    /// The line of the mistake with a caret under its place; empty if it has no line.
     fn excerpt(&self) -> String {
         let (Some((line, column)), Some(text)) = (self.place.at, &self.place.line) else {
             return String::new();
@@ -111,18 +112,18 @@ impl Mistake {
     }
 }
 
-/// One line of text: the place, what is wrong and what would be right.
+/// Prints one line: place, mistake and remedy.
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
     }
 }
 
-/// Remedy for a file that is no text.
+/// Remedy for a file that is not valid text.
 const TEXT: &str = "give a text file in UTF-8";
 
 /// Remedy for a file that can't be read.
-const fn remedy(kind: std::io::ErrorKind) -> &'static str {
+const fn remedy_for(kind: std::io::ErrorKind) -> &'static str {
     match kind {
         std::io::ErrorKind::NotFound => "give the path of an existing file",
         std::io::ErrorKind::IsADirectory => "give a file, not a directory",
@@ -132,12 +133,12 @@ const fn remedy(kind: std::io::ErrorKind) -> &'static str {
     }
 }
 
-/// Bad input: all mistakes in it, in the order of their places, one per line.
+/// Error for a bad input: all its mistakes by place; printed one per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputError(Vec<Mistake>);
 
 impl InputError {
-    /// Bad input with one mistake, at `place`.
+    /// Error with one mistake.
     pub fn new(place: &Place, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self(vec![Mistake::new(place, what, remedy)])
     }
@@ -151,7 +152,7 @@ impl InputError {
             std::io::ErrorKind::InvalidData if error.get_ref().is_some() => {
                 text.rsplit_once("; ").unwrap_or((&text, TEXT))
             }
-            kind => (&*text, remedy(kind)),
+            kind => (&*text, remedy_for(kind)),
         };
         Self::new(&Place::whole(&path.display().to_string()), what, remedy)
     }
@@ -162,7 +163,7 @@ impl InputError {
         &self.0
     }
 
-    /// Text for a terminal: each mistake with the line that it is on and a caret under the place.
+    /// Text for a terminal: each mistake with its line and a caret under the place.
     #[must_use]
     pub fn with_lines(&self) -> String {
         let all: Vec<_> = self.0.iter().map(|one| format!("{one}{}", one.excerpt())).collect();
@@ -179,7 +180,7 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// The mistakes found so far, and what was set right or left out without being one.
+/// Collects the mistakes of an input, and remarks that are no mistakes.
 #[derive(Debug, Default)]
 pub struct Mistakes(Vec<Mistake>, Vec<String>);
 
@@ -189,25 +190,25 @@ impl Mistakes {
         self.0.push(Mistake::new(place, what, remedy));
     }
 
-    /// Notes what whoever wrote the input should know though nothing is wrong.
+    /// Adds a remark for the author of the input.
     pub fn note(&mut self, note: String) {
         if !self.1.contains(&note) {
             self.1.push(note);
         }
     }
 
-    /// The notes so far, which are gone from here then.
+    /// Removes and returns the remarks.
     #[must_use]
     pub fn take_notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.1)
     }
 
-    /// The value that was read; `None` if there are mistakes, which are added to these.
+    /// The value of a successful read; `None` on an error, whose mistakes are added.
     pub fn take<T>(&mut self, read: Result<T, InputError>) -> Option<T> {
         read.map_err(|error| self.0.extend(error.0)).ok()
     }
 
-    /// Whether there is a mistake in the section of this path.
+    /// True if there is a mistake in the section with this path.
     #[must_use]
     pub fn inside(&self, path: &str) -> bool {
         let inside = |one: &Mistake| {
@@ -225,11 +226,11 @@ impl Mistakes {
         self.0.len()
     }
 
-    /// The value, if nothing is wrong.
+    /// The value if there are no mistakes.
     ///
     /// # Errors
     ///
-    /// All mistakes that were found; also where there is no value.
+    /// All mistakes that were found; also if there is no value.
     pub fn or<T>(mut self, value: Option<T>) -> Result<T, InputError> {
         self.0.sort_by_key(|one| one.place.at);
         self.0.dedup();

@@ -1,4 +1,4 @@
-//! JSON, with the place of each value.
+//! JSON parser that records the place of each value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,19 +13,19 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// The text is no JSON, with the place where it ceases to be.
+/// The text is no JSON; the place is where it stops being JSON.
 pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
     let wrong = |error: serde_json::Error| not_json(source, text, &error);
     // The numbers and the depth of all of it are looked at here.
     serde_json::from_str::<Json>(text).map_err(wrong)?;
     let root = serde_json::from_str::<&RawValue>(text).map_err(wrong)?;
-    let mut reader = Reader { text, at: 0, place: Place::in_text(source, text, 0) };
+    let mut reader = JsonReader { text, at: 0, place: Place::in_text(source, text, 0) };
     let place = Place::whole(source);
-    let value = reader.value(&place, root.get()).map_err(wrong)?;
+    let value = reader.read_value(&place, root.get()).map_err(wrong)?;
     Ok(Node { place, value })
 }
 
-/// The error for a text that is no JSON, from what serde says of it.
+/// The error for a text that is no JSON, made from serde's error.
 pub fn not_json(source: &str, text: &str, error: &serde_json::Error) -> InputError {
     let what = format!("not valid JSON: {error}");
     InputError::new(&place_of(source, text, error), what, "mend the file, or fetch it again")
@@ -39,17 +39,18 @@ pub fn place_of(source: &str, text: &str, error: &serde_json::Error) -> Place {
     Place::in_text(source, text, start + error.column().saturating_sub(1))
 }
 
-struct Reader<'a> {
+/// Converts a JSON text to values with their places.
+struct JsonReader<'a> {
     text: &'a str,
-    /// The byte whose place was asked for last; `place` is that place.
+    /// Byte offset of the last computed `place`.
     at: usize,
     place: Place,
 }
 
-impl<'a> Reader<'a> {
-    /// The place of the byte `at`, which is not before the byte asked for last: so a text that is
-    /// one long line is read only once.
-    fn place(&mut self, path: String, at: usize) -> Place {
+impl<'a> JsonReader<'a> {
+    /// The place of byte `at`, which must not be before the last one: this way a text in one long
+    /// line is scanned only once.
+    fn place_at(&mut self, path: String, at: usize) -> Place {
         let between = self.text.get(self.at..at).unwrap_or_default();
         match (between.contains('\n'), self.place.at) {
             (false, Some((line, column))) => {
@@ -61,23 +62,23 @@ impl<'a> Reader<'a> {
         Place { path, ..self.place.clone() }
     }
 
-    /// Byte of the text at which a part of it begins.
-    fn offset(&self, part: &str) -> usize {
+    /// Byte offset in the text at which this slice of it begins.
+    fn offset_of(&self, part: &str) -> usize {
         part.as_ptr().addr().saturating_sub(self.text.as_ptr().addr())
     }
 
-    fn value(&mut self, place: &Place, raw: &'a str) -> serde_json::Result<Value> {
+    fn read_value(&mut self, place: &Place, raw: &'a str) -> serde_json::Result<Value> {
         match raw.as_bytes().first() {
             Some(b'{') => {
                 let mut table = BTreeMap::new();
-                let mut before = self.offset(raw);
-                for (key, value) in serde_json::from_str::<Entries<'a>>(raw)?.0 {
+                let mut before = self.offset_of(raw);
+                for (key, value) in serde_json::from_str::<ObjectKeys<'a>>(raw)?.0 {
                     // Between two values there is nothing in quotes but a key.
                     let rest = self.text.get(before..).unwrap_or_default();
                     let at = before + rest.find('"').unwrap_or_default();
-                    let place = self.place(place.key(&key).path, at);
-                    before = self.offset(value.get()) + value.get().len();
-                    let value = self.value(&place, value.get())?;
+                    let place = self.place_at(place.key(&key).path, at);
+                    before = self.offset_of(value.get()) + value.get().len();
+                    let value = self.read_value(&place, value.get())?;
                     table.insert(key, Node { place, value });
                 }
                 Ok(Value::Table(table))
@@ -85,20 +86,20 @@ impl<'a> Reader<'a> {
             Some(b'[') => {
                 let items = serde_json::from_str::<Vec<&'a RawValue>>(raw)?.into_iter().enumerate();
                 let items = items.map(|(n, item)| {
-                    let at = self.offset(item.get());
-                    let place = self.place(place.key(&n.to_string()).path, at);
-                    let value = self.value(&place, item.get())?;
+                    let at = self.offset_of(item.get());
+                    let place = self.place_at(place.key(&n.to_string()).path, at);
+                    let value = self.read_value(&place, item.get())?;
                     Ok(Node { place, value })
                 });
                 items.collect::<serde_json::Result<_>>().map(Value::List)
             }
-            _ => Ok(plain(serde_json::from_str(raw)?)),
+            _ => Ok(plain_value(serde_json::from_str(raw)?)),
         }
     }
 }
 
-/// A value that is neither a table nor a list.
-fn plain(value: Json) -> Value {
+/// Converts a value that is neither a table nor a list.
+fn plain_value(value: Json) -> Value {
     match value {
         Json::Bool(flag) => Value::Flag(flag),
         Json::Number(n) => match (n.as_i64(), n.as_f64()) {
@@ -111,16 +112,16 @@ fn plain(value: Json) -> Value {
     }
 }
 
-/// The keys of an object in their order, each with the text of its value.
-struct Entries<'a>(Vec<(String, &'a RawValue)>);
+/// Keys of an object in order, each with the text of its value.
+struct ObjectKeys<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Entries<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ObjectKeys<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Entries(Vec::new()))
+        deserializer.deserialize_map(ObjectKeys(Vec::new()))
     }
 }
 
-impl<'de: 'a, 'a> Visitor<'de> for Entries<'a> {
+impl<'de: 'a, 'a> Visitor<'de> for ObjectKeys<'a> {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

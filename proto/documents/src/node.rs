@@ -1,10 +1,10 @@
-//! Documents as trees of values that know where they came from.
+//! Documents as trees of values with their places.
 
 use std::collections::BTreeMap;
 
 use crate::Place;
 
-/// A value and the place where it stands.
+/// A value with its place in the document.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value's file, line, column and path.
@@ -24,7 +24,7 @@ pub enum Value {
     Float(f64),
     /// True or false.
     Flag(bool),
-    /// A date or null: never right.
+    /// A date or null, which are never valid; the text names which.
     Other(&'static str),
     /// Values in order.
     List(Vec<Node>),
@@ -49,7 +49,7 @@ impl Value {
 }
 
 impl Node {
-    /// The value of this key, if it is a table that has it.
+    /// The value of this key; `None` if the node is no table or lacks the key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         match &self.value {
@@ -58,20 +58,20 @@ impl Node {
         }
     }
 
-    /// Place of the key with this path inside the node; where there is none, that of the innermost
-    /// table or list on the way to it.
+    /// Place of the key with this path inside the node, or of the innermost existing table or list
+    /// on that path.
     #[must_use]
     pub fn place_of(&self, path: &str) -> &Place {
         &self.innermost(path).place
     }
 
-    /// The node with this path inside the node, or the last one on the way to it.
+    /// The node with this path inside the node, or the last existing one on that path.
     #[must_use]
     pub fn innermost(&self, path: &str) -> &Self {
         self.inside(path.split('.'))
     }
 
-    /// The node under these keys, which may have dots in them, or the last one on the way to it.
+    /// The node under these keys, which may contain dots, or the last existing one on that path.
     #[must_use]
     pub fn inside<'a>(&self, keys: impl IntoIterator<Item = &'a str>) -> &Self {
         let mut at = self;
@@ -86,7 +86,7 @@ impl Node {
         at
     }
 
-    /// The text of this key, if its value is a text.
+    /// The value of this key, if it is a text.
     #[must_use]
     pub fn text(&self, key: &str) -> Option<&str> {
         match &self.get(key)?.value {

@@ -1,4 +1,4 @@
-//! `--set key=value`: a key of the document, by its path, from the command line.
+//! Overrides of a document's keys from the command line: `--set key=value`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,19 +7,19 @@ use serde_json::Value as Json;
 
 use crate::{InputError, Mistakes, Node, Place, Value, from_toml};
 
-/// One override of a key, and the option it was given with.
+/// An override of one key, with the option that gave it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// The option, for messages, such as `--seed`.
     pub option: &'static str,
     /// The key's path, such as `interruption.0.k-hibernate`.
     pub path: String,
-    /// The value as written: TOML, or a bare text.
+    /// The value as it was written: TOML or bare text.
     pub value: String,
 }
 
 impl Override {
-    /// Override as given by `--set path=value`.
+    /// Parses the argument of `--set path=value`.
     ///
     /// # Errors
     ///
@@ -36,26 +36,26 @@ impl Override {
         Ok(Self { option: "--set", path: path.trim().to_owned(), value: value.trim().to_owned() })
     }
 
-    /// Override by `option`, with this text as the value of `path`.
+    /// An override by `option` that sets `path` to this text.
     #[must_use]
     pub fn text(option: &'static str, path: &str, value: &str) -> Self {
         let quoted = toml::Value::String(value.to_owned()).to_string();
         Self { option, path: path.to_owned(), value: quoted }
     }
 
-    /// Puts the value into a document of this schema, in place of what was there. The first key of
-    /// a path may have another name: `aliases` are pairs of such a name and the key.
+    /// Sets the value in a document of this schema, replacing the old one. `aliases` are pairs of
+    /// an alternative first key of a path and the key itself.
     ///
     /// # Errors
     ///
-    /// There is no such place in the document, or the value can't be read.
+    /// The document has no such place, or the value can't be read.
     pub fn apply(
         &self,
         root: &mut Node,
         mut schema: &Json,
         aliases: &[(&str, &str)],
     ) -> Result<(), InputError> {
-        let mut keys = self.keys()?;
+        let mut keys = self.path_keys()?;
         if let Some(first) = keys.first_mut()
             && let Some((_, key)) = aliases.iter().find(|(alias, _)| alias == first)
         {
@@ -67,15 +67,15 @@ impl Override {
                 Some("array") => &schema["items"],
                 _ => &schema["properties"][key],
             };
-            at = self.step(at, key, schema["type"] == "array")?;
+            at = self.step_into(at, key, schema["type"] == "array")?;
         }
-        at.value = self.parsed()?;
+        at.value = self.parse_value()?;
         let place = Place { path: keys.join("."), ..Place::whole(self.option) };
-        relabel(at, &place);
+        relabel_places(at, &place);
         Ok(())
     }
 
-    fn keys(&self) -> Result<Vec<String>, InputError> {
+    fn path_keys(&self) -> Result<Vec<String>, InputError> {
         let bad = || {
             let what = format!("'{}' is no path of a key", self.path);
             InputError::new(&Place::whole(self.option), what, "write it like scheduler.alpha")
@@ -90,8 +90,8 @@ impl Override {
         Ok(keys)
     }
 
-    /// The node of this key inside `at`; where there is none, a new one, a list if it `is_list`.
-    fn step<'a>(
+    /// The child of `at` with this key; a missing one is created, as a list if `is_list`.
+    fn step_into<'a>(
         &self,
         at: &'a mut Node,
         key: &str,
@@ -126,7 +126,7 @@ impl Override {
         }
     }
 
-    fn parsed(&self) -> Result<Value, InputError> {
+    fn parse_value(&self) -> Result<Value, InputError> {
         let as_toml = from_toml(self.option, &format!("{VALUE} = {}", self.value));
         match as_toml.map(|node| node.value) {
             Ok(Value::Table(mut table)) if table.len() == 1 => {
@@ -146,7 +146,7 @@ impl Override {
     }
 }
 
-/// Form that `--set` takes: `path=value`.
+/// Prints the form `path=value`.
 impl fmt::Display for Override {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.path, self.value)
@@ -155,18 +155,18 @@ impl fmt::Display for Override {
 
 const VALUE: &str = "value";
 
-/// Gives a node and everything below it a place on the command line.
-fn relabel(node: &mut Node, place: &Place) {
+/// Replaces the place of a node and all its descendants by one on the command line.
+fn relabel_places(node: &mut Node, place: &Place) {
     node.place = place.clone();
     match &mut node.value {
         Value::List(list) => {
             for (n, item) in list.iter_mut().enumerate() {
-                relabel(item, &place.key(&n.to_string()));
+                relabel_places(item, &place.key(&n.to_string()));
             }
         }
         Value::Table(table) => {
             for (key, item) in table {
-                relabel(item, &place.key(key));
+                relabel_places(item, &place.key(key));
             }
         }
         _ => {}

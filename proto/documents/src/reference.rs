@@ -1,5 +1,5 @@
-//! The reference of a kind of file: every key with its meaning, unit, range and default, made from its
-//! schema.
+//! Generates the reference of a kind of file from its schema: every key with its meaning, unit,
+//! range and default.
 
 use std::fmt::Write as _;
 
@@ -7,25 +7,26 @@ use serde_json::Value;
 
 use crate::schema::{kinds, toml_of, words};
 
-/// All keys of a file, as Markdown, after this introduction. The keys inside the key `again` are
+/// Reference of all keys as Markdown, after an introduction. Keys inside the key `again` are
 /// described elsewhere on the page.
 #[must_use]
 pub fn reference(introduction: &str, schema: &Value, again: &str) -> String {
-    let mut page = Page { text: introduction.to_owned(), again, last: None };
-    page.table("", 2, schema);
+    let mut page = ReferencePage { text: introduction.to_owned(), again, last: None };
+    page.write_table("", 2, schema);
     page.text
 }
 
-struct Page<'a> {
+/// The reference page under construction, as Markdown.
+struct ReferencePage<'a> {
     text: String,
     again: &'a str,
-    /// The heading and the keys of the last kind of a table that has several.
+    /// Heading and keys of the last kind of a table that has several kinds.
     last: Option<(String, Vec<Value>)>,
 }
 
-impl Page<'_> {
+impl ReferencePage<'_> {
     /// Writes a table's keys, then the tables inside it.
-    fn table(&mut self, path: &str, depth: usize, schema: &Value) {
+    fn write_table(&mut self, path: &str, depth: usize, schema: &Value) {
         let Some(keys) = schema["properties"].as_object() else { return };
         let tag = |key: &Value| key["const"].is_string();
         if keys.values().any(|key| !tag(key)) {
@@ -48,18 +49,19 @@ impl Page<'_> {
                 })
                 .collect();
             let meaning = [vec![about], choice].concat().join("<br>");
-            let _ = writeln!(self.text, "| `{key}` | {} | {default} | {meaning} |", form(schema));
+            let _ =
+                writeln!(self.text, "| `{key}` | {} | {default} | {meaning} |", form_text(schema));
         }
         for (key, schema) in keys {
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
             if !path.starts_with(&format!("{}.", self.again)) {
-                self.inside(&path, depth, schema);
+                self.write_inside(&path, depth, schema);
             }
         }
     }
 
     /// Writes the keys inside a key's value.
-    fn inside(&mut self, path: &str, depth: usize, schema: &Value) {
+    fn write_inside(&mut self, path: &str, depth: usize, schema: &Value) {
         let heading = "#".repeat(depth.min(5));
         if let Some((tag, kinds)) = kinds(schema) {
             for (word, kind) in kinds {
@@ -74,7 +76,7 @@ impl Page<'_> {
                         let _ = write!(self.text, "\nIt has the keys of `{first}`.\n");
                     }
                     _ => {
-                        self.table(path, depth + 1, kind);
+                        self.write_table(path, depth + 1, kind);
                         self.last = Some((word.to_owned(), own));
                     }
                 }
@@ -82,26 +84,26 @@ impl Page<'_> {
             return;
         }
         if schema["type"] == "array" {
-            return self.inside(path, depth, &schema["items"]);
+            return self.write_inside(path, depth, &schema["items"]);
         }
         for form in schema["anyOf"].as_array().into_iter().flatten() {
-            self.inside(path, depth, form);
+            self.write_inside(path, depth, form);
         }
         if schema["additionalProperties"].is_object() {
-            self.inside(&format!("{path}.NAME"), depth, &schema["additionalProperties"]);
+            self.write_inside(&format!("{path}.NAME"), depth, &schema["additionalProperties"]);
         }
         if schema["properties"].is_object() {
             let about = one_line(&schema["description"]);
             let _ = write!(self.text, "\n{heading} `{path}`\n\n{about}\n");
-            self.table(path, depth + 1, schema);
+            self.write_table(path, depth + 1, schema);
         }
     }
 }
 
-/// Form of a value: its type, unit and range.
-fn form(schema: &Value) -> String {
+/// Description of a value's form: type, unit and range.
+fn form_text(schema: &Value) -> String {
     if let Some(forms) = schema["anyOf"].as_array() {
-        return forms.iter().map(form).collect::<Vec<_>>().join(" or ");
+        return forms.iter().map(form_text).collect::<Vec<_>>().join(" or ");
     }
     if !words(schema).is_empty() {
         return "one of".to_owned();
@@ -125,14 +127,14 @@ fn form(schema: &Value) -> String {
         (Some("object"), _) => "table".to_owned(),
         (Some("array"), _) => match &schema["items"] {
             Value::Array(pair) => format!("list of {}", pair.len()),
-            one => format!("list of {}", form(one)),
+            one => format!("list of {}", form_text(one)),
         },
         (kind, _) => kind.unwrap_or("value").to_owned(),
     };
     what + &bounds
 }
 
-/// A doc comment as one line of a table, without its links into the code.
+/// A doc comment as one line of a table, without its code links.
 fn one_line(text: &Value) -> String {
     let text = text.as_str().unwrap_or_default().replace("[`", "`").replace("`]", "`");
     text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")

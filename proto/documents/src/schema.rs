@@ -1,21 +1,21 @@
-//! The JSON schema of a file, made from the types of its sections.
+//! JSON schemas of files, generated from types.
 
 use dormouse_units::{Bytes, Span};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-/// The schema of `T`: nothing in it refers to a definition elsewhere.
+/// The schema of `T` with all definitions inlined.
 #[must_use]
 pub fn schema_of<T: JsonSchema>() -> Value {
     let settings = SchemaSettings::draft07().with(|settings| settings.inline_subschemas = true);
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    plain(&mut schema);
+    make_plain(&mut schema);
     schema
 }
 
-/// Makes the schema one of what people write: they write no null, and defaults in their own form.
-fn plain(schema: &mut Value) {
+/// Adapts a schema to what people write: no null, and defaults in their own notation.
+fn make_plain(schema: &mut Value) {
     if let Value::Object(keys) = schema {
         if let Some(Value::Array(types)) = keys.get_mut("type")
             && let Some(first) = types.iter().find(|kind| *kind != "null").cloned()
@@ -58,13 +58,13 @@ fn plain(schema: &mut Value) {
         }) {
             keys.remove("default");
         }
-        keys.values_mut().for_each(plain);
+        keys.values_mut().for_each(make_plain);
     } else if let Value::Array(list) = schema {
-        list.iter_mut().for_each(plain);
+        list.iter_mut().for_each(make_plain);
     }
 }
 
-/// Words that a schema allows, each with its meaning; empty if the schema is no choice of words.
+/// The words that a schema allows, each with its meaning; empty if it is no choice of words.
 pub(crate) fn words(schema: &Value) -> Vec<(&str, &str)> {
     let about = schema["description"].as_str().unwrap_or_default();
     if let Some(word) = schema["const"].as_str() {
@@ -78,8 +78,8 @@ pub(crate) fn words(schema: &Value) -> Vec<(&str, &str)> {
     if all.iter().any(Vec::is_empty) { Vec::new() } else { all.concat() }
 }
 
-/// Key that tells the kind of a table, and the word and the schema of each kind; `None`: there is
-/// but one kind.
+/// The key that selects the kind of a table, and the word and schema of each kind; `None`: there is
+/// only one kind.
 pub(crate) fn kinds(schema: &Value) -> Option<(&str, Vec<(&str, &Value)>)> {
     let all = schema["oneOf"].as_array()?;
     let is_tag = |key: &&String| {
@@ -91,7 +91,7 @@ pub(crate) fn kinds(schema: &Value) -> Option<(&str, Vec<(&str, &Value)>)> {
     Some((tag, named.collect()))
 }
 
-/// An example of a right value, as TOML.
+/// An example of a valid value, as TOML.
 pub(crate) fn example(schema: &Value) -> String {
     if let Some(value) = schema["examples"].get(0) {
         return toml_of(value);
@@ -116,7 +116,7 @@ pub(crate) fn example(schema: &Value) -> String {
     }
 }
 
-/// A value as an experiment file has it.
+/// A value in TOML notation.
 pub(crate) fn toml_of(value: &Value) -> String {
     match value {
         Value::Array(list) => {

@@ -2,8 +2,8 @@
 
 use strsim::damerau_levenshtein;
 
-/// The candidate nearest to `word`, if one is near enough to be a slip of the hand.
-pub(crate) fn nearest<'a>(
+/// The candidate nearest to `word`, if it is near enough for a typing error.
+pub(crate) fn nearest_word<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
@@ -18,10 +18,10 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// The word to write instead of `word`, as the end of an error message.
+/// Suggestion of another word, as the end of an error message.
 #[must_use]
 pub fn instead(word: &str, candidates: &[&str]) -> String {
-    match nearest(word, candidates.iter().copied()) {
+    match nearest_word(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean '{near}'?"),
         None => format!("there are {}", candidates.join(", ")),
     }
@@ -34,8 +34,8 @@ mod tests {
     #[test]
     fn slips_are_found_and_strangers_are_not() {
         let known = ["alpha", "swap-rate", "max-attempt"];
-        assert_eq!(nearest("alhpa", known), Some("alpha"));
-        assert_eq!(nearest("swap_rate", known), Some("swap-rate"));
-        assert_eq!(nearest("colour", known), None);
+        assert_eq!(nearest_word("alhpa", known), Some("alpha"));
+        assert_eq!(nearest_word("swap_rate", known), Some("swap-rate"));
+        assert_eq!(nearest_word("colour", known), None);
     }
 }

@@ -1,4 +1,4 @@
-//! TOML, with the place of each value.
+//! TOML parser that records the place of each value.
 
 use std::sync::Arc;
 
@@ -11,22 +11,23 @@ use crate::{InputError, Node, Place, Value};
 ///
 /// # Errors
 ///
-/// All parts that are not TOML, or that can't be a value of an experiment.
+/// All parts that are not TOML, or can't be values of an experiment.
 pub fn from_toml(source: &str, text: &str) -> Result<Node, InputError> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut reader = TomlPlaces { source: source.into(), text, mistakes: Mistakes::default() };
     for error in &errors {
         let place = match error.span() {
-            Some(span) => reader.place(String::new(), span.start),
+            Some(span) => reader.place_at(String::new(), span.start),
             None => Place::whole(source),
         };
         reader.mistakes.add(&place, error.message(), "mend the TOML there");
     }
     let place = Place::whole(source);
-    let value = reader.value(&place, DeValue::Table(table.into_inner()));
+    let value = reader.read_value(&place, DeValue::Table(table.into_inner()));
     reader.mistakes.or(Some(Node { place, value }))
 }
 
+/// Finds the places of values in a TOML text, and collects mistakes.
 struct TomlPlaces<'a> {
     source: Arc<str>,
     text: &'a str,
@@ -34,12 +35,12 @@ struct TomlPlaces<'a> {
 }
 
 impl TomlPlaces<'_> {
-    /// The place of the byte `at` of the text, under this path.
-    fn place(&self, path: String, at: usize) -> Place {
+    /// The place of byte `at` of the text, with this path.
+    fn place_at(&self, path: String, at: usize) -> Place {
         Place { path, ..Place::in_text(&self.source, self.text, at) }
     }
 
-    fn value(&mut self, place: &Place, value: DeValue<'_>) -> Value {
+    fn read_value(&mut self, place: &Place, value: DeValue<'_>) -> Value {
         let remedy = "write a smaller, finite number";
         match value {
             DeValue::String(text) => Value::Text(text.into_owned()),
@@ -63,8 +64,8 @@ impl TomlPlaces<'_> {
             DeValue::Array(list) => {
                 let items = list.into_iter().enumerate().map(|(n, item)| {
                     let path = place.key(&n.to_string()).path;
-                    let place = self.place(path, item.span().start);
-                    let value = self.value(&place, item.into_inner());
+                    let place = self.place_at(path, item.span().start);
+                    let value = self.read_value(&place, item.into_inner());
                     Node { place, value }
                 });
                 Value::List(items.collect())
@@ -72,8 +73,8 @@ impl TomlPlaces<'_> {
             // A key is the better place for what is wrong with its value, and for what is missing there.
             DeValue::Table(table) => {
                 let entries = table.into_iter().map(|(key, item)| {
-                    let place = self.place(place.key(key.get_ref()).path, key.span().start);
-                    let value = self.value(&place, item.into_inner());
+                    let place = self.place_at(place.key(key.get_ref()).path, key.span().start);
+                    let value = self.read_value(&place, item.into_inner());
                     (key.into_inner().into_owned(), Node { place, value })
                 });
                 Value::Table(entries.collect())

@@ -1,23 +1,23 @@
-//! Means of amounts, such as times, costs and counts: no interval of theirs goes below zero.
+//! Means of amounts, such as times, costs and counts, whose intervals never go below zero.
 
 use dormouse_units::Stream;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use crate::estimate::{Estimate, jackknife, student975};
-use crate::percentile::quantile;
+use crate::percentile::interpolated_quantile;
 
-/// Fewest samples of which resamples say something. Of fewer an interval that Student's t puts below zero is
-/// left out.
+/// Least number of samples for a bootstrap. With fewer, an interval that Student's t would extend
+/// below zero is left out.
 pub const FEWEST: usize = 5;
 
-/// Number of resamples of which the middle is taken.
+/// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 4_000;
 
 impl Estimate {
-    /// The mean of samples none of which can be below zero, with Student's interval as long as that does not go
-    /// below zero either. Where it does the samples are skewed: the interval is the middle of the means of
-    /// resamples (Efron's bootstrap, its ends widened for few samples as Hesterberg has it, The American
-    /// Statistician 69, 2015), or of fewer than [`FEWEST`] samples there is none. `None` if there are no samples.
+    /// Mean of samples that are never negative, with Student's interval unless it would go below
+    /// zero. If it would, the samples are skewed, and the interval is Efron's bootstrap percentile
+    /// interval (widened for few samples after Hesterberg, The American Statistician 69, 2015), or
+    /// is left out for fewer than [`FEWEST`] samples. `None` if there are no samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn of_amounts(samples: &[f64]) -> Option<Self> {
@@ -27,9 +27,9 @@ impl Estimate {
         Some(students.at_least(0.0, students.range.0, mean))
     }
 
-    /// The change from one amount to another, sample by sample, as a part of the former's mean: no interval goes
-    /// below −1, which is all of it. The interval is as long as that of the jackknife's pseudo-values. `None`
-    /// where there are no pairs or the former's mean is zero.
+    /// Relative change from one amount to another over paired samples, divided by the former's
+    /// mean; its interval never goes below −1, a total loss. The interval is that of the
+    /// jackknife's pseudo-values. `None` if there are no pairs or the former's mean is zero.
     #[must_use]
     pub fn of_change(from: &[f64], to: &[f64]) -> Option<Self> {
         let ratio = |to: f64, from: f64| to / from - 1.0;
@@ -49,13 +49,14 @@ impl Estimate {
         Some(around.at_least(-1.0, is_amount, of_indices))
     }
 
-    /// Whether there are several samples, and too few for an interval of what can't be below zero.
+    /// True if there are several samples but too few for an interval of a non-negative quantity.
     #[must_use]
     pub const fn is_of_too_few(&self) -> bool {
         self.ci95.is_none() && !self.is_saturated && self.n > 1 && self.n < FEWEST
     }
 
-    /// This estimate with an interval that does not go below `bound`, as no sample (the least is `least`) does.
+    /// The estimate with an interval limited to `bound`, given that no sample is below it; `least`
+    /// is the least sample.
     fn at_least(self, bound: f64, least: f64, of: impl Fn(&[usize]) -> f64) -> Self {
         if least < bound || self.ci95.is_none_or(|(low, _)| low >= bound) {
             return self;
@@ -65,8 +66,9 @@ impl Estimate {
     }
 }
 
-/// The middle of a statistic of resamples of `n` samples, which it is told by their places; the same for the
-/// same samples, on every machine. `None` where too many resamples have no such statistic.
+/// Middle 95 % of a statistic over resamples of `n` samples; the statistic gets the resample as
+/// indices. The result is reproducible on every machine. `None` if the statistic is undefined for
+/// too many resamples.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub(crate) fn middle_of_resamples(
     n: usize,
@@ -85,7 +87,7 @@ pub(crate) fn middle_of_resamples(
     all.sort_by(f64::total_cmp);
     let wide = student975(n - 1) * (n as f64 / (n - 1) as f64).sqrt();
     let part = Normal::standard().cdf(-wide);
-    Some((quantile(&all, part), quantile(&all, 1.0 - part)))
+    Some((interpolated_quantile(&all, part), interpolated_quantile(&all, 1.0 - part)))
 }
 
 #[cfg(test)]

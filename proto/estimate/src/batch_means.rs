@@ -3,10 +3,10 @@
 
 /// Number of batches after the warm-up.
 pub const BATCHES: usize = 20;
-/// The first tenth of the jobs is warm-up and does not count.
+/// Divisor for the warm-up: the first tenth of the jobs is left out.
 const WARM_UP: usize = 10;
 
-/// Sums of one metric by batch.
+/// Sums of one metric per batch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BatchMeans {
     jobs: usize,
@@ -21,8 +21,8 @@ impl BatchMeans {
         Self { jobs, sums: [0.0; BATCHES], counts: [0.0; BATCHES] }
     }
 
-    /// Counts a job in; its batch depends on `place`, its position from 0 in the order of
-    /// submission.
+    /// Adds a job's value; `place` is the job's index in order of submission, which selects the
+    /// batch.
     pub fn add(&mut self, place: usize, value: f64) {
         let warm_up = self.jobs / WARM_UP;
         let Some(at) = place.checked_sub(warm_up) else { return };
@@ -31,7 +31,7 @@ impl BatchMeans {
         self.counts[batch] += 1.0;
     }
 
-    /// The means of the batches that have jobs.
+    /// Means of the batches that have jobs.
     #[must_use]
     pub fn means(&self) -> Vec<f64> {
         let pairs = self.sums.iter().zip(&self.counts);
@@ -39,9 +39,9 @@ impl BatchMeans {
     }
 }
 
-/// Whether the means of batches rise from the first to the last: Mann's test (Econometrica 13,
-/// 1945), one-sided at 0.1 %. Response times that rise are those of a growing queue, a saturated
-/// load: there is no steady state whose mean an interval could hold.
+/// True if the batch means rise from first to last: Mann's test (Econometrica 13, 1945), one-sided
+/// at 0.1 %. Rising response times show a growing queue under saturated load: there is no steady
+/// state with a mean to estimate.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "at most 20 batches")]
 pub fn rises(means: &[f64]) -> bool {

@@ -1,38 +1,39 @@
-//! Means with their confidence intervals: the one estimator of all tables.
+//! Means with confidence intervals: the estimator that all tables use.
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-/// The confidence of an interval unless another is asked for.
+/// Default confidence of an interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// The 97.5 % quantile of the standard normal distribution.
 const Z975: f64 = 1.959_963_984_540_054;
 
-/// The mean of independent samples.
+/// Estimate of a mean from independent samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The mean of the samples.
     pub mean: f64,
-    /// The mean's 95 % confidence interval: Student's t, of a share Wilson's; `None` for a single sample.
+    /// The mean's 95 % confidence interval: Student's t, or Wilson's for a share; `None` for a
+    /// single sample.
     pub ci95: Option<(f64, f64)>,
     /// The smallest and the largest sample.
     pub range: (f64, f64),
     /// The number of samples.
     pub n: usize,
-    /// Whether there is no interval because the samples are of a growing queue, which has no steady
-    /// state whose mean it could hold.
+    /// True if there is no interval because the samples come from a growing queue, which has no
+    /// steady state.
     pub is_saturated: bool,
 }
 
 impl Estimate {
-    /// The estimate from these samples; `None` if there are none.
+    /// Estimates the mean of these samples; `None` if there are none.
     #[must_use]
     pub fn from_samples(samples: &[f64]) -> Option<Self> {
         Self::with_confidence(samples, CONFIDENCE)
     }
 
-    /// The estimate from these samples with Student's interval of another confidence, between 0 and 1; `None`
-    /// if there are none.
+    /// Estimates the mean with Student's interval at another confidence between 0 and 1; `None` if
+    /// there are no samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn with_confidence(samples: &[f64], confidence: f64) -> Option<Self> {
@@ -44,7 +45,7 @@ impl Estimate {
         let ci95 = (n > 1).then(|| {
             let squares: f64 = samples.iter().map(|x| (x - mean).powi(2)).sum();
             let error = (squares / (n - 1) as f64 / n as f64).sqrt();
-            let half = student(n - 1, f64::midpoint(confidence, 1.0)) * error;
+            let half = student_quantile(n - 1, f64::midpoint(confidence, 1.0)) * error;
             (mean - half, mean + half)
         });
         let low = samples.iter().copied().fold(f64::INFINITY, f64::min);
@@ -52,8 +53,8 @@ impl Estimate {
         Some(Self { mean, ci95, range: (low, high), n, is_saturated: false })
     }
 
-    /// The share of samples that are 1 among samples that are 0 or 1, with Wilson's score interval (1927),
-    /// which never leaves 0 to 1; `None` if there are no samples, or some are neither.
+    /// Estimates the share of ones among samples of 0 and 1, with Wilson's score interval (1927),
+    /// which stays within 0 to 1; `None` if there are no samples or other values.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
     pub fn share(samples: &[f64]) -> Option<Self> {
@@ -70,13 +71,13 @@ impl Estimate {
         Some(Self { ci95, ..estimate })
     }
 
-    /// The estimate of something that was counted once: it has no interval.
+    /// A value that was counted exactly once, without an interval.
     #[must_use]
     pub const fn exact(value: f64, n: usize) -> Self {
         Self { mean: value, ci95: None, range: (value, value), n, is_saturated: false }
     }
 
-    /// Whether a value lies in the interval; false where there is none.
+    /// True if a value lies in the interval; false without an interval.
     #[must_use]
     pub fn covers(&self, value: f64) -> bool {
         self.ci95.is_some_and(|(low, high)| (low..=high).contains(&value))
@@ -89,9 +90,8 @@ impl Estimate {
     }
 }
 
-/// The jackknife's pseudo-values of a statistic of the means of several series (Tukey 1958): as
-/// many as each series has samples, which are paired. The [`Estimate`] of the pseudo-values is that
-/// of the statistic.
+/// The jackknife's pseudo-values of a statistic of the means of several paired series (Tukey 1958),
+/// one per sample. Their [`Estimate`] is the estimate of the statistic.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn jackknife<const K: usize>(
@@ -123,12 +123,12 @@ pub fn normal(values: &[f64]) -> Option<(f64, f64)> {
 
 /// The 97.5 % quantile of Student's t with this many degrees of freedom, at least one.
 pub(crate) fn student975(freedom: usize) -> f64 {
-    student(freedom, 0.975)
+    student_quantile(freedom, 0.975)
 }
 
 /// A quantile of Student's t with this many degrees of freedom, at least one.
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
-fn student(freedom: usize, quantile: f64) -> f64 {
+fn student_quantile(freedom: usize, quantile: f64) -> f64 {
     // The distribution has every degree from one on: the normal limit is never needed.
     StudentsT::new(0.0, 1.0, freedom.max(1) as f64)
         .map_or(f64::INFINITY, |t| t.inverse_cdf(quantile))
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
-        let t975 = |freedom| student(freedom, 0.975);
+        let t975 = |freedom| student_quantile(freedom, 0.975);
         let steps: Vec<_> = (1..200).map(t975).collect();
         assert!(steps.windows(2).all(|w| w[0] > w[1]));
         for (freedom, table) in [(1, 12.706), (2, 4.303), (19, 2.093), (31, 2.0395), (100, 1.984)] {

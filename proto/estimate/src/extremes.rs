@@ -2,7 +2,7 @@
 
 use crate::{Estimate, Series};
 
-/// Extreme of several means that is looked for.
+/// The extreme to select among several means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
     /// The largest of them.
@@ -12,7 +12,7 @@ pub enum Extreme {
 }
 
 impl Extreme {
-    fn pick(self, values: impl Iterator<Item = f64>) -> Option<f64> {
+    fn pick_extreme(self, values: impl Iterator<Item = f64>) -> Option<f64> {
         values.reduce(match self {
             Self::Largest => f64::max,
             Self::Smallest => f64::min,
@@ -20,17 +20,19 @@ impl Extreme {
     }
 }
 
-/// The largest or smallest mean of several series, with an interval that holds it whichever of them it is.
-/// With each series' interval at 1 − .05 / k for k series, all k hold their means at once in 95 % of cases
-/// (Bonferroni), and then the largest mean is between the largest of the lower and the largest of the upper
-/// ends. `None` where a series has no sample; no interval where one of them has none. Of resamples of one
-/// record, which are paired, it is the extreme of each resample.
+/// Largest or smallest mean of several series, with an interval that covers it whichever series it
+/// belongs to. With k intervals at confidence 1 − .05 / k, all cover their means at once in 95 % of
+/// cases (Bonferroni), so the largest mean is between the largest lower and the largest upper end.
+/// `None` if a series has no sample; without an interval if one of them has none. For resamples of
+/// one record, which are paired, it is the extreme of each resample.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "a count of series")]
 pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     if all.iter().any(|series| series.whole.is_some()) {
-        return Series::across(all, |each| which.pick(each.iter().copied()).unwrap_or(f64::NAN))?
-            .estimate();
+        return Series::statistic_across(all, |each| {
+            which.pick_extreme(each.iter().copied()).unwrap_or(f64::NAN)
+        })?
+        .estimate();
     }
     let confidence = 1.0 - 0.05 / all.len().max(1) as f64;
     let each = all.iter().map(|series| {
@@ -41,11 +43,11 @@ pub fn extreme(all: &[Series], which: Extreme) -> Option<Estimate> {
     let is_saturated = all.iter().any(|series| series.is_saturated);
     let ends: Option<Vec<(f64, f64)>> = each.iter().map(|estimate| estimate.ci95).collect();
     let ci95 = ends.filter(|_| !is_saturated).and_then(|ends| {
-        let low = which.pick(ends.iter().map(|(low, _)| *low))?;
-        Some((low, which.pick(ends.iter().map(|(_, high)| *high))?))
+        let low = which.pick_extreme(ends.iter().map(|(low, _)| *low))?;
+        Some((low, which.pick_extreme(ends.iter().map(|(_, high)| *high))?))
     });
     let means = || each.iter().map(|estimate| estimate.mean);
-    let mean = which.pick(means())?;
+    let mean = which.pick_extreme(means())?;
     let range = (means().fold(mean, f64::min), means().fold(mean, f64::max));
     let n = each.iter().map(|estimate| estimate.n).min()?;
     Some(Estimate { mean, ci95, range, n, is_saturated })

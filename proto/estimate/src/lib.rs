@@ -1,6 +1,5 @@
-//! Estimates from samples: means with their confidence intervals, of independent samples and of
-//! batches of one long run, and what these show of a claim. All tables and all measurements of
-//! hosts take their estimates from here.
+//! Estimates from samples: means with confidence intervals, of independent samples and of batches
+//! of one long run, and verdicts on claims about them. All tables and host measurements use it.
 
 mod amounts;
 mod batch_means;

@@ -1,25 +1,25 @@
 //! Statistics of means over the same seeds, such as by how many per cent one mean is below another.
 //!
-//! A paper that says "25 % less on average" divides two means. The mean of each seed's own ratio is another
-//! quantity: a seed whose denominator happens to be small counts more.
+//! A paper that states "25 % less on average" divides two means. The mean of each seed's ratio is a
+//! different quantity, in which a seed with a small denominator counts more.
 
 use crate::amounts::{FEWEST, middle_of_resamples};
 use crate::estimate::Estimate;
 
-/// The jackknife's pseudo-values of a statistic of the means of several paired figures, a sample a row, moved
-/// so that their mean is the statistic itself. Empty where there are no samples.
+/// The jackknife's pseudo-values of a statistic of the means of several paired figures, shifted so
+/// that their mean is the statistic. `samples` has a row per sample. Empty if there are no samples.
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "counts of samples")]
 pub fn pseudo_values(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let n = samples.len();
-    let Some(sums) = sums_of(samples, &every(n)) else { return Vec::new() };
-    let whole = statistic(&divided(&sums, n));
+    let Some(sums) = sums_of(samples, &all_indices(n)) else { return Vec::new() };
+    let whole = statistic(&divide_sums(&sums, n));
     if n < 2 {
         return vec![whole];
     }
     let without = |row: &Vec<f64>| {
         let rest: Vec<f64> = sums.iter().zip(row).map(|(sum, x)| sum - x).collect();
-        n as f64 * whole - (n - 1) as f64 * statistic(&divided(&rest, n - 1))
+        n as f64 * whole - (n - 1) as f64 * statistic(&divide_sums(&rest, n - 1))
     };
     let values: Vec<f64> = samples.iter().map(without).collect();
     let moved = whole - values.iter().sum::<f64>() / n as f64;
@@ -27,14 +27,15 @@ pub fn pseudo_values(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) ->
 }
 
 impl Estimate {
-    /// A statistic of the means of several paired figures, a sample a row, with the interval of a paired bootstrap:
-    /// whole rows are drawn with replacement, and the ends are widened for few samples (Hesterberg, The American
-    /// Statistician 69, 2015). Of fewer than [`FEWEST`] samples the interval is Student's, of the jackknife's
-    /// pseudo-values. `None` where there are no samples; no interval where the statistic is no number.
+    /// A statistic of the means of several paired figures (`samples` has a row per sample) with the
+    /// interval of a paired bootstrap: rows are drawn with replacement, and the ends are widened
+    /// for few samples (Hesterberg, The American Statistician 69, 2015). For fewer than [`FEWEST`]
+    /// samples the interval is Student's of the jackknife's pseudo-values. `None` if there are no
+    /// samples; without an interval if the statistic is no number.
     #[must_use]
     pub fn of_means(samples: &[Vec<f64>], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let n = samples.len();
-        let whole = statistic(&divided(&sums_of(samples, &every(n))?, n));
+        let whole = statistic(&divide_sums(&sums_of(samples, &all_indices(n))?, n));
         let each: Vec<f64> = samples.iter().map(|row| statistic(row)).collect();
         let range = Self::from_samples(&each)?.range;
         if !whole.is_finite() {
@@ -42,7 +43,7 @@ impl Estimate {
         }
         let ci95 = if n >= FEWEST {
             let of_places = |places: &[usize]| {
-                sums_of(samples, places).map_or(f64::NAN, |sums| statistic(&divided(&sums, n)))
+                sums_of(samples, places).map_or(f64::NAN, |sums| statistic(&divide_sums(&sums, n)))
             };
             middle_of_resamples(n, of_places)
         } else {
@@ -52,7 +53,7 @@ impl Estimate {
     }
 }
 
-/// The sums of the columns over these rows; `None` where there are no rows.
+/// Sums of the columns over the rows with these indices; `None` if there are none.
 fn sums_of(samples: &[Vec<f64>], places: &[usize]) -> Option<Vec<f64>> {
     let mut sums = vec![0.0; samples.first()?.len()];
     for &place in places {
@@ -63,13 +64,13 @@ fn sums_of(samples: &[Vec<f64>], places: &[usize]) -> Option<Vec<f64>> {
     Some(sums)
 }
 
-/// Places of all rows, once each.
-fn every(n: usize) -> Vec<usize> {
+/// Indices of all rows.
+fn all_indices(n: usize) -> Vec<usize> {
     (0..n).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
-fn divided(sums: &[f64], n: usize) -> Vec<f64> {
+fn divide_sums(sums: &[f64], n: usize) -> Vec<f64> {
     sums.iter().map(|sum| sum / n as f64).collect()
 }
 

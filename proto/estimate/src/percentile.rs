@@ -1,7 +1,7 @@
-//! Intervals of resamples.
+//! Percentile intervals of resamples.
 
 /// Ends of the middle 95 % of these values, interpolated between neighbours; `None` for fewer than
-/// 40 values, whose ends are not seen.
+/// 40 values, which don't reach that far.
 #[must_use]
 pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 40 {
@@ -9,7 +9,7 @@ pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     }
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    Some((quantile(&sorted, 0.025), quantile(&sorted, 0.975)))
+    Some((interpolated_quantile(&sorted, 0.025), interpolated_quantile(&sorted, 0.975)))
 }
 
 #[expect(
@@ -18,7 +18,7 @@ pub fn middle95(values: &[f64]) -> Option<(f64, f64)> {
     clippy::cast_sign_loss,
     reason = "a place among values"
 )]
-pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
+pub(crate) fn interpolated_quantile(sorted: &[f64], part: f64) -> f64 {
     let place = part * (sorted.len() - 1) as f64;
     let below = sorted[place as usize];
     let above = sorted.get(place as usize + 1).copied().unwrap_or(below);

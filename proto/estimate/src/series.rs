@@ -1,4 +1,4 @@
-//! A figure's samples, alone and compared with another's sample by sample.
+//! Samples of a figure, and comparisons of two figures sample by sample.
 
 use crate::estimate::{Estimate, jackknife};
 use crate::paired_means::pseudo_values;
@@ -8,19 +8,20 @@ use crate::resamples::of_resamples;
 /// resample of what was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The samples; `None`: a run has no such figure, such as the makespan of a run that was never
-    /// done.
+    /// The samples; `None`: a run lacks the figure, such as the makespan of an unfinished run.
     pub each: Vec<Option<f64>>,
-    /// Whether the samples are of batches.
+    /// True if the samples are batches of a single run.
     pub are_batches: bool,
-    /// Whether the samples are of a growing queue, and so without an interval.
+    /// True if the samples come from a growing queue and so have no interval.
     pub is_saturated: bool,
-    /// Whether each sample says of a run whether something was so, 1 or 0: the mean is a share of runs.
+    /// True if the samples are 1 or 0, for runs that have some property or not: the mean is a share
+    /// of runs.
     pub is_share: bool,
-    /// Whether no sample can be below zero, as no time, cost or count is: then the interval is not, either.
+    /// True if no sample can be negative, such as times, costs and counts: then the interval is
+    /// not, either.
     pub is_amount: bool,
-    /// Figure of the whole record, where each sample is that of a resample of it (Efron's bootstrap): how far
-    /// the samples lie apart, and not their number, says how well the figure is known. `None`: the samples
+    /// The figure of the whole record, if the samples are from its resamples (Efron's bootstrap);
+    /// the spread of the samples, not their number, then gives the uncertainty. `None`: the samples
     /// are runs or batches.
     pub whole: Option<f64>,
 }
@@ -33,7 +34,7 @@ impl Series {
         Self { each, are_batches, is_saturated, is_share, is_amount, whole: None }
     }
 
-    /// Mean of the samples, with its interval where they have one; `None` where there is no sample.
+    /// Estimate of the mean, with an interval if there is one; `None` without samples.
     #[must_use]
     pub fn estimate(&self) -> Option<Estimate> {
         let samples: Vec<f64> = self.each.iter().flatten().copied().collect();
@@ -47,9 +48,9 @@ impl Series {
         Some(Estimate { ci95, is_saturated: self.is_saturated, ..estimate })
     }
 
-    /// A statistic of two series, sample by sample: of runs under the same seed, or of batches of
-    /// the same jobs. For batches it is the statistic of their sums, with the jackknife's samples;
-    /// for runs and resamples, that of each pair. `None` where the two series do not have the same samples.
+    /// A statistic of two series sample by sample: of runs with the same seed, or of batches of the
+    /// same jobs. For batches it is the statistic of their sums, with the jackknife's samples; for
+    /// runs and resamples, that of each pair. `None` if the series have different samples.
     #[must_use]
     pub fn compared(&self, other: &Self, statistic: impl Fn([f64; 2]) -> f64) -> Option<Self> {
         if !self.is_paired(other) {
@@ -64,14 +65,14 @@ impl Series {
             pairs.map(|(of, than)| Some(statistic([(*of)?, (*than)?]))).collect()
         };
         let is_saturated = self.is_saturated || other.is_saturated;
-        let wholes = Self::wholes(&[self, other]);
+        let wholes = Self::whole_figures(&[self, other]);
         let whole = wholes.and_then(|all| Some(statistic([*all.first()?, *all.get(1)?])));
         Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*self })
     }
 
-    /// A statistic of the means of two series of runs under the same seeds. The samples are the jackknife's
-    /// pseudo-values about it; a seed that lacks one of the two has none. Batches and resamples are compared as
-    /// [`Self::compared`] does. `None` where the two series do not have the same samples.
+    /// A statistic of the means of two series of runs with the same seeds. The samples are the
+    /// jackknife's pseudo-values; a seed that lacks one of the two has none. Batches and resamples
+    /// are compared as in [`Self::compared`]. `None` if the series have different samples.
     #[must_use]
     pub fn compared_by_means(
         &self,
@@ -93,18 +94,19 @@ impl Series {
         Some(Self { each, is_saturated, is_share: false, is_amount: false, ..*self })
     }
 
-    /// The mean of several series, sample by sample: comparisons of the same jobs at several loads
-    /// are not independent, so that the samples stay the batches. `None` where they do not have the
-    /// same samples.
+    /// The mean of several series, sample by sample. The samples stay the batches because
+    /// comparisons of the same jobs at several loads are not independent. `None` if the series have
+    /// different samples.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of series")]
     pub fn mean_of(all: &[Self]) -> Option<Self> {
-        Self::across(all, |each| each.iter().sum::<f64>() / each.len() as f64)
+        Self::statistic_across(all, |each| each.iter().sum::<f64>() / each.len() as f64)
     }
 
-    /// A statistic of several series, sample by sample. `None` where they do not have the same samples.
+    /// A statistic of several series, sample by sample. `None` if the series have different
+    /// samples.
     #[must_use]
-    pub fn across(all: &[Self], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
+    pub fn statistic_across(all: &[Self], statistic: impl Fn(&[f64]) -> f64) -> Option<Self> {
         let first = all.first().filter(|first| all.iter().all(|other| first.is_paired(other)))?;
         let at = |n: usize| {
             let samples: Option<Vec<f64>> = all.iter().map(|series| series.each[n]).collect();
@@ -112,12 +114,12 @@ impl Series {
         };
         let each = (0..first.each.len()).map(at).collect();
         let is_saturated = all.iter().any(|s| s.is_saturated);
-        let whole = Self::wholes(&all.iter().collect::<Vec<_>>());
+        let whole = Self::whole_figures(&all.iter().collect::<Vec<_>>());
         let whole = whole.map(|wholes| statistic(&wholes));
         Some(Self { each, is_saturated, is_share: false, is_amount: false, whole, ..*first })
     }
 
-    /// All samples of several series, which have to be independent, in one series.
+    /// All samples of several independent series as one series.
     #[must_use]
     pub fn pooled(all: &[Self]) -> Self {
         let each = all.iter().flat_map(|series| series.each.clone()).collect();
@@ -127,9 +129,9 @@ impl Series {
         Self { is_saturated, is_share, is_amount, ..Self::of_runs(each) }
     }
 
-    /// The figures of the whole record, where any of the series is of resamples: of one that is not, such as
-    /// a law that is given, the mean of its samples. `None` where none is.
-    fn wholes(all: &[&Self]) -> Option<Vec<f64>> {
+    /// Figures of the whole record for each series, if any of them is of resamples; for a series
+    /// that is not, such as a given law, the mean of its samples. `None` if none is.
+    fn whole_figures(all: &[&Self]) -> Option<Vec<f64>> {
         let any = all.iter().any(|series| series.whole.is_some());
         let whole = |series: &&Self| {
             let samples = || series.each.iter().flatten().copied().collect::<Vec<_>>();
@@ -138,9 +140,10 @@ impl Series {
         if any { all.iter().map(whole).collect() } else { None }
     }
 
-    /// The same samples, moved so that the interval of their mean also covers how far resamples of the whole
-    /// lie apart: the variance of the mean becomes its own plus that of one resample. The mean stays. Samples
-    /// beyond the number of resamples are left out: without resamples none is left, and there is no interval.
+    /// The samples shifted so that the interval of their mean also covers the spread of the
+    /// resamples: the variance of the mean becomes its own plus that of one resample. The mean is
+    /// unchanged. Samples beyond the number of resamples are left out; without resamples there is
+    /// no interval.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of samples")]
     pub fn with_resamples(&self, resamples: &Self) -> Self {

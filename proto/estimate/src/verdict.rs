@@ -1,52 +1,53 @@
-//! Verdicts: what an estimate shows of a claim, by the one rule by which claims hold.
+//! Verdicts on claims: what an estimate shows, by one rule for all claims.
 
 use crate::Estimate;
 
-/// The rule, as reports say it: by it, no claim holds for having been looked at too little.
+/// The rule in the words of reports. Under it a claim never holds because too few samples were
+/// taken.
 pub const RULE: &str = "A claim holds where our whole 95 % interval lies within its tolerance, or on the claimed \
     side of its bound; it fails where the whole interval lies outside, and is open where one end does. A claim about \
     several cells holds where it holds in each of them, and fails where it fails in one. Without an interval, such as \
     that of a single seed, a claim is open. It is undecidable where what it takes to judge it is not to be had. Where \
     the paper says nothing there is no verdict.";
 
-/// Claim about a quantity, as a paper states it.
+/// A paper's claim about a quantity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Said {
-    /// The quantity is said to lie between these values or to be one of them: a figure with its tolerance.
+    /// The quantity is between these values or equal to one: a figure with its tolerance.
     Within {
-        /// Smallest value that is near enough; minus infinity: any that is low enough.
+        /// Smallest value that is near enough; minus infinity if any low value is.
         low: f64,
         /// Largest value that is near enough.
         high: f64,
     },
-    /// The quantity is said to lie between these bounds, which are themselves excluded.
+    /// The quantity is strictly between these bounds.
     Order {
-        /// Value that the quantity is larger than.
+        /// Lower bound, excluded; `None`: unbounded.
         above: Option<f64>,
-        /// Value that the quantity is smaller than.
+        /// Upper bound, excluded; `None`: unbounded.
         below: Option<f64>,
     },
-    /// Nothing is said of the quantity.
+    /// The paper claims nothing.
     Nothing,
 }
 
-/// Outcome of the check of a claim.
+/// Verdict on a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Our estimate bears the claim out.
+    /// Our estimate supports the claim.
     Holds,
     /// Our estimate contradicts the claim.
     Fails,
-    /// Our samples are too few to show either.
+    /// Our samples are too few for either.
     Open,
-    /// Nobody can judge the claim: the data that it takes is not to be had.
+    /// The claim can't be judged, as the data for it is not available.
     Undecidable,
-    /// The paper is silent on the quantity: our estimate is for comparison.
+    /// The paper claims nothing; our estimate is for comparison only.
     Silent,
 }
 
 impl Verdict {
-    /// The verdict in a word; empty where the paper is silent.
+    /// The verdict in a word; empty if the paper claims nothing.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -60,8 +61,8 @@ impl Verdict {
 }
 
 impl Estimate {
-    /// Verdict on what is said, and its reason in words; `more` is what narrows the interval, such
-    /// as `more seeds`.
+    /// Verdict on a claim with its reason in words; `more` names what would narrow the interval,
+    /// such as `more seeds`.
     #[must_use]
     pub fn shows(&self, said: Said, more: &str) -> (Verdict, String) {
         match said {

@@ -1,4 +1,4 @@
-//! The authority of a run: whose certificates it believes.
+//! Certificate authority of a run.
 
 use std::fs;
 use std::path::Path;
@@ -12,22 +12,22 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use time::{Duration, OffsetDateTime};
 
-use crate::token::Fingerprint;
+use crate::token::AuthorityFingerprint;
 use crate::{IdentityError, TokenId, WorkerLife, make_folder, validity, write_private};
 
-/// Time for which an authority and its coordinator's certificate are good: longer than any run, and than a testbed that
-/// is set up once.
+/// Validity of the certificates of an authority and its coordinator: longer than any run, and than
+/// the life of a testbed that is set up once.
 const VALID: Duration = Duration::days(366);
-/// By how much hosts' clocks may differ, and how long a worker that comes late can be told so.
+/// Tolerated difference between hosts' clocks, and how long an expired worker can still be told so.
 const SKEW: Duration = Duration::days(1);
-/// The name in the coordinator's certificate, whatever its address.
+/// Name in the coordinator's certificate, independent of its address.
 pub(crate) const COORDINATOR: &str = "coordinator.dormouse";
-/// The files of an authority in its folder.
+/// File name of an authority's certificate in its folder.
 const CERTIFICATE: &str = "authority.pem";
 const KEY: &str = "authority.key";
 
-/// An authority: its certificate, whose fingerprint is in all tokens of the run, and its key, which
-/// never leaves the coordinator's host.
+/// A run's certificate authority: its certificate, whose fingerprint is in all tokens of the run,
+/// and its key, which never leaves the coordinator's host.
 pub struct Authority {
     certificate: CertificateDer<'static>,
     pem: String,
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Authority {
     }
 }
 
-fn params(name: &str) -> CertificateParams {
+fn named_params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::default();
     let now = OffsetDateTime::now_utc();
     (params.not_before, params.not_after) = (now - SKEW, now + VALID);
@@ -49,17 +49,17 @@ fn params(name: &str) -> CertificateParams {
     params
 }
 
-/// The parameters of every authority's certificate: nothing in them is an authority's own but its
-/// key, so that they need not be read back from it.
+/// Certificate parameters of every authority. Only the key differs between authorities, so they
+/// need not be read back.
 fn authority_params() -> CertificateParams {
-    let mut params = params("dormouse authority");
-    // What it signs signs nothing more.
+    let mut params = named_params("dormouse authority");
+    // Path length 0: the signed certificates can't sign others.
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
     params
 }
 
-/// A public key of Ed25519 that somebody sent.
+/// An Ed25519 public key received from a peer.
 struct PublicKey<'a>(&'a [u8]);
 
 impl PublicKeyData for PublicKey<'_> {
@@ -73,7 +73,7 @@ impl PublicKeyData for PublicKey<'_> {
 }
 
 impl Authority {
-    /// A new authority.
+    /// Generates an authority.
     ///
     /// # Errors
     ///
@@ -82,12 +82,12 @@ impl Authority {
         let key = KeyPair::generate_for(&PKCS_ED25519)?;
         let signed = CertifiedIssuer::self_signed(authority_params(), key)?;
         let (certificate, pem) = (signed.der().clone(), signed.pem());
-        // It is the same key: the certificate is kept apart from who signs with it.
+        // The same key again, since the certificate and the issuer are stored separately.
         let key = KeyPair::from_pem(&signed.key().serialize_pem())?;
         Ok(Self { certificate, pem, issuer: Issuer::new(authority_params(), key) })
     }
 
-    /// Keeps it in a folder of its own, for its owner alone.
+    /// Saves the authority in a folder that only its owner can enter.
     ///
     /// # Errors
     ///
@@ -102,7 +102,7 @@ impl Authority {
         Ok(())
     }
 
-    /// The authority that a folder holds; `None`: it holds none, or one that was never whole.
+    /// Loads the authority from a folder; `None`: there is none, or it is incomplete.
     ///
     /// # Errors
     ///
@@ -124,10 +124,10 @@ impl Authority {
         Ok(Some(Self { certificate, pem, issuer }))
     }
 
-    /// The hash that tokens carry.
+    /// Fingerprint of the authority's certificate, which tokens carry.
     #[must_use]
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::from_certificate(&self.certificate)
+    pub fn fingerprint(&self) -> AuthorityFingerprint {
+        AuthorityFingerprint::from_certificate(&self.certificate)
     }
 
     pub(crate) const fn certificate(&self) -> &CertificateDer<'static> {
@@ -138,7 +138,7 @@ impl Authority {
     pub(crate) fn coordinator(
         &self,
     ) -> Result<(Vec<CertificateDer<'static>>, PrivatePkcs8KeyDer<'static>), IdentityError> {
-        let mut params = params("dormouse coordinator");
+        let mut params = named_params("dormouse coordinator");
         params.subject_alt_names = vec![SanType::DnsName(COORDINATOR.try_into()?)];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -148,8 +148,8 @@ impl Authority {
         Ok((chain, PrivatePkcs8KeyDer::from(key.serialize_der())))
     }
 
-    /// The certificate (DER) of a life of a worker that has this public key, and has joined with this token, to be taken until
-    /// that time (seconds since 1970). Who shows it has to have the other half of the key.
+    /// Certificate (DER) for a worker's life with this public key, which joined with this token,
+    /// valid until this time (seconds since 1970). To use it a peer needs the private key.
     ///
     /// # Errors
     ///
@@ -164,14 +164,14 @@ impl Authority {
         if public_key.len() != 32 {
             return Err(IdentityError::Key { bytes: public_key.len() });
         }
-        let mut params = params("dormouse worker");
+        let mut params = named_params("dormouse worker");
         params.subject_alt_names = vec![
             SanType::URI(life.uri().try_into()?),
             SanType::URI(validity::uri(until).try_into()?),
         ];
         let end =
             i64::try_from(until).ok().and_then(|s| OffsetDateTime::from_unix_timestamp(s).ok());
-        // By this clock no less: whoever says until when may go by another.
+        // At least now on this clock, since the given end may come from another clock.
         let end = end.and_then(|end| end.max(OffsetDateTime::now_utc()).checked_add(SKEW));
         params.not_after = end.map_or(params.not_after, |end| end.min(params.not_after));
         if let Some(token) = token {

@@ -13,10 +13,10 @@ use tonic::transport::{Channel, Endpoint, Uri};
 
 use crate::authority::COORDINATOR;
 
-/// A connection on which the coordinator has proved itself.
+/// A connection to a coordinator that has proved its identity.
 pub type Dialled<S> = tokio_rustls::client::TlsStream<S>;
 
-/// Has whoever is at the other end of a stream prove that it is the coordinator.
+/// Does the TLS handshake on a stream, in which the other end must prove to be the coordinator.
 ///
 /// # Errors
 ///
@@ -25,16 +25,16 @@ pub async fn dial<S: AsyncRead + AsyncWrite + Unpin>(
     config: Arc<ClientConfig>,
     stream: S,
 ) -> io::Result<Dialled<S>> {
-    // It is the same name whatever the address: who answers is told by the authority alone.
+    // The name does not depend on the address: only the authority identifies the server.
     let name = ServerName::try_from(COORDINATOR).map_err(io::Error::other)?;
     TlsConnector::from(config).connect(name, stream).await
 }
 
-/// Dials a coordinator by TCP, and has it prove itself.
+/// Connects to a coordinator by TCP and verifies its identity.
 ///
 /// # Errors
 ///
-/// It can't be reached, or does not.
+/// It can't be reached, or its identity is wrong.
 pub async fn channel(
     to: &Endpoint,
     config: Arc<ClientConfig>,

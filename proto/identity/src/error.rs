@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why there is no identity.
+/// Errors of making, reading or checking identities.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The system has no random bytes.
+    /// The system can't provide random bytes.
     #[error("the system gives no random bytes")]
     Chance {
         /// The system's own error.
@@ -21,10 +21,10 @@ pub enum IdentityError {
     /// The clients' certificates can't be checked.
     #[error("TLS can't be set up")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
-    /// A key that somebody sent.
+    /// A public key that a peer sent is invalid.
     #[error("the public key has {bytes} bytes, where one of Ed25519 has 32")]
     Key {
-        /// The number of bytes that the file has.
+        /// Number of bytes of that key.
         bytes: usize,
     },
     /// A file can't be read or written.
@@ -35,10 +35,10 @@ pub enum IdentityError {
         /// The system's own error.
         source: io::Error,
     },
-    /// A file holds something else.
+    /// A file has invalid content.
     #[error("{}: {why}", path.display())]
     Content {
-        /// The file, or the folder, that holds it.
+        /// The file or folder.
         path: PathBuf,
         /// The flaw, in words.
         why: String,

@@ -1,6 +1,6 @@
-//! Who is who in a run: its authority, the certificates that it signs, the tokens by which people
-//! and workers come to it, TLS 1.3 by all of these, and the seals of what each host leaves. The cryptography is ring's, by way of
-//! rustls, webpki and rcgen.
+//! Identities in a run: its authority, the certificates that it signs, the tokens that admit people
+//! and workers, TLS 1.3 based on these, and the seals of what each host stores. The cryptography is
+//! ring's, through rustls, webpki and rcgen.
 
 mod authority;
 mod channel;
@@ -27,7 +27,7 @@ pub use seal::{CheckpointHead, ImageKey};
 pub use tls::{
     Impostor, ShownCredential, client_config, client_config_of, is_impostor, server_config,
 };
-pub use token::{Fingerprint, TOKEN_KEY, Token, TokenError, now_s};
+pub use token::{AuthorityFingerprint, TOKEN_KEY, Token, TokenError, now_s};
 pub use token_id::TokenId;
 pub use validity::{CERTIFICATE_VALID, certificate_end};
 pub use worker::{Credential, WorkerKey};

@@ -1,28 +1,28 @@
-//! A life of a worker, as its certificate names it.
+//! Name of a worker's life in its certificate.
 
 use rustls::pki_types::CertificateDer;
 
-use crate::token::{hex, unhex_bytes};
+use crate::token::{to_hex, unhex_bytes};
 
-/// Beginning of the name of a life: it is a URI among the certificate's alternative names.
+/// Prefix of the URI that names a life, among the certificate's alternative names.
 const SCHEME: &str = "dormouse:worker/";
 
-/// One life of one worker of one run. The coordinator draws its incarnation, so that nobody can
-/// choose that of somebody else.
+/// One life of one worker of one run. The coordinator draws the incarnation, so that nobody can
+/// choose another worker's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkerLife {
     /// The run that it has joined.
     pub run: String,
     /// The worker's name.
     pub worker: String,
-    /// The upper half is the worker's lineage, which it keeps over its restarts; the lower half is
-    /// this life's alone.
+    /// Number of the life. The upper half is the worker's lineage, which restarts keep; the lower
+    /// half is unique to the life.
     pub incarnation: u64,
 }
 
 impl WorkerLife {
-    /// The lineage of an incarnation: lives of one lineage are of one worker, which has shown the
-    /// certificate of its former life.
+    /// Lineage of an incarnation: lives of one lineage belong to one worker, which has shown the
+    /// certificate of its earlier life.
     #[must_use]
     pub const fn lineage(incarnation: u64) -> u64 {
         incarnation >> 32
@@ -30,7 +30,7 @@ impl WorkerLife {
 
     pub(crate) fn uri(&self) -> String {
         let Self { run, worker, incarnation } = self;
-        let (run, worker) = (hex(run.as_bytes()), hex(worker.as_bytes()));
+        let (run, worker) = (to_hex(run.as_bytes()), to_hex(worker.as_bytes()));
         format!("{SCHEME}{run}/{incarnation:016x}/{worker}")
     }
 
@@ -43,8 +43,8 @@ impl WorkerLife {
         parts.next().is_none().then_some(life)
     }
 
-    /// The life that a certificate names, of which TLS has checked that the run's authority signed
-    /// it and that the peer has its key.
+    /// The life that a certificate names. TLS must have checked that the run's authority signed it
+    /// and that the peer has its key.
     #[must_use]
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;

@@ -1,13 +1,12 @@
-//! Files and folders for their owner alone.
+//! Files and folders that only their owner can access.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// Writes a file that only its owner can read. It is made anew, so that it is nobody else's, was
-/// never open to others, and no link is followed; who reads it meanwhile sees the old one or the
-/// new one whole.
+/// Writes a file that only its owner can read. It replaces the file by a new one, which was never
+/// open to others, and follows no link; readers see the old or the new file whole.
 ///
 /// # Errors
 ///
@@ -26,7 +25,7 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(beside, path)
 }
 
-/// Makes a folder that only its owner can enter, where there is none.
+/// Creates a folder that only its owner can enter, unless it exists.
 ///
 /// # Errors
 ///

@@ -1,24 +1,24 @@
-//! Roles that somebody may have in a run.
+//! Roles in a run.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The role that a token gives its bearer. No role includes another, but that an operator may look on, too.
+/// Role of a token's bearer. No role includes another, except that an operator may also observe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// A process that joins the run and runs its tasks. It may ask nothing else of the run.
+    /// A process that joins the run and runs its tasks, and may do nothing else.
     Worker,
-    /// Somebody who looks on: status and events.
+    /// Somebody who may read status and events.
     Observer,
-    /// Somebody who acts on the run: interrupts VMs, submits jobs, closes and cancels.
+    /// Somebody who may act on the run: interrupt VMs, submit jobs, close and cancel.
     Operator,
 }
 
 impl Role {
-    /// All roles, the one that most bearers have first.
+    /// All roles, the most frequent first.
     pub const ALL: [Self; 3] = [Self::Worker, Self::Observer, Self::Operator];
 
-    /// The role's name, as a token and the command line say it.
+    /// Name of the role in tokens and on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl Role {
         }
     }
 
-    /// The name of the file in a run's folder that holds the token of this role.
+    /// Name of the file in a run's folder with the token of this role.
     #[must_use]
     pub const fn file(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Role {
         }
     }
 
-    /// Whether the bearer of this role may do what is `wanted` of that one.
+    /// True if this role has the rights of the role `wanted`.
     #[must_use]
     pub fn includes(self, wanted: Self) -> bool {
         self == wanted || (self, wanted) == (Self::Operator, Self::Observer)

@@ -1,9 +1,10 @@
 //! Seals of checkpoints.
 //!
-//! A run has one secret, which stays with its coordinator. Each life of a worker is told a key that derives from the secret
-//! and from the life as its certificate names it, and seals its checkpoints with that: it can as itself alone. A worker that
-//! is welcomed again in the same life, be it as a host of another number, is told the same key. The coordinator looks at the seal of what
-//! a worker stores, keeps it under a seal that nobody is told, and seals it anew for the worker that it is given to.
+//! A run has one secret, known only to its coordinator. Each life of a worker gets a key derived
+//! from the secret and the life's name in its certificate, and seals its checkpoints with it, so
+//! that nobody else can seal in its name. A worker that reconnects in the same life gets the same
+//! key, even under another host number. The coordinator checks the seal of what a worker stores,
+//! keeps it under a seal of its own secret key, and seals it anew for the worker that receives it.
 
 use std::{
     fmt,
@@ -12,58 +13,60 @@ use std::{
 
 use blake3::Hash;
 
-/// Sets what is sealed here apart from all else that a key might be used for.
+/// Context string that separates seals from other uses of a key.
 const CONTEXT: &str = "dormouse checkpoint manifest, 2026";
-/// The same for the keys that derive from the secret of a run.
+/// Context string for keys derived from a run's secret.
 const OF_LIFE: &str = "dormouse key of a life of a worker for checkpoints, 2026";
 const OF_COORDINATOR: &str = "dormouse key of a coordinator for checkpoints, 2026";
-/// A manifest has about 200 bytes per file and a task a few dozen files.
+/// Greatest length of a manifest in bytes: it has about 200 bytes per file, and a task a few dozen
+/// files.
 const LONGEST_MANIFEST: u32 = 16 << 20;
-/// Bytes before a manifest, and of its seal.
+/// Length of the fixed part before a manifest, in bytes.
 const START: usize = 12;
 const SEAL: usize = 32;
 
-/// The key by which one side seals checkpoints.
+/// Key with which a worker's life or the coordinator seals checkpoints.
 #[derive(Clone)]
 pub struct ImageKey([u8; 32]);
 
 impl ImageKey {
-    /// The key that a coordinator has said; `None` where it is none.
+    /// The key that a coordinator sent; `None` if it is malformed.
     #[must_use]
     pub fn new(bytes: &[u8]) -> Option<Self> {
         let said: [u8; 32] = bytes.try_into().ok()?;
         Some(Self(blake3::derive_key(CONTEXT, &said)))
     }
 
-    /// The key that derives from a run's secret for this life of this worker, as it is told it.
+    /// The key derived from a run's secret for this worker's life, as bytes to send.
     #[must_use]
     pub fn told_to((worker, incarnation): (&str, u64), secret: &[u8]) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key(OF_LIFE);
-        // What has a length of its own is said with it, or comes last.
+        // Values of variable length are preceded by their length, or come last.
         hasher.update(&(secret.len() as u64).to_le_bytes()).update(secret);
         hasher.update(&incarnation.to_le_bytes()).update(worker.as_bytes());
         *hasher.finalize().as_bytes()
     }
 
-    /// The key of this life of this worker, in the run with this secret.
+    /// The key of this worker's life in the run with this secret.
     #[must_use]
     pub fn of_life(life: (&str, u64), secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, &Self::told_to(life, secret)))
     }
 
-    /// The key by which the coordinator of the run with this secret keeps checkpoints, which nobody is told.
+    /// The key with which the coordinator of the run with this secret keeps checkpoints; it is
+    /// never sent.
     #[must_use]
     pub fn of_coordinator(secret: &[u8]) -> Self {
         Self(blake3::derive_key(CONTEXT, &blake3::derive_key(OF_COORDINATOR, secret)))
     }
 
-    /// The seal of a manifest, byte for byte.
+    /// Seal of a manifest's bytes.
     #[must_use]
     pub fn seal(&self, manifest: &[u8]) -> Hash {
         blake3::keyed_hash(&self.0, manifest)
     }
 
-    /// Whether this is the seal of a manifest. It takes the same time for every wrong one.
+    /// True if this is the seal of the manifest; takes constant time.
     #[must_use]
     pub fn fits(&self, manifest: &[u8], seal: &[u8]) -> bool {
         let Ok(seal) = <[u8; 32]>::try_from(seal) else { return false };
@@ -71,38 +74,39 @@ impl ImageKey {
     }
 }
 
-/// The key is never shown.
+/// Prints no key material.
 impl fmt::Debug for ImageKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ImageKey")
     }
 }
 
-/// The head of a checkpoint's stream: a magic number, the length of the manifest (4 bytes, big endian), the manifest and
-/// its seal (32 bytes). What the manifest lists comes after it.
+/// Head of a checkpoint stream: a magic number, the length of the manifest (4 bytes, big endian),
+/// the manifest and its seal (32 bytes). The files that the manifest lists follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointHead {
-    /// The manifest, as it was sealed.
+    /// The manifest's bytes.
     pub manifest: Vec<u8>,
-    /// The seal that it came with.
+    /// The seal that came with it.
     pub seal: [u8; 32],
 }
 
 impl CheckpointHead {
-    /// What each stream begins with.
+    /// First bytes of each stream.
     pub const MAGIC: [u8; 8] = *b"DORMCKP3";
 
-    /// The head of a checkpoint with this manifest, sealed by this key.
+    /// The head for this manifest, sealed with this key.
     #[must_use]
     pub fn sealed(manifest: Vec<u8>, key: &ImageKey) -> Self {
         let seal = *key.seal(&manifest).as_bytes();
         Self { manifest, seal }
     }
 
-    /// The length of the head that begins with these bytes; `None` where they are too few to tell.
+    /// Length of the head that begins with these bytes; `None` if they are too few.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] where it is no head.
+    ///
+    /// [`io::ErrorKind::InvalidData`] if it is no head.
     pub fn announced(start: &[u8]) -> io::Result<Option<usize>> {
         let Some((magic, rest)) = start.split_first_chunk::<8>() else { return Ok(None) };
         let invalid = |what: String| io::Error::new(io::ErrorKind::InvalidData, what);
@@ -121,8 +125,9 @@ impl CheckpointHead {
     /// Reads the head of a stream.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidData`] where it is none, [`io::ErrorKind::UnexpectedEof`] where it breaks off, and what
-    /// the reader says.
+    ///
+    /// [`io::ErrorKind::InvalidData`] if it is no head, [`io::ErrorKind::UnexpectedEof`] if it is
+    /// cut off, and errors of the reader.
     pub fn read(from: &mut impl Read) -> io::Result<Self> {
         let mut start = [0; START];
         from.read_exact(&mut start)?;
@@ -138,13 +143,13 @@ impl CheckpointHead {
         Ok(Self { manifest, seal })
     }
 
-    /// Whether the seal is of this key.
+    /// True if the seal was made with this key.
     #[must_use]
     pub fn is_of(&self, key: &ImageKey) -> bool {
         key.fits(&self.manifest, &self.seal)
     }
 
-    /// The head as it is sent.
+    /// Bytes of the head for sending.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let length = u32::try_from(self.manifest.len()).unwrap_or(u32::MAX);

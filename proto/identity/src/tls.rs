@@ -1,4 +1,4 @@
-//! TLS 1.3, with certificates of one authority on both sides.
+//! TLS 1.3 with certificates of one authority on both sides.
 
 use std::error::Error;
 use std::fmt;
@@ -17,12 +17,12 @@ use rustls::{
     SignatureScheme,
 };
 
-use crate::{Authority, Credential, Fingerprint, IdentityError};
+use crate::{Authority, AuthorityFingerprint, Credential, IdentityError};
 
-/// The protocol that is spoken over it.
+/// Application protocol (ALPN) of all connections.
 const HTTP_2: &[u8] = b"h2";
 
-/// Whoever answers is not the coordinator of the token's run. Nothing has been said to it.
+/// Error: the peer is not the coordinator of the token's run. Nothing was sent to it.
 #[derive(Debug)]
 pub struct Impostor;
 
@@ -34,7 +34,7 @@ impl fmt::Display for Impostor {
 
 impl Error for Impostor {}
 
-/// Whether a connection failed because an [`Impostor`] answered: its certificate is not believed.
+/// True if a connection failed with [`Impostor`]: the peer's certificate is not trusted.
 #[must_use]
 pub fn is_impostor(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
@@ -52,26 +52,26 @@ pub fn is_impostor(error: &(dyn Error + 'static)) -> bool {
     false
 }
 
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Believes whoever has a certificate of the one authority with this fingerprint.
+/// Certificate verifier that trusts only the authority with this fingerprint.
 #[derive(Debug)]
-struct Pinned {
-    authority: Fingerprint,
+struct PinnedAuthority {
+    authority: AuthorityFingerprint,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Pinned {
-    fn check(
+impl PinnedAuthority {
+    fn check_authority(
         &self,
         end_entity: &CertificateDer<'_>,
         chain: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Option<()> {
         let authority =
-            chain.iter().find(|it| Fingerprint::from_certificate(it) == self.authority)?;
+            chain.iter().find(|it| AuthorityFingerprint::from_certificate(it) == self.authority)?;
         let anchor = webpki::anchor_from_trusted_cert(authority).ok()?;
         let certificate = webpki::EndEntityCert::try_from(end_entity).ok()?;
         let usage = webpki::KeyUsage::server_auth();
@@ -83,7 +83,7 @@ impl Pinned {
     }
 }
 
-impl ServerCertVerifier for Pinned {
+impl ServerCertVerifier for PinnedAuthority {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -92,7 +92,7 @@ impl ServerCertVerifier for Pinned {
         _: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        match self.check(end_entity, intermediates, now) {
+        match self.check_authority(end_entity, intermediates, now) {
             Some(()) => Ok(ServerCertVerified::assertion()),
             None => Err(CertificateError::Other(OtherError(Arc::new(Impostor))).into()),
         }
@@ -121,46 +121,46 @@ impl ServerCertVerifier for Pinned {
     }
 }
 
-/// The credential that connections show: each that which is there when it is made.
+/// The credential that new connections present; each uses the one set at its beginning.
 #[derive(Debug, Default)]
 pub struct ShownCredential(Mutex<Option<Arc<CertifiedKey>>>);
 
 impl ShownCredential {
-    /// Has all connections from now on show this.
+    /// Sets the credential for all new connections.
     ///
     /// # Errors
     ///
-    /// [`IdentityError::Tls`]: its key is none.
+    /// [`IdentityError::Tls`]: its key is invalid.
     pub fn show(&self, credential: &Credential) -> Result<(), IdentityError> {
         let (chain, key) = credential.chain();
-        let key = CertifiedKey::from_der(chain, PrivateKeyDer::Pkcs8(key), &provider())?;
+        let key = CertifiedKey::from_der(chain, PrivateKeyDer::Pkcs8(key), &crypto_provider())?;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(key));
         Ok(())
     }
 
-    fn shown(&self) -> Option<Arc<CertifiedKey>> {
+    fn shown_key(&self) -> Option<Arc<CertifiedKey>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 impl ResolvesClientCert for ShownCredential {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.shown()
+        self.shown_key()
     }
 
     fn has_certs(&self) -> bool {
-        self.shown().is_some()
+        self.shown_key().is_some()
     }
 }
 
-/// The dialling side: it says nothing before whoever answers has proved to be of this authority, and
-/// then who it is, if it has a credential.
+/// Client configuration: the client sends nothing before the server has proved to belong to this
+/// authority, and then presents its credential, if it has one.
 ///
 /// # Errors
 ///
 /// [`IdentityError::Tls`].
 pub fn client_config(
-    authority: Fingerprint,
+    authority: AuthorityFingerprint,
     credential: Option<&Credential>,
 ) -> Result<Arc<ClientConfig>, IdentityError> {
     let shown = ShownCredential::default();
@@ -168,21 +168,21 @@ pub fn client_config(
     client_config_of(authority, Arc::new(shown))
 }
 
-/// The same, with the credential that there is when a connection is made.
+/// Like [`client_config`], with the credential that is set when a connection is made.
 ///
 /// # Errors
 ///
 /// [`IdentityError::Tls`].
 pub fn client_config_of(
-    authority: Fingerprint,
+    authority: AuthorityFingerprint,
     shown: Arc<ShownCredential>,
 ) -> Result<Arc<ClientConfig>, IdentityError> {
-    let provider = provider();
+    let provider = crypto_provider();
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Pinned { authority, algorithms }));
+        .with_custom_certificate_verifier(Arc::new(PinnedAuthority { authority, algorithms }));
     let mut config = builder.with_client_cert_resolver(shown);
     config.alpn_protocols = vec![HTTP_2.to_vec()];
     config.enable_sni = false;
@@ -190,14 +190,14 @@ pub fn client_config_of(
     Ok(Arc::new(config))
 }
 
-/// The listening side: it shows a certificate of the authority, and takes those of workers. Who has
-/// none may show a token instead.
+/// Server configuration: it presents a certificate of the authority and accepts workers'
+/// certificates. Clients without one may present a token instead.
 ///
 /// # Errors
 ///
 /// [`IdentityError::Certificate`], [`IdentityError::Tls`], [`IdentityError::Verifier`].
 pub fn server_config(authority: &Authority) -> Result<Arc<ServerConfig>, IdentityError> {
-    let provider = provider();
+    let provider = crypto_provider();
     let mut roots = RootCertStore::empty();
     roots.add(authority.certificate().clone())?;
     let clients =
@@ -210,7 +210,7 @@ pub fn server_config(authority: &Authority) -> Result<Arc<ServerConfig>, Identit
         .with_client_cert_verifier(clients)
         .with_single_cert(chain, PrivateKeyDer::Pkcs8(key))?;
     config.alpn_protocols = vec![HTTP_2.to_vec()];
-    // Nobody resumes a session: every connection proves itself.
+    // No session resumption: every connection is authenticated anew.
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))
 }

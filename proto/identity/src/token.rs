@@ -1,4 +1,4 @@
-//! Tokens: one line of text that says whom to trust, and that its bearer is trusted.
+//! Tokens: a line of text that names the authority to trust and proves its bearer's role.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,65 +10,65 @@ use tonic::metadata::AsciiMetadataValue;
 
 use crate::{IdentityError, Role, TokenId};
 
-/// Metadata key under which a call carries a token.
+/// Metadata key of the token in a gRPC call.
 pub const TOKEN_KEY: &str = "dormouse-token";
-/// Beginning of a token: the version of its text.
+/// Prefix of a token: the version of its format.
 const VERSION: &str = "dm1";
 
-/// SHA-256 of an authority's certificate (DER): whoever knows it knows the run's coordinator.
+/// SHA-256 of an authority's certificate (DER), by which the run's coordinator is recognised.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
+pub struct AuthorityFingerprint([u8; 32]);
 
-impl Fingerprint {
-    /// The fingerprint of this certificate (DER).
+impl AuthorityFingerprint {
+    /// Fingerprint of this certificate (DER).
     #[must_use]
     pub fn from_certificate(certificate: &[u8]) -> Self {
         Self(Sha256::digest(certificate).into())
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for AuthorityFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&to_hex(&self.0))
     }
 }
 
-/// A token of a run. As text it is `dm1.ROLE.EXPIRY.AUTHORITY.SECRET`: seconds since 1970, and 64
-/// hexadecimal digits each; one line of a file.
+/// A token of a run. Its text is `dm1.ROLE.EXPIRY.AUTHORITY.SECRET` on one line of a file: EXPIRY
+/// is in seconds since 1970, AUTHORITY and SECRET have 64 hexadecimal digits each.
 #[derive(Clone)]
 pub struct Token {
-    /// The role of the token's bearer.
+    /// Role of the token's bearer.
     pub role: Role,
     /// Fingerprint of the authority whose certificate the coordinator must show.
-    pub authority: Fingerprint,
-    /// Until when it is good, in seconds since 1970.
+    pub authority: AuthorityFingerprint,
+    /// Expiry in seconds since 1970.
     pub expires: u64,
     secret: [u8; 32],
 }
 
-/// The text should be a token and is none.
+/// Errors of parsing a token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TokenError {
-    /// Made for a version without certificates.
+    /// The text is a token of a version without certificates.
     #[error(
         "it holds a bare secret, which can't prove a coordinator: `dormouse identity DIR` makes an \
          identity whose file `secret` can"
     )]
     Bare,
-    /// The text is no token of any version.
+    /// The text is no token.
     #[error("it does not hold a token of a run, which is one line that begins with `dm1.`")]
     Nonsense,
 }
 
 impl Token {
-    /// A new token that is good for so long.
+    /// Generates a token with this validity.
     ///
     /// # Errors
     ///
     /// The system has no random bytes.
     pub fn generate(
         role: Role,
-        authority: Fingerprint,
+        authority: AuthorityFingerprint,
         valid: Duration,
     ) -> Result<Self, IdentityError> {
         let mut secret = [0; 32];
@@ -77,35 +77,35 @@ impl Token {
         Ok(Self { role, authority, expires: now_s().saturating_add(valid.as_secs()), secret })
     }
 
-    /// A token that opens nothing, for whoever dials nobody.
+    /// A token that admits to nothing, for a client that connects to nobody.
     #[must_use]
     pub const fn of_nobody() -> Self {
         Self {
             role: Role::Worker,
-            authority: Fingerprint([0; 32]),
+            authority: AuthorityFingerprint([0; 32]),
             expires: u64::MAX,
             secret: [0; 32],
         }
     }
 
     fn text(&self) -> String {
-        let (authority, secret) = (hex(&self.authority.0), hex(&self.secret));
+        let (authority, secret) = (to_hex(&self.authority.0), to_hex(&self.secret));
         format!("{VERSION}.{}.{}.{authority}.{secret}", self.role, self.expires)
     }
 
-    /// The token's public name.
+    /// Public name of the token.
     #[must_use]
     pub fn id(&self) -> TokenId {
         TokenId::of_text(&self.text())
     }
 
-    /// The token as the line of a file.
+    /// Text of the token, as a line of a file.
     #[must_use]
     pub fn line(&self) -> String {
         format!("{}\n", self.text())
     }
 
-    /// The token as the metadata of a call, marked so that libraries don't show it.
+    /// The token as gRPC metadata, marked as sensitive so that libraries don't print it.
     #[must_use]
     pub fn header(&self) -> Option<AsciiMetadataValue> {
         let mut value = AsciiMetadataValue::try_from(self.text()).ok()?;
@@ -113,13 +113,13 @@ impl Token {
         Some(value)
     }
 
-    /// Whether a text is this token. The time that this takes tells nothing of the secret.
+    /// True if the text is this token; takes constant time.
     #[must_use]
     pub fn is(&self, carried: &[u8]) -> bool {
         constant_time_eq(self.text().as_bytes(), carried)
     }
 
-    /// Whether its time is over.
+    /// True if the token has expired.
     #[must_use]
     pub fn has_expired(&self) -> bool {
         now_s() >= self.expires
@@ -131,7 +131,7 @@ impl FromStr for Token {
 
     fn from_str(text: &str) -> Result<Self, TokenError> {
         let text = text.trim_ascii();
-        if unhex(text).is_some() {
+        if from_hex(text).is_some() {
             return Err(TokenError::Bare);
         }
         let parts: Vec<_> = text.split('.').collect();
@@ -141,9 +141,9 @@ impl FromStr for Token {
         let token = || {
             Some(Self {
                 role: role.parse().ok()?,
-                authority: Fingerprint(unhex(authority)?),
+                authority: AuthorityFingerprint(from_hex(authority)?),
                 expires: expires.parse().ok()?,
-                secret: unhex(secret)?,
+                secret: from_hex(secret)?,
             })
         };
         token().ok_or(TokenError::Nonsense)
@@ -162,12 +162,12 @@ pub fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn to_hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or_default();
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-fn unhex(text: &str) -> Option<[u8; 32]> {
+fn from_hex(text: &str) -> Option<[u8; 32]> {
     unhex_bytes(text)?.try_into().ok()
 }
 
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_token_reads_back_and_is_not_shown() {
-        let authority = Fingerprint::from_certificate(b"certificate");
+        let authority = AuthorityFingerprint::from_certificate(b"certificate");
         let hour = Duration::from_secs(3600);
         let token = Token::generate(Role::Observer, authority, hour).unwrap();
         let line = token.line();

@@ -1,4 +1,4 @@
-//! The public name of a token, by which it can be refused: it opens nothing.
+//! Public name of a token, by which it can be revoked; it admits to nothing.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 
-use crate::token::{hex, unhex_bytes};
+use crate::token::{to_hex, unhex_bytes};
 
-/// Beginning of the name of a token in the certificates of workers that have joined with it.
+/// Prefix of a token's name in the certificates of workers that joined with it.
 const SCHEME: &str = "dormouse:token/";
 
-/// The public name of a token: 64 bits of the SHA-256 of its text.
+/// Public name of a token: the first 64 bits of the SHA-256 of its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TokenId([u8; 8]);
 
@@ -27,7 +27,8 @@ impl TokenId {
         format!("{SCHEME}{self}")
     }
 
-    /// The token with which the worker of a certificate joined; `None`: an older version made the certificate.
+    /// The token with which the worker of a certificate joined; `None`: the certificate is of an
+    /// older version.
     #[must_use]
     pub fn of_certificate(certificate: &CertificateDer<'_>) -> Option<Self> {
         let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;
@@ -37,7 +38,7 @@ impl TokenId {
 
 impl fmt::Display for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        f.write_str(&to_hex(&self.0))
     }
 }
 

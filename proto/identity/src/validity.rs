@@ -1,21 +1,23 @@
-//! The time until which a worker's certificate is taken.
+//! Validity of workers' certificates.
 
 use std::time::Duration;
 
 use rustls::pki_types::CertificateDer;
 
-/// Beginning of the time among the certificate's alternative names.
+/// Prefix of the expiry among the certificate's alternative names.
 const SCHEME: &str = "dormouse:until/";
-/// Time for which a certificate of a worker is taken. In its session a worker has it renewed after two thirds of that.
+/// Validity of a worker's certificate. During its session a worker renews it after two thirds of
+/// that time.
 pub const CERTIFICATE_VALID: Duration = Duration::from_hours(12);
 
-/// The time as a certificate has it, of seconds since 1970.
+/// URI with an expiry in seconds since 1970.
 pub(crate) fn uri(until: u64) -> String {
     format!("{SCHEME}{until}")
 }
 
-/// End of a worker's certificate, in seconds since 1970; `None`: an older version made it. To TLS it is good for a day
-/// longer: who comes late can be told so in words, and may renew it while the run still has the worker.
+/// Expiry of a worker's certificate in seconds since 1970; `None`: it is of an older version. For
+/// TLS it is valid for a day longer, so that a late worker can be told so and may renew it while
+/// the run still knows the worker.
 #[must_use]
 pub fn certificate_end(certificate: &CertificateDer<'_>) -> Option<u64> {
     let certificate = webpki::EndEntityCert::try_from(certificate).ok()?;

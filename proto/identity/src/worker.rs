@@ -1,4 +1,4 @@
-//! A worker's own key, and the certificate that it has been given for it.
+//! A worker's key and the certificate issued for it.
 
 use std::fs;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::path::Path;
 use rcgen::{KeyPair, PKCS_ED25519, PublicKeyData as _};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 
-use crate::token::{hex, unhex_bytes};
-use crate::{Fingerprint, IdentityError, certificate_end, now_s, write_private};
+use crate::token::{to_hex, unhex_bytes};
+use crate::{AuthorityFingerprint, IdentityError, certificate_end, now_s, write_private};
 
-/// The key of a life that has no certificate yet. It never leaves the worker's host.
+/// Key of a life without a certificate yet. It never leaves the worker's host.
 pub struct WorkerKey(KeyPair);
 
 impl std::fmt::Debug for WorkerKey {
@@ -18,13 +18,13 @@ impl std::fmt::Debug for WorkerKey {
     }
 }
 
-/// The certificate of a life, and its key.
+/// Certificate of a life, with its key.
 #[derive(Clone)]
 pub struct Credential {
-    /// The authority that signed it.
-    pub authority: Fingerprint,
+    /// Fingerprint of the authority that signed it.
+    pub authority: AuthorityFingerprint,
     certificate: CertificateDer<'static>,
-    /// PKCS #8, DER.
+    /// Private key as PKCS #8 DER.
     key: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for Credential {
 }
 
 impl WorkerKey {
-    /// A new key.
+    /// Generates a key.
     ///
     /// # Errors
     ///
@@ -44,15 +44,15 @@ impl WorkerKey {
         Ok(Self(KeyPair::generate_for(&PKCS_ED25519)?))
     }
 
-    /// The public half, as a certificate is asked for with it.
+    /// Public key for a certificate request.
     #[must_use]
     pub fn public(&self) -> Vec<u8> {
         self.0.der_bytes().to_vec()
     }
 
-    /// The key with the certificate (DER) that an authority gave for it.
+    /// The key with the certificate (DER) that an authority issued for it.
     #[must_use]
-    pub fn certified(self, certificate: Vec<u8>, authority: Fingerprint) -> Credential {
+    pub fn certified(self, certificate: Vec<u8>, authority: AuthorityFingerprint) -> Credential {
         let key = self.0.serialize_der();
         Credential { authority, certificate: certificate.into(), key }
     }
@@ -63,22 +63,22 @@ impl Credential {
         (vec![self.certificate.clone()], PrivatePkcs8KeyDer::from(self.key.clone()))
     }
 
-    /// Keeps it in a file for its owner alone, so that a worker that is started again can show that
-    /// it is the same.
+    /// Saves the credential in a file that only its owner can read, so that a restarted worker can
+    /// prove to be the same.
     ///
     /// # Errors
     ///
     /// [`IdentityError::File`].
     pub fn save(&self, path: &Path) -> Result<(), IdentityError> {
         let text =
-            format!("{:?}\n{}\n{}\n", self.authority, hex(&self.certificate), hex(&self.key));
+            format!("{:?}\n{}\n{}\n", self.authority, to_hex(&self.certificate), to_hex(&self.key));
         write_private(path, text.as_bytes()).map_err(IdentityError::file(path))
     }
 
-    /// The credential that is kept there, if it is of this authority. One that is damaged, of another run, or whose time is over is
-    /// worth nothing.
+    /// Loads a saved credential of this authority; `None` if it is damaged, expired or of another
+    /// run.
     #[must_use]
-    pub fn load(path: &Path, authority: Fingerprint) -> Option<Self> {
+    pub fn load(path: &Path, authority: AuthorityFingerprint) -> Option<Self> {
         let text = fs::read_to_string(path).ok()?;
         let mut lines = text.lines();
         if lines.next()? != format!("{authority:?}") {

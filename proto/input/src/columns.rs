@@ -1,4 +1,4 @@
-//! The places of the columns in a file.
+//! Mapping of a file's columns to what a reader needs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 
 use crate::Row;
 
-/// Something that a reader looks for in the columns of a file.
+/// A column that a reader looks for.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
-    /// The reader's own name for it, which a user gives with `--column`.
+pub struct WantedColumn {
+    /// Name of the column, which users give with `--column`.
     pub name: &'static str,
-    /// Headings under which it is known, the likeliest first; letter case, blanks and punctuation
+    /// Headings by which it is recognised, most likely first; letter case, blanks and punctuation
     /// don't matter.
     pub known_as: &'static [&'static str],
-    /// Whether a file without it can't be read.
+    /// True if a file without it is an error.
     pub is_needed: bool,
 }
 
-/// Headings that a user has chosen for columns, by the reader's name of each.
+/// A user's choice of headings, by column name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Chosen(BTreeMap<String, String>);
 
 impl Chosen {
-    /// Adds a choice, as it is written on the command line: `price=SpotPrice`, or `price=3` for the
+    /// Adds a choice in the notation of the command line: `price=SpotPrice`, or `price=3` for the
     /// third column.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Chosen {
         }
     }
 
-    /// Whether nothing was chosen.
+    /// True if nothing was chosen.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -54,7 +54,7 @@ impl Chosen {
 impl FromStr for Chosen {
     type Err = String;
 
-    /// Reads one choice, or several with commas between them.
+    /// Parses choices separated by commas.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut all = Self::default();
         text.split(',').try_for_each(|one| all.add(one))?;
@@ -68,7 +68,7 @@ impl FromIterator<(String, String)> for Chosen {
     }
 }
 
-/// Why the columns of a file can't be told.
+/// Error: the columns of a file can't be determined.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
 pub struct NoColumn {
@@ -78,42 +78,43 @@ pub struct NoColumn {
     pub remedy: String,
 }
 
-/// The places of the columns in a row.
+/// Index of each wanted column in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub struct ColumnPlaces {
     wanted: Vec<&'static str>,
     places: Vec<Option<usize>>,
     headings: Vec<String>,
 }
 
-impl Columns {
-    /// The columns of a file whose first row is this one; `None`: it is no heading, since none of
-    /// its cells is the heading of a column that is wanted or chosen.
+impl ColumnPlaces {
+    /// Finds the columns in the first row of a file; `None`: it is no heading, since no cell of it
+    /// matches a wanted or chosen column.
     ///
     /// # Errors
     ///
-    /// A column that is needed is not there, or there is none that was chosen.
+    /// A needed or chosen column is missing.
     pub fn from_heading(
         first: &Row<'_>,
-        wanted: &[Column],
+        wanted: &[WantedColumn],
         chosen: &Chosen,
     ) -> Result<Option<Self>, NoColumn> {
         let headings: Vec<String> = first.cells().map(str::to_owned).collect();
-        let plain: Vec<String> = headings.iter().map(|heading| plain(heading)).collect();
-        let names = |column: &Column| column.known_as.iter().map(|name| self::plain(name));
+        let plain: Vec<String> = headings.iter().map(|heading| plain_heading(heading)).collect();
+        let names =
+            |column: &WantedColumn| column.known_as.iter().map(|name| self::plain_heading(name));
         let is_known = |heading: &String| {
             !heading.is_empty() && wanted.iter().any(|column| names(column).any(|n| n == *heading))
         };
         let is_chosen =
-            |heading: &String| chosen.0.values().any(|name| self::plain(name) == *heading);
+            |heading: &String| chosen.0.values().any(|name| self::plain_heading(name) == *heading);
         let is_heading = plain.iter().any(|heading| is_known(heading) || is_chosen(heading));
-        // The place of a heading, unless there are two of them: nobody knows which is meant.
-        let place_of = |column: &Column, name: &str| -> Result<Option<usize>, NoColumn> {
-            let name = self::plain(name);
+        // The index of a heading, or an error if it occurs twice and is ambiguous.
+        let place_of = |column: &WantedColumn, name: &str| -> Result<Option<usize>, NoColumn> {
+            let name = self::plain_heading(name);
             let mut places = (0..plain.len()).filter(|n| plain[*n] == name);
             match (places.next(), places.next()) {
                 (Some(place), Some(_)) => Err(NoColumn {
-                    what: format!("the heading '{}' stands twice", shown(&headings[place])),
+                    what: format!("the heading '{}' stands twice", show_heading(&headings[place])),
                     remedy: format!("say which: --column {}={}", column.name, place + 1),
                 }),
                 (place, _) => Ok(place),
@@ -137,7 +138,7 @@ impl Columns {
                     Some(place.or_else(|| by_number().map(Ok)).unwrap_or_else(|| {
                         Err(NoColumn {
                             what: format!("it has no column '{heading}'"),
-                            remedy: format!("it has {}", quoted(&headings)),
+                            remedy: format!("it has {}", quote_headings(&headings)),
                         })
                     }))
                 }
@@ -154,7 +155,7 @@ impl Columns {
                     what: format!("there is no column '{}'", column.name),
                     remedy: format!(
                         "it has {}; call one {}, or say which it is: --column {}=NAME",
-                        quoted(&headings),
+                        quote_headings(&headings),
                         names.join(" or "),
                         column.name
                     ),
@@ -166,48 +167,48 @@ impl Columns {
         Ok(Some(Self { wanted, places, headings }))
     }
 
-    /// Columns of a file without a heading, whose first columns are the wanted ones, in their order.
+    /// The columns of a file without a heading, whose first columns are the wanted ones in order.
     #[must_use]
-    pub fn in_order(wanted: &[Column]) -> Self {
+    pub fn in_order(wanted: &[WantedColumn]) -> Self {
         let places = (0..wanted.len()).map(Some).collect();
         let wanted = wanted.iter().map(|column| column.name).collect();
         Self { wanted, places, headings: Vec::new() }
     }
 
-    /// Whether the first row is a heading, and no entry.
+    /// True if the first row is a heading.
     #[must_use]
     pub fn has_heading(&self) -> bool {
         !self.headings.is_empty()
     }
 
-    /// Number of columns that the heading names; 0: there is no heading.
+    /// Number of columns in the heading; 0 without a heading.
     #[must_use]
     pub fn width(&self) -> usize {
         self.headings.len()
     }
 
-    /// The place of the `n`-th of the wanted columns; `None`: the file does not have it.
+    /// Index of the `n`-th wanted column; `None`: it is missing.
     #[must_use]
     pub fn place(&self, n: usize) -> Option<usize> {
         self.places.get(n).copied().flatten()
     }
 
-    /// The cell of the `n`-th of the wanted columns; empty where the file or the row has none.
+    /// Text of the `n`-th wanted column in a row; empty if the file or the row lacks it.
     #[must_use]
     pub fn cell<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
         self.place(n).map_or("", |place| row.cell(place))
     }
 
-    /// Headings of the file that nothing is read from.
-    pub fn unused(&self) -> impl Iterator<Item = &str> {
+    /// Headings of unused columns.
+    pub fn unused_headings(&self) -> impl Iterator<Item = &str> {
         let is_used = |place: usize| self.places.contains(&Some(place));
         let unused = self.headings.iter().enumerate().filter(move |(n, _)| !is_used(*n));
         unused.map(|(_, heading)| heading.as_str())
     }
 }
 
-/// The heading of each column that was found: `time from 'Timestamp', price from 'SpotPrice'`.
-impl fmt::Display for Columns {
+/// Prints each column with its heading: `time from 'Timestamp', price from 'SpotPrice'`.
+impl fmt::Display for ColumnPlaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let found = self.wanted.iter().zip(&self.places);
         let said = found.filter_map(|(name, place)| {
@@ -221,22 +222,22 @@ impl fmt::Display for Columns {
     }
 }
 
-/// A heading without what does not matter in it.
-fn plain(heading: &str) -> String {
+/// A heading reduced to lower-case letters and digits, for comparison.
+fn plain_heading(heading: &str) -> String {
     heading.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Some of the headings, for a line.
-fn quoted(headings: &[String]) -> String {
+/// Some of the headings, quoted, for a one-line message.
+fn quote_headings(headings: &[String]) -> String {
     const SHOWN: usize = 12;
     let first = headings.iter().take(SHOWN);
-    let first: Vec<_> = first.map(|h| format!("'{}'", shown(h))).collect();
+    let first: Vec<_> = first.map(|h| format!("'{}'", show_heading(h))).collect();
     let more = headings.len().saturating_sub(SHOWN);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{more}", first.join(", "))
 }
 
-fn shown(text: &str) -> String {
+fn show_heading(text: &str) -> String {
     text.chars().take(40).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
@@ -248,17 +249,17 @@ mod tests {
     use super::*;
     use crate::{Rows, Source};
 
-    const WANTED: [Column; 3] = [
-        Column { name: "time", known_as: &["time", "timestamp"], is_needed: true },
-        Column { name: "price", known_as: &["price", "SpotPrice"], is_needed: true },
-        Column { name: "zone", known_as: &["zone", "AvailabilityZone"], is_needed: false },
+    const WANTED: [WantedColumn; 3] = [
+        WantedColumn { name: "time", known_as: &["time", "timestamp"], is_needed: true },
+        WantedColumn { name: "price", known_as: &["price", "SpotPrice"], is_needed: true },
+        WantedColumn { name: "zone", known_as: &["zone", "AvailabilityZone"], is_needed: false },
     ];
 
-    fn columns(heading: &str, chosen: &str) -> Result<Option<Columns>, String> {
+    fn columns(heading: &str, chosen: &str) -> Result<Option<ColumnPlaces>, String> {
         let source = Source::new(Cursor::new(format!("{heading}\n").into_bytes())).unwrap();
         let rows = Rows::new(source).unwrap();
         let chosen = if chosen.is_empty() { Chosen::default() } else { chosen.parse()? };
-        Columns::from_heading(&rows.first().unwrap(), &WANTED, &chosen)
+        ColumnPlaces::from_heading(&rows.first().unwrap(), &WANTED, &chosen)
             .map_err(|error| error.to_string())
     }
 
@@ -266,7 +267,7 @@ mod tests {
     fn headings_are_known_by_several_names_however_they_are_written() {
         let found = columns("Availability Zone,TimeStamp,spot_price,other", "").unwrap().unwrap();
         assert_eq!([0, 1, 2].map(|n| found.place(n)), [Some(1), Some(2), Some(0)]);
-        assert_eq!(found.unused().collect::<Vec<_>>(), ["other"]);
+        assert_eq!(found.unused_headings().collect::<Vec<_>>(), ["other"]);
         assert_eq!(
             found.to_string(),
             "time from 'TimeStamp', price from 'spot_price', zone from 'Availability Zone'"

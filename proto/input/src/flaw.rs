@@ -1,19 +1,19 @@
-//! Why a file can't be used.
+//! Reasons why a file can't be used.
 
 use std::io;
 
 use crate::{FlawedRow, NoColumn, RowsError};
 
-/// Why a file can't be used. The caller knows its path, and says it.
+/// Reason why a file can't be used; the caller adds the file's path.
 #[derive(Debug, thiserror::Error)]
 pub enum FileFlaw {
     /// The file can't be read or unpacked.
     #[error(transparent)]
     Read(#[from] io::Error),
-    /// A line of the file can't be used.
+    /// A row of the file can't be used.
     #[error(transparent)]
     Row(#[from] FlawedRow),
-    /// The file as a whole is not what it is taken for.
+    /// The file as a whole is not of the expected kind.
     #[error("{what}; {remedy}")]
     Whole {
         /// The flaw, in words.
@@ -24,7 +24,7 @@ pub enum FileFlaw {
 }
 
 impl FileFlaw {
-    /// A flaw of the file as a whole.
+    /// A flaw of the whole file.
     pub fn whole(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Whole { what: what.into(), remedy: remedy.into() }
     }

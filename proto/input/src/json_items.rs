@@ -1,70 +1,70 @@
-//! The items of a JSON document, one of them in memory at a time.
+//! Streaming reader of the items of a JSON document; one item is in memory at a time.
 
 use std::io::{self, BufRead};
 
 use crate::{FileFlaw, FlawedRow, Source};
 
-/// Most bytes of one item.
+/// Greatest size of an item in bytes.
 const LARGEST_ITEM: usize = 16 << 20;
-/// Remedy for a document that is broken.
+/// Remedy for a broken document.
 const MEND: &str = "mend the file, or fetch it again";
 
-/// The place of the items in a document.
+/// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemsAt {
-    /// The document is a list of them, or an object that has the list under this key.
+    /// In a list that is the document, or under this key of an object.
     List(&'static str),
-    /// As [`Self::List`], or each document is one of them, as in JSON lines: an object without the list.
+    /// As [`Self::List`]; else each document is an item, as in JSON lines.
     ListOrDocuments(&'static str),
-    /// They are the values of the document, which is an object.
+    /// The values of the document, which is an object.
     Values,
 }
 
 /// An item of a document.
 #[derive(Clone, Copy, Debug)]
 pub struct JsonItem<'a> {
-    /// The line on which the item begins, from 1.
+    /// Line on which the item begins, from 1.
     pub line: u64,
-    /// The item's key in an object, as it is written there; its number in a list, after the key of
-    /// the list if it has one: `L.0`.
+    /// Key of the item in an object, as it is written, or its index in a list, after the list's key
+    /// if there is one: `L.0`.
     pub key: &'a str,
-    /// Whether the item is a whole document, and its key the number of that.
+    /// True if the item is a whole document; its key is then the document's index.
     pub is_document: bool,
-    /// The item as it stands in the file, which may still be no JSON.
+    /// Bytes of the item, which may not be valid JSON.
     pub bytes: &'a [u8],
 }
 
-/// The list or object that the next item is in.
+/// The list or object that contains the next item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Within {
-    /// No document has begun.
+enum ItemContext {
+    /// Before the next document.
     Nothing,
-    /// A list that is the document.
+    /// In a list that is the document.
     List,
-    /// A list under a key of the document.
+    /// In a list under a key of the document.
     ListOfKey,
-    /// The document, whose values are the items.
+    /// In the document, whose values are the items.
     Object,
-    /// A document that is an item, and has been read.
+    /// Behind a document that is an item and has been read.
     Document,
 }
 
-/// Reads the items of a document, or of several that stand one after the other.
+/// Reads the items of one or several concatenated documents.
 ///
-/// Only the structure around items is looked at here: who has an item parses its bytes.
+/// Only the structure around the items is checked; the caller parses each item's bytes.
 pub struct JsonItems {
     input: Box<dyn BufRead + Send>,
     at: ItemsAt,
-    within: Within,
+    within: ItemContext,
     is_first: bool,
     line: u64,
     count: u64,
     has_list: bool,
     key: String,
     item: Vec<u8>,
-    /// What has been read of a document before its list, which is the item where it has none.
+    /// Bytes of a document up to its list; if there is no list, the document is the item.
     document: Vec<u8>,
-    /// The line on which that document begins.
+    /// Line on which that document begins.
     document_line: u64,
 }
 
@@ -75,13 +75,13 @@ impl std::fmt::Debug for JsonItems {
 }
 
 impl JsonItems {
-    /// The items of a file that may be packed.
+    /// Reads the items of a file, which may be packed.
     #[must_use]
     pub fn new(source: Source, at: ItemsAt) -> Self {
         Self {
             input: source.into_input(),
             at,
-            within: Within::Nothing,
+            within: ItemContext::Nothing,
             is_first: true,
             line: 1,
             count: 0,
@@ -93,7 +93,7 @@ impl JsonItems {
         }
     }
 
-    /// The next item; `None`: there is no further one.
+    /// The next item; `None` at the end.
     ///
     /// # Errors
     ///
@@ -102,61 +102,68 @@ impl JsonItems {
     pub fn next_item(&mut self) -> Result<Option<JsonItem<'_>>, FileFlaw> {
         loop {
             let end = match self.within {
-                Within::Nothing => {
-                    if !self.begin()? {
+                ItemContext::Nothing => {
+                    if !self.begin_document()? {
                         return Ok(None);
                     }
                     continue;
                 }
-                Within::Document => {
-                    self.enter(Within::Nothing);
+                ItemContext::Document => {
+                    self.enter_context(ItemContext::Nothing);
                     self.key = self.count.to_string();
                     self.count += 1;
                     let (line, bytes) = (self.document_line, &self.document[..]);
                     return Ok(Some(JsonItem { line, key: &self.key, is_document: true, bytes }));
                 }
-                Within::Object => b'}',
-                Within::List | Within::ListOfKey => b']',
+                ItemContext::Object => b'}',
+                ItemContext::List | ItemContext::ListOfKey => b']',
             };
             if !self.is_over(end)? {
                 match (self.within, self.at) {
-                    (Within::Object, _) => self.read_key()?,
-                    (Within::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
+                    (ItemContext::Object, _) => self.read_key()?,
+                    (
+                        ItemContext::ListOfKey,
+                        ItemsAt::List(key) | ItemsAt::ListOrDocuments(key),
+                    ) => {
                         self.key = format!("{key}.{}", self.count);
                     }
                     _ => self.key = self.count.to_string(),
                 }
                 return self.take_item().map(Some);
             }
-            // What follows the list in its document has no items, but has to end.
+            // The rest of the document after its list has no items, but must be complete.
             let is_again = match (self.within, self.at) {
-                (Within::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
+                (ItemContext::ListOfKey, ItemsAt::List(key) | ItemsAt::ListOrDocuments(key)) => {
                     self.find_list(key, false, false)?
                 }
                 _ => false,
             };
-            self.enter(if is_again { Within::ListOfKey } else { Within::Nothing });
+            self.enter_context(if is_again {
+                ItemContext::ListOfKey
+            } else {
+                ItemContext::Nothing
+            });
         }
     }
 
-    /// Begins the next document. False: there is none.
-    fn begin(&mut self) -> Result<bool, FileFlaw> {
-        let Some(letter) = self.peek()? else { return Ok(false) };
+    /// Begins the next document; false if there is none.
+    fn begin_document(&mut self) -> Result<bool, FileFlaw> {
+        let Some(letter) = self.peek_letter()? else { return Ok(false) };
         match (letter, self.at) {
             (b'[', ItemsAt::List(_) | ItemsAt::ListOrDocuments(_)) => {
                 self.input.consume(1);
                 self.has_list = true;
-                self.enter(Within::List);
+                self.enter_context(ItemContext::List);
             }
             (b'{', ItemsAt::Values) => {
                 self.input.consume(1);
-                self.enter(Within::Object);
+                self.enter_context(ItemContext::Object);
             }
             (b'{', ItemsAt::List(key)) => {
                 self.input.consume(1);
                 if self.find_list(key, true, false)? {
                     self.has_list = true;
-                    self.enter(Within::ListOfKey);
+                    self.enter_context(ItemContext::ListOfKey);
                 } else if !self.has_list {
                     let what = format!("it is JSON without a list '{key}'");
                     let remedy = format!("give an object with a list '{key}', or the list itself");
@@ -167,25 +174,29 @@ impl JsonItems {
                 self.input.consume(1);
                 self.document_line = self.line;
                 let has_list = self.find_list(key, true, true)?;
-                self.enter(if has_list { Within::ListOfKey } else { Within::Document });
+                self.enter_context(if has_list {
+                    ItemContext::ListOfKey
+                } else {
+                    ItemContext::Document
+                });
             }
             (b'[', ItemsAt::Values) => {
                 let what = "it is a JSON list, and not an object of entries";
                 return Err(FileFlaw::whole(what, "give an object, or rows of CSV"));
             }
-            _ => return Err(self.unexpected(letter)),
+            _ => return Err(self.unexpected_letter(letter)),
         }
         Ok(true)
     }
 
-    fn enter(&mut self, within: Within) {
+    fn enter_context(&mut self, within: ItemContext) {
         (self.within, self.is_first) = (within, true);
     }
 
-    /// Whether the list or object ends here, with this letter; else what follows is an item.
+    /// True if the list or object ends here, with the character `end`; else an item follows.
     fn is_over(&mut self, end: u8) -> Result<bool, FileFlaw> {
         let is_first = std::mem::take(&mut self.is_first);
-        match self.expect()? {
+        match self.expect_letter()? {
             letter if letter == end => {
                 self.input.consume(1);
                 Ok(true)
@@ -195,19 +206,19 @@ impl JsonItems {
                 Ok(false)
             }
             _ if is_first => Ok(false),
-            letter => Err(self.unexpected(letter)),
+            letter => Err(self.unexpected_letter(letter)),
         }
     }
 
-    /// Reads keys and values of an object until one that is a list under `wanted`, whose bracket
-    /// is read. False: the object has ended. What was read stays in `document` where it is to be kept.
+    /// Reads keys and values of an object up to a list under the key `wanted`, whose bracket is
+    /// consumed; false if the object ends first. With `is_kept` the bytes are kept in `document`.
     fn find_list(&mut self, wanted: &str, is_first: bool, is_kept: bool) -> Result<bool, FileFlaw> {
         self.is_first = is_first;
         self.document.clear();
         self.document.push(b'{');
         while !self.is_over(b'}')? {
             self.read_key()?;
-            if self.expect()? == b'[' && self.key == wanted {
+            if self.expect_letter()? == b'[' && self.key == wanted {
                 self.input.consume(1);
                 return Ok(true);
             }
@@ -229,24 +240,24 @@ impl JsonItems {
 
     /// Reads a key and the colon after it.
     fn read_key(&mut self) -> Result<(), FileFlaw> {
-        match self.expect()? {
+        match self.expect_letter()? {
             b'"' => self.read_value(true)?,
-            letter => return Err(self.unexpected(letter)),
+            letter => return Err(self.unexpected_letter(letter)),
         }
         let text = String::from_utf8_lossy(&self.item);
         self.key = text.trim_matches('"').to_owned();
-        match self.expect()? {
+        match self.expect_letter()? {
             b':' => self.input.consume(1),
-            letter => return Err(self.unexpected(letter)),
+            letter => return Err(self.unexpected_letter(letter)),
         }
         Ok(())
     }
 
     fn take_item(&mut self) -> Result<JsonItem<'_>, FileFlaw> {
         // An item begins on the line of its first letter, after the blanks before it.
-        let letter = self.expect()?;
+        let letter = self.expect_letter()?;
         if b",:]}".contains(&letter) {
-            return Err(self.unexpected(letter));
+            return Err(self.unexpected_letter(letter));
         }
         let line = self.line;
         self.read_value(true)?;
@@ -254,14 +265,14 @@ impl JsonItems {
         Ok(JsonItem { line, key: &self.key, is_document: false, bytes: &self.item })
     }
 
-    /// Reads a value to its end, and keeps its bytes if that is asked for.
+    /// Reads a value to its end, and keeps its bytes if `is_kept`.
     fn read_value(&mut self, is_kept: bool) -> Result<(), FileFlaw> {
         self.item.clear();
         let (mut depth, mut is_text, mut is_escaped, mut is_begun) = (0_u32, false, false, false);
         loop {
-            let buffer = fill(&mut *self.input)?;
+            let buffer = fill_buffer(&mut *self.input)?;
             if buffer.is_empty() {
-                return Err(self.ended());
+                return Err(self.ended_early());
             }
             let (mut used, mut is_over) = (buffer.len(), false);
             for (n, &letter) in buffer.iter().enumerate() {
@@ -318,18 +329,18 @@ impl JsonItems {
         }
     }
 
-    /// The next letter that is no blank, which stays to be read.
-    fn expect(&mut self) -> Result<u8, FileFlaw> {
-        match self.peek()? {
+    /// The next non-blank character, which is not consumed; an error at the end of the file.
+    fn expect_letter(&mut self) -> Result<u8, FileFlaw> {
+        match self.peek_letter()? {
             Some(letter) => Ok(letter),
-            None => Err(self.ended()),
+            None => Err(self.ended_early()),
         }
     }
 
-    /// The next letter that is no blank, which stays to be read; `None`: the file is over.
-    fn peek(&mut self) -> Result<Option<u8>, FileFlaw> {
+    /// The next non-blank character, which is not consumed; `None` at the end of the file.
+    fn peek_letter(&mut self) -> Result<Option<u8>, FileFlaw> {
         loop {
-            let buffer = fill(&mut *self.input)?;
+            let buffer = fill_buffer(&mut *self.input)?;
             if buffer.is_empty() {
                 return Ok(None);
             }
@@ -345,27 +356,27 @@ impl JsonItems {
         }
     }
 
-    fn unexpected(&self, letter: u8) -> FileFlaw {
+    fn unexpected_letter(&self, letter: u8) -> FileFlaw {
         let what = format!("not valid JSON: '{}' is not expected here", letter.escape_ascii());
-        self.flaw(what, MEND)
+        self.flaw_here(what, MEND)
     }
 
     fn too_long(&self) -> FileFlaw {
-        self.flaw("an entry is longer than 16 MiB", "give a file of entries")
+        self.flaw_here("an entry is longer than 16 MiB", "give a file of entries")
     }
 
-    fn ended(&self) -> FileFlaw {
-        self.flaw("not valid JSON: it ends in the middle", MEND)
+    fn ended_early(&self) -> FileFlaw {
+        self.flaw_here("not valid JSON: it ends in the middle", MEND)
     }
 
-    fn flaw(&self, what: impl Into<String>, remedy: &str) -> FileFlaw {
+    fn flaw_here(&self, what: impl Into<String>, remedy: &str) -> FileFlaw {
         let (what, remedy) = (what.into(), remedy.to_owned());
         FileFlaw::Row(FlawedRow { line: self.line, row: String::new(), what, remedy })
     }
 }
 
-/// The next bytes; a call that was interrupted is made again.
-fn fill(input: &mut dyn BufRead) -> io::Result<&[u8]> {
+/// The next buffered bytes; interrupted reads are repeated.
+fn fill_buffer(input: &mut dyn BufRead) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {
             Ok(_) => break,

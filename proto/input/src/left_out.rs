@@ -1,38 +1,37 @@
-//! Entries that were left out of a file, by reason.
+//! Counts of entries that were left out of a file, by reason.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Entries of a file that were left out or changed, by reason: how many, and where the first is.
+/// Entries of a file that were left out or changed: number and first line for each reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct LeftOut(BTreeMap<String, Count>);
+pub struct LeftOut(BTreeMap<String, ReasonCount>);
 
-/// The number of times that there was a reason.
+/// Count of one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Count {
+pub struct ReasonCount {
     /// Number of entries.
     pub entries: u64,
-    /// Line of the first of them.
+    /// Line of the first entry.
     pub first_line: u64,
 }
 
 impl LeftOut {
-    /// Notes one entry, which stands on this line, with the reason in words that follow a number:
-    /// "without a price".
+    /// Adds an entry on this line; the reason is in words that follow a number: "without a price".
     pub fn add(&mut self, reason: &str, line: u64) {
         match self.0.get_mut(reason) {
             Some(count) => count.entries += 1,
             None => {
-                self.0.insert(reason.to_owned(), Count { entries: 1, first_line: line });
+                self.0.insert(reason.to_owned(), ReasonCount { entries: 1, first_line: line });
             }
         }
     }
 
-    /// Whether nothing was left out.
+    /// True if nothing was left out.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -45,15 +44,15 @@ impl LeftOut {
     }
 
     /// The reasons, each with its count.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Count)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, ReasonCount)> {
         self.0.iter().map(|(reason, count)| (reason.as_str(), *count))
     }
 }
 
-/// For one line: `2 without a price (the first on line 5); 1 of another zone (line 9)`.
+/// Prints one line: `2 without a price (the first on line 5); 1 of another zone (line 9)`.
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (n, (reason, Count { entries, first_line })) in self.iter().enumerate() {
+        for (n, (reason, ReasonCount { entries, first_line })) in self.iter().enumerate() {
             let between = if n > 0 { "; " } else { "" };
             match entries {
                 1 => write!(f, "{between}1 {reason} (line {first_line})")?,

@@ -14,11 +14,11 @@ mod rows;
 mod text;
 mod unpack;
 
-pub use columns::{Chosen, Column, Columns, NoColumn};
+pub use columns::{Chosen, ColumnPlaces, NoColumn, WantedColumn};
 pub use flaw::FileFlaw;
 pub use json_items::{ItemsAt, JsonItem, JsonItems};
-pub use left_out::{Count, LeftOut};
+pub use left_out::{LeftOut, ReasonCount};
 pub use moment::{Moment, written};
-pub use rows::{FlawedRow, Row, Rows, RowsError, Separator};
+pub use rows::{CellSeparator, FlawedRow, Row, Rows, RowsError};
 pub use text::{LONGEST_LINE, Line, Text};
 pub use unpack::{Packing, Source};

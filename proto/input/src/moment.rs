@@ -1,23 +1,24 @@
-//! Moments as people and providers write them.
+//! Parsing of instants in the notations of people and providers.
 
-/// A moment as it was written.
+/// An instant as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Seconds since 1970, or since whatever a bare number is counted from.
+    /// Seconds since 1970, or since the unknown origin of a bare number.
     pub second: i64,
-    /// Whether a time zone was written; `None`: it is a bare number, which has none.
+    /// True if a time zone was written; `None` for a bare number.
     pub has_zone: Option<bool>,
-    /// Seconds by which clocks of the time zone are ahead of UTC.
+    /// Offset of the time zone from UTC, in seconds east.
     pub east: i64,
 }
 
 impl Moment {
-    /// Reads a number of seconds, or a date and time such as `2009-12-01 01:43:17`, `2020-01-02T03:04:05.000Z`,
-    /// `2020-01-02T03:04:05+01:00` or `2020-01-02 03:04 UTC`, or a date alone, which is its midnight;
-    /// parts of a second are cut off. One without a time zone is taken as UTC.
+    /// Parses a number of seconds, or a date and time such as `2009-12-01 01:43:17`,
+    /// `2020-01-02T03:04:05.000Z`, `2020-01-02T03:04:05+01:00` or `2020-01-02 03:04 UTC`, or a date
+    /// alone, which is its midnight; fractions of a second are cut off. Without a time zone, UTC is
+    /// assumed.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        if let Some(second) = number(text) {
+        if let Some(second) = parse_number(text) {
             return Some(Self { second, has_zone: None, east: 0 });
         }
         let Some((date, rest)) = text.split_once([' ', 'T']) else {
@@ -47,10 +48,10 @@ impl Moment {
         Some(Self { second, has_zone: Some(!zone.is_empty()), east })
     }
 
-    /// This moment as one of the calendar, where it is a bare number that counts seconds or milliseconds since 1970:
-    /// nothing else that is recorded lasts thirty years.
+    /// The instant with a bare number interpreted as seconds or milliseconds since 1970 if it is
+    /// large enough: no other recorded time lasts thirty years.
     #[must_use]
-    pub const fn dated(self) -> Self {
+    pub const fn assume_dated(self) -> Self {
         let second = match self.second {
             _ if self.has_zone.is_some() => return self,
             milliseconds if milliseconds >= LEAST_MILLISECONDS => milliseconds / 1_000,
@@ -61,28 +62,28 @@ impl Moment {
     }
 }
 
-/// A second of 2001, the first with ten digits: a bare number from here on is one since 1970.
+/// The first ten-digit number of seconds, in 2001: bare numbers from here on count from 1970.
 const LEAST_DATED: i64 = 1_000_000_000;
-/// The same second in milliseconds. As seconds it would be in the year 33658.
+/// The same instant in milliseconds. As seconds it would be in the year 33658.
 const LEAST_MILLISECONDS: i64 = 1_000 * LEAST_DATED;
 
-/// A bare number of seconds; one with a part of a second, which is cut off, only where it must be
-/// counted from 1970, since smaller ones may be something else.
-fn number(text: &str) -> Option<i64> {
+/// Parses a bare number of seconds. A fraction is cut off; it is allowed only for numbers that must
+/// count from 1970, since smaller ones may be something else.
+fn parse_number(text: &str) -> Option<i64> {
     let (whole, part) = text.split_once('.').map_or((text, None), |(all, part)| (all, Some(part)));
     let least = if part.is_some() { LEAST_WITH_PART } else { 0 };
     let fine = part.is_none_or(is_digits);
     whole.parse().ok().filter(|second| fine && (least..=1 << 42).contains(second))
 }
 
-/// A second of 1973.
+/// Least number of seconds, in 1973, that may have a fraction.
 const LEAST_WITH_PART: i64 = 100_000_000;
 
 fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Date and time of a second since 1970, in a form that [`Moment::read`] reads.
+/// Date and time of a second since 1970, in a notation that [`Moment::read`] accepts.
 #[must_use]
 pub fn written(second: i64) -> String {
     let (days, of_day) = (second.div_euclid(86_400), second.rem_euclid(86_400));
@@ -100,8 +101,8 @@ pub fn written(second: i64) -> String {
 }
 
 fn second_of(date: &str, clock: &str) -> Option<i64> {
-    let [year, month, day] = numbers(date, '-')?;
-    let [hour, minute, second] = numbers(clock, ':')?;
+    let [year, month, day] = parse_numbers(date, '-')?;
+    let [hour, minute, second] = parse_numbers(clock, ':')?;
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let days = match month {
         2 => 28 + i64::from(is_leap),
@@ -117,8 +118,7 @@ fn second_of(date: &str, clock: &str) -> Option<i64> {
     fine.then(|| days_since_1970(year, month, day) * 86_400 + hour * 3_600 + minute * 60 + second)
 }
 
-/// Seconds by which clocks of a zone are ahead of UTC, for an empty text, `Z`, `+01:00`, `-0530` or
-/// `+01`.
+/// Offset from UTC in seconds east, parsed from an empty text, `Z`, `+01:00`, `-0530` or `+01`.
 fn east_of_utc(zone: &str) -> Option<i64> {
     let (sign, digits) = match zone.as_bytes().first() {
         None => return Some(0),
@@ -137,9 +137,8 @@ fn east_of_utc(zone: &str) -> Option<i64> {
     (hours <= 14 && minutes < 60).then_some(sign * (hours * 3_600 + minutes * 60))
 }
 
-/// Exactly three numbers without signs, with `between` between them; `None` if the text is
-/// anything else.
-fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+/// Parses exactly three unsigned numbers separated by `between`; `None` for anything else.
+fn parse_numbers(text: &str, between: char) -> Option<[i64; 3]> {
     let (mut parts, mut all) = (text.split(between), [0; 3]);
     for number in &mut all {
         let part = parts.next()?;
@@ -151,8 +150,8 @@ fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
     parts.next().is_none().then_some(all)
 }
 
-/// The days of the Gregorian calendar before this one, counted from 1970: years begin in March, so
-/// that the leap day is the last of its year.
+/// Days from 1970 to a date of the Gregorian calendar. Internally years begin in March, so that the
+/// leap day is the last of its year.
 const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let of_years = 365 * year + year / 4 - year / 100 + year / 400;

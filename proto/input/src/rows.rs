@@ -1,4 +1,4 @@
-//! Rows of cells, however they are separated.
+//! Rows of cells with any of several separators.
 
 use std::io;
 
@@ -7,21 +7,21 @@ use csv_core::{ReadRecordResult, Reader, ReaderBuilder};
 use crate::text::{LONGEST_LINE, Line, Text};
 use crate::{Packing, Source};
 
-/// The separator of the cells of a row.
+/// Separator between the cells of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Separator {
-    /// Cells have a comma between them.
+pub enum CellSeparator {
+    /// A comma between cells.
     Comma,
-    /// A semicolon, as where decimals have a comma: both `0.5` and `0,5` are a half then.
+    /// A semicolon, used where decimals have a comma: both `0.5` and `0,5` are then a half.
     Semicolon,
-    /// Cells have a tab between them.
+    /// A tab between cells.
     Tab,
     /// A vertical bar.
     Bar,
 }
 
-impl Separator {
-    /// The separator of a file whose first row is this one; a row of one cell has commas.
+impl CellSeparator {
+    /// Detects the separator from a file's first row; a comma for a row of one cell.
     fn from_row(row: &str) -> Self {
         let mut is_quoted = false;
         let mut counts = [(Self::Tab, 0), (Self::Bar, 0), (Self::Semicolon, 0), (Self::Comma, 0)];
@@ -46,7 +46,7 @@ impl Separator {
         }
     }
 
-    /// The name of the separator, in the plural.
+    /// Name of the separator in the plural.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -58,13 +58,13 @@ impl Separator {
     }
 }
 
-/// A row that can't be used, and what would be right.
+/// A row that can't be used, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}; {remedy}")]
 pub struct FlawedRow {
     /// Number of the line, from 1.
     pub line: u64,
-    /// The line as it stands in the file; empty where the flaw is not in one line.
+    /// Text of the line; empty if the flaw is not in one line.
     pub row: String,
     /// The flaw, in words.
     pub what: String,
@@ -72,37 +72,37 @@ pub struct FlawedRow {
     pub remedy: String,
 }
 
-/// The rows of a file, one of them in memory at a time. Cells are trimmed, and may be quoted; lines
-/// without anything in them are no rows.
+/// Reader of a file's rows, one of them in memory at a time. Cells are trimmed and may be quoted;
+/// blank lines are skipped.
 #[derive(Debug)]
 pub struct Rows {
     text: Text,
     packing: Packing,
-    separator: Separator,
+    separator: CellSeparator,
     parser: Box<Reader>,
     cells: Vec<u8>,
     ends: Vec<usize>,
-    /// Whether a cell of this row, and one of the row before, began with a quotation mark and did not
-    /// end with one.
+    /// For this row and the one before: true if a cell began with a quotation mark and did not end
+    /// with one.
     is_open: [bool; 2],
-    /// The first row has been read and not been given.
+    /// True if the first row was read but not returned yet.
     is_first_pending: bool,
 }
 
-/// A row of a file.
+/// One row of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
     line: u64,
-    separator: Separator,
+    separator: CellSeparator,
     text: &'a [u8],
     cells: &'a [u8],
     ends: &'a [usize],
-    /// Whether it is a part of a row, with a cell that has a line break.
+    /// True if the row is part of a longer one, which has a line break in a cell.
     is_part: bool,
 }
 
 impl Rows {
-    /// The rows of a file that may be packed; its first row tells what separates cells.
+    /// Opens a file, which may be packed, and detects the separator from its first row.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl Rows {
         let mut rows = Self {
             text: Text::new(source.into_input()),
             packing,
-            separator: Separator::Comma,
+            separator: CellSeparator::Comma,
             parser: Box::default(),
             cells: Vec::new(),
             ends: Vec::new(),
@@ -124,9 +124,9 @@ impl Rows {
             RowsError::Row(row) => io::Error::new(io::ErrorKind::InvalidData, row.to_string()),
         })?;
         if is_there {
-            rows.separator = Separator::from_row(&String::from_utf8_lossy(rows.text.line()));
+            rows.separator = CellSeparator::from_row(&String::from_utf8_lossy(rows.text.line()));
             rows.parser = Box::new(ReaderBuilder::new().delimiter(rows.separator.byte()).build());
-            rows.split();
+            rows.split_cells();
             rows.is_first_pending = true;
         }
         Ok(rows)
@@ -140,45 +140,46 @@ impl Rows {
 
     /// The separator of the cells of a row.
     #[must_use]
-    pub const fn separator(&self) -> Separator {
+    pub const fn separator(&self) -> CellSeparator {
         self.separator
     }
 
-    /// The first row of the file, which stays to be read; `None`: there is none, or it is gone.
+    /// The first row, without consuming it; `None`: the file is empty, or the row was already
+    /// consumed.
     #[must_use]
     pub fn first(&self) -> Option<Row<'_>> {
-        self.is_first_pending.then(|| self.row())
+        self.is_first_pending.then(|| self.current_row())
     }
 
-    /// Leaves the first row out, if it has not been read: it is a heading.
+    /// Skips the first row, a heading, if it was not consumed.
     pub fn skip_first(&mut self) {
         self.is_first_pending = false;
     }
 
-    /// The next row; `None`: there is no further one.
+    /// The next row; `None` at the end.
     ///
     /// # Errors
     ///
-    /// The file can't be read or unpacked, or a line is too long to be kept.
+    /// The file can't be read or unpacked, or a line is too long.
     pub fn next_row(&mut self) -> Result<Option<Row<'_>>, RowsError> {
         if std::mem::take(&mut self.is_first_pending) {
-            return Ok(Some(self.row()));
+            return Ok(Some(self.current_row()));
         }
         if !self.read_line()? {
             return Ok(None);
         }
-        self.split();
-        Ok(Some(self.row()))
+        self.split_cells();
+        Ok(Some(self.current_row()))
     }
 
-    fn row(&self) -> Row<'_> {
+    fn current_row(&self) -> Row<'_> {
         let (cells, ends) = (&self.cells[..], &self.ends[..]);
         let (line, separator) = (self.text.number(), self.separator);
         let is_part = self.is_open.contains(&true);
         Row { line, separator, text: self.text.line(), cells, ends, is_part }
     }
 
-    /// Reads the next line with something in it. False: there is none.
+    /// Reads the next line that is not blank; false at the end.
     fn read_line(&mut self) -> Result<bool, RowsError> {
         loop {
             match self.text.read_line().map_err(RowsError::Read)? {
@@ -199,7 +200,7 @@ impl Rows {
     }
 
     /// Splits the line into cells.
-    fn split(&mut self) {
+    fn split_cells(&mut self) {
         let line = self.text.line();
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -216,7 +217,7 @@ impl Rows {
                 &mut self.ends[ended..],
             );
             (read, written, ended) = (read + in_, written + out, ended + ends);
-            // An empty input says that the line is over, and that there is no other.
+            // An empty input tells the parser that the line is complete and the last one.
             if !matches!(result, ReadRecordResult::InputEmpty) {
                 break;
             }
@@ -226,7 +227,7 @@ impl Rows {
     }
 }
 
-/// Whether the last cell of a line begins with a quotation mark and has no end.
+/// True if the last cell of a line begins with a quotation mark that is not closed.
 fn is_open(line: &[u8], separator: u8) -> bool {
     if !line.contains(&b'"') {
         return false;
@@ -244,7 +245,7 @@ fn is_open(line: &[u8], separator: u8) -> bool {
     is_quoted
 }
 
-/// Why the next row can't be had.
+/// Errors of reading the next row.
 #[derive(Debug, thiserror::Error)]
 pub enum RowsError {
     /// The file can't be read or unpacked.
@@ -268,7 +269,7 @@ impl<'a> Row<'a> {
         self.ends.len()
     }
 
-    /// Whether the row has no cells.
+    /// True if the row has no cells.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -280,8 +281,7 @@ impl<'a> Row<'a> {
         self.text
     }
 
-    /// A cell without the blanks around it; empty where the row has none at this place, or it is no
-    /// UTF-8.
+    /// Trimmed text of a cell; empty if the row has no such cell, or it is no valid UTF-8.
     #[must_use]
     pub fn cell(&self, at: usize) -> &'a str {
         let Some(&end) = self.ends.get(at) else { return "" };
@@ -295,19 +295,20 @@ impl<'a> Row<'a> {
         (0..row.len()).map(move |at| row.cell(at))
     }
 
-    /// A cell's number as text with a decimal point: where cells are separated by semicolons, it
-    /// may have a decimal comma in the file.
+    /// A cell's number with a decimal point; where cells are separated by semicolons, the file may
+    /// have a decimal comma.
     #[must_use]
     pub fn number(&self, at: usize) -> std::borrow::Cow<'a, str> {
         let cell = self.cell(at);
         match self.separator {
-            Separator::Semicolon if cell.matches(',').count() == 1 => cell.replace(',', ".").into(),
+            CellSeparator::Semicolon if cell.matches(',').count() == 1 => {
+                cell.replace(',', ".").into()
+            }
             _ => cell.into(),
         }
     }
 
-    /// The row with what is wrong with it, and what would be right: before all, that one of its cells
-    /// has a line break in it.
+    /// An error about this row. If a cell has a line break, the error reports that instead.
     pub fn flaw(&self, what: impl Into<String>, remedy: impl Into<String>) -> FlawedRow {
         let row = String::from_utf8_lossy(self.text).trim_end_matches(['\r', '\n']).to_owned();
         let (what, remedy) = match self.is_part {
@@ -343,12 +344,12 @@ mod tests {
     #[test]
     fn the_first_row_tells_what_separates_cells() {
         for (text, separator) in [
-            ("a,b\n", Separator::Comma),
-            ("a;b,c\n", Separator::Semicolon),
-            ("a\tb;c,d\n", Separator::Tab),
-            ("JobID|State, or so\n", Separator::Bar),
-            ("\"a;b\",c\n", Separator::Comma),
-            ("alone\n", Separator::Comma),
+            ("a,b\n", CellSeparator::Comma),
+            ("a;b,c\n", CellSeparator::Semicolon),
+            ("a\tb;c,d\n", CellSeparator::Tab),
+            ("JobID|State, or so\n", CellSeparator::Bar),
+            ("\"a;b\",c\n", CellSeparator::Comma),
+            ("alone\n", CellSeparator::Comma),
         ] {
             assert_eq!(rows(text).separator(), separator, "{text}");
         }

@@ -1,14 +1,14 @@
-//! Text that is read a line at a time, however long it is.
+//! Line reader with a limit on the length of lines.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use crate::Source;
 
-/// Longest line, in bytes, of a file that we read.
+/// Longest line that is read, in bytes.
 pub const LONGEST_LINE: u64 = 64 * 1024;
 
-/// The lines of a file, with one of them in memory at a time.
+/// Reads a file line by line, with one line in memory at a time.
 pub struct Text {
     input: Box<dyn BufRead + Send>,
     line: Vec<u8>,
@@ -21,19 +21,19 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Result of one attempt to read a line.
+/// Result of reading a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line {
-    /// There is no further line.
+    /// The end of the file was reached.
     End,
     /// The whole line was read.
     Read,
-    /// The line is longer than [`LONGEST_LINE`] bytes, and only its beginning was kept.
+    /// The line is longer than [`LONGEST_LINE`] bytes; only its beginning was kept.
     TooLong,
 }
 
 impl Text {
-    /// The text of `file`, which may be packed.
+    /// Reads `file`, which may be packed.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl Text {
         Ok(Self::new(Source::new(file)?.into_input()))
     }
 
-    /// The lines that `input` holds, which is not packed.
+    /// Reads the lines of `input`, which must not be packed.
     #[must_use]
     pub fn new(input: Box<dyn BufRead + Send>) -> Self {
         Self { input, line: Vec::new(), number: 0 }
@@ -84,7 +84,7 @@ impl Text {
         Ok(Line::Read)
     }
 
-    /// Reads past the end of a line without keeping it.
+    /// Skips the rest of a line.
     fn drop_rest_of_line(&mut self) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -101,7 +101,7 @@ impl Text {
     }
 }
 
-/// Whether what was taken for the first line is several, with a CR alone behind each.
+/// True if an apparent first line is several lines that end with a CR alone, as on old Macs.
 fn is_of_old_macs(line: &[u8]) -> bool {
     line.last() != Some(&b'\n') && line.trim_ascii_end().contains(&b'\r')
 }

@@ -1,4 +1,4 @@
-//! Packed files, told by their first bytes.
+//! Unpacking of compressed files, detected by their first bytes.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -9,19 +9,20 @@ use rawzip::{CompressionMethod, ZipArchive};
 use ruzstd::decoding::StreamingDecoder;
 use ruzstd::decoding::errors::FrameDecoderError;
 
-/// Number of bytes that are read at a time.
+/// Number of bytes to read at a time.
 const PIECE: usize = 1 << 16;
-/// Most bytes of a zip file, which is kept in memory as it is: its table of contents comes last.
+/// Greatest size of a zip file in bytes; it is held in memory, since its table of contents comes
+/// last.
 const LARGEST_ZIP: u64 = 1 << 30;
-/// Most memory that unpacking an xz file may need, in KiB: twice what `xz -9` asks for.
+/// Memory limit for unpacking an xz file, in KiB: twice what `xz -9` needs.
 const XZ_MEMORY_KIB: u32 = 132 << 10;
-/// Most memory that unpacking a zstd file may need: what `zstd --long` asks for.
+/// Memory limit for unpacking a zstd file, in bytes: what `zstd --long` needs.
 const ZSTD_WINDOW: u64 = 1 << 27;
 
-/// The packing of a file.
+/// Compression format of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// The file is not compressed.
     Plain,
     /// With gzip, in one or more members.
     Gzip,
@@ -36,7 +37,7 @@ pub enum Packing {
 impl Packing {
     /// The packing of a file that begins with these bytes; the name of the packing, if it is one
     /// that is not read.
-    fn detect(begins: &[u8]) -> Result<Self, &'static str> {
+    fn detect_packing(begins: &[u8]) -> Result<Self, &'static str> {
         // The magic numbers of each format's specification.
         match begins {
             [0x1f, 0x8b, ..] => Ok(Self::Gzip),
@@ -90,17 +91,21 @@ impl Source {
     /// more or less than one file in it.
     pub fn new(file: impl Read + Send + 'static) -> io::Result<Self> {
         let mut file = BufReader::with_capacity(PIECE, file);
-        let packing = Packing::detect(fill(&mut file)?).map_err(|name| {
-            invalid(format!("it is {name}, which is not read here; unpack or convert it first"))
+        let packing = Packing::detect_packing(fill_buffer(&mut file)?).map_err(|name| {
+            invalid_content(format!(
+                "it is {name}, which is not read here; unpack or convert it first"
+            ))
         })?;
         let mut input: Box<dyn BufRead + Send> = match packing {
             Packing::Plain => Box::new(file),
-            Packing::Gzip => unpacking(packing, MultiGzDecoder::new(file)),
+            Packing::Gzip => checked_reader(packing, MultiGzDecoder::new(file)),
             Packing::Zip => only_file(file)?,
-            Packing::Xz => unpacking(packing, XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB)),
-            Packing::Zstd => unpacking(packing, Frames { input: Some(file), frame: None }),
+            Packing::Xz => {
+                checked_reader(packing, XzReader::new_mem_limit(file, true, XZ_MEMORY_KIB))
+            }
+            Packing::Zstd => checked_reader(packing, ZstdFrames { input: Some(file), frame: None }),
         };
-        if fill(&mut input)?.starts_with(b"\xef\xbb\xbf") {
+        if fill_buffer(&mut input)?.starts_with(b"\xef\xbb\xbf") {
             input.consume(3);
         }
         Ok(Self { packing, input })
@@ -118,7 +123,7 @@ impl Source {
     ///
     /// The file can't be read or unpacked.
     pub fn next_bytes(&mut self) -> io::Result<&[u8]> {
-        fill(&mut self.input)
+        fill_buffer(&mut self.input)
     }
 
     /// Whether what comes next is JSON: its first byte that is no white space opens an object or a
@@ -142,13 +147,13 @@ impl Source {
         self.input.take(most.saturating_add(1)).read_to_string(&mut text).map_err(|error| {
             match error.kind() {
                 io::ErrorKind::InvalidData if error.get_ref().is_none() => {
-                    invalid("it is no text in UTF-8".to_owned())
+                    invalid_content("it is no text in UTF-8".to_owned())
                 }
                 _ => error,
             }
         })?;
         if text.len() as u64 > most {
-            return Err(invalid(format!(
+            return Err(invalid_content(format!(
                 "it is longer than {} MiB unpacked; give a part of it",
                 most >> 20
             )));
@@ -163,12 +168,12 @@ impl Source {
     }
 }
 
-fn pieces<R: Read>(from: R) -> BufReader<R> {
+fn buffer_pieces<R: Read>(from: R) -> BufReader<R> {
     BufReader::with_capacity(PIECE, from)
 }
 
 /// The next bytes; a call that was interrupted is made again.
-fn fill<R: BufRead + ?Sized>(input: &mut R) -> io::Result<&[u8]> {
+fn fill_buffer<R: BufRead + ?Sized>(input: &mut R) -> io::Result<&[u8]> {
     loop {
         match input.fill_buf() {
             Ok(_) => break,
@@ -180,37 +185,37 @@ fn fill<R: BufRead + ?Sized>(input: &mut R) -> io::Result<&[u8]> {
     input.fill_buf()
 }
 
-fn invalid(what: String) -> io::Error {
+fn invalid_content(what: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// The content of a packed file, whose errors say that the file is broken.
-struct Unpacking<R> {
+struct CheckedUnpacking<R> {
     packing: Packing,
     from: R,
 }
 
-impl<R: Read> Read for Unpacking<R> {
+impl<R: Read> Read for CheckedUnpacking<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         self.from.read(to).map_err(|error| match error.kind() {
             io::ErrorKind::Interrupted => error,
-            io::ErrorKind::OutOfMemory => invalid(format!(
+            io::ErrorKind::OutOfMemory => invalid_content(format!(
                 "it is a {} file that needs too much memory to be unpacked here; unpack it first",
                 self.packing
             )),
             // The file itself can't be read.
             _ if error.raw_os_error().is_some() => error,
-            _ => broken(self.packing),
+            _ => broken_file(self.packing),
         })
     }
 }
 
-fn unpacking(packing: Packing, from: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
-    Box::new(pieces(Unpacking { packing, from }))
+fn checked_reader(packing: Packing, from: impl Read + Send + 'static) -> Box<dyn BufRead + Send> {
+    Box::new(buffer_pieces(CheckedUnpacking { packing, from }))
 }
 
-fn broken(packing: Packing) -> io::Error {
-    invalid(format!("it is a {packing} file that is cut off or broken; fetch it again"))
+fn broken_file(packing: Packing) -> io::Error {
+    invalid_content(format!("it is a {packing} file that is cut off or broken; fetch it again"))
 }
 
 /// The only file of a zip archive, whose checksum is verified; folders, and what macOS adds to each
@@ -219,9 +224,11 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
     let mut bytes = Vec::new();
     file.take(LARGEST_ZIP + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > LARGEST_ZIP {
-        return Err(invalid("it is a zip file of more than 1 GiB; unpack it first".to_owned()));
+        return Err(invalid_content(
+            "it is a zip file of more than 1 GiB; unpack it first".to_owned(),
+        ));
     }
-    let broken = |_: rawzip::Error| broken(Packing::Zip);
+    let broken = |_: rawzip::Error| broken_file(Packing::Zip);
     let archive = ZipArchive::from_slice(&bytes).map_err(broken)?;
     let (mut entries, mut files) = (archive.entries(), Vec::new());
     while let Some(entry) = entries.next_entry().map_err(broken)? {
@@ -232,7 +239,7 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
     }
     let entry = match &files[..] {
         [(_, entry)] => entry,
-        [] => return Err(invalid("it is a zip file without a file in it".to_owned())),
+        [] => return Err(invalid_content("it is a zip file without a file in it".to_owned())),
         several => {
             let names: Vec<_> = several.iter().take(4).map(|(name, _)| name.as_str()).collect();
             let what = format!(
@@ -241,35 +248,39 @@ fn only_file(file: impl Read) -> io::Result<Box<dyn BufRead + Send>> {
                 names.join(", "),
                 if several.len() > names.len() { ", …" } else { "" },
             );
-            return Err(invalid(what));
+            return Err(invalid_content(what));
         }
     };
     if entry.flags().is_encrypted() {
-        return Err(invalid("it is a zip file with a password; unpack it first".to_owned()));
+        return Err(invalid_content(
+            "it is a zip file with a password; unpack it first".to_owned(),
+        ));
     }
     let method = entry.compression_method();
     let entry = archive.get_entry(entry.wayfinder()).map_err(broken)?;
     let packed = Cursor::new(entry.data().to_vec());
     match method {
-        CompressionMethod::STORE => Ok(unpacking(Packing::Zip, entry.verifying_reader(packed))),
+        CompressionMethod::STORE => {
+            Ok(checked_reader(Packing::Zip, entry.verifying_reader(packed)))
+        }
         CompressionMethod::DEFLATE => {
             let unpacked = DeflateDecoder::new(packed);
-            Ok(unpacking(Packing::Zip, entry.verifying_reader(unpacked)))
+            Ok(checked_reader(Packing::Zip, entry.verifying_reader(unpacked)))
         }
-        other => {
-            Err(invalid(format!("it is a zip file packed by method {other:?}; unpack it first")))
-        }
+        other => Err(invalid_content(format!(
+            "it is a zip file packed by method {other:?}; unpack it first"
+        ))),
     }
 }
 
 /// The frames of a zstd file, one after the other.
-struct Frames<R: BufRead> {
+struct ZstdFrames<R: BufRead> {
     /// The file, between two frames.
     input: Option<R>,
     frame: Option<StreamingDecoder<R, ruzstd::decoding::FrameDecoder>>,
 }
 
-impl<R: BufRead> Read for Frames<R> {
+impl<R: BufRead> Read for ZstdFrames<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         loop {
             if let Some(frame) = &mut self.frame {
@@ -280,7 +291,7 @@ impl<R: BufRead> Read for Frames<R> {
                 self.input = self.frame.take().map(StreamingDecoder::into_inner);
             }
             let Some(mut input) = self.input.take() else { return Ok(0) };
-            match fill(&mut input)? {
+            match fill_buffer(&mut input)? {
                 [] => return Ok(0),
                 [first, 0x2a, 0x4d, 0x18, length @ ..] if (0x50..=0x5f).contains(first) => {
                     let length = length.first_chunk().map_or(0, |four| u32::from_le_bytes(*four));
@@ -294,7 +305,7 @@ impl<R: BufRead> Read for Frames<R> {
                         FrameDecoderError::WindowSizeTooBig { .. } => {
                             io::ErrorKind::OutOfMemory.into()
                         }
-                        error => invalid(error.to_string()),
+                        error => invalid_content(error.to_string()),
                     })?);
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use dormouse_experiment::{Experiment, of_text};
 use dormouse_model::{Decision, Notice, Submission};
 use dormouse_policies::{Hearing, Policy};
-use dormouse_program::{Answer, HelloAnswer, read_line};
+use dormouse_program::{HelloAnswer, ProgramAnswer, read_line};
 use dormouse_report::virtual_run::{model, play_out};
 use dormouse_units::Time;
 
@@ -24,7 +24,7 @@ pub(crate) fn decisions(bytes: &[u8]) {
     let mut answers = VecDeque::new();
     for line in bytes.split(|byte| *byte == b'\n') {
         let _ = read_line::<HelloAnswer>(line);
-        if let Ok(Answer { decisions }) = read_line(line) {
+        if let Ok(ProgramAnswer { decisions }) = read_line(line) {
             answers.push_back(decisions);
         }
     }

@@ -57,7 +57,7 @@ pub(crate) fn lifetimes(bytes: &[u8]) {
             let (half, last) = (curve.cdf(curve.last() / 2.0), curve.cdf(curve.last()));
             assert!((0.0..=1.0).contains(&half) && half <= last && last <= 1.0, "{half} {last}");
             assert!(curve.mean() >= 0.0, "{}", curve.mean());
-            let _ = curve.thinned(8).corners(8);
+            let _ = curve.thin_to(8).corners(8);
         }
         let asked = dormouse_fit::GroupOptions { by: Some(By::Type), resamples: 0, seed: 1 };
         if record.lives.len() < 16 {

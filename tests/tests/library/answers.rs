@@ -4,7 +4,7 @@
 use dormouse_engine::Run;
 use dormouse_experiment::{Experiment, Policies};
 use dormouse_model::{Decision, Notice, Step, Work};
-use dormouse_policies::program::Answered;
+use dormouse_policies::program::UnstartedProgram;
 use dormouse_policies::{Hearing, Policy};
 use dormouse_report::virtual_run::{model, play_out};
 use dormouse_units::Time;
@@ -79,7 +79,7 @@ fn a_run_is_made_again_from_its_answers_whoever_is_outside() {
 
         // Nobody is there to be asked: what was decided is in the steps.
         let answered = |policy: Box<dyn Policy>| -> Box<dyn Policy> {
-            Box::new(Answered::new(policy.hearing()))
+            Box::new(UnstartedProgram::new(policy.hearing()))
         };
         let mut again = run_of(&experiment, policies(&experiment, outside, answered));
         for step in &steps {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use dormouse_model::{Decision, Notice};
-use dormouse_program::{Answer, Hello, HelloAnswer};
+use dormouse_program::{Hello, HelloAnswer, ProgramAnswer};
 use dormouse_tests::LineSchema;
 use dormouse_units::Time;
 use serde_json::{Value, from_value, json};
@@ -50,7 +50,7 @@ fn said(line: &Value) -> Result<&'static str, serde_json::Error> {
         from_value::<HelloAnswer>(line.clone())?;
         return Ok("HelloAnswer");
     }
-    let Answer { decisions } = from_value(line.clone())?;
+    let ProgramAnswer { decisions } = from_value(line.clone())?;
     for (shown, read) in line["decisions"].as_array().unwrap().iter().zip(decisions) {
         let read = json!(read);
         let is_read = |(key, value): (&String, &Value)| read.get(key) == Some(value);

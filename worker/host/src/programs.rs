@@ -1,16 +1,16 @@
-//! The programs that live runs start here.
+//! Programs that live runs start on this host.
 
 use std::path::PathBuf;
 
 use dormouse_worker::criu::find_criu;
 
-/// The CRIU that live runs of this host use. See [`find_criu`].
+/// Path of the CRIU that live runs on this host use; see [`find_criu`].
 #[must_use]
 pub fn criu_program() -> PathBuf {
     find_criu(None).unwrap_or_else(|| "criu".into())
 }
 
-/// The `dormouse-task` beside this program, or the one on the path.
+/// Path of the `dormouse-task` beside this program, or on the `PATH`.
 #[must_use]
 pub fn find_task_program() -> Option<PathBuf> {
     let beside = std::env::current_exe().ok().and_then(|p| Some(p.parent()?.join("dormouse-task")));

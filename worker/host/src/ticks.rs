@@ -1,15 +1,15 @@
-//! Times of the processors since the host's start (proc(5), the first line of `/proc/stat`).
+//! Processor times since the host's start (proc(5), the first line of `/proc/stat`).
 
-/// Clock ticks of all processors together.
+/// Clock ticks summed over all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ticks {
-    /// All but idle and waiting for disks; what a hypervisor took away is among them.
+pub(crate) struct ClockTicks {
+    /// Ticks neither idle nor waiting for disks, including those that a hypervisor took away.
     pub(crate) busy: u64,
-    /// These and the others.
+    /// All ticks since the host's start.
     pub(crate) all: u64,
 }
 
-impl Ticks {
+impl ClockTicks {
     pub(crate) fn now() -> std::io::Result<Self> {
         Ok(Self::parse(&std::fs::read_to_string("/proc/stat")?))
     }
@@ -32,7 +32,7 @@ mod tests {
     fn idle_and_waiting_is_not_busy_and_guests_count_once() {
         let stat = "cpu  100 2 30 4000 500 6 7 8 90 0\ncpu0 1 1 1 1 1 1 1 1 1 1\n";
         let busy = 100 + 2 + 30 + 6 + 7 + 8;
-        assert_eq!(Ticks::parse(stat), Ticks { busy, all: busy + 4000 + 500 });
-        assert_eq!(Ticks::parse(""), Ticks::default());
+        assert_eq!(ClockTicks::parse(stat), ClockTicks { busy, all: busy + 4000 + 500 });
+        assert_eq!(ClockTicks::parse(""), ClockTicks::default());
     }
 }

@@ -1,4 +1,4 @@
-//! Workers of a run on this host, as processes of this one.
+//! Workers of a run on this host, as child processes.
 
 use std::fs::File;
 use std::io;
@@ -13,54 +13,58 @@ use nix::unistd::Pid;
 
 use crate::programs::criu_program;
 
-/// Time that workers may take to clean up and leave once the run is over.
+/// Time for workers to clean up and leave once the run is over.
 const LEAVE: Duration = Duration::from_secs(20);
 
-/// After so long those that are still there are told by signal as well: one that dials only now
-/// finds nobody who could tell it, and would go on dialling.
+/// Time after which remaining workers are also told by a signal to end: one that dials only now
+/// would find no coordinator and keep dialling.
 const UNTOLD: Duration = Duration::from_millis(500);
 
-/// Beginning of the names of the folders of runs' workers.
+/// Prefix of the folder names of runs' workers.
 const PREFIX: &str = "dormouse-run-";
 
-/// Free bytes of memory from which on it holds the workers' folders.
+/// Free bytes of memory above which the workers' folders are held in memory.
 const ROOM: u64 = 4 << 30;
 
-/// The workers of a run on this host. Dropping it ends them.
+/// The workers of a run on this host; dropping it ends them.
+///
+/// Use: [`LocalWorkers::start`], then [`LocalWorkers::revive`] and [`LocalWorkers::all_gone`] again
+/// and again during the run, and [`LocalWorkers::leave`] once it is over.
 #[derive(Debug)]
 pub struct LocalWorkers {
-    workers: Vec<Worker>,
-    /// Their directories; removed with them.
+    workers: Vec<LocalWorker>,
+    /// The workers' folders, removed on drop.
     folder: HeldFolder,
 }
 
+/// One worker process, with all that is needed to restart it.
 #[derive(Debug)]
-struct Worker {
+struct LocalWorker {
     name: String,
     command: Command,
     child: Child,
     log: PathBuf,
     born: Instant,
-    /// The number of times, one after the other, that the worker died young.
+    /// Number of consecutive times that the worker died young.
     died_young: u32,
 }
 
-/// A worker that lives shorter than this dies young.
+/// A worker that lives for less than this died young.
 const YOUNG: Duration = Duration::from_secs(10);
-/// A worker is not started again after it has died young this often.
+/// A worker that died young this often in a row is not started again.
 const OFTEN: u32 = 3;
 
-/// A folder of this process's own for the files of tasks; those of processes that are gone are
-/// removed. It is in memory where there is a file system for it, so that images are written as fast
-/// as they are dumped and no disk stands still for their removal; else among temporary files.
+/// A new folder of this process for task files; folders of dead processes are removed. It is in
+/// memory if there is a suitable file system, so that images are written as fast as they are dumped
+/// and their removal doesn't block a disk; else among temporary files.
 ///
 /// # Errors
 ///
 /// The system refuses.
-pub fn folder() -> io::Result<HeldFolder> {
+pub fn make_folder() -> io::Result<HeldFolder> {
     let (memory, disk) = (Path::new("/dev/shm"), std::env::temp_dir());
     for place in [memory, &disk] {
-        // What can't be listed, or is not there, holds nothing that could be removed.
+        // A folder that is missing or can't be listed has nothing to remove.
         let _ = remove_abandoned(place, PREFIX);
     }
     let roomy = nix::sys::statvfs::statvfs(memory)
@@ -72,8 +76,8 @@ pub fn folder() -> io::Result<HeldFolder> {
 }
 
 impl LocalWorkers {
-    /// Starts this program as `count` workers that dial `coordinator` and join with the token in this
-    /// file; what they say goes to files in `logs`.
+    /// Starts `count` processes of this program as workers that dial `coordinator` and join with
+    /// the token in this file; their output goes to files in `logs`.
     ///
     /// # Errors
     ///
@@ -85,12 +89,12 @@ impl LocalWorkers {
         logs: &Path,
     ) -> io::Result<Self> {
         let program = std::env::current_exe()?;
-        let folder = folder()?;
+        let folder = make_folder()?;
         let mut all = Self { workers: Vec::new(), folder };
         for n in 0..count {
             let name = format!("local-{n}");
             let log = logs.join(format!("worker-{n}.log"));
-            // What it says in a second life stands below what it said in the first.
+            // Append, so that a restarted worker's output follows that of its first life.
             let output = File::options().create(true).append(true).open(&log)?;
             output.set_len(0)?;
             let mut command = Command::new(&program);
@@ -99,7 +103,7 @@ impl LocalWorkers {
                 .args(["--coordinator", &coordinator.to_string(), "--name", &name, "--root"])
                 .arg(all.folder.path().join(&name))
                 .args(["--of", &count.to_string()])
-                // It listens by now.
+                // The coordinator listens by now.
                 .args(["--wait", "30s"])
                 .args(["--parent", &std::process::id().to_string(), "--secret-file"])
                 .arg(secret)
@@ -110,12 +114,12 @@ impl LocalWorkers {
                 .stdout(output.try_clone()?)
                 .stderr(output);
             let (child, born) = (command.spawn()?, Instant::now());
-            all.workers.push(Worker { name, command, child, log, born, died_young: 0 });
+            all.workers.push(LocalWorker { name, command, child, log, born, died_young: 0 });
         }
         Ok(all)
     }
 
-    /// Starts workers again that have ended, unless they never live long.
+    /// Restarts workers that have ended, unless they keep dying young.
     pub fn revive(&mut self) {
         for worker in &mut self.workers {
             let Ok(Some(status)) = worker.child.try_wait() else { continue };
@@ -140,7 +144,7 @@ impl LocalWorkers {
         }
     }
 
-    /// If all workers have ended, how the first of them did, in its own last words.
+    /// If all workers have ended: how the first ended, with its last line of output.
     #[must_use]
     pub fn all_gone(&mut self) -> Option<String> {
         let mut first = None;
@@ -156,34 +160,34 @@ impl LocalWorkers {
         first
     }
 
-    /// Waits until they have cleaned up and left; ends those that don't.
+    /// Waits until the workers have left; kills those that don't.
     pub fn leave(mut self) {
         let over = Instant::now();
         self.wait_until(over + UNTOLD);
         for worker in &mut self.workers {
-            worker.terminate();
+            worker.terminate_worker();
         }
         self.wait_until(over + LEAVE);
     }
 
-    /// Waits until none is left.
+    /// Waits until all have ended, at most until this instant.
     fn wait_until(&mut self, until: Instant) {
-        while self.workers.iter_mut().any(Worker::is_there) && Instant::now() < until {
+        while self.workers.iter_mut().any(LocalWorker::is_there) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
-impl Worker {
+impl LocalWorker {
     fn is_there(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Has it clean up and end, unless it does already.
-    fn terminate(&mut self) {
+    /// Asks the process to clean up and end, if it still runs.
+    fn terminate_worker(&mut self) {
         if self.is_there() {
             let pid = Pid::from_raw(self.child.id().cast_signed());
-            // It is there until it is waited for.
+            // The process id stays valid until the child is waited for.
             let _ = kill(pid, Signal::SIGTERM);
         }
     }
@@ -193,7 +197,7 @@ impl Drop for LocalWorkers {
     fn drop(&mut self) {
         for worker in &mut self.workers {
             if worker.is_there() {
-                // Its guardian takes away what it leaves.
+                // The worker's guardian cleans up after it.
                 let _ = worker.child.kill();
                 let _ = worker.child.wait();
             }

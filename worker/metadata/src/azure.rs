@@ -5,44 +5,44 @@ mod versions;
 
 use serde_json::{Value, json};
 
-use self::versions::{EVENT_VERSIONS, INSTANCE_VERSIONS, Version};
+use self::versions::{AzureVersion, EVENT_VERSIONS, INSTANCE_VERSIONS};
 use crate::{Method, Request, Response, Service, Taking};
 
-/// The answer to a request.
+/// Answers a request in Azure's dialect.
 pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
     if request.is_forwarded() {
-        return error(400, "Bad request. X-Forwarded-For is not allowed");
+        return error_page(400, "Bad request. X-Forwarded-For is not allowed");
     }
     if request.header("metadata").is_none_or(|said| !said.eq_ignore_ascii_case("true")) {
-        return error(400, "Bad request. Required metadata header not specified");
+        return error_page(400, "Bad request. Required metadata header not specified");
     }
-    match request.parts()[..] {
-        [_, "scheduledevents"] => match version(request, EVENT_VERSIONS) {
+    match request.path_parts()[..] {
+        [_, "scheduledevents"] => match requested_version(request, EVENT_VERSIONS) {
             Err(no) => no,
-            Ok(_) if request.method == Method::Post => approve(service, &request.body),
+            Ok(_) if request.method == Method::Post => approve_event(service, &request.body),
             Ok(version) if request.is_reading() => {
-                Response::json(events(service, version).to_string())
+                Response::json(scheduled_events(service, version).to_string())
             }
-            Ok(_) => error(405, "Method not allowed"),
+            Ok(_) => error_page(405, "Method not allowed"),
         },
-        [_, "instance", ref path @ ..] => match version(request, INSTANCE_VERSIONS) {
+        [_, "instance", ref path @ ..] => match requested_version(request, INSTANCE_VERSIONS) {
             Err(no) => no,
-            Ok(_) if !request.is_reading() => error(405, "Method not allowed"),
+            Ok(_) if !request.is_reading() => error_page(405, "Method not allowed"),
             Ok(version) => {
-                let all = items::instance(&service.facts, version);
-                found(&all, path, request.query("format"))
+                let all = items::instance_document(&service.facts, version);
+                respond_with(&all, path, request.query("format"))
             }
         },
         [_, "versions"] => Response::json(json!({ "apiVersions": INSTANCE_VERSIONS }).to_string()),
-        _ => error(404, "Not found"),
+        _ => error_page(404, "Not found"),
     }
 }
 
-/// The version that a request names, if it is one of these; else the answer that refuses it.
-fn version(request: &Request, known: &[&'static str]) -> Result<Version, Response> {
+/// The requested version if it is one of these; else the response that refuses it.
+fn requested_version(request: &Request, known: &[&'static str]) -> Result<AzureVersion, Response> {
     let named = request.query("api-version");
     let found = known.iter().find(|version| Some(**version) == named);
-    found.map(|version| Version::new(version)).ok_or_else(|| {
+    found.map(|version| AzureVersion::new(version)).ok_or_else(|| {
         let newest: Vec<_> = known.iter().rev().take(3).collect();
         let why = "Bad request. api-version is invalid or was not specified in the request. For more \
                    information refer to aka.ms/azureimds";
@@ -51,12 +51,12 @@ fn version(request: &Request, known: &[&'static str]) -> Result<Version, Respons
     })
 }
 
-/// The document of scheduled events, with what this version has of them. Its number rises with each change.
-fn events(service: &Service, version: Version) -> Value {
+/// The document of scheduled events in this version; its incarnation number rises with each change.
+fn scheduled_events(service: &Service, version: AzureVersion) -> Value {
     let event = service.notices.interruption.and_then(|interruption| {
         let is_approved = service.notices.is_approved;
         let kind = match interruption.taking {
-            Taking::Terminate | Taking::Stop if version.has("2017-11-01") => "Preempt",
+            Taking::Terminate | Taking::Stop if version.includes_since("2017-11-01") => "Preempt",
             // Versions before have no evictions of spot VMs.
             Taking::Terminate | Taking::Stop => return None,
             Taking::Hibernate => "Freeze",
@@ -75,7 +75,7 @@ fn events(service: &Service, version: Version) -> Value {
             ("EventSource", "2019-08-01", json!("Platform")),
             ("DurationInSeconds", "2020-07-01", json!(-1)),
         ] {
-            if version.has(since) {
+            if version.includes_since(since) {
                 event[key] = value;
             }
         }
@@ -90,19 +90,19 @@ fn event_id(service: &Service) -> String {
     service.facts.uuid(&format!("event {at}")).to_uppercase()
 }
 
-/// Takes the word that an event may begin. It begins when it was to all the same.
-fn approve(service: &mut Service, body: &[u8]) -> Response {
+/// Handles a VM's approval of an event. The event begins at its announced time anyway.
+fn approve_event(service: &mut Service, body: &[u8]) -> Response {
     let asked: Result<Value, _> = serde_json::from_slice(body);
     let ids = asked.ok().and_then(|asked| {
         let requests = asked.get("StartRequests")?.as_array()?.clone();
         requests.iter().map(|it| Some(it.get("EventId")?.as_str()?.to_owned())).collect()
     });
     let Some(ids): Option<Vec<String>> = ids else {
-        return error(400, "Bad request. The body has no StartRequests with an EventId each");
+        return error_page(400, "Bad request. The body has no StartRequests with an EventId each");
     };
     let ours = event_id(service);
     if service.notices.interruption.is_none() || ids.iter().any(|id| *id != ours) {
-        return error(404, "There is no event of that EventId");
+        return error_page(404, "There is no event of that EventId");
     }
     if !ids.is_empty() && !service.notices.is_approved {
         service.notices.is_approved = true;
@@ -111,23 +111,23 @@ fn approve(service: &mut Service, body: &[u8]) -> Response {
     Response::json("")
 }
 
-/// The value at the end of a path, as JSON, or a single value as text where that is asked for.
-fn found(root: &Value, path: &[&str], format: Option<&str>) -> Response {
+/// The value at a path, as JSON, or a single value as text if that format is requested.
+fn respond_with(root: &Value, path: &[&str], format: Option<&str>) -> Response {
     let found = path.iter().try_fold(root, |at, part| match part.parse::<usize>() {
         Ok(place) if at.is_array() => at.get(place),
         _ => at.get(*part),
     });
     match (found, format) {
-        (None, _) => error(404, "Not found"),
+        (None, _) => error_page(404, "Not found"),
         (Some(Value::String(text)), Some("text")) => Response::text(text.as_str()),
         (Some(Value::Object(_) | Value::Array(_)), Some("text")) => {
-            error(400, "Bad request. Only a single value is text")
+            error_page(400, "Bad request. Only a single value is text")
         }
         (Some(value), _) => Response::json(value.to_string()),
     }
 }
 
-fn error(status: u16, why: &str) -> Response {
+fn error_page(status: u16, why: &str) -> Response {
     Response::json(json!({ "error": why }).to_string()).with_status(status)
 }
 

@@ -1,4 +1,4 @@
-//! Instants, as each dialect writes them.
+//! Formats of instants in each dialect.
 
 /// An instant of the calendar, in microseconds since 1970 (UTC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -6,14 +6,14 @@ pub struct UnixTime(u64);
 
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-/// The first day of 1970 was a Thursday.
+/// Abbreviated days of the week, beginning with that of 1 January 1970, a Thursday.
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-/// A date and a time of day, UTC.
-struct Civil {
+/// Calendar date and time of day in UTC.
+struct CivilTime {
     weekday: &'static str,
     year: u64,
-    /// From 1 on.
+    /// Month from 1 on.
     month: u64,
     day: u64,
     hour: u64,
@@ -40,30 +40,30 @@ impl UnixTime {
         self.0.saturating_sub(earlier.0) / 1_000_000
     }
 
-    /// The instant as ISO 8601 has it, in whole seconds: `2026-09-18T08:22:00Z`.
+    /// The instant in ISO 8601 in whole seconds: `2026-09-18T08:22:00Z`.
     #[must_use]
     pub fn iso(self) -> String {
-        let Civil { year, month, day, hour, minute, second, .. } = self.civil();
+        let CivilTime { year, month, day, hour, minute, second, .. } = self.to_civil();
         format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 
-    /// The same in milliseconds: `2026-09-18T08:22:00.750Z`.
+    /// The instant in ISO 8601 in milliseconds: `2026-09-18T08:22:00.750Z`.
     #[must_use]
     pub fn iso_ms(self) -> String {
         let (iso, ms) = (self.iso(), self.0 / 1000 % 1000);
         format!("{}.{ms:03}Z", iso.trim_end_matches('Z'))
     }
 
-    /// The instant as HTTP has it: `Mon, 19 Sep 2026 18:29:47 GMT`.
+    /// The instant in HTTP's format: `Mon, 19 Sep 2026 18:29:47 GMT`.
     #[must_use]
     pub fn http(self) -> String {
-        let Civil { weekday, year, month, day, hour, minute, second } = self.civil();
+        let CivilTime { weekday, year, month, day, hour, minute, second } = self.to_civil();
         let month = usize::try_from(month - 1).ok().and_then(|month| MONTHS.get(month));
         let month = month.copied().unwrap_or_default();
         format!("{weekday}, {day:02} {month} {year:04} {hour:02}:{minute:02}:{second:02} GMT")
     }
 
-    /// The instant as EC2's maintenance events have it: `21 Jan 2019 09:00:43 GMT`.
+    /// The instant in the format of EC2's maintenance events: `21 Jan 2019 09:00:43 GMT`.
     #[must_use]
     pub fn day_first(self) -> String {
         let http = self.http();
@@ -71,8 +71,9 @@ impl UnixTime {
         date.trim_start_matches('0').to_owned()
     }
 
-    /// Years are counted from March, so that the day that some of them have more is the last.
-    fn civil(self) -> Civil {
+    /// Calendar date of the instant. Internally years begin in March, so that the leap day is the
+    /// last of its year.
+    fn to_civil(self) -> CivilTime {
         let seconds = self.0 / 1_000_000;
         let (days, of_day) = (seconds / 86_400, seconds % 86_400);
         let since = days + 719_468;
@@ -82,7 +83,7 @@ impl UnixTime {
         let from_march = (5 * of_year + 2) / 153;
         let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
         let weekday = usize::try_from(days % 7).ok().and_then(|day| DAYS.get(day));
-        Civil {
+        CivilTime {
             weekday: weekday.copied().unwrap_or_default(),
             year: era * 400 + year_of_era + u64::from(month <= 2),
             month,

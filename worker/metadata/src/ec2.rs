@@ -2,13 +2,13 @@
 
 mod items;
 
-use crate::{Method, Request, Response, Service, Tokens, UnixTime, token, tree::Node};
+use crate::{Method, Request, Response, Service, Tokens, UnixTime, token, tree::TreeNode};
 
 const TOKEN: &str = "x-aws-ec2-metadata-token";
 const TTL: &str = "x-aws-ec2-metadata-token-ttl-seconds";
-/// The latter as it is answered.
+/// Name of the header with a token's lifetime, as responses spell it.
 const TTL_OUT: &str = "X-Aws-Ec2-Metadata-Token-Ttl-Seconds";
-/// Versions of the categories, by their dates; all are answered alike.
+/// Versions of the metadata by date; all give the same answers.
 const VERSIONS: [&str; 27] = [
     "1.0",
     "2007-01-19",
@@ -40,29 +40,29 @@ const VERSIONS: [&str; 27] = [
 ];
 const LATEST: &str = "latest";
 
-/// The answer to a request.
+/// Answers a request in EC2's dialect.
 pub(crate) fn answer(service: &Service, request: &Request, now: UnixTime) -> Response {
-    let answer = match request.parts()[..] {
-        [LATEST, "api", "token"] => token(service, request, now),
+    let answer = match request.path_parts()[..] {
+        [LATEST, "api", "token"] => issue_token(service, request, now),
         ref parts => read(service, request, parts, now),
     };
     answer.with("Server", "EC2ws")
 }
 
-/// Gives a token out.
-fn token(service: &Service, request: &Request, now: UnixTime) -> Response {
+/// Issues a token.
+fn issue_token(service: &Service, request: &Request, now: UnixTime) -> Response {
     if request.method != Method::Put {
-        return error(405, "Method Not Allowed").with("Allow", "OPTIONS, PUT");
+        return error_page(405, "Method Not Allowed").with("Allow", "OPTIONS, PUT");
     }
     if request.is_forwarded() {
-        return error(403, "Forbidden");
+        return error_page(403, "Forbidden");
     }
     let ttl = request.header(TTL).and_then(|ttl| ttl.trim().parse().ok());
     match ttl.filter(|ttl| (1..=token::LONGEST).contains(ttl)) {
-        None => error(400, "Bad Request"),
+        None => error_page(400, "Bad Request"),
         Some(ttl) => {
             let until = now.as_micros().saturating_add(ttl * 1_000_000);
-            let token = service.key.token(UnixTime::from_micros(until));
+            let token = service.key.issue_token(UnixTime::from_micros(until));
             Response::text(token).with(TTL_OUT, ttl.to_string())
         }
     }
@@ -70,52 +70,54 @@ fn token(service: &Service, request: &Request, now: UnixTime) -> Response {
 
 fn read(service: &Service, request: &Request, parts: &[&str], now: UnixTime) -> Response {
     if !request.is_reading() {
-        return error(405, "Method Not Allowed").with("Allow", "GET, HEAD");
+        return error_page(405, "Method Not Allowed").with("Allow", "GET, HEAD");
     }
     let left = match request.header(TOKEN) {
-        None if service.settings.tokens == Tokens::Required => return error(401, "Unauthorized"),
+        None if service.settings.tokens == Tokens::Required => {
+            return error_page(401, "Unauthorized");
+        }
         None => None,
-        Some(token) => match service.key.left(token, now) {
-            None => return error(401, "Unauthorized"),
+        Some(token) => match service.key.seconds_left(token, now) {
+            None => return error_page(401, "Unauthorized"),
             left => left,
         },
     };
-    let found = found(service, parts);
+    let found = respond_with(service, parts);
     match left {
         Some(left) => found.with(TTL_OUT, left.to_string()),
         None => found,
     }
 }
 
-fn found(service: &Service, parts: &[&str]) -> Response {
+fn respond_with(service: &Service, parts: &[&str]) -> Response {
     let Some((version, path)) = parts.split_first() else {
         let versions = VERSIONS.iter().chain([&LATEST]);
         return Response::text(versions.copied().collect::<Vec<_>>().join("\n"));
     };
     if *version != LATEST && !VERSIONS.contains(version) {
-        return error(404, "Not Found");
+        return error_page(404, "Not Found");
     }
-    let tree = items::tree(&service.facts, &service.notices);
-    match (tree.at(path), path) {
-        (None, _) => error(404, "Not Found"),
+    let tree = items::metadata_tree(&service.facts, &service.notices);
+    match (tree.node_at(path), path) {
+        (None, _) => error_page(404, "Not Found"),
         // The root alone is listed without slashes.
-        (Some(Node::Directory(all)), []) => {
+        (Some(TreeNode::Directory(all)), []) => {
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
             Response::text(names.join("\n"))
         }
-        (Some(Node::Value(text)), ["user-data"]) => {
+        (Some(TreeNode::Value(text)), ["user-data"]) => {
             Response { content_type: "application/octet-stream", ..Response::text(text) }
         }
-        (Some(Node::Value(text)), ["meta-data", "tags", ..]) => Response::text(text),
-        (Some(Node::Value(text)), _) if text.starts_with(['{', '[']) => {
+        (Some(TreeNode::Value(text)), ["meta-data", "tags", ..]) => Response::text(text),
+        (Some(TreeNode::Value(text)), _) if text.starts_with(['{', '[']) => {
             Response::json(text.as_str())
         }
         (Some(node), _) => Response::text(node.lines().join("\n")),
     }
 }
 
-/// A page that says what is wrong, as EC2's is laid out.
-fn error(status: u16, what: &str) -> Response {
+/// An error page in the layout of EC2's.
+fn error_page(status: u16, what: &str) -> Response {
     let title = format!("{status} - {what}");
     let page = format!(
         "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>\n<!DOCTYPE html PUBLIC \"-//W3C//DTD XHTML 1.0 Transitional//EN\"\n\t\

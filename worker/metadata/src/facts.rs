@@ -7,7 +7,7 @@ use crate::{MaintenanceEvent, Place, UnixTime};
 /// Facts about a VM that hold from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// The run and the number of the VM in it: all ids of the VM are made of these.
+    /// Run and number of the VM, from which all its ids are derived.
     pub identity: String,
     /// The instance type, without a zone.
     pub kind: String,
@@ -19,35 +19,36 @@ pub struct Facts {
     pub launched: UnixTime,
     /// The VM's own address.
     pub address: Ipv4Addr,
-    /// The tags of the VM, which its owner has put into its metadata: names and values.
+    /// Tags that the owner put into the metadata: names and values.
     pub tags: BTreeMap<String, String>,
-    /// The text that the owner has given the VM along; `None`: none.
+    /// User data that the owner gave the VM; `None`: none.
     pub user_data: Option<String>,
 }
 
-/// The address of the VM of this number in the network of its run: addresses 0 to 3 of a network are its provider's.
+/// Address of the VM with this number in its run's network; addresses 0 to 3 of a network belong to
+/// the provider.
 #[must_use]
 pub fn address_of_vm(vm: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(0x0a00_0000 | vm.wrapping_add(4) & 0x00ff_ffff)
 }
 
-/// On what terms a VM is had.
+/// Market in which a VM is bought.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Market {
-    /// Kept until its user ends it.
+    /// On demand: kept until its user ends it.
     OnDemand,
-    /// May be taken away.
+    /// Spot: the provider may take it away.
     Spot,
 }
 
-/// The ways in which a provider takes back a spot VM.
+/// Ways in which a provider takes back a spot VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taking {
-    /// End it for good.
+    /// The VM is terminated.
     Terminate,
-    /// Stop it: its disk is kept.
+    /// The VM is stopped; its disk is kept.
     Stop,
-    /// Freeze it: its memory is kept.
+    /// The VM is hibernated; its memory is kept.
     Hibernate,
 }
 
@@ -63,7 +64,7 @@ impl Taking {
     }
 }
 
-/// The notice of an interruption.
+/// Notice of an interruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interruption {
     /// The way in which the VM is taken back.
@@ -72,47 +73,47 @@ pub struct Interruption {
     pub at: UnixTime,
 }
 
-/// An announcement of a provider to a VM.
+/// Announcement of a provider to a VM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Announcement {
-    /// The VM is going to be taken.
+    /// The VM will be taken away.
     Interruption(Interruption),
-    /// The VM is likely to be taken, as is known from this instant on.
+    /// The VM is likely to be taken away, known from this instant on.
     Rebalance(UnixTime),
-    /// Maintenance of the VM's host is planned, or what has become of it.
+    /// Maintenance of the VM's host is planned, or its state has changed.
     Maintenance(MaintenanceEvent),
-    /// The VM is in use again after a hibernation: what was announced before is over.
+    /// The VM has resumed after a hibernation; earlier announcements are void.
     Resumed,
 }
 
-/// Whether requests need a token (EC2's version 2 of the service).
+/// Rule for tokens (EC2's version 2 of the service).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tokens {
-    /// Requests without a token are answered as well, as version 1 does.
+    /// Requests without a token are answered too, as in version 1.
     #[default]
     Optional,
     /// Requests without a token are refused.
     Required,
 }
 
-/// Settings of a VM's metadata service that its owner has made.
+/// Settings of a VM's metadata service, made by its owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Whether requests of EC2's dialect need a token.
+    /// Rule for tokens in EC2's dialect.
     pub tokens: Tokens,
 }
 
 impl Facts {
-    /// Bits that are drawn from the VM's identity for one purpose, so that ids don't change while a VM lives.
-    fn bits(&self, purpose: &str) -> [u8; 32] {
+    /// Hash of the VM's identity for one purpose, so that ids don't change during a VM's life.
+    fn identity_bits(&self, purpose: &str) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         hasher.update(purpose.as_bytes()).update(b"\0").update(self.identity.as_bytes());
         *hasher.finalize().as_bytes()
     }
 
-    /// An id as EC2 makes them: a prefix and 17 hexadecimal digits.
+    /// An id in EC2's format: a prefix and 17 hexadecimal digits.
     pub(crate) fn ec2_id(&self, prefix: &str) -> String {
-        let hex = blake3::Hash::from_bytes(self.bits(prefix)).to_hex();
+        let hex = blake3::Hash::from_bytes(self.identity_bits(prefix)).to_hex();
         format!("{prefix}-0{}", &hex[..16])
     }
 
@@ -124,13 +125,13 @@ impl Facts {
 
     /// Google's id of the instance: a positive number of up to 19 digits.
     pub(crate) fn number(&self) -> u64 {
-        let [a, b, c, d, e, f, g, h, ..] = self.bits("google");
+        let [a, b, c, d, e, f, g, h, ..] = self.identity_bits("google");
         u64::from_le_bytes([a, b, c, d, e, f, g, h]) >> 1
     }
 
-    /// An id as Azure makes them: a UUID of the random kind.
+    /// An id in Azure's format: a random-style UUID.
     pub(crate) fn uuid(&self, purpose: &str) -> String {
-        let mut bits = self.bits(purpose);
+        let mut bits = self.identity_bits(purpose);
         bits[6] = bits[6] & 0x0f | 0x40;
         bits[8] = bits[8] & 0x3f | 0x80;
         let hex = blake3::Hash::from_bytes(bits).to_hex();
@@ -140,11 +141,11 @@ impl Facts {
 
     /// The hardware address of the VM's network interface: a locally administered one.
     pub(crate) fn mac(&self) -> String {
-        let [a, b, c, d, e, ..] = self.bits("mac");
+        let [a, b, c, d, e, ..] = self.identity_bits("mac");
         format!("02:{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}")
     }
 
-    /// The VM's name, as EC2 makes it of the address: `ip-10-0-0-7`.
+    /// EC2's name of the VM, made from the address: `ip-10-0-0-7`.
     pub(crate) fn name(&self) -> String {
         let [a, b, c, d] = self.address.octets();
         format!("ip-{a}-{b}-{c}-{d}")

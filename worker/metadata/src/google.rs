@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{Answer, Request, Response, Service, tree::Node};
+use crate::{Answer, Request, Response, Service, tree::TreeNode};
 
-/// The header without which nothing is answered, and which every answer has.
+/// Header that every request must have, and every response has.
 pub(crate) const FLAVOR: &str = "metadata-flavor";
 const FLAVOR_OUT: &str = "Metadata-Flavor";
 const GOOGLE: &str = "Google";
 const ETAG: &str = "ETag";
 
-/// The answer to a request.
+/// Answers a request in Google's dialect.
 pub(crate) fn answer(service: &Service, request: &Request) -> Answer {
-    let said = match refusal(request) {
+    let said = match refuse_request(request) {
         Some(no) => Answer::Now(no),
         None => read(service, request),
     };
@@ -29,36 +29,36 @@ pub(crate) fn answer(service: &Service, request: &Request) -> Answer {
     }
 }
 
-fn refusal(request: &Request) -> Option<Response> {
+fn refuse_request(request: &Request) -> Option<Response> {
     let is_meant = request.header(FLAVOR).is_some_and(|said| said.eq_ignore_ascii_case(GOOGLE))
         || request.header("x-google-metadata-request").is_some();
     match () {
         () if request.is_forwarded() => {
-            Some(error(403, "Forbidden", "X-Forwarded-For is not allowed here."))
+            Some(error_page(403, "Forbidden", "X-Forwarded-For is not allowed here."))
         }
         () if !is_meant => {
-            Some(error(403, "Forbidden", "Missing required header: Metadata-Flavor: Google"))
+            Some(error_page(403, "Forbidden", "Missing required header: Metadata-Flavor: Google"))
         }
         () if !request.is_reading() => {
-            Some(error(405, "Method Not Allowed", "Metadata is only read here."))
+            Some(error_page(405, "Method Not Allowed", "Metadata is only read here."))
         }
         () => None,
     }
 }
 
 fn read(service: &Service, request: &Request) -> Answer {
-    let tree = items::tree(&service.facts, &service.notices);
-    let Some(node) = tree.at(&request.parts()) else {
-        return Answer::Now(error(404, "Not Found", "There is no such metadata here."));
+    let tree = items::metadata_tree(&service.facts, &service.notices);
+    let Some(node) = tree.node_at(&request.path_parts()) else {
+        return Answer::Now(error_page(404, "Not Found", "There is no such metadata here."));
     };
-    let is_directory = matches!(node, Node::Directory(_));
+    let is_directory = matches!(node, TreeNode::Directory(_));
     if is_directory && !request.path.ends_with('/') {
         let to = format!("{}/", request.path);
-        let moved = error(301, "Moved Permanently", "It is a directory.");
+        let moved = error_page(301, "Moved Permanently", "It is a directory.");
         return Answer::Now(moved.with("Location", to));
     }
     let is_recursive = is_directory && request.is_set("recursive");
-    let content = written(node, is_recursive, request.query("alt"));
+    let content = write_node(node, is_recursive, request.query("alt"));
     let etag = blake3::hash(content.body.as_bytes()).to_hex()[..16].to_owned();
     if request.is_set("wait_for_change") && request.query("last_etag").is_none_or(|it| it == etag) {
         let within = request.query("timeout_sec").and_then(|text| text.parse().ok());
@@ -67,33 +67,34 @@ fn read(service: &Service, request: &Request) -> Answer {
     Answer::Now(content.with(ETAG, etag))
 }
 
-/// A node as it is sent: a value or the names in a directory as text, all under it as JSON, unless the other is asked for.
-fn written(node: &Node, is_recursive: bool, alternative: Option<&str>) -> Response {
+/// A node as a response: a value or directory listing as text, a subtree as JSON, unless
+/// `alternative` asks for the other format.
+fn write_node(node: &TreeNode, is_recursive: bool, alternative: Option<&str>) -> Response {
     let text = |body: String| Response { content_type: "application/text", ..Response::text(body) };
     let json = |value: &Value| Response::json(value.to_string());
     match (node, alternative) {
-        (Node::Value(value), Some("json")) => json(&items::typed(value)),
-        (Node::Value(value), _) => text(value.clone()),
+        (TreeNode::Value(value), Some("json")) => json(&items::text_json(value)),
+        (TreeNode::Value(value), _) => text(value.clone()),
         (_, Some("text")) if is_recursive => {
             let mut lines = String::new();
             in_lines(node, "", &mut lines);
             text(lines)
         }
-        _ if is_recursive => json(&items::value(node)),
+        _ if is_recursive => json(&items::node_json(node)),
         _ => text(node.lines().into_iter().map(|line| line + "\n").collect()),
     }
 }
 
-/// Every value under a node, each in a line behind its path.
-fn in_lines(node: &Node, path: &str, lines: &mut String) {
+/// Appends all values under a node as lines of path and value.
+fn in_lines(node: &TreeNode, path: &str, lines: &mut String) {
     match node {
-        Node::Value(value) => {
+        TreeNode::Value(value) => {
             lines.push_str(path);
             lines.push(' ');
             lines.push_str(value);
             lines.push('\n');
         }
-        Node::Directory(children) => {
+        TreeNode::Directory(children) => {
             for (name, child) in children {
                 let slash = if path.is_empty() { "" } else { "/" };
                 in_lines(child, &format!("{path}{slash}{name}"), lines);
@@ -102,7 +103,7 @@ fn in_lines(node: &Node, path: &str, lines: &mut String) {
     }
 }
 
-fn error(status: u16, what: &str, why: &str) -> Response {
+fn error_page(status: u16, what: &str, why: &str) -> Response {
     let page = format!(
         "<!DOCTYPE html>\n<html lang=en>\n  <title>Error {status} ({what})</title>\n  <p><b>{status}.</b> {why}\n"
     );

@@ -2,34 +2,34 @@
 
 use crate::UnixTime;
 
-/// A maintenance event, with its times by the calendar.
+/// A maintenance event with its times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaintenanceEvent {
-    /// EC2's word for what will be done, such as `system-reboot`.
+    /// EC2's code of the work, such as `system-reboot`.
     pub code: String,
-    /// What has become of the event.
+    /// State of the event.
     pub state: MaintenanceState,
-    /// The earliest time at which it begins.
+    /// Earliest time at which the event begins.
     pub not_before: UnixTime,
-    /// The latest time at which it ends.
+    /// Latest time at which the event ends.
     pub not_after: UnixTime,
-    /// The latest time at which it begins.
+    /// Latest time at which the event begins.
     pub deadline: UnixTime,
 }
 
-/// What has become of a maintenance event.
+/// State of a maintenance event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceState {
-    /// It is to come, or under way.
+    /// Planned or under way.
     Active,
-    /// It is over.
+    /// The maintenance is over.
     Completed,
-    /// It will not be.
+    /// The maintenance was cancelled.
     Canceled,
 }
 
 impl MaintenanceState {
-    /// EC2's word for it.
+    /// EC2's word for the state.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl MaintenanceState {
 }
 
 impl MaintenanceEvent {
-    /// EC2's id of the event: the same for the same code and times, whatever has become of it.
+    /// EC2's id of the event; it depends on the code and the times, not on the state.
     pub(crate) fn id(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.code.as_bytes());

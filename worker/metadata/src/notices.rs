@@ -2,23 +2,23 @@
 
 use crate::{Interruption, MaintenanceEvent, Taking, UnixTime};
 
-/// The announcements to a VM.
+/// Announcements to a VM that are in force.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Notices {
-    /// The interruption that is to come.
+pub(crate) struct VmAnnouncements {
+    /// The coming interruption.
     pub(crate) interruption: Option<Interruption>,
-    /// Since when the VM is likely to be taken.
+    /// Instant since which the VM is likely to be taken away.
     pub(crate) rebalance: Option<UnixTime>,
-    /// Maintenance of the VM's host that is planned, or was.
+    /// Planned or past maintenance of the VM's host.
     pub(crate) maintenance: Option<MaintenanceEvent>,
-    /// The number of times that the announcements have changed.
+    /// Number of changes of the announcements so far.
     pub(crate) changes: u64,
-    /// Whether the VM has approved the interruption, as Azure's can.
+    /// True if the VM has approved the interruption, as Azure allows.
     pub(crate) is_approved: bool,
 }
 
-impl Notices {
-    /// The time at which the VM ends for good, if that is announced.
+impl VmAnnouncements {
+    /// Time of the announced termination of the VM, if any.
     pub(crate) fn terminates_at(&self) -> Option<UnixTime> {
         let terminates = |it: &Interruption| it.taking == Taking::Terminate;
         self.interruption.filter(terminates).map(|it| it.at)

@@ -10,8 +10,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of a zone: EC2's zones are their region with a letter (`us-east-1a`), Google's have a hyphen before it
-    /// (`us-central1-a`). A zone of another form is a region of its own.
+    /// The place of a zone name: EC2's zones are the region with a letter (`us-east-1a`), Google's
+    /// have a hyphen before it (`us-central1-a`). Any other zone name is its own region.
     #[must_use]
     pub fn of_zone(zone: &str) -> Self {
         let region = match zone.strip_suffix(|last: char| last.is_ascii_lowercase()) {
@@ -22,23 +22,23 @@ impl Place {
         Self { zone: zone.to_owned(), region: region.to_owned() }
     }
 
-    /// EC2's id of the zone, which is the same for all accounts: `use1-az1` for `us-east-1a`. Real accounts map letters to
-    /// ids each in its own way; here `a` is always 1.
+    /// EC2's zone id, which is the same for all accounts: `use1-az1` for `us-east-1a`. Real
+    /// accounts map letters to ids differently; here `a` is always 1.
     #[must_use]
     pub fn zone_id(&self) -> String {
         let short: String = self
             .region
             .split('-')
             .enumerate()
-            .map(|(n, part)| if n == 0 { part.to_owned() } else { abbreviated(part) })
+            .map(|(n, part)| if n == 0 { part.to_owned() } else { abbreviate_part(part) })
             .collect();
         let letter = self.zone.bytes().last().filter(u8::is_ascii_lowercase).unwrap_or(b'a');
         format!("{short}-az{}", letter - b'a' + 1)
     }
 }
 
-/// A part of a region's name as ids of zones have it: directions by their first letters.
-fn abbreviated(part: &str) -> String {
+/// Part of a region's name abbreviated for zone ids: directions become their first letters.
+fn abbreviate_part(part: &str) -> String {
     const WORDS: [(&str, &str); 5] =
         [("north", "n"), ("south", "s"), ("central", "c"), ("east", "e"), ("west", "w")];
     WORDS.iter().fold(part.to_owned(), |short, (word, letter)| short.replace(word, letter))

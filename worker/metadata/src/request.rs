@@ -1,88 +1,89 @@
-//! Requests, as HTTP brings them.
+//! Requests in terms of HTTP.
 
-/// The method of a request.
+/// HTTP method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The content under the path.
+    /// GET: read the content.
     Get,
-    /// Asks for the headers of an answer, without its content.
+    /// HEAD: read only the headers.
     Head,
-    /// A token, at the path of those.
+    /// PUT: issue a token.
     Put,
-    /// To take what is sent.
+    /// POST: accept the body.
     Post,
-    /// Anything else, which nobody here answers.
+    /// Any other method; it is never supported.
     Other,
 }
 
-/// A request of a program.
+/// An HTTP request of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The method of the request.
     pub method: Method,
     /// The path, with a leading slash.
     pub path: String,
-    /// Names and values of the query, decoded, in their order.
+    /// Names and values of the query, decoded, in order.
     pub query: Vec<(String, String)>,
-    /// Names, in small letters, and values of the headers.
+    /// Names, in lower case, and values of the headers.
     pub headers: Vec<(String, String)>,
     /// The content of the request.
     pub body: Vec<u8>,
 }
 
 impl Request {
-    /// A request for this path, with a query where it has one, without headers and a body.
+    /// A request for this path and query, without headers and body.
     #[must_use]
     pub fn new(method: Method, target: &str) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let pair = |part: &str| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            (decoded(name), decoded(value))
+            (decode_escapes(name), decode_escapes(value))
         };
         let query = query.split('&').filter(|part| !part.is_empty()).map(pair).collect();
         Self { method, path: path.to_owned(), query, headers: Vec::new(), body: Vec::new() }
     }
 
-    /// This request with one more header.
+    /// The request with one more header.
     #[must_use]
     pub fn with_header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_ascii_lowercase(), value.to_owned()));
         self
     }
 
-    /// The first header of this name, in small letters.
+    /// The first header with this lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
-        value(&self.headers, name)
+        first_value(&self.headers, name)
     }
 
     /// The first value of this name in the query.
     #[must_use]
     pub fn query(&self, name: &str) -> Option<&str> {
-        value(&self.query, name)
+        first_value(&self.query, name)
     }
 
-    /// Whether the query says `true` of this name.
+    /// True if this query parameter is `true`.
     pub(crate) fn is_set(&self, name: &str) -> bool {
         self.query(name).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// Whether it came by way of a proxy, as whoever is made to ask for a stranger would send it.
+    /// True if the request came through a proxy, such as when a program is tricked into asking for
+    /// a stranger.
     pub(crate) fn is_forwarded(&self) -> bool {
         self.header("x-forwarded-for").is_some()
     }
 
-    /// Whether only reading is asked for.
+    /// True if the method only reads.
     pub(crate) fn is_reading(&self) -> bool {
         matches!(self.method, Method::Get | Method::Head)
     }
 
-    /// The parts of the path between its slashes, without empty ones.
-    pub(crate) fn parts(&self) -> Vec<&str> {
+    /// Non-empty parts of the path between its slashes.
+    pub(crate) fn path_parts(&self) -> Vec<&str> {
         self.path.split('/').filter(|part| !part.is_empty()).collect()
     }
 
-    /// This request as one that is answered once its subject differs from what had this ETag.
+    /// The request changed so that it is answered once the resource differs from this ETag.
     #[must_use]
     pub fn since(mut self, etag: String) -> Self {
         self.query.retain(|(name, _)| name != "last_etag");
@@ -90,7 +91,7 @@ impl Request {
         self
     }
 
-    /// This request as one that is answered at once.
+    /// The request changed so that it is answered at once.
     #[must_use]
     pub fn without_waiting(mut self) -> Self {
         self.query.retain(|(name, _)| name != "wait_for_change");
@@ -98,12 +99,12 @@ impl Request {
     }
 }
 
-fn value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+fn first_value<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     pairs.iter().find(|(found, _)| found == name).map(|(_, value)| value.as_str())
 }
 
-/// A part of a query without its escapes; what is no escape stays as it is.
-fn decoded(text: &str) -> String {
+/// A part of a query with its escapes decoded; invalid escapes stay.
+fn decode_escapes(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, after)) = rest.split_first() {

@@ -1,58 +1,59 @@
-//! Responses, as HTTP takes them.
+//! Responses in terms of HTTP.
 
 use std::time::Duration;
 
 /// The response to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The status of HTTP.
+    /// HTTP status code.
     pub status: u16,
-    /// The kind of the body.
+    /// Content type of the body.
     pub content_type: &'static str,
-    /// The headers beside that of the kind, by name.
+    /// Further headers by name.
     pub headers: Vec<(&'static str, String)>,
     /// The content of the response.
     pub body: String,
 }
 
-/// The outcome of a request.
+/// Result of handling a request: a response now or later.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The request is answered with this.
+    /// The response to send.
     Now(Response),
-    /// The request is to be asked again, as [`Request::since`](crate::Request::since) this ETag, once
-    /// something was announced; when the time is over [`without waiting`](crate::Request::without_waiting).
+    /// The request waits: ask again with [`Request::since`](crate::Request::since) this ETag after
+    /// each announcement, and [`without waiting`](crate::Request::without_waiting) when its time is
+    /// over.
     Later {
-        /// The ETag of what it was when the request came.
+        /// ETag of the resource when the request came.
         etag: String,
-        /// Time for which whoever asks waits; `None`: as long as it takes.
+        /// Longest time to wait; `None`: no limit.
         within: Option<Duration>,
     },
 }
 
 impl Response {
-    /// An answer with status 200 and this plain text.
+    /// A response with status 200 and this plain text.
     pub(crate) fn text(body: impl Into<String>) -> Self {
         Self { status: 200, content_type: "text/plain", headers: Vec::new(), body: body.into() }
     }
 
-    /// A JSON value.
+    /// A response with status 200 and this JSON.
     pub(crate) fn json(body: impl Into<String>) -> Self {
         Self { content_type: "application/json", ..Self::text(body) }
     }
 
-    /// This response with another status.
+    /// The response with another status.
     pub(crate) fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }
 
-    /// This response with one more header.
+    /// The response with one more header.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
-    /// The value of a header, by its name as it is written here.
+    /// Value of a header; the name is compared as it is spelled here.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();

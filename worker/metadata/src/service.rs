@@ -2,29 +2,33 @@
 
 use crate::{
     Announcement, Answer, Facts, Interruption, Key, Request, Settings, UnixTime, azure, ec2,
-    google, notices::Notices,
+    google, notices::VmAnnouncements,
 };
 
-/// The metadata service of one VM. It is told what time it is.
+/// Metadata service of one VM. It reads no clock: callers pass the time.
+///
+/// Use: make it when the VM is launched, call [`Service::announce`] for each announcement of the
+/// provider, and [`Service::answer`] for each request of a program on the VM.
 #[derive(Debug)]
 pub struct Service {
     pub(crate) facts: Facts,
     pub(crate) settings: Settings,
     pub(crate) key: Key,
-    pub(crate) notices: Notices,
+    pub(crate) notices: VmAnnouncements,
 }
 
 impl Service {
-    /// The service of a VM of which nothing is announced.
+    /// Service of a VM without announcements.
     #[must_use]
     pub fn new(facts: Facts, settings: Settings, key: Key) -> Self {
-        Self { facts, settings, key, notices: Notices::default() }
+        Self { facts, settings, key, notices: VmAnnouncements::default() }
     }
 
-    /// Hears what the provider announces.
+    /// Records an announcement of the provider.
     pub fn announce(&mut self, what: Announcement) {
         let before = self.notices.clone();
-        let Notices { interruption, rebalance, maintenance, is_approved, .. } = &mut self.notices;
+        let VmAnnouncements { interruption, rebalance, maintenance, is_approved, .. } =
+            &mut self.notices;
         match what {
             Announcement::Interruption(next) => {
                 *interruption = Some(next);
@@ -48,14 +52,15 @@ impl Service {
         self.notices.interruption
     }
 
-    /// The notice of an interruption as a program reads it in EC2's dialect: `{"action":"terminate","time":"…"}`.
+    /// JSON of an interruption notice in EC2's dialect: `{"action":"terminate","time":"…"}`.
     #[must_use]
     pub fn notice(interruption: Interruption) -> String {
         let Interruption { taking, at } = interruption;
         serde_json::json!({ "action": taking.word(), "time": at.iso() }).to_string()
     }
 
-    /// The same, with the time until which a program may save its work: what it has saved by then is kept.
+    /// Like [`Self::notice`], with the time until which a program may save its work: what is saved
+    /// by then is kept.
     #[must_use]
     pub fn notice_to_save(interruption: Interruption, save_by: UnixTime) -> String {
         let Interruption { taking, at } = interruption;
@@ -64,12 +69,12 @@ impl Service {
             .to_string()
     }
 
-    /// The answer to a request now, in the dialect of its path.
+    /// Answers a request now, in the dialect of its path.
     pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
-        match request.parts().first() {
+        match request.path_parts().first() {
             Some(&"computeMetadata") => google::answer(self, request),
             Some(&"metadata") => Answer::Now(azure::answer(self, request)),
-            // How Google's libraries find out whether they are on one of its VMs.
+            // Google's libraries send this header to find out if they are on one of its VMs.
             None if request.header(google::FLAVOR).is_some() => google::answer(self, request),
             _ => Answer::Now(ec2::answer(self, request, now)),
         }
@@ -81,9 +86,9 @@ pub(crate) mod tests {
     use super::*;
     use crate::{Taking, facts::tests::spot};
 
-    /// The instant of tests: half a day before [`TAKEN`].
+    /// Present time in tests: half a day before [`TAKEN`].
     pub(crate) const NOW: UnixTime = UnixTime::from_micros(1_781_000_000_000_000);
-    /// The time at which the VM of tests is taken: 2026-06-09T22:13:20Z.
+    /// Time at which the VM of tests is taken away: 2026-06-09T22:13:20Z.
     pub(crate) const TAKEN: UnixTime = UnixTime::from_micros(1_781_043_200_000_000);
 
     /// The service of a spot VM.
@@ -91,7 +96,7 @@ pub(crate) mod tests {
         Service::new(spot(), Settings::default(), Key::new([3; 32]))
     }
 
-    /// The notice of an interruption at [`TAKEN`].
+    /// Announcement of an interruption at [`TAKEN`].
     pub(crate) const fn taken(taking: Taking) -> Announcement {
         Announcement::Interruption(Interruption { taking, at: TAKEN })
     }

@@ -1,7 +1,7 @@
 //! Tokens of EC2's metadata service, version 2.
 //!
-//! A token says itself how long it is good, under the VM's key: nothing has to be kept of those that were given out, so
-//! that nobody can ask for too many.
+//! A token contains its expiry, authenticated by the VM's key, so that issued tokens need no
+//! storage and can't exhaust it.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE};
 
@@ -10,26 +10,26 @@ use crate::UnixTime;
 /// The longest life of a token, in seconds: six hours.
 pub(crate) const LONGEST: u64 = 21_600;
 
-/// The secret of one VM, by which its tokens are made: those of another are none here.
+/// Secret key of one VM that authenticates its tokens; tokens of other VMs are invalid.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
 impl Key {
-    /// A key of these random bytes.
+    /// A key from these random bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// A token that is good until then: 56 characters.
-    pub(crate) fn token(&self, until: UnixTime) -> String {
+    /// A token valid until this instant: 56 characters.
+    pub(crate) fn issue_token(&self, until: UnixTime) -> String {
         let until = until.as_micros().to_be_bytes();
         let mac = blake3::keyed_hash(&self.0, &until);
         URL_SAFE.encode([until.as_slice(), mac.as_bytes().as_slice()].concat())
     }
 
-    /// For how many more seconds a token is good; `None`: it is none of this VM, or was good once.
-    pub(crate) fn left(&self, token: &str, now: UnixTime) -> Option<u64> {
+    /// Remaining validity of a token in seconds; `None`: it is invalid or expired.
+    pub(crate) fn seconds_left(&self, token: &str, now: UnixTime) -> Option<u64> {
         let bytes = URL_SAFE.decode(token).ok()?;
         let (until, mac) = bytes.split_first_chunk::<8>()?;
         let mac: [u8; 32] = mac.try_into().ok()?;
@@ -54,13 +54,16 @@ mod tests {
     fn a_token_is_good_until_its_time_and_with_its_key() {
         let (key, other) = (Key::new([1; 32]), Key::new([2; 32]));
         let at = |seconds: u64| UnixTime::from_micros(seconds * 1_000_000);
-        let token = key.token(at(100));
+        let token = key.issue_token(at(100));
         assert_eq!(token.len(), 56);
-        assert_eq!((key.left(&token, at(40)), key.left(&token, at(100))), (Some(60), None));
-        assert_eq!(other.left(&token, at(40)), None);
+        assert_eq!(
+            (key.seconds_left(&token, at(40)), key.seconds_left(&token, at(100))),
+            (Some(60), None)
+        );
+        assert_eq!(other.seconds_left(&token, at(40)), None);
         let mut forged = token.clone();
         forged.replace_range(..1, if token.starts_with('B') { "C" } else { "B" });
-        assert_eq!(key.left(&forged, at(40)), None);
-        assert_eq!(key.left("", at(40)), None);
+        assert_eq!(key.seconds_left(&forged, at(40)), None);
+        assert_eq!(key.seconds_left("", at(40)), None);
     }
 }

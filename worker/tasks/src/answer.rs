@@ -17,25 +17,25 @@ use std::ffi::OsString;
 use dormouse_units::TaskId;
 use dormouse_vm::shares::PPM;
 
-use crate::cli::arguments::{Request, parse};
-use crate::digest::{counted, fold, mix, text};
+use crate::cli::arguments::{CommandRequest, parse};
+use crate::digest::{fold_count, fold_figures, mix_bits, text};
 use crate::nas::input::published_among;
 use crate::result::{Figure, TaskResult};
-use crate::run::{NasKernel, Program};
+use crate::run::{NasKernel, TaskComputation};
 use crate::trail::WorkTrail;
 use crate::{ed, nas, parallel, vector};
 
-/// Most repetitions whose digest is reckoned: of some millions of figures, in milliseconds.
+/// Greatest number of repetitions whose digest is recomputed, which takes milliseconds.
 const MOST_REPETITIONS: u64 = 1_000_000;
 
-/// What can be said of an answer.
+/// Verdict on an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The answer is right.
     Right,
-    /// The answer is wrong, and in what.
+    /// The answer is wrong, for this reason.
     Wrong(String),
-    /// There is nothing to check it by, and why.
+    /// The answer can't be checked, for this reason.
     Unchecked(&'static str),
 }
 
@@ -44,38 +44,40 @@ pub enum Verdict {
 pub fn check(arguments: &[String], nonce: u64, answer: &str) -> Verdict {
     let arguments = arguments.iter().filter(|word| *word != "--result").map(OsString::from);
     match parse(arguments) {
-        Ok(Request::Job(job)) => judge(&job.program, nonce, answer),
+        Ok(CommandRequest::Job(job)) => judge_answer(&job.program, nonce, answer),
         _ => Verdict::Unchecked("its program is none of those that are known"),
     }
 }
 
-/// Checks the answer of a parallel job of so many processes and phases, whose work began with this seed and
-/// nonce.
+/// Checks the answer of a parallel job of `processes` processes and `phases` phases, whose work
+/// began with this seed and nonce.
 #[must_use]
 pub fn check_job(processes: u32, phases: u32, (seed, nonce): (u64, u64), answer: &str) -> Verdict {
     let usage = vec![PPM; processes as usize];
-    let plan = parallel::Plan { phases, usage, speed: PPM, memory: 0, seed };
-    judge(&Program::Parallel(plan), nonce, answer)
+    let plan = parallel::TeamPlan { phases, usage, speed: PPM, memory: 0, seed };
+    judge_answer(&TaskComputation::Parallel(plan), nonce, answer)
 }
 
-/// Whether the answer of a parallel job of so many processes and phases can be checked: it says what each process
-/// did in each phase, unless these are too many.
+/// True if the answer of a parallel job of this size can be checked: it then lists the work of each
+/// process in each phase, unless these are too many.
 #[must_use]
 pub fn can_check_job(processes: u32, phases: u32) -> bool {
-    parallel::told(processes as usize, phases) > 0
+    parallel::told_phases(processes as usize, phases) > 0
 }
 
-/// The nonce of a task of a run with this secret number.
+/// The nonce of a task, derived from the run's secret number.
 #[must_use]
 pub fn nonce(of_run: u64, task: TaskId) -> u64 {
-    mix(of_run ^ mix(u64::from(task.get())))
+    mix_bits(of_run ^ mix_bits(u64::from(task.get())))
 }
 
-/// The right answer of a task whose program has these arguments, its nonce among them, after so many
-/// repetitions: reckoned without doing the work, for simulated workers. `None`: nobody can say.
+/// The right answer of a task with these arguments, its nonce among them, after `repetitions`
+/// repetitions, computed without doing the work, for simulated workers. `None`: unknown.
 #[must_use]
 pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
-    let Ok(Request::Job(job)) = parse(arguments.iter().map(OsString::from)) else { return None };
+    let Ok(CommandRequest::Job(job)) = parse(arguments.iter().map(OsString::from)) else {
+        return None;
+    };
     let mut answer = TaskResult {
         kind: job.program.name().to_owned(),
         class: None,
@@ -95,36 +97,36 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         trails: Vec::new(),
     };
     match &job.program {
-        Program::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
-        Program::Parallel(plan) => {
-            let told = parallel::told(plan.ranks(), plan.phases);
+        TaskComputation::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
+        TaskComputation::Parallel(plan) => {
+            let told = parallel::told_phases(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
             if told == 0 {
-                // It says so little that nobody can check it.
+                // The answer has too little in it to be checked.
                 answer.digest = Some(text(job.nonce));
                 return Some(answer);
             }
             answer.units = repetitions.checked_mul(answer.blocks.len() as u64)?;
         }
         program => {
-            answer.figures = as_published(references(program)?)?;
-            // Of which nobody knows a point who has not done the work.
+            answer.figures = as_published(published_figures(program)?)?;
+            // The points of the trail can't be known without the work.
             answer.trail = Some(WorkTrail::default());
         }
     }
-    answer.digest = Some(text(expected(&job.program, job.nonce, &answer).ok()?));
+    answer.digest = Some(text(expected_digest(&job.program, job.nonce, &answer).ok()?));
     Some(answer)
 }
 
-/// Figures that came out exactly as they are published; `None` where one is not.
+/// The figures with their published values as computed ones; `None` if one has no published value.
 fn as_published(figures: Vec<Figure>) -> Option<Vec<Figure>> {
     figures.into_iter().map(|of| Some(Figure { computed: of.reference?, ..of })).collect()
 }
 
-/// The published figures of a kernel; `None` of a program that has none.
-fn references(program: &Program) -> Option<Vec<Figure>> {
+/// The published figures of a program; `None` if it has none.
+fn published_figures(program: &TaskComputation) -> Option<Vec<Figure>> {
     Some(match program {
-        Program::Nas { kernel, class } => match kernel {
+        TaskComputation::Nas { kernel, class } => match kernel {
             NasKernel::Ep => nas::ep::references(*class),
             NasKernel::Is => nas::is::references(),
             NasKernel::Cg => nas::cg::references(*class),
@@ -132,34 +134,38 @@ fn references(program: &Program) -> Option<Vec<Figure>> {
             NasKernel::Ft => nas::ft::references(*class),
             NasKernel::Sp => nas::sp::references(*class),
         },
-        Program::Ed { class, id } => ed::references(*class, *id),
-        Program::Vector { .. } | Program::Parallel(_) | Program::Noop => return None,
+        TaskComputation::Ed { class, id } => ed::references(*class, *id),
+        TaskComputation::Vector { .. } | TaskComputation::Parallel(_) | TaskComputation::Noop => {
+            return None;
+        }
     })
 }
 
-/// Whether answers of a program can be checked at all.
+/// Checks that answers of a program can be checked.
 ///
 /// # Errors
 ///
-/// Why nobody can.
-fn can_be_checked(program: &Program) -> Result<(), &'static str> {
+/// The reason why they can't.
+fn can_be_checked(program: &TaskComputation) -> Result<(), &'static str> {
     match program {
-        Program::Nas { .. } | Program::Ed { .. } => {
-            let references = references(program).unwrap_or_default();
+        TaskComputation::Nas { .. } | TaskComputation::Ed { .. } => {
+            let references = published_figures(program).unwrap_or_default();
             let is_published = references.iter().any(|figure| figure.reference.is_some());
             is_published.then_some(()).ok_or("nobody has published a reference for its input")
         }
-        Program::Parallel(plan) if parallel::told(plan.ranks(), plan.phases) == 0 => {
+        TaskComputation::Parallel(plan)
+            if parallel::told_phases(plan.ranks(), plan.phases) == 0 =>
+        {
             Err("it has too many phases and processes to say what each of them did")
         }
-        Program::Vector { .. } | Program::Parallel(_) => Ok(()),
-        Program::Noop => Err("its program computes nothing"),
+        TaskComputation::Vector { .. } | TaskComputation::Parallel(_) => Ok(()),
+        TaskComputation::Noop => Err("its program computes nothing"),
     }
 }
 
-/// Judges an answer. One that is not of the form that its program leaves is wrong where that could be checked: a
-/// worker must not choose that nobody checks it.
-fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
+/// Judges an answer. One in a wrong format counts as wrong if the right format could have been
+/// checked: otherwise a worker could choose not to be checked.
+fn judge_answer(program: &TaskComputation, nonce: u64, answer: &str) -> Verdict {
     let checked = can_be_checked(program);
     let other = |what: &'static str| match checked {
         Ok(()) => Verdict::Wrong(what.to_owned()),
@@ -178,35 +184,39 @@ fn judge(program: &Program, nonce: u64, answer: &str) -> Verdict {
         return Verdict::Unchecked(why);
     }
     let Some(digest) = &answer.digest else { return other("it has no digest") };
-    match expected(program, nonce, &answer) {
+    match expected_digest(program, nonce, &answer) {
         Ok(expected) if text(expected) == *digest => Verdict::Right,
         Ok(expected) => Verdict::Wrong(format!("its digest is {digest}, not {}", text(expected))),
         Err(verdict) => verdict,
     }
 }
 
-/// The digest of the right answer that did as much work as this one says.
-fn expected(program: &Program, nonce: u64, answer: &TaskResult) -> Result<u64, Verdict> {
+/// Digest of the right answer with the amount of work that this answer claims.
+fn expected_digest(
+    program: &TaskComputation,
+    nonce: u64,
+    answer: &TaskResult,
+) -> Result<u64, Verdict> {
     let wrong = |what: &str| Verdict::Wrong(what.to_owned());
     match program {
-        Program::Nas { .. } | Program::Ed { .. } => {
-            of_repetitions(references(program).unwrap_or_default(), nonce, answer)
+        TaskComputation::Nas { .. } | TaskComputation::Ed { .. } => {
+            of_repetitions(published_figures(program).unwrap_or_default(), nonce, answer)
         }
-        Program::Vector { bytes } => {
+        TaskComputation::Vector { bytes } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
             sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
         }
-        Program::Parallel(plan) => {
+        TaskComputation::Parallel(plan) => {
             let sum = parallel::expected_sum(plan, nonce, &answer.blocks);
             let all = answer.blocks.iter().fold(0_u64, |all, blocks| all.saturating_add(*blocks));
             let sum = sum.filter(|_| all == answer.units);
             sum.ok_or_else(|| wrong("it does not say what each process did in each phase"))
         }
-        Program::Noop => Err(Verdict::Unchecked("its program computes nothing")),
+        TaskComputation::Noop => Err(Verdict::Unchecked("its program computes nothing")),
     }
 }
 
-/// The digest of a kernel whose figures are right.
+/// Digest of a kernel's right answer after its repetitions.
 fn of_repetitions(
     references: Vec<Figure>,
     nonce: u64,
@@ -226,9 +236,10 @@ fn of_repetitions(
         return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
     }
     // Where there is no trail, as in older logs, every repetition was of the published input.
-    let all = |count: u64| (0..count).fold(nonce, |digest, _| fold(digest, &answer.figures));
+    let all =
+        |count: u64| (0..count).fold(nonce, |digest, _| fold_figures(digest, &answer.figures));
     Ok(match &answer.trail {
-        Some(_) => counted(all(published_among(answer.repetitions)), answer.repetitions),
+        Some(_) => fold_count(all(published_among(answer.repetitions)), answer.repetitions),
         None => all(answer.repetitions),
     })
 }
@@ -247,7 +258,8 @@ mod tests {
     /// What a program leaves that has really run.
     fn answer(line: &str, nonce: u64) -> TaskResult {
         let given = format!("{line} --nonce {nonce}");
-        let Ok(Request::Job(job)) = parse(words(&given).into_iter().map(OsString::from)) else {
+        let Ok(CommandRequest::Job(job)) = parse(words(&given).into_iter().map(OsString::from))
+        else {
             panic!("{given}")
         };
         job.run().unwrap()
@@ -345,10 +357,11 @@ mod tests {
     #[test]
     fn a_jobs_answer_is_known_from_what_each_process_did() {
         let line = "parallel --processes 2 --phases 3 --seed 4";
-        let Ok(Request::Job(job)) = parse(words(line).into_iter().map(OsString::from)) else {
+        let Ok(CommandRequest::Job(job)) = parse(words(line).into_iter().map(OsString::from))
+        else {
             panic!("{line}")
         };
-        let Program::Parallel(plan) = &job.program else { panic!("{line}") };
+        let TaskComputation::Parallel(plan) = &job.program else { panic!("{line}") };
         let blocks = vec![1, 2, 3, 4, 5, 6];
         let digest = parallel::expected_sum(plan, NONCE, &blocks).map(text);
         let vector = answer("vector --memory 1MB", NONCE);

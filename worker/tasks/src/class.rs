@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 /// A NAS problem class: the same program on a larger problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
-pub enum Class {
+#[schemars(rename = "Class")]
+pub enum ProblemClass {
     /// Sample: milliseconds.
     S,
     /// Workstation: seconds.
@@ -17,7 +18,7 @@ pub enum Class {
     B,
 }
 
-impl Class {
+impl ProblemClass {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             "S" | "s" => Some(Self::S),
@@ -28,7 +29,7 @@ impl Class {
         }
     }
 
-    pub(crate) fn letter(self) -> &'static str {
+    pub(crate) fn class_letter(self) -> &'static str {
         match self {
             Self::S => "S",
             Self::W => "W",
@@ -37,8 +38,8 @@ impl Class {
         }
     }
 
-    /// How many tasks of GridNPB ED there are reference values for, from 0. A bag with more
-    /// tasks runs these again: a task without a reference could not be verified.
+    /// Number of GridNPB ED tasks with reference values, counted from task 0. A bag with more tasks
+    /// repeats them, since a task without a reference could not be verified.
     pub(crate) const fn ed_references(self) -> u32 {
         match self {
             Self::S | Self::W => 100,

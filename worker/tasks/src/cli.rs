@@ -18,20 +18,20 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use self::arguments::Request;
-pub use self::arguments::{RemoteError, check_remote};
+use self::arguments::CommandRequest;
+pub use self::arguments::{RemoteArgumentsError, check_remote};
 use crate::probe;
-use crate::run::RunError;
+use crate::run::ComputationError;
 use crate::supervisor;
 
 const NOT_VERIFIED: u8 = 1;
 const BAD_USAGE: u8 = 2;
 const NO_REFERENCE: u8 = 3;
 const NO_FILE: u8 = 4;
-/// The status with which a parallel job ends that has lost a process.
+/// Exit status of a parallel job that lost a process.
 pub const NO_TEAM: u8 = 5;
 
-/// The status with which the supervisor of a program ends that it can't start, as shells have it.
+/// Exit status of a supervisor that can't start its program, as shells use it.
 const NOT_STARTED: u8 = 127;
 
 /// Runs one task as the arguments (without the program's name) say.
@@ -41,31 +41,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     if arguments.next_if(|kind| kind == probe::KIND).is_some() {
         return match probe::run(arguments) {
             Ok(()) => ExitCode::SUCCESS,
-            Err(error @ probe::ProbeError::Usage) => fail(&error, BAD_USAGE),
-            Err(error) => fail(&error, NOT_VERIFIED),
+            Err(error @ probe::ProbeError::Usage) => fail_with(&error, BAD_USAGE),
+            Err(error) => fail_with(&error, NOT_VERIFIED),
         };
     }
     if arguments.next_if(|kind| kind == supervisor::KIND).is_some() {
         return match supervisor::run(arguments) {
             Ok(status) => ExitCode::from(status),
-            Err(error @ supervisor::SupervisorError::Usage) => fail(&error, BAD_USAGE),
-            Err(error) => fail(&error, NOT_STARTED),
+            Err(error @ supervisor::SupervisorError::Usage) => fail_with(&error, BAD_USAGE),
+            Err(error) => fail_with(&error, NOT_STARTED),
         };
     }
     let job = match arguments::parse(arguments) {
-        Ok(Request::Job(job)) => job,
-        Ok(Request::Help) => {
-            print(arguments::HELP);
+        Ok(CommandRequest::Job(job)) => job,
+        Ok(CommandRequest::Help) => {
+            print_text(arguments::HELP);
             return ExitCode::SUCCESS;
         }
-        Err(error) => return fail(&error, BAD_USAGE),
+        Err(error) => return fail_with(&error, BAD_USAGE),
     };
     let result = match job.run() {
         Ok(result) => result,
-        Err(error @ RunError::Team(_)) => return fail(&error, NO_TEAM),
-        Err(error) => return fail(&error, NO_FILE),
+        Err(error @ ComputationError::Team(_)) => return fail_with(&error, NO_TEAM),
+        Err(error) => return fail_with(&error, NO_FILE),
     };
-    print(&report::text(&result));
+    print_text(&report::text(&result));
     match result.verified {
         Some(true) => ExitCode::SUCCESS,
         Some(false) => ExitCode::from(NOT_VERIFIED),
@@ -73,12 +73,12 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Nobody may be reading; that is no reason to fail.
-fn print(text: &str) {
+/// Prints a text; write errors are ignored, as a missing reader is no reason to fail.
+fn print_text(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-fn fail(error: &dyn Error, status: u8) -> ExitCode {
+fn fail_with(error: &dyn Error, status: u8) -> ExitCode {
     let mut text = format!("dormouse-task: {error}");
     let mut cause = error.source();
     while let Some(error) = cause {

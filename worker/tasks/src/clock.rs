@@ -1,16 +1,16 @@
-//! The CPU clock of this thread, and the clock that never goes back.
+//! The CPU clock of the current thread, and a monotonic clock.
 
 use std::time::Duration;
 
-/// CPU time this thread has had, as the kernel counts it.
+/// CPU time of the current thread, as the kernel counts it.
 ///
-/// The clock belongs to the kernel's thread, not to the program: after a restore from a
-/// checkpoint it starts again near zero. [`Meter`](crate::meter::Meter) copes with that.
+/// The clock belongs to the kernel's thread, not to the program: after a restore from a checkpoint
+/// it starts again near zero. [`WorkMeter`](crate::meter::WorkMeter) handles that.
 pub(crate) fn thread_cpu_time() -> Duration {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The monotonic clock as a number of nanoseconds, which is compared across a restore.
+/// Nanoseconds of the monotonic clock, to compare across a restore.
 pub(crate) fn monotonic_ns() -> u64 {
     u64::try_from(read(libc::CLOCK_MONOTONIC).as_nanos()).unwrap_or(u64::MAX)
 }

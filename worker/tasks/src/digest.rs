@@ -1,26 +1,28 @@
-//! The digest of an answer: of all values that a task computed.
+//! Digest of an answer: a hash of all values that a task computed.
 
 use crate::result::Figure;
 
-/// The digest that takes in the figures of one more repetition: their bits.
-pub(crate) fn fold(digest: u64, figures: &[Figure]) -> u64 {
-    figures.iter().fold(digest, |digest, figure| mix(digest ^ mix(figure.computed.to_bits())))
+/// Extends the digest by the bits of one repetition's figures.
+pub(crate) fn fold_figures(digest: u64, figures: &[Figure]) -> u64 {
+    figures
+        .iter()
+        .fold(digest, |digest, figure| mix_bits(digest ^ mix_bits(figure.computed.to_bits())))
 }
 
-/// The digest of so many repetitions, not all of which were taken in.
-pub(crate) const fn counted(digest: u64, repetitions: u64) -> u64 {
-    mix(digest ^ mix(repetitions))
+/// Extends the digest by the number of repetitions, as it does not include each of them.
+pub(crate) const fn fold_count(digest: u64, repetitions: u64) -> u64 {
+    mix_bits(digest ^ mix_bits(repetitions))
 }
 
-/// The finaliser of splitmix64: every bit of what comes out hangs on every bit of what goes in.
-pub(crate) const fn mix(of: u64) -> u64 {
+/// Finaliser of splitmix64: every bit of the result depends on every bit of the argument.
+pub(crate) const fn mix_bits(of: u64) -> u64 {
     let of = of.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let of = (of ^ (of >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let of = (of ^ (of >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     of ^ (of >> 31)
 }
 
-/// A digest as an answer has it.
+/// Formats a digest as it is written in an answer.
 pub(crate) fn text(digest: u64) -> String {
     format!("{digest:016x}")
 }

@@ -9,17 +9,17 @@
 
 mod reference;
 
-use crate::class::Class;
-use crate::nas::sp::{Initial, Sp};
+use crate::class::ProblemClass;
+use crate::nas::sp::{InitialField, SpSolver};
 
-/// Task `id` of a class. Without a published answer its figures have no reference.
-pub(crate) fn task(class: Class, id: u32) -> Sp {
+/// Task `id` of a class; its figures have references only if they are published.
+pub(crate) fn task(class: ProblemClass, id: u32) -> SpSolver {
     let density = 2.0 * (1.0 + 0.01 * f64::from(id));
-    Sp::variant(class, density, Initial::Trilinear, reference::norms(class, id))
+    SpSolver::solver_variant(class, density, InitialField::Trilinear, reference::norms(class, id))
 }
 
 /// The figures of task `id` of a class, to be computed.
-pub(crate) fn references(class: Class, id: u32) -> Vec<crate::result::Figure> {
+pub(crate) fn references(class: ProblemClass, id: u32) -> Vec<crate::result::Figure> {
     crate::nas::sp::figures(reference::norms(class, id))
 }
 
@@ -31,13 +31,13 @@ mod tests {
     #[test]
     fn tasks_of_class_s_verify() {
         for id in 0..100 {
-            check::verifies(&mut task(Class::S, id));
+            check::verifies(&mut task(ProblemClass::S, id));
         }
     }
 
     #[test]
     fn a_task_of_class_w_verifies() {
-        check::verifies(&mut task(Class::W, 7));
+        check::verifies(&mut task(ProblemClass::W, 7));
     }
 
     #[test]
@@ -56,22 +56,27 @@ mod tests {
             0.660_317_990_263_894_6e-4,
             0.912_202_886_654_374e-4,
         ];
-        published(Class::S, 0, s0, 1e-8);
+        published(ProblemClass::S, 0, s0, 1e-8);
         let b0 =
             [0.288_839_72e-2, 0.198_628_33e-2, 0.205_683_68e-2, 0.191_906_81e-2, 0.176_037_36e-2];
-        published(Class::B, 0, b0, 1e-7);
+        published(ProblemClass::B, 0, b0, 1e-7);
     }
 
     #[test]
     fn a_task_without_a_reference_has_figures_but_no_verdict() {
-        let figures = check::figures(&mut task(Class::S, 100));
+        let figures = check::run_for_figures(&mut task(ProblemClass::S, 100));
         assert_eq!(figures.len(), 10);
         assert!(figures.iter().all(|f| f.verified().is_none() && f.computed > 0.0));
     }
 
     #[test]
     fn the_answer_of_another_task_does_not_verify() {
-        let (density, initial) = (2.0 * 1.08, Initial::Trilinear);
-        check::fails(&mut Sp::variant(Class::S, density, initial, reference::norms(Class::S, 7)));
+        let (density, initial) = (2.0 * 1.08, InitialField::Trilinear);
+        check::fails(&mut SpSolver::solver_variant(
+            ProblemClass::S,
+            density,
+            initial,
+            reference::norms(ProblemClass::S, 7),
+        ));
     }
 }

@@ -1,4 +1,4 @@
-//! Files that a task may have put anything in the place of: its directory is its own.
+//! Safe access to files that a task may have replaced by anything, as its directory is its own.
 
 use std::{
     fs::{File, OpenOptions},
@@ -7,11 +7,12 @@ use std::{
     path::Path,
 };
 
-/// Opens a regular file of a task's. A link, which may lead to what is not the task's, is refused, and
-/// so is a pipe, which would keep whoever opens it waiting.
+/// Opens a regular file in a task's directory. Links, which could lead elsewhere, and pipes, which
+/// would block the opener, are refused.
 ///
 /// # Errors
-/// The file is not there, or is no regular one; or the system refuses.
+///
+/// The file is missing or not regular, or the system refuses.
 pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     match file.metadata()?.is_file() {
@@ -20,10 +21,11 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     }
 }
 
-/// Reads a regular file of a task's, which may have so many bytes.
+/// Reads a regular file of at most `most` bytes in a task's directory.
 ///
 /// # Errors
-/// The file is not there, is no regular one, or is longer; or the system refuses.
+///
+/// The file is missing, not regular or longer, or the system refuses.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = open(path, OpenOptions::new().read(true))?;
@@ -37,10 +39,11 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-/// The last bytes of a regular file of a task's.
+/// The last `most` bytes of a regular file in a task's directory.
 ///
 /// # Errors
-/// The file is not there, or is no regular one; or the system refuses.
+///
+/// The file is missing or not regular, or the system refuses.
 pub fn tail(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut file = open(path, OpenOptions::new().read(true))?;
     file.seek(SeekFrom::Start(file.metadata()?.len().saturating_sub(most)))?;

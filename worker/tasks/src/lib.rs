@@ -26,7 +26,6 @@ pub mod spot_check;
 pub mod supervisor;
 pub mod trail;
 
-mod amount;
 mod class;
 mod clock;
 mod digest;
@@ -41,7 +40,7 @@ mod run;
 mod signals;
 mod vector;
 
-pub use class::Class;
+pub use class::ProblemClass;
 pub use program::BagProgram;
 pub use run::NasKernel;
 pub use trail::{TrailSegment, WorkTrail};

@@ -3,44 +3,46 @@
 
 use dormouse_units::{Bytes, one_line};
 
-/// Most words of a program of the user's own or of its check, and most variables of its environment.
+/// Greatest number of words of a user's program or of its check, and of its environment variables.
 const OWN_WORDS: usize = 4096;
-/// Most bytes of all these words and variables together: the kernel takes two millions.
+/// Greatest total size of these words and variables in bytes; the kernel's limit is two million.
 const OWN_BYTES: usize = 1 << 20;
-/// Most files that such a program begins with, and most patterns of those that it leaves.
+/// Greatest number of input files, and of output patterns, of a user's program.
 const OWN_FILES: usize = 10_000;
 
-/// Most files and directories that a task's directory holds, and most contents that a checkpoint of one refers to.
+/// Greatest number of files and directories in a task's directory, and of contents that a
+/// checkpoint of it refers to.
 pub const DIRECTORY_ENTRIES: usize = 65_536;
-/// Longest path of a file that a task begins with or leaves, in bytes.
+/// Longest path of an input or output file, in bytes.
 pub const PATH_BYTES: usize = 1024;
-/// Most files that are kept of what a task leaves.
+/// Greatest number of output files that are kept of a task.
 pub const LEFT_FILES: usize = 4096;
-/// Most bytes of the paths of all these files together, so that they fit into a message and a line of the log.
+/// Greatest total length of the paths of these files in bytes, so that they fit into one message
+/// and one log line.
 pub const LEFT_PATHS_BYTES: usize = 1 << 20;
-/// Most sentences on files of a task that are not kept.
+/// Greatest number of messages about output files that were not kept.
 pub const NOT_KEPT: usize = 16;
-/// Longest of these sentences, in bytes.
+/// Longest such message, in bytes.
 pub const NOT_KEPT_BYTES: usize = 400;
-/// Longest part of the name of a file that is not kept which stands in such a sentence, in bytes.
+/// Longest part of a file name in such a message, in bytes.
 const SHOWN_NAME_BYTES: usize = 160;
 
-/// Most sentences on what a restore has changed of a program.
+/// Greatest number of messages about properties of a program that a restore changed.
 pub const CHANGES: usize = 25;
-/// Longest reason that a worker reports, in bytes.
+/// Longest reason in a worker's report, in bytes.
 pub const WHY_BYTES: usize = 4 << 10;
 /// Longest result of a task, in bytes.
 pub const RESULT_BYTES: usize = 64 << 10;
 
-/// Bytes that the image of a process may have beside its memory: its own programs, and what CRIU writes of the
-/// system's state.
+/// Bytes of a process image beyond the process's memory: its program files, and CRIU's record of
+/// system state.
 const BESIDE_MEMORY: u64 = 256 << 20;
-/// Bytes that a checkpoint may have of a task of which nobody says how much memory it needs.
+/// Greatest size in bytes of the checkpoint of a task whose memory need is unknown.
 const LARGEST_UNKNOWN: u64 = 16 << 30;
 
-/// Size of the largest checkpoint of a task of so many processes with this much memory, zero where nobody says, and
-/// with a directory that holds at most `directory`. A page that processes share is in the images of each: twice the
-/// memory, what each process has beside it, and the directory.
+/// Greatest size of a checkpoint of a task with `processes` processes, this much memory (zero if
+/// unknown) and a directory of at most `directory` bytes. It is twice the memory, since shared
+/// pages are in the image of each process, plus an overhead per process, plus the directory.
 #[must_use]
 pub const fn largest_checkpoint(memory: Bytes, processes: u64, directory: Bytes) -> Bytes {
     let processes = if processes == 0 { 1 } else { processes };
@@ -51,30 +53,31 @@ pub const fn largest_checkpoint(memory: Bytes, processes: u64, directory: Bytes)
     Bytes::new(images.saturating_add(directory.get()))
 }
 
-/// The words, variables and files of a program of the user's own, as far as they are bounded.
+/// Sizes of a user's program that are limited: its words, variables and files.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramWords<'a> {
     /// The program and its arguments.
     pub argv: &'a [String],
-    /// The program that checks its answer, and its arguments.
+    /// The program that checks the answer, and its arguments.
     pub verify: &'a [String],
-    /// The patterns of the files that it leaves.
+    /// The patterns of output files.
     pub outputs: &'a [String],
-    /// Number of the variables of its environment.
+    /// Number of environment variables.
     pub variables: usize,
-    /// Bytes of all of them together, with their names.
+    /// Total size of the environment variables with their names, in bytes.
     pub variables_bytes: usize,
-    /// Number of the files that it begins with.
+    /// Number of input files.
     pub inputs: usize,
-    /// The longest path of one of these, in bytes.
+    /// The longest path of an input file, in bytes.
     pub longest_path: usize,
 }
 
 impl ProgramWords<'_> {
-    /// Checks that a worker takes a program of so many words, variables and files.
+    /// Checks the program against the limits.
     ///
     /// # Errors
-    /// What there is too much of.
+    ///
+    /// The limit that it exceeds.
     pub fn check(self) -> Result<(), String> {
         let bytes = |words: &[String]| words.iter().map(String::len).sum::<usize>();
         let words = bytes(self.argv) + bytes(self.verify) + bytes(self.outputs);
@@ -95,11 +98,12 @@ impl ProgramWords<'_> {
     }
 }
 
-/// Checks the path that a file of a task is kept under: it has to be as short as [`PATH_BYTES`], and nothing in it may
-/// act on a terminal or a page that shows it.
+/// Checks the path of an output file: no longer than [`PATH_BYTES`], and without characters that
+/// act on a terminal or page that shows it.
 ///
 /// # Errors
-/// Why a file of that path is not kept.
+///
+/// The reason why the file is not kept.
 pub fn check_left_path(path: &str) -> Result<(), String> {
     if path.len() > PATH_BYTES {
         return Err(format!(
@@ -113,7 +117,7 @@ pub fn check_left_path(path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The sentence on a file of a task that is not kept: its name, escaped and cut so that it can be shown, and why.
+/// Message about an output file that is not kept: its escaped and shortened name, and the reason.
 #[must_use]
 pub fn not_kept(path: &str, why: &str) -> String {
     one_line(&format!("{}: {why}", one_line(path, SHOWN_NAME_BYTES)), NOT_KEPT_BYTES).into_owned()

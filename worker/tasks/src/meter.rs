@@ -1,26 +1,33 @@
-//! The meter of a task: the work that it has done, the CPU time of that, and the end.
+//! Meter of a task: counts its work and CPU time, and decides when it ends.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::progress::{Progress, ProgressWriter, State};
 
-/// A step of the clock is believed up to this multiple of what such work usually takes …
+/// A clock step is trusted up to this multiple of the usual time of that work …
 const BELIEVED_FACTOR: f64 = 50.0;
 /// … plus this much, which covers page faults and the first units of a new phase.
 const BELIEVED_EXTRA: Duration = Duration::from_millis(20);
 
-/// The CPU time is spent and the work that had to be done is done: leave off.
+/// The amount of work after which a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WorkAmount {
+    Repetitions(u64),
+    CpuTime(Duration),
+}
+
+/// Signal to stop: the CPU time is used up and the required work is done.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Enough;
+pub(crate) struct EnoughWork;
 
 /// The goal of a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Goal {
-    /// Units that are done whatever they cost: all of them without a CPU time,
-    /// the first repetition with one.
+pub(crate) struct RunGoal {
+    /// Units that are done at any cost: all of them if there is no CPU time goal, else the first
+    /// repetition.
     pub(crate) due: u64,
-    /// Go on after `due` until this much CPU time is spent.
+    /// CPU time after which the run ends, once `due` is done.
     pub(crate) cpu_time: Option<Duration>,
 }
 
@@ -30,59 +37,59 @@ pub(crate) struct Goal {
 /// program's business. The CPU time is the sum of the clock's steps between units, so it
 /// survives a restore in another process, whose clock starts again: a step backwards, or one
 /// that is far too large for the work done, is replaced by what such work took on average.
-pub(crate) struct Meter {
+pub(crate) struct WorkMeter {
     clock: Box<dyn FnMut() -> Duration>,
     last: Duration,
-    goal: Goal,
+    goal: RunGoal,
     spent: Duration,
     units: u64,
     beats: u64,
     page: Option<ProgressWriter>,
 }
 
-impl Meter {
-    /// Starts counting now.
+impl WorkMeter {
+    /// Starts counting from now.
     pub(crate) fn start(
         mut clock: Box<dyn FnMut() -> Duration>,
-        goal: Goal,
+        goal: RunGoal,
         page: Option<ProgressWriter>,
     ) -> Self {
-        let last = own(clock(), page.as_ref());
+        let last = own_time(clock(), page.as_ref());
         let mut meter = Self { clock, last, goal, spent: Duration::ZERO, units: 0, beats: 0, page };
         meter.publish(State::Running);
         meter
     }
 
-    /// A meter that says what others have counted.
+    /// A meter that reports counts that other processes made.
     pub(crate) fn with_counts(
         spent: Duration,
         units: u64,
         beats: u64,
         page: Option<ProgressWriter>,
     ) -> Self {
-        let goal = Goal { due: units, cpu_time: None };
+        let goal = RunGoal { due: units, cpu_time: None };
         let clock = Box::new(|| Duration::ZERO);
         Self { clock, last: Duration::ZERO, goal, spent, units, beats, page }
     }
 
-    /// Says that `units` more units of work are done.
+    /// Records that `units` more units are done.
     ///
     /// # Errors
     ///
-    /// [`Enough`] when the CPU time is spent, unless the work just done was still due.
-    pub(crate) fn work(&mut self, units: u64) -> Result<(), Enough> {
+    /// [`EnoughWork`] when the CPU time is used up, unless the work just done was still due.
+    pub(crate) fn count_work(&mut self, units: u64) -> Result<(), EnoughWork> {
         self.work_keeping(units, 0)
     }
 
-    /// Like [`work`](Self::work), but keeps CPU time for `kept` more units that must follow.
-    pub(crate) fn work_keeping(&mut self, units: u64, kept: u64) -> Result<(), Enough> {
+    /// Like [`count_work`](Self::count_work), but reserves CPU time for `kept` further units that must follow.
+    pub(crate) fn work_keeping(&mut self, units: u64, kept: u64) -> Result<(), EnoughWork> {
         let was_due = self.units < self.goal.due;
-        self.tell(units);
-        if !was_due && self.is_spent(kept) { Err(Enough) } else { Ok(()) }
+        self.count_only(units);
+        if !was_due && self.is_spent(kept) { Err(EnoughWork) } else { Ok(()) }
     }
 
-    /// Says that `units` more units of work are done, and that the run goes on in any case.
-    pub(crate) fn tell(&mut self, units: u64) {
+    /// Records that `units` more units are done, without ending the run.
+    pub(crate) fn count_only(&mut self, units: u64) {
         self.count(units);
         self.publish(State::Running);
     }
@@ -93,7 +100,7 @@ impl Meter {
     }
 
     /// Publishes the end of the run.
-    pub(crate) fn finish(&mut self, state: State) {
+    pub(crate) fn publish_end(&mut self, state: State) {
         self.publish(state);
     }
 
@@ -108,7 +115,7 @@ impl Meter {
     }
 
     fn count(&mut self, units: u64) {
-        let now = own((self.clock)(), self.page.as_ref());
+        let now = own_time((self.clock)(), self.page.as_ref());
         let usual = self.mean().mul_f64(units as f64);
         let believed = usual.mul_f64(BELIEVED_FACTOR) + BELIEVED_EXTRA;
         let step = match now.checked_sub(self.last) {
@@ -153,14 +160,14 @@ impl Meter {
     }
 }
 
-/// The part of the thread's CPU time that is the task's own.
-fn own(thread: Duration, page: Option<&ProgressWriter>) -> Duration {
+/// The part of the thread's CPU time that belongs to the task.
+fn own_time(thread: Duration, page: Option<&ProgressWriter>) -> Duration {
     let foreign = page.map_or(0, ProgressWriter::foreign_ns);
     let ns = i128::try_from(thread.as_nanos()).unwrap_or(i128::MAX) - i128::from(foreign);
     Duration::from_nanos(u64::try_from(ns.max(0)).unwrap_or(u64::MAX))
 }
 
-impl fmt::Debug for Meter {
+impl fmt::Debug for WorkMeter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Meter")
             .field("goal", &self.goal)
@@ -171,10 +178,10 @@ impl fmt::Debug for Meter {
 }
 
 #[cfg(test)]
-impl Meter {
-    /// A meter for tests of kernels: no clock, no page, everything is due.
+impl WorkMeter {
+    /// A meter for tests of kernels: without clock or page, and all work is due.
     pub(crate) fn unlimited() -> Self {
-        Self::start(Box::new(|| Duration::ZERO), Goal { due: u64::MAX, cpu_time: None }, None)
+        Self::start(Box::new(|| Duration::ZERO), RunGoal { due: u64::MAX, cpu_time: None }, None)
     }
 }
 
@@ -192,17 +199,17 @@ mod tests {
         Box::new(move || MS * ms.next().expect("the test gives enough readings"))
     }
 
-    fn meter(ms: impl IntoIterator<Item = u32, IntoIter: 'static>, goal: Goal) -> Meter {
-        Meter::start(readings(ms), goal, None)
+    fn meter(ms: impl IntoIterator<Item = u32, IntoIter: 'static>, goal: RunGoal) -> WorkMeter {
+        WorkMeter::start(readings(ms), goal, None)
     }
 
-    const ALL: Goal = Goal { due: u64::MAX, cpu_time: None };
+    const ALL: RunGoal = RunGoal { due: u64::MAX, cpu_time: None };
 
     #[test]
     fn adds_up_the_steps_of_the_clock() {
         let mut m = meter([5, 6, 8, 9], ALL);
         for _ in 0..3 {
-            assert_eq!(m.work(1), Ok(()));
+            assert_eq!(m.count_work(1), Ok(()));
         }
         assert_eq!((m.spent(), m.units()), (4 * MS, 3));
     }
@@ -212,12 +219,12 @@ mod tests {
         // Two units of 2 ms, a restore into a process that has 1 ms, two more units.
         let mut m = meter([100, 102, 104, 1, 3, 5], ALL);
         for _ in 0..5 {
-            assert_eq!(m.work(1), Ok(()));
+            assert_eq!(m.count_work(1), Ok(()));
         }
         assert_eq!(m.spent(), 10 * MS);
         // The mean is per unit: a call for three units counts three times.
         let mut m = meter([100, 102, 104, 0], ALL);
-        assert_eq!((m.work(1), m.work(1), m.work(3)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!((m.count_work(1), m.count_work(1), m.count_work(3)), (Ok(()), Ok(()), Ok(())));
         assert_eq!(m.spent(), 10 * MS);
     }
 
@@ -226,7 +233,7 @@ mod tests {
         // The restorer used 900 ms before it became this program, which had used 4.
         let mut m = meter([0, 2, 4, 900, 902], ALL);
         for _ in 0..4 {
-            assert_eq!(m.work(1), Ok(()));
+            assert_eq!(m.count_work(1), Ok(()));
         }
         assert_eq!(m.spent(), 8 * MS);
     }
@@ -237,7 +244,7 @@ mod tests {
         let steps = (0..=400).map(|unit| if unit % 4 == 0 { 1 } else { 1 + 2 * (unit % 4) });
         let mut m = meter(steps, ALL);
         for _ in 0..400 {
-            assert_eq!(m.work(1), Ok(()));
+            assert_eq!(m.count_work(1), Ok(()));
         }
         assert_eq!(m.spent(), 800 * MS);
     }
@@ -252,52 +259,52 @@ mod tests {
             crate::progress::set_clock(&path, clock).expect("written");
         };
         // Units of 2 ms; 5 ms of somebody else's in the third; then another thread, at 1 ms.
-        let mut m = Meter::start(readings([0, 2, 4, 11, 3, 5]), ALL, Some(page));
-        assert_eq!((m.work(1), m.work(1)), (Ok(()), Ok(())));
+        let mut m = WorkMeter::start(readings([0, 2, 4, 11, 3, 5]), ALL, Some(page));
+        assert_eq!((m.count_work(1), m.count_work(1)), (Ok(()), Ok(())));
         set(5);
-        assert_eq!(m.work(1), Ok(()));
+        assert_eq!(m.count_work(1), Ok(()));
         assert_eq!(m.spent(), 6 * MS);
         // 6 ms were its own, and the new thread has had 1.
         set(1 - 6);
-        assert_eq!((m.work(1), m.work(1)), (Ok(()), Ok(())));
+        assert_eq!((m.count_work(1), m.count_work(1)), (Ok(()), Ok(())));
         assert_eq!(m.spent(), 10 * MS);
     }
 
     #[test]
     fn stops_at_the_cpu_time_but_never_before_the_due_work() {
-        let goal = Goal { due: 3, cpu_time: Some(5 * MS) };
+        let goal = RunGoal { due: 3, cpu_time: Some(5 * MS) };
         // 4 ms a unit: the time is spent after two, the third was due, the fourth is enough.
         let mut m = meter([0, 4, 8, 12, 16], goal);
-        assert_eq!((m.work(1), m.work(1), m.work(1)), (Ok(()), Ok(()), Ok(())));
+        assert_eq!((m.count_work(1), m.count_work(1), m.count_work(1)), (Ok(()), Ok(()), Ok(())));
         assert!(m.is_enough());
-        assert_eq!(m.work(1), Err(Enough));
+        assert_eq!(m.count_work(1), Err(EnoughWork));
         // 1 ms a unit: goes on after the due work until 5 ms are spent.
         let mut m = meter([0, 1, 2, 3, 4, 5], goal);
         for _ in 0..4 {
-            assert_eq!(m.work(1), Ok(()));
+            assert_eq!(m.count_work(1), Ok(()));
             assert!(!m.is_enough());
         }
-        assert_eq!(m.work(1), Err(Enough));
+        assert_eq!(m.count_work(1), Err(EnoughWork));
     }
 
     #[test]
     fn keeps_time_for_what_must_follow() {
-        let mut m = meter([0, 1, 2, 3], Goal { due: 1, cpu_time: Some(5 * MS) });
-        assert_eq!((m.work(1), m.work_keeping(1, 2)), (Ok(()), Ok(())));
-        assert_eq!(m.work_keeping(1, 2), Err(Enough));
+        let mut m = meter([0, 1, 2, 3], RunGoal { due: 1, cpu_time: Some(5 * MS) });
+        assert_eq!((m.count_work(1), m.work_keeping(1, 2)), (Ok(()), Ok(())));
+        assert_eq!(m.work_keeping(1, 2), Err(EnoughWork));
     }
 
     #[test]
     fn the_published_fraction_is_of_time_or_of_due_work_whichever_is_behind() {
         let cpu_time = Some(10 * MS);
-        let mut m = meter([0, 1], Goal { due: 4, cpu_time });
-        assert_eq!(m.work(1), Ok(()));
+        let mut m = meter([0, 1], RunGoal { due: 4, cpu_time });
+        assert_eq!(m.count_work(1), Ok(()));
         assert!((m.fraction() - 0.1).abs() < 1e-12, "time is behind: {m:?}");
-        let mut m = meter([0, 8], Goal { due: 4, cpu_time });
-        assert_eq!(m.work(1), Ok(()));
+        let mut m = meter([0, 8], RunGoal { due: 4, cpu_time });
+        assert_eq!(m.count_work(1), Ok(()));
         assert!((m.fraction() - 0.25).abs() < 1e-12, "work is behind: {m:?}");
-        let mut m = meter([0, 8], Goal { due: 4, cpu_time: None });
-        assert_eq!(m.work(2), Ok(()));
+        let mut m = meter([0, 8], RunGoal { due: 4, cpu_time: None });
+        assert_eq!(m.count_work(2), Ok(()));
         assert!((m.fraction() - 0.5).abs() < 1e-12, "no time given: {m:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! A program of the user's own that is a task: what is run, on which files, and how it saves its work.
+//! A user's own program as a task: its command, its files, and how it saves its work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub struct OwnProgram {
     /// By what its answer is checked; `None`: it is believed, and reported, not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
-    /// Whether it leaves the same outputs wherever and whenever it runs, so that another host can run it again and compare.
+    /// True if it leaves the same outputs wherever and whenever it runs, so that another host can
+    /// run it again and compare.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub deterministic: bool,
 }
@@ -54,7 +55,7 @@ pub struct FileRef {
     pub digest: String,
     /// Length of the content in bytes.
     pub bytes: u64,
-    /// Whether it may be executed.
+    /// True if it may be executed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub executable: bool,
 }
@@ -84,7 +85,7 @@ pub enum Saves {
 }
 
 impl Saves {
-    /// The word for it, as `compare --saves` takes it.
+    /// The word for this way of saving, as `compare --saves` accepts it.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -108,8 +109,8 @@ pub enum Verify {
 }
 
 impl OwnProgram {
-    /// What can be said of the answer of this program, of which it is known whether it ended well, how the
-    /// program that checks it ended, and the digests (in hexadecimal) of the outputs that are kept, by path.
+    /// Verdict on the answer of this program, given whether it succeeded, how its check ended, and
+    /// the digests (in hexadecimal) of the kept outputs by path.
     pub fn check<'a>(
         &self,
         ended_well: bool,
@@ -139,18 +140,18 @@ impl OwnProgram {
     }
 }
 
-/// What a task of a bag runs.
+/// The program that a task of a bag runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TaskProgram {
-    /// One of `dormouse-task`'s, by its arguments without the amount of work.
+    /// A program of `dormouse-task`, by its arguments without the amount of work.
     Kernel(Vec<String>),
-    /// A program of the user's own.
+    /// A user's own program.
     Own(Arc<OwnProgram>),
 }
 
 impl TaskProgram {
-    /// The program of the user's own, if it is one.
+    /// The user's own program; `None` if the task runs one of `dormouse-task`.
     #[must_use]
     pub const fn own(&self) -> Option<&Arc<OwnProgram>> {
         match self {
@@ -159,7 +160,7 @@ impl TaskProgram {
         }
     }
 
-    /// The arguments of the program of `dormouse-task` that it is; none for a program of the user's own.
+    /// The arguments for `dormouse-task`; empty for a user's own program.
     #[must_use]
     pub fn kernel(&self) -> &[String] {
         match self {
@@ -169,13 +170,13 @@ impl TaskProgram {
     }
 }
 
-/// The name of a task's folder in the folder of a run, `tasks/` with its id.
+/// Name of a task's folder in the folder of a run: `tasks/` and the task's id.
 #[must_use]
 pub fn folder_of(task: TaskId) -> String {
     format!("tasks/{}", task.get())
 }
 
-/// The name of the folder of a failed attempt in the folder of a run, inside of that of its task.
+/// Name of a failed attempt's folder in the folder of a run, inside the task's folder.
 #[must_use]
 pub fn folder_of_failed(task: TaskId, attempt: Attempt) -> String {
     format!("{}/failed-{}", folder_of(task), attempt.get())

@@ -17,83 +17,83 @@ use std::time::Duration;
 
 use dormouse_vm::shares::{self, PPM};
 
-use self::kernel::{BlockChain, Memory};
-use self::rank::Work;
-use self::region::Region;
-use crate::amount::Amount;
-use crate::meter::Meter;
+use self::kernel::{BlockChain, RankMemory};
+use self::rank::TeamWork;
+use self::region::SharedRegion;
+use crate::meter::{WorkAmount, WorkMeter};
 use crate::progress::{self, ProgressWriter};
 use crate::result::Figure;
 use crate::trail::TrailSegment;
 
-/// As many ranks as a progress page has room for, in round numbers.
+/// Greatest number of processes of a job, limited by the size of the progress page.
 pub(crate) const MAX_PROCESSES: u32 = 256;
 const _: () = assert!(MAX_PROCESSES as usize <= progress::MAX_RANKS);
 
-/// A parallel job, all but how much work it is.
+/// A parallel job apart from its amount of work.
 ///
-/// The amount of work is that of a process at 100 % usage. As CPU time it is the time that the
-/// job takes on processors of its own; as repetitions it is the blocks of work per phase.
+/// The amount refers to a process at 100 % usage. As CPU time it is the time that the job takes on
+/// processors of its own; as repetitions it is the number of blocks of work per phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// Phases, each of which ends at the barrier; at least 1.
+pub(crate) struct TeamPlan {
+    /// Number of phases, each of which ends at a barrier; at least 1.
     pub(crate) phases: u32,
-    /// CPU usage of each rank on processors of its own, parts per million; at least one rank,
+    /// CPU usage of each rank on a processor of its own, in parts per million; at least one rank,
     /// none of them 0.
     pub(crate) usage: Vec<u32>,
-    /// Speed of those processors as a part of a core's, parts per million; not 0.
+    /// Speed of those processors relative to a core's, in parts per million; not 0.
     pub(crate) speed: u32,
     /// Bytes of memory that each rank works on; may be 0.
     pub(crate) memory: u64,
-    /// From which the ranks' start values come.
+    /// Seed of the ranks' start values.
     pub(crate) seed: u64,
 }
 
-impl Plan {
+impl TeamPlan {
     pub(crate) fn ranks(&self) -> usize {
         self.usage.len()
     }
 
-    /// The sum of the ranks' usages, 1 for 100 %.
+    /// Sum of the ranks' usages, where 1 is 100 %.
     pub(crate) fn total_usage(&self) -> f64 {
         self.usage.iter().map(|u| f64::from(*u)).sum::<f64>() / f64::from(PPM)
     }
 }
 
-/// Most numbers of blocks that a result holds, and most trails of them: with both it stays below 16 KiB.
+/// Greatest number of block counts in a result, and of trails, so that the result stays below 16
+/// KiB.
 const MOST_TOLD: usize = 400;
 
-/// The phases of which a result says how many blocks of work each rank did: all or none.
-pub(crate) fn told(ranks: usize, phases: u32) -> u32 {
+/// Number of phases whose block counts are in the result: all or none.
+pub(crate) fn told_phases(ranks: usize, phases: u32) -> u32 {
     if ranks * phases as usize <= MOST_TOLD { phases } else { 0 }
 }
 
-/// The result of the ranks of a job with this plan and nonce, given the blocks of work of each, phase by
-/// phase: the sum of their last results, by the closed form. `None`: the plan is another one.
-pub(crate) fn expected_sum(plan: &Plan, nonce: u64, blocks: &[u64]) -> Option<u64> {
+/// Sum of the ranks' last results by the closed form, for a job with this plan and nonce and these
+/// block counts, phase by phase. `None`: the counts don't fit the plan.
+pub(crate) fn expected_sum(plan: &TeamPlan, nonce: u64, blocks: &[u64]) -> Option<u64> {
     let is_all = blocks.len() == plan.ranks() * plan.phases as usize;
     is_all.then(|| states_after(plan, nonce, blocks).into_iter().fold(0, u64::wrapping_add))
 }
 
-/// The results of the ranks after the phases that these are the blocks of, by the closed form.
-fn states_after(plan: &Plan, nonce: u64, blocks: &[u64]) -> Vec<u64> {
+/// The ranks' results by the closed form, after the phases with these block counts.
+fn states_after(plan: &TeamPlan, nonce: u64, blocks: &[u64]) -> Vec<u64> {
     let ranks = plan.ranks();
     let mut states: Vec<u64> =
-        (0..ranks).map(|rank| kernel::start(plan.seed ^ nonce, rank)).collect();
+        (0..ranks).map(|rank| kernel::start_value(plan.seed ^ nonce, rank)).collect();
     for of_phase in blocks.chunks(ranks) {
         let of_rank = |(rank, blocks): (usize, &u64)| {
-            let begun = kernel::join(states[rank], states[(rank + 1) % ranks]);
-            kernel::result(begun, *blocks)
+            let begun = kernel::join_results(states[rank], states[(rank + 1) % ranks]);
+            kernel::chain_result(begun, *blocks)
         };
         states = of_phase.iter().enumerate().map(of_rank).collect();
     }
     states
 }
 
-/// The work of one rank in one phase, as another process can do it again: the place counts the ranks of all phases, one phase
-/// after the other. `None`: a job with these blocks of work has no such place.
-pub(crate) fn segment(
-    plan: &Plan,
+/// The work of one rank in one phase as a segment that another process can repeat. `place` counts
+/// ranks over all phases, phase by phase. `None`: the job has no such place.
+pub(crate) fn rank_segment(
+    plan: &TeamPlan,
     nonce: u64,
     blocks: &[u64],
     place: usize,
@@ -101,24 +101,28 @@ pub(crate) fn segment(
     let (ranks, passes) = (plan.ranks(), *blocks.get(place)?);
     let (rank, phase) = (place % ranks, place / ranks);
     let states = states_after(plan, nonce, blocks.get(..phase * ranks)?);
-    let begun = kernel::join(*states.get(rank)?, states[(rank + 1) % ranks]);
+    let begun = kernel::join_results(*states.get(rank)?, states[(rank + 1) % ranks]);
     let BlockChain { state, trail } =
         BlockChain::new(begun, nonce, (rank, u32::try_from(phase).ok()?));
     Some(TrailSegment { from: state, passes, trail })
 }
 
-/// Does the work of one rank in one phase again; the trail with which it ends.
-pub(crate) fn compute_segment(plan: &Plan, segment: TrailSegment, meter: &mut Meter) -> u64 {
-    let mut memory = Memory::new(plan.memory);
+/// Repeats the work of one rank in one phase; returns its final trail number.
+pub(crate) fn compute_segment(
+    plan: &TeamPlan,
+    segment: TrailSegment,
+    meter: &mut WorkMeter,
+) -> u64 {
+    let mut memory = RankMemory::new(plan.memory);
     let mut chain = BlockChain { state: segment.from, trail: segment.trail };
     for _ in 0..segment.passes {
-        chain = memory.block(chain);
-        meter.tell(1);
+        chain = memory.do_memory_block(chain);
+        meter.count_only(1);
     }
     chain.trail
 }
 
-/// Why there is no team, or no longer.
+/// Errors of starting or running a team.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TeamError {
     #[error("the processes of the job cannot share memory; free some")]
@@ -131,46 +135,47 @@ pub(crate) enum TeamError {
     Lost { rank: usize, how: String },
 }
 
-/// The outcome of a team.
-pub(crate) struct Finished {
+/// Results of a team that has ended.
+pub(crate) struct FinishedTeam {
     pub(crate) figures: Vec<Figure>,
-    /// Phases that are over.
+    /// Number of completed phases.
     pub(crate) phases: u64,
-    /// The sum of all ranks' last results.
+    /// Sum of all ranks' last results.
     pub(crate) sum: u64,
-    /// Blocks of work of each rank, phase by phase; empty where they are too many to be told.
+    /// Blocks of work of each rank, phase by phase; empty if they are too many to report.
     pub(crate) blocks: Vec<u64>,
-    /// The trail of each rank's work in each phase.
+    /// Trail number of each rank in each phase.
     pub(crate) trails: Vec<u64>,
     /// CPU time of each rank.
     pub(crate) cpu: Vec<Duration>,
-    /// The meter of all that the team did.
-    pub(crate) meter: Meter,
+    /// Meter with the work of the whole team.
+    pub(crate) meter: WorkMeter,
 }
 
-/// The processes of a job, held by their parent. Dropping it ends those that still run.
-pub(crate) struct Team {
-    region: Region,
-    plan: Plan,
-    amount: Amount,
-    /// By rank; 0 once it has been waited for.
+/// The processes of a job, held by their parent. Dropping it kills those that still run.
+pub(crate) struct RankTeam {
+    region: SharedRegion,
+    plan: TeamPlan,
+    amount: WorkAmount,
+    /// Process ids by rank; 0 once a process has been waited for.
     pids: Vec<libc::pid_t>,
 }
 
-impl Team {
-    /// Starts all ranks, which wait for [`run`](Self::run), and says on the page who they are.
+impl RankTeam {
+    /// Forks all ranks, which then wait for [`run`](Self::run), and writes their process ids to the
+    /// page.
     ///
-    /// To be called in a process of one thread.
-    pub(crate) fn fork(
-        plan: &Plan,
-        amount: Amount,
+    /// The calling process must have only one thread.
+    pub(crate) fn fork_ranks(
+        plan: &TeamPlan,
+        amount: WorkAmount,
         nonce: u64,
         page: Option<&ProgressWriter>,
     ) -> Result<Self, TeamError> {
-        let told = told(plan.ranks(), plan.phases);
-        let region = Region::new(plan.ranks(), told).map_err(TeamError::Memory)?;
+        let told = told_phases(plan.ranks(), plan.phases);
+        let region = SharedRegion::new(plan.ranks(), told).map_err(TeamError::Memory)?;
         for rank in 0..plan.ranks() {
-            region.begin_at(rank, kernel::start(plan.seed ^ nonce, rank));
+            region.begin_at(rank, kernel::start_value(plan.seed ^ nonce, rank));
         }
         let mut team = Self { region, plan: plan.clone(), amount, pids: Vec::new() };
         let parent = std::process::id();
@@ -179,7 +184,12 @@ impl Team {
             // SAFETY: this process has one thread, so the child may do anything.
             let pid = unsafe { libc::fork() };
             match pid {
-                0 => rank::live(rank, parent, &team.region, &Work { plan, amount, nonce, page }),
+                0 => rank::live_as_rank(
+                    rank,
+                    parent,
+                    &team.region,
+                    &TeamWork { plan, amount, nonce, page },
+                ),
                 -1 => return Err(TeamError::Fork { rank, source: io::Error::last_os_error() }),
                 pid => {
                     team.region.set_pid(rank, pid);
@@ -193,8 +203,8 @@ impl Team {
         Ok(team)
     }
 
-    /// Lets the ranks work, and waits for their ends.
-    pub(crate) fn run(mut self, page: Option<ProgressWriter>) -> Result<Finished, TeamError> {
+    /// Lets the ranks work, and waits until they end.
+    pub(crate) fn run(mut self, page: Option<ProgressWriter>) -> Result<FinishedTeam, TeamError> {
         self.region.let_go();
         while self.pids.iter().any(|pid| *pid != 0) {
             let (pid, status) = wait_for_any().map_err(TeamError::Wait)?;
@@ -207,19 +217,19 @@ impl Team {
         }
         let totals = self.region.totals();
         let (blocks, trails) = self.region.blocks_and_trails();
-        Ok(Finished {
+        Ok(FinishedTeam {
             figures: self.figures(),
-            phases: u64::from(self.region.checked().phases),
-            sum: self.region.checked().sum,
+            phases: u64::from(self.region.check_outcome().phases),
+            sum: self.region.check_outcome().sum,
             blocks,
             trails,
             cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
-            meter: Meter::with_counts(totals.cpu, totals.units, totals.beats, page),
+            meter: WorkMeter::with_counts(totals.cpu, totals.units, totals.beats, page),
         })
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let checked = self.region.checked();
+        let checked = self.region.check_outcome();
         // The upper bits, as many as a figure holds exactly.
         let upper = |sum: u64| (sum >> 12) as f64;
         let phases = f64::from(self.plan.phases);
@@ -228,7 +238,7 @@ impl Team {
             Figure::new("wrong results and words", checked.wrong as f64, Some(0.0), 0.0),
             Figure::new("checksum", upper(checked.sum), Some(upper(checked.expected_sum)), 0.0),
         ];
-        if let Amount::Repetitions(blocks) = self.amount {
+        if let WorkAmount::Repetitions(blocks) = self.amount {
             let planned: u64 =
                 shares::blocks_of_ranks(&self.plan.usage, self.plan.phases, blocks).iter().sum();
             let done = self.region.totals().units as f64;
@@ -238,7 +248,7 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl Drop for RankTeam {
     fn drop(&mut self) {
         for pid in self.pids.iter().filter(|pid| **pid != 0) {
             #[expect(unsafe_code, reason = "the standard library kills only its own children")]
@@ -250,7 +260,7 @@ impl Drop for Team {
     }
 }
 
-/// The next child that ends, and its status.
+/// Waits for the next child to end; its process id and status.
 fn wait_for_any() -> io::Result<(libc::pid_t, libc::c_int)> {
     let mut status = 0;
     loop {

@@ -1,12 +1,13 @@
-//! Programs by which a host is proved: each has one habit that checkpoints may trip over.
+//! Programs that test a host: each has one habit that checkpoints may break.
 //!
 //! ```text
 //! dormouse-task probe threads|tcp|clock|files FILE
 //! ```
 //!
-//! One beats on the progress page at FILE for as long as all is well with its habit: each of its
-//! threads gets on, what goes into a connection, a file or a terminal comes out of it, the clock does not go back. The
-//! units on the page are what the habit shows: of the clock, its time in nanoseconds.
+//! A probe beats on the progress page at FILE as long as its habit works: each of its threads
+//! advances, data that goes into a connection, file or terminal comes out again, or the clock does
+//! not go back. The units on the page are a number that the habit yields: for the clock, its time in
+//! nanoseconds.
 
 use std::{
     ffi::OsString,
@@ -31,18 +32,18 @@ use crate::clock::monotonic_ns;
 use crate::progress::{Progress, ProgressError, ProgressWriter, State};
 use crate::signals;
 
-/// The first argument that asks for a probe.
+/// First argument that selects a probe.
 pub(crate) const KIND: &str = "probe";
 
 /// Time between two beats of a probe.
 const PAUSE: Duration = Duration::from_millis(1);
-/// After so many beats a probe that everybody has forgotten ends by itself.
+/// Number of beats after which an abandoned probe ends.
 const BEATS: u64 = 120_000;
-/// Time that a connection may take.
+/// Longest time that a connection may take.
 const SILENCE: Duration = Duration::from_secs(10);
 const THREADS: usize = 3;
 
-/// Why a probe ends.
+/// Reasons why a probe ends.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProbeError {
     #[error("probe: give threads, tcp, clock or files, and a file for its progress page")]
@@ -50,28 +51,28 @@ pub(crate) enum ProbeError {
     #[error(transparent)]
     Progress(#[from] ProgressError),
     #[error("probe {habit}: cannot begin")]
-    Begin { habit: Habit, source: io::Error },
+    Begin { habit: ProgramHabit, source: io::Error },
     #[error("probe {habit}: does not go on as it should")]
-    Broken { habit: Habit, source: io::Error },
+    Broken { habit: ProgramHabit, source: io::Error },
 }
 
-/// The step that a probe takes over and over; the number is what it shows.
+/// One beat of a probe, called again and again; it returns the number to publish.
 type Beat = Box<dyn FnMut() -> io::Result<u64>>;
 
 /// A habit of programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Habit {
-    /// Several threads that all get on.
+pub(crate) enum ProgramHabit {
+    /// Several threads that must all advance.
     Threads,
-    /// Both ends of a connection.
+    /// A TCP connection, of which the probe has both ends.
     Tcp,
-    /// A clock that is looked at again and again.
+    /// A clock that is read again and again.
     Clock,
     /// Open files of `/tmp`, `/dev/shm` and `/proc`, and a terminal.
     Files,
 }
 
-impl fmt::Display for Habit {
+impl fmt::Display for ProgramHabit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Threads => "threads",
@@ -82,19 +83,19 @@ impl fmt::Display for Habit {
     }
 }
 
-/// Runs the probe that the arguments after [`KIND`] ask for.
+/// Runs the probe that the arguments after [`KIND`] select.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), ProbeError> {
     let mut arguments = arguments.into_iter();
     let habit = match arguments.next().as_deref().and_then(|habit| habit.to_str()) {
-        Some("threads") => Habit::Threads,
-        Some("tcp") => Habit::Tcp,
-        Some("clock") => Habit::Clock,
-        Some("files") => Habit::Files,
+        Some("threads") => ProgramHabit::Threads,
+        Some("tcp") => ProgramHabit::Tcp,
+        Some("clock") => ProgramHabit::Clock,
+        Some("files") => ProgramHabit::Files,
         _ => return Err(ProbeError::Usage),
     };
     let page = ProgressWriter::create(Path::new(&arguments.next().ok_or(ProbeError::Usage)?))?;
     let mut beat = signals::exit_on_sigterm()
-        .and_then(|()| habit.begin())
+        .and_then(|()| habit.begin_probe())
         .map_err(|source| ProbeError::Begin { habit, source })?;
     page.wait_while_held();
     for heartbeat in 1..=BEATS {
@@ -105,18 +106,18 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> Result<(), P
     Ok(())
 }
 
-impl Habit {
-    fn begin(self) -> io::Result<Beat> {
+impl ProgramHabit {
+    fn begin_probe(self) -> io::Result<Beat> {
         match self {
-            Self::Threads => threads(),
-            Self::Tcp => tcp(),
-            Self::Clock => Ok(clock()),
-            Self::Files => files(),
+            Self::Threads => probe_threads(),
+            Self::Tcp => probe_tcp(),
+            Self::Clock => Ok(probe_clock()),
+            Self::Files => probe_files(),
         }
     }
 }
 
-fn threads() -> io::Result<Beat> {
+fn probe_threads() -> io::Result<Beat> {
     let counts: Arc<[AtomicU64; THREADS]> = Arc::default();
     for n in 0..THREADS {
         let counts = Arc::clone(&counts);
@@ -139,7 +140,7 @@ fn threads() -> io::Result<Beat> {
     }))
 }
 
-fn tcp() -> io::Result<Beat> {
+fn probe_tcp() -> io::Result<Beat> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let mut one = TcpStream::connect(listener.local_addr()?)?;
     let (mut other, _) = listener.accept()?;
@@ -149,7 +150,7 @@ fn tcp() -> io::Result<Beat> {
     }
     let mut sent = 0_u64;
     Ok(Box::new(move || {
-        // It listens on, too.
+        // The listener stays open as well.
         let _ = &listener;
         sent += 1;
         let mut come = [0; 8];
@@ -162,7 +163,7 @@ fn tcp() -> io::Result<Beat> {
     }))
 }
 
-fn clock() -> Beat {
+fn probe_clock() -> Beat {
     let mut last = 0;
     Box::new(move || {
         let now = monotonic_ns();
@@ -174,15 +175,16 @@ fn clock() -> Beat {
     })
 }
 
-/// For a task that has a view of files of its own: what it makes in `/tmp` has a name that another may have, too.
-fn files() -> io::Result<Beat> {
+/// Opens the files. The task must have its own view of the file system, as the names in `/tmp` are
+/// fixed.
+fn probe_files() -> io::Result<Beat> {
     let make = |path: &str| {
         let options = OpenOptions::new().read(true).write(true).create_new(true).to_owned();
         options.open(path).map(|file| (path.to_owned(), file))
     };
     let made = [make("/tmp/probe")?, make("/dev/shm/probe")?];
     let (itself, processes) = (File::open("/proc/self/stat")?, File::open("/proc")?);
-    let (mut one, mut other) = terminal()?;
+    let (mut one, mut other) = open_terminal()?;
     let mut count = 0_u64;
     Ok(Box::new(move || {
         count += 1;
@@ -201,7 +203,8 @@ fn files() -> io::Result<Beat> {
     }))
 }
 
-/// Writes `count` as a line into one end of a terminal; `count`, where it comes out of the other.
+/// Writes `count` as a line into one end of a terminal and returns the number that comes out of the
+/// other.
 fn pass_line(from: &mut File, to: &mut File, count: u64) -> io::Result<u64> {
     let line = format!("{count}\n");
     from.write_all(line.as_bytes())?;
@@ -220,9 +223,9 @@ fn pass_line(from: &mut File, to: &mut File, count: u64) -> io::Result<u64> {
     }
 }
 
-/// Both ends of a new terminal.
+/// Opens a new pseudo-terminal; returns both ends.
 #[expect(unsafe_code, reason = "the standard library makes no terminals")]
-fn terminal() -> io::Result<(File, File)> {
+fn open_terminal() -> io::Result<(File, File)> {
     let (mut one, mut other) = (-1, -1);
     let none = std::ptr::null_mut::<u8>();
     // SAFETY: two descriptors are written, which nobody else owns; the rest is left as it is by default.
@@ -242,8 +245,8 @@ mod tests {
 
     #[test]
     fn every_habit_goes_on() {
-        for habit in [Habit::Threads, Habit::Tcp, Habit::Clock] {
-            let mut beat = habit.begin().unwrap();
+        for habit in [ProgramHabit::Threads, ProgramHabit::Tcp, ProgramHabit::Clock] {
+            let mut beat = habit.begin_probe().unwrap();
             let first = beat().unwrap();
             assert!(beat().unwrap() >= first && first > 0, "{habit}");
         }
@@ -251,7 +254,7 @@ mod tests {
 
     #[test]
     fn a_terminal_gives_each_line() {
-        let (mut one, mut other) = terminal().unwrap();
+        let (mut one, mut other) = open_terminal().unwrap();
         for count in 0..10_000 {
             assert_eq!(pass_line(&mut other, &mut one, count).unwrap(), count);
         }

@@ -1,47 +1,49 @@
-//! The programs of the tasks of a bag, by the names that people give them.
+//! Programs of the tasks of a bag, by their names in experiments.
 
 use dormouse_units::{Bytes, TaskId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::class::Class;
+use crate::class::ProblemClass;
 use crate::run::NasKernel;
 
 /// What the tasks of a bag really run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "kebab-case", try_from = "Written")]
+#[serde(tag = "kind", rename_all = "kebab-case", try_from = "WrittenProgram")]
 pub enum BagProgram {
     /// Vector operations over the task's memory.
     Vector,
     /// GridNPB ED: the SP solver, each task with its own parameter.
     Ed {
         /// NAS class of the solver's problem.
-        class: Class,
+        class: ProblemClass,
     },
     /// A NAS kernel.
     Nas {
         /// NAS kernel that the tasks run.
         kernel: NasKernel,
         /// NAS class of the kernel's problem.
-        class: Class,
+        class: ProblemClass,
     },
 }
 
 /// A program as people write it: a kernel is a `kind` of its own. In logs its kind is `nas`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct Written {
+#[schemars(rename = "Written")]
+struct WrittenProgram {
     /// The program, by its name.
-    kind: Kind,
+    kind: WrittenKind,
     /// NAS class; all but `vector` need it.
-    class: Option<Class>,
+    class: Option<ProblemClass>,
     #[schemars(skip)]
     kernel: Option<NasKernel>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Kind {
+#[schemars(rename = "Kind")]
+enum WrittenKind {
     /// Vector operations over the task's memory.
     Vector,
     /// GridNPB ED: the SP solver, each task with its own parameter.
@@ -62,21 +64,21 @@ enum Kind {
     Nas,
 }
 
-impl TryFrom<Written> for BagProgram {
+impl TryFrom<WrittenProgram> for BagProgram {
     type Error = &'static str;
 
-    fn try_from(written: Written) -> Result<Self, &'static str> {
+    fn try_from(written: WrittenProgram) -> Result<Self, &'static str> {
         let kernel = match written.kind {
-            Kind::Vector | Kind::Ed => None,
-            Kind::Ep => Some(NasKernel::Ep),
-            Kind::Is => Some(NasKernel::Is),
-            Kind::Cg => Some(NasKernel::Cg),
-            Kind::Mg => Some(NasKernel::Mg),
-            Kind::Ft => Some(NasKernel::Ft),
-            Kind::Sp => Some(NasKernel::Sp),
-            Kind::Nas => Some(written.kernel.ok_or("'kernel' is missing")?),
+            WrittenKind::Vector | WrittenKind::Ed => None,
+            WrittenKind::Ep => Some(NasKernel::Ep),
+            WrittenKind::Is => Some(NasKernel::Is),
+            WrittenKind::Cg => Some(NasKernel::Cg),
+            WrittenKind::Mg => Some(NasKernel::Mg),
+            WrittenKind::Ft => Some(NasKernel::Ft),
+            WrittenKind::Sp => Some(NasKernel::Sp),
+            WrittenKind::Nas => Some(written.kernel.ok_or("'kernel' is missing")?),
         };
-        if matches!(written.kind, Kind::Vector) {
+        if matches!(written.kind, WrittenKind::Vector) {
             return match written.class {
                 None => Ok(Self::Vector),
                 Some(_) => Err("'class' is of NAS programs, not of vector"),
@@ -93,12 +95,12 @@ impl JsonSchema for BagProgram {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        Written::json_schema(generator)
+        WrittenProgram::json_schema(generator)
     }
 }
 
 impl BagProgram {
-    /// The arguments of a task's program, without the amount of work: of this task, which has this much
+    /// Arguments of the program for this task, without the amount of work; the task has this much
     /// memory.
     #[must_use]
     pub fn arguments(&self, task: TaskId, memory: Bytes) -> Vec<String> {
@@ -106,9 +108,9 @@ impl BagProgram {
             Self::Vector => &["vector", "--memory", &format!("{}B", memory.get())],
             Self::Ed { class } => {
                 let id = task.get() % class.ed_references();
-                &["ed", "--class", class.letter(), "--id", &id.to_string()]
+                &["ed", "--class", class.class_letter(), "--id", &id.to_string()]
             }
-            Self::Nas { kernel, class } => &[kernel.name(), "--class", class.letter()],
+            Self::Nas { kernel, class } => &[kernel.name(), "--class", class.class_letter()],
         };
         words.iter().map(|word| (*word).to_owned()).collect()
     }

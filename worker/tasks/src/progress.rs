@@ -113,7 +113,7 @@ mod tests {
         let work = reader.work(MAX_RANKS).unwrap();
         assert_eq!(work[..3], [7, 30_000, 0].map(Duration::from_millis));
         assert_eq!(work[MAX_RANKS - 1], Duration::from_millis(9));
-        page.store(AT_RANKS, 600);
+        page.store_word(AT_RANKS, 600);
         assert!(reader.ranks().unwrap_err().to_string().contains("names 600 ranks"));
     }
 

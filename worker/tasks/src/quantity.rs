@@ -1,4 +1,4 @@
-//! Sizes and durations as people write them.
+//! Parsers of sizes and durations in human notation.
 
 use std::time::Duration;
 
@@ -14,36 +14,38 @@ const SIZES: [(&str, f64); 8] = [
     ("B", 1.0),
 ];
 
-/// Units of time, in seconds. A unit that ends in another comes before it.
+/// Units of time, in seconds. A unit that is the end of another comes after it.
 const TIMES: [(&str, f64); 6] =
     [("ms", 1e-3), ("us", 1e-6), ("min", 60.0), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
 
-/// Bytes of `"10.06MB"`, `"160 MiB"` or `"4096"`; `None` unless it is a positive size.
-pub(crate) fn bytes(text: &str) -> Option<usize> {
-    let value = scaled(text, &SIZES, Some(1.0))?.round();
+/// Parses a size such as `"10.06MB"`, `"160 MiB"` or `"4096"` to bytes; `None` unless it is a
+/// positive size.
+pub(crate) fn parse_bytes(text: &str) -> Option<usize> {
+    let value = parse_scaled(text, &SIZES, Some(1.0))?.round();
     // 2^53: above it a float is no exact count of bytes, and no machine has that much.
     (1.0..=9_007_199_254_740_992.0).contains(&value).then_some(value as usize)
 }
 
-/// The duration `"0.39s"`, `"250ms"` or `"2m"`; `None` unless it is positive and has a unit.
-pub(crate) fn duration(text: &str) -> Option<Duration> {
-    let seconds = scaled(text, &TIMES, None)?;
+/// Parses a duration such as `"0.39s"`, `"250ms"` or `"2m"`; `None` unless it is positive and has a
+/// unit.
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
+    let seconds = parse_scaled(text, &TIMES, None)?;
     Duration::try_from_secs_f64(seconds).ok().filter(|d| !d.is_zero())
 }
 
-/// The part `"0.7"`, `".7"` or `"1"` of a whole, in parts per million; `None` unless it is
+/// Parses a fraction such as `"0.7"`, `".7"` or `"1"` to parts per million; `None` unless it is
 /// above 0 (rounded) and at most 1.
-pub(crate) fn part(text: &str) -> Option<u32> {
-    let ppm = (scaled(text, &[], Some(1.0))? * 1e6).round();
+pub(crate) fn parse_part(text: &str) -> Option<u32> {
+    let ppm = (parse_scaled(text, &[], Some(1.0))? * 1e6).round();
     (1.0..=1e6).contains(&ppm).then_some(ppm as u32)
 }
 
-fn scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<f64> {
+fn parse_scaled(text: &str, units: &[(&str, f64)], bare: Option<f64>) -> Option<f64> {
     let (digits, factor) = units
         .iter()
         .find_map(|(unit, factor)| Some((text.strip_suffix(unit)?.trim_end(), *factor)))
         .or_else(|| bare.map(|factor| (text, factor)))?;
-    // `f64` would also read "inf", "nan" and "1e9", which nobody writes as a size.
+    // `f64` would also accept "inf", "nan" and "1e9", which are no sizes.
     if !digits.bytes().all(|b| b.is_ascii_digit() || b == b'.') {
         return None;
     }
@@ -56,28 +58,28 @@ mod tests {
 
     #[test]
     fn sizes_in_decimal_and_binary_units() {
-        assert_eq!(bytes("10.06MB"), Some(10_060_000));
-        assert_eq!(bytes("160 MiB"), Some(160 << 20));
-        assert_eq!(bytes("4096"), Some(4096));
-        assert_eq!(bytes("7B"), Some(7));
+        assert_eq!(parse_bytes("10.06MB"), Some(10_060_000));
+        assert_eq!(parse_bytes("160 MiB"), Some(160 << 20));
+        assert_eq!(parse_bytes("4096"), Some(4096));
+        assert_eq!(parse_bytes("7B"), Some(7));
     }
 
     #[test]
     fn durations_need_a_unit() {
-        assert_eq!(duration("0.39s"), Some(Duration::from_millis(390)));
-        assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
-        assert_eq!(duration("2m"), Some(Duration::from_secs(120)));
-        assert_eq!(duration("1.5h"), Some(Duration::from_secs(5400)));
-        assert_eq!(duration("3"), None);
+        assert_eq!(parse_duration("0.39s"), Some(Duration::from_millis(390)));
+        assert_eq!(parse_duration("250ms"), Some(Duration::from_millis(250)));
+        assert_eq!(parse_duration("2m"), Some(Duration::from_secs(120)));
+        assert_eq!(parse_duration("1.5h"), Some(Duration::from_secs(5400)));
+        assert_eq!(parse_duration("3"), None);
     }
 
     #[test]
     fn nonsense_is_refused() {
         for text in ["", "MB", "-1MB", "1e9", "infMB", "0", "1.2.3MB", "99999999999GB"] {
-            assert_eq!(bytes(text), None, "{text}");
+            assert_eq!(parse_bytes(text), None, "{text}");
         }
         for text in ["", "s", "-1s", "0s", "nans", "1 week"] {
-            assert_eq!(duration(text), None, "{text}");
+            assert_eq!(parse_duration(text), None, "{text}");
         }
     }
 }

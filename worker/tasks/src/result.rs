@@ -1,4 +1,4 @@
-//! The result file: what a finished task leaves behind.
+//! The result file that a finished task writes.
 
 use std::fs;
 use std::io;
@@ -8,15 +8,15 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{left, limits::RESULT_BYTES, trail::WorkTrail};
 
-/// One computed figure beside its reference.
+/// A computed figure with its reference.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// The name of the value, in the words of the program's specification.
+    /// Name of the value in the program's specification.
     pub name: String,
-    /// The value that this run computed; NaN is written as `null`.
+    /// Value computed by this run; NaN is written as `null`.
     #[serde(deserialize_with = "nan_from_null")]
     pub computed: f64,
-    /// The value that it should have; `None` when nobody has published it.
+    /// Published value; `None` if there is none.
     pub reference: Option<f64>,
     /// Greatest relative error that verifies; 0 means exactly equal.
     pub tolerance: f64,
@@ -27,73 +27,71 @@ impl Figure {
         Self { name: name.to_owned(), computed, reference, tolerance }
     }
 
-    /// A figure that nobody has computed yet.
-    pub(crate) fn expected(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
+    /// A figure that was not computed yet.
+    pub(crate) fn expected_figure(name: &str, reference: Option<f64>, tolerance: f64) -> Self {
         Self::new(name, f64::NAN, reference, tolerance)
     }
 
     /// |computed − reference| / |reference|, or the absolute error where the reference is 0.
     #[must_use]
-    pub fn error(&self) -> Option<f64> {
+    pub fn relative_error(&self) -> Option<f64> {
         let reference = self.reference?;
         let error = (self.computed - reference).abs();
         Some(if reference == 0.0 { error } else { error / reference.abs() })
     }
 
-    /// Whether the error is within the tolerance; `None` without a reference.
+    /// True if the error is within the tolerance; `None` without a reference.
     #[must_use]
     pub fn verified(&self) -> Option<bool> {
         // A NaN compares false: not verified.
-        self.error().map(|error| error <= self.tolerance)
+        self.relative_error().map(|error| error <= self.tolerance)
     }
 }
 
-/// The report of a finished task.
+/// Result of a finished task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TaskResult {
-    /// The program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector", "parallel" or "noop".
+    /// Program: "ep", "is", "cg", "mg", "ft", "sp", "ed", "vector", "parallel" or "noop".
     pub kind: String,
-    /// The problem class of a NAS kernel or an ED task.
+    /// Problem class of a NAS kernel or an ED task.
     pub class: Option<String>,
-    /// The ED task.
+    /// Number of the ED task.
     pub id: Option<u32>,
-    /// Memory footprint of `vector`, or of each rank of a parallel job, bytes.
+    /// Memory of `vector`, or of each rank of a parallel job, in bytes.
     pub memory_bytes: Option<u64>,
-    /// Whether every figure is within its tolerance; `None` when there is no reference.
+    /// True if every figure is within its tolerance; `None` without references.
     pub verified: Option<bool>,
-    /// The figures of the last complete repetition, or of the first that was wrong.
+    /// Figures of the last complete repetition, or of the first wrong one.
     pub figures: Vec<Figure>,
-    /// Complete repetitions, each of which was checked.
+    /// Number of complete repetitions, each of which was checked.
     pub repetitions: u64,
-    /// CPU time the work took, over all the processes it lived in, seconds.
+    /// CPU time of the work over all processes that it ran in, in seconds.
     pub cpu_seconds: f64,
-    /// The CPU time that was wanted, seconds.
+    /// Requested CPU time in seconds.
     pub cpu_seconds_wanted: Option<f64>,
-    /// CPU time of each rank of a parallel job, seconds; empty for a program of one process.
+    /// CPU time of each rank of a parallel job in seconds; empty for a program of one process.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rank_cpu_seconds: Vec<f64>,
-    /// Units of work done, an unfinished last repetition included.
+    /// Units of work done, including those of an unfinished last repetition.
     pub units: u64,
-    /// Hash of all values that were computed, which begins with the task's nonce: see
-    /// [`answer`](crate::answer).
+    /// Hash of the task's nonce and all computed values: see [`answer`](crate::answer).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// The number that went through all that the task computed, at points of its work; `None` of programs that have
-    /// none.
+    /// Trail of the computation at points of its work; `None` for programs without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail: Option<WorkTrail>,
-    /// The number with which the trail ended.
+    /// Final number of the trail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trail_end: Option<u64>,
-    /// Blocks of work of each rank of a parallel job, phase by phase; empty where they are too many.
+    /// Blocks of work of each rank of a parallel job, phase by phase; empty if they are too many.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blocks: Vec<u64>,
-    /// The number that went through all that a rank computed in a phase, in the order of `blocks`.
+    /// Trail number of each rank in each phase, in the order of `blocks`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub trails: Vec<u64>,
 }
 
-/// Why a result cannot be written or read.
+/// Errors of writing or reading a result.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// The file cannot be written or read.
@@ -106,7 +104,7 @@ pub enum ResultError {
         /// The system's own error.
         source: io::Error,
     },
-    /// The file is not a task's result.
+    /// The file is not a valid result.
     #[error("result file {}: is not a task result; run the task again", path.display())]
     Malformed {
         /// The result file.
@@ -117,7 +115,7 @@ pub enum ResultError {
 }
 
 impl TaskResult {
-    /// Writes the result to `path` in one rename: it is there whole or not at all.
+    /// Writes the result to `path` with an atomic rename.
     ///
     /// # Errors
     ///
@@ -221,7 +219,7 @@ mod tests {
     fn an_error_is_relative_except_to_zero() {
         let figure =
             |computed, reference, tolerance| Figure::new("x", computed, reference, tolerance);
-        assert_eq!(figure(101.0, Some(100.0), 0.0).error(), Some(0.01));
+        assert_eq!(figure(101.0, Some(100.0), 0.0).relative_error(), Some(0.01));
         assert_eq!(figure(-99.0, Some(-100.0), 0.02).verified(), Some(true));
         assert_eq!(figure(1.0, Some(0.0), 0.0).verified(), Some(false));
         assert_eq!(figure(1.0, None, 0.0).verified(), None);

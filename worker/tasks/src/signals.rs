@@ -1,8 +1,8 @@
-//! SIGTERM ends the task at once, also as PID 1.
+//! SIGTERM handler that also works as PID 1.
 
 use std::io;
 
-/// Exit status after SIGTERM, as a shell would report the death by that signal.
+/// Exit status after SIGTERM, the same as shells report.
 const TERMINATED: libc::c_int = 128 + libc::SIGTERM;
 
 /// Makes SIGTERM end the process.

@@ -1,81 +1,85 @@
-//! Spot checks: a part of a task that another host computes again, and what its answer has to come to.
+//! Spot checks: another host repeats a part of a task, and the results are compared.
 //!
-//! All programs of a bag but `noop` leave a trail that nobody knows without the work; a check computes one segment of it. The
-//! CPU time of a kernel's repetitions says besides how many of them there can have been.
+//! All programs of a bag but `noop` leave a trail that can't be known without the work; a check
+//! computes one segment of it. The CPU time of a kernel's repetitions also limits how many of them
+//! there can have been.
 
 use std::ffi::OsString;
 use std::time::Duration;
 
-use crate::amount::Amount;
-use crate::cli::arguments::{Request, parse};
-use crate::parallel::{self, Plan};
+use crate::cli::arguments::{CommandRequest, parse};
+use crate::meter::WorkAmount;
+use crate::parallel::{self, TeamPlan};
 use crate::result::TaskResult;
-use crate::run::Program;
+use crate::run::TaskComputation;
 use crate::trail::{TrailSegment, WorkTrail};
 
-/// By so many times the CPU time of a repetition may differ between two hosts.
+/// Greatest ratio between the CPU times of a repetition on two hosts.
 const MOST_TIMES: f64 = 4.0;
 
-/// The least CPU time of a block of a parallel job: its 32,768 steps hang on each other, by four cycles each at 6 GHz.
+/// Least CPU time of a block of a parallel job: its 32,768 dependent steps take at least four
+/// cycles each at 6 GHz.
 const LEAST_BLOCK: Duration = Duration::from_micros(20);
 
-/// A part of a task that is to be computed again.
+/// Order to compute a part of a task again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckOrder {
-    /// Arguments of the task program, but for the nonce.
+    /// Arguments of the task program without the nonce.
     pub arguments: Vec<String>,
-    /// The amount of work of the part.
+    /// Amount of work of the part.
     pub amount: CheckAmount,
     part: CheckPart,
 }
 
-/// How much is computed again.
+/// Amount of work to repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckAmount {
-    /// So many times what workers measure as one repetition of the program, of so many that the answer says in all.
+    /// A number of repetitions as workers measure them, out of the number that the answer claims.
     Repetitions {
         /// Repetitions of the part.
         part: u64,
-        /// Repetitions of the whole.
+        /// Repetitions of the whole task.
         all: u64,
     },
-    /// CPU time of the part, where the whole took what was ordered.
+    /// CPU time of the part, if the whole took the ordered time.
     CpuTime(Duration),
 }
 
-/// The trail that a part of the work ends with.
+/// The part of the work whose trail is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CheckPart {
-    /// Passes of `vector` before this point.
+    /// Passes of `vector` up to this point of the trail.
     Passes(usize),
-    /// Repetitions of a kernel before this point.
+    /// Repetitions of a kernel up to this point of the trail.
     Repetitions(usize),
-    /// What one rank did in one phase, and the CPU time that was ordered of all of them.
+    /// Work of one rank in one phase (its place), and the CPU time that was ordered for the whole
+    /// job.
     Rank(usize, Option<Duration>),
 }
 
 impl CheckOrder {
-    /// The part of a task that is computed again, by its program's arguments, its nonce, its answer and a number drawn after
-    /// the answer had come.
+    /// Chooses the part of a task to repeat, from its program's arguments, its nonce, its answer
+    /// and a number drawn after the answer had arrived. `Ok(None)`: nothing can be compared.
     ///
     /// # Errors
-    /// In words: the answer does not have what its program leaves. `Ok(None)`: there is nothing that could be compared.
+    ///
+    /// In words: the answer lacks what its program always writes.
     pub fn draw(
         arguments: &[String],
         nonce: u64,
         answer: &TaskResult,
         drawn: u64,
     ) -> Result<Option<Self>, String> {
-        let Ok(Request::Job(job)) = parse(arguments.iter().map(OsString::from)) else {
+        let Ok(CommandRequest::Job(job)) = parse(arguments.iter().map(OsString::from)) else {
             return Ok(None);
         };
         let is_kernel = match &job.program {
-            Program::Vector { .. } => false,
-            Program::Nas { .. } | Program::Ed { .. } => true,
-            Program::Parallel(plan) => {
+            TaskComputation::Vector { .. } => false,
+            TaskComputation::Nas { .. } | TaskComputation::Ed { .. } => true,
+            TaskComputation::Parallel(plan) => {
                 return draw_rank(arguments, (plan, job.amount, nonce), answer, drawn);
             }
-            Program::Noop => return Ok(None),
+            TaskComputation::Noop => return Ok(None),
         };
         let trail = answer.trail.as_ref().ok_or("its answer has no trail")?;
         let points = trail.points.len() as u64;
@@ -89,7 +93,8 @@ impl CheckOrder {
         }
         let Some(point) = draw_point(trail, is_kernel, drawn) else { return Ok(None) };
         let Some(segment) = trail.segment(point, nonce) else { return Ok(None) };
-        // What is measured of one pass of `vector` has the set-up and the check beside it, which are as long.
+        // A measurement of one pass of `vector` includes the set-up and the check, each as long as
+        // a pass.
         let measured = |passes: u64| match is_kernel {
             true => passes,
             false => passes.saturating_add(2).div_ceil(3),
@@ -101,10 +106,12 @@ impl CheckOrder {
         Ok(Some(Self { arguments, amount, part }))
     }
 
-    /// Compares an answer with what another host computed again, where so much CPU time was ordered of the first.
+    /// Compares an answer with the repeated part; `ordered` is the CPU time ordered for the first
+    /// run.
     ///
     /// # Errors
-    /// In words: where they differ.
+    ///
+    /// In words: the difference.
     pub fn compare(
         &self,
         answer: &TaskResult,
@@ -126,7 +133,8 @@ impl CheckOrder {
         match self.part {
             CheckPart::Passes(_) => Ok(()),
             CheckPart::Repetitions(_) => {
-                // A segment of one repetition may be of an input whose figures no answer has.
+                // A segment of one repetition may have a drawn input, whose figures are not in the
+                // answer.
                 if !again.figures.is_empty() {
                     compare_figures(answer, again)?;
                 }
@@ -141,14 +149,14 @@ impl CheckOrder {
     }
 }
 
-/// These arguments of a program, for one segment of its work.
+/// The arguments of a program, with one segment of its work added.
 fn with_segment(arguments: &[String], segment: TrailSegment) -> Vec<String> {
-    let segment = ["--segment".to_owned(), segment.argument()];
+    let segment = ["--segment".to_owned(), segment.to_argument()];
     arguments.iter().cloned().chain(segment).collect()
 }
 
-/// The point of a trail before which a segment is computed again; `None`: it has none. Of a kernel's segments of one repetition
-/// those are drawn whose input is not the published one, where there are any.
+/// Chooses the point of a trail that ends the segment to repeat; `None`: it has no point. For
+/// kernels with segments of one repetition, those with a drawn input are preferred.
 fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
     let points = trail.points.len() as u64;
     let is_single = is_kernel && trail.every == 1 && points > 1;
@@ -159,14 +167,14 @@ fn draw_point(trail: &WorkTrail, is_kernel: bool, drawn: u64) -> Option<usize> {
     usize::try_from(point).ok()
 }
 
-/// What one rank of a parallel job did in one phase, as [`CheckOrder::draw`] has it of other programs.
+/// Chooses one rank and phase of a parallel job, like [`CheckOrder::draw`] for other programs.
 fn draw_rank(
     arguments: &[String],
-    (plan, wanted, nonce): (&Plan, Amount, u64),
+    (plan, wanted, nonce): (&TeamPlan, WorkAmount, u64),
     answer: &TaskResult,
     drawn: u64,
 ) -> Result<Option<CheckOrder>, String> {
-    let told = parallel::told(plan.ranks(), plan.phases) as usize * plan.ranks();
+    let told = parallel::told_phases(plan.ranks(), plan.phases) as usize * plan.ranks();
     if told == 0 {
         return Ok(None);
     }
@@ -179,8 +187,8 @@ fn draw_rank(
     }
     let all = blocks.iter().fold(0, |all: u64, it| all.saturating_add(*it));
     let ordered = match wanted {
-        Amount::CpuTime(time) => Some(time.mul_f64(plan.total_usage())),
-        Amount::Repetitions(_) => None,
+        WorkAmount::CpuTime(time) => Some(time.mul_f64(plan.total_usage())),
+        WorkAmount::Repetitions(_) => None,
     };
     // A rank goes past what it has to do by a block in each phase.
     let can_be = |ordered: Duration| {
@@ -191,11 +199,11 @@ fn draw_rank(
         let ordered = ordered.as_secs_f64();
         return Err(format!("it says {all} blocks of work, and {ordered:.3} s were ordered"));
     }
-    // Of those that did anything.
+    // Choose among the ranks and phases with any work.
     let busy: Vec<usize> = (0..told).filter(|place| blocks[*place] > 0).collect();
     let Some(place) = drawn.checked_rem(busy.len() as u64) else { return Ok(None) };
     let place = busy[usize::try_from(place).unwrap_or_default()];
-    let segment = parallel::segment(plan, nonce, blocks, place);
+    let segment = parallel::rank_segment(plan, nonce, blocks, place);
     Ok(segment.map(|segment| {
         #[expect(clippy::cast_precision_loss, reason = "a part of a time")]
         let part = segment.passes as f64 / all as f64;
@@ -208,7 +216,7 @@ fn draw_rank(
     }))
 }
 
-/// Compares what a repetition came to, to the last bit.
+/// Compares the figures of a repetition bit by bit.
 fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String> {
     let (of_answer, of_again) = (&answer.figures, &again.figures);
     if of_answer.len() != of_again.len() {
@@ -225,7 +233,8 @@ fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String
     }
 }
 
-/// Compares how much was computed with how much was ordered, at the speed at which it was computed again.
+/// Checks the claimed amount of work against the ordered CPU time, at the speed that was measured
+/// when the part was repeated.
 fn compare_amounts(
     (what, count): (&str, u64),
     ordered: Duration,
@@ -248,7 +257,7 @@ fn compare_amounts(
 #[expect(clippy::unwrap_used, reason = "a failed set-up is a failed test")]
 mod tests {
     use super::*;
-    use crate::run::Job;
+    use crate::run::ProcessWork;
 
     const NONCE: u64 = 77;
 
@@ -259,7 +268,7 @@ mod tests {
     /// What a program leaves that has really run.
     fn run(arguments: &[String], amount: &str) -> TaskResult {
         let given = arguments.iter().cloned().chain(words(&format!("{amount} --nonce {NONCE}")));
-        let Ok(Request::Job(job)) = parse(given.map(OsString::from)) else {
+        let Ok(CommandRequest::Job(job)) = parse(given.map(OsString::from)) else {
             panic!("{arguments:?}")
         };
         job.run().unwrap()
@@ -357,13 +366,14 @@ mod tests {
     /// The answer of a job whose ranks did these blocks of work, phase by phase: its ranks are processes, which a test of
     /// several threads can't fork, and each trail is computed here as another host computes it.
     fn job_answer(program: &[String], blocks: Vec<u64>) -> TaskResult {
-        let Ok(Request::Job(Job { program: Program::Parallel(plan), .. })) =
-            parse(program.iter().map(OsString::from))
+        let Ok(CommandRequest::Job(ProcessWork {
+            program: TaskComputation::Parallel(plan), ..
+        })) = parse(program.iter().map(OsString::from))
         else {
             panic!("{program:?}")
         };
         let trail_of = |place| {
-            let segment = parallel::segment(&plan, NONCE, &blocks, place).unwrap();
+            let segment = parallel::rank_segment(&plan, NONCE, &blocks, place).unwrap();
             if segment.passes == 0 {
                 return segment.trail;
             }

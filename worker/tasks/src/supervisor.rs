@@ -1,13 +1,13 @@
-//! Runs a program of the user's own as a task: its parent, which says that it is there, reaps what it
-//! leaves, and notes how it ended once nothing of it is left. The program that checks an answer has a supervisor of
-//! its own.
+//! Supervisor of a user's own program: the parent process, which beats on the progress page, reaps
+//! orphans, and records how the program ended once all its processes are gone. The program that
+//! checks an answer has a supervisor of its own.
 //!
 //! ```text
 //! dormouse-task own --order FILE --progress FILE --result FILE
 //! ```
 //!
-//! The order says what is run. The program's working directory is the supervisor's, in which the
-//! folder [`WORK`] is; its standard output and error are the supervisor's.
+//! The order names the program. The program's working directory is [`WORK`] in the supervisor's; its
+//! standard output and error are the supervisor's.
 
 use std::{
     collections::BTreeMap,
@@ -25,38 +25,38 @@ use serde::{Deserialize, Serialize};
 use crate::left;
 use crate::progress::{Progress, ProgressError, ProgressWriter, State};
 
-/// The first argument that asks for a supervisor.
+/// First argument that selects a supervisor.
 pub const KIND: &str = "own";
-/// The program's working directory, in that of its task.
+/// Name of the program's working directory in the task's directory.
 pub const WORK: &str = "work";
-/// The longest order and the longest end that are read, in bytes.
+/// Greatest size of an order or result that is read, in bytes.
 const LONGEST: u64 = 4 << 20;
-/// The longest end that is noted, in bytes.
+/// Greatest size of a written result, in bytes.
 const RESULT_BYTES: usize = 1024;
 /// Time between two beats of a supervisor.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// The program that a supervisor is to run.
+/// Order to a supervisor: the program to run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// All of its environment.
+    /// The program's whole environment.
     pub env: BTreeMap<String, String>,
 }
 
-/// The end of a program: the status that it returned, or the signal that ended it.
+/// End of a program: its exit status, or the signal that killed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
     /// The program returned this status.
     Status(i32),
-    /// This signal ended it.
+    /// The program was killed by this signal.
     Signal(i32),
 }
 
 impl Exit {
-    /// Whether the program says that all went well.
+    /// True if the program exited with status 0.
     #[must_use]
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Status(0))
@@ -72,7 +72,7 @@ impl From<ExitStatus> for Exit {
     }
 }
 
-/// The note that a supervisor leaves when its program has ended.
+/// Record that a supervisor writes when its program has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnResult {
     /// The end of the program.
@@ -80,16 +80,17 @@ pub struct OwnResult {
 }
 
 impl OwnResult {
-    /// Reads what the supervisor of a task has noted in this file.
+    /// Reads the record from this file.
     ///
     /// # Errors
-    /// The file is not there, is no regular one or too long, or says something else.
+    ///
+    /// The file is missing, not regular, too long or malformed.
     pub fn read(path: &Path) -> io::Result<Self> {
         serde_json::from_slice(&left::read(path, LONGEST)?).map_err(io::Error::from)
     }
 }
 
-/// Why a supervisor ends without having run its program to its end.
+/// Reasons why a supervisor fails to run its program to the end.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SupervisorError {
     #[error("own: give --order FILE, --progress FILE and --result FILE")]
@@ -108,46 +109,47 @@ pub(crate) enum SupervisorError {
     Progress(#[from] ProgressError),
 }
 
-/// The files that a supervisor is given.
-struct Files {
+/// Files that a supervisor is given.
+struct SupervisorFiles {
     order: PathBuf,
     progress: PathBuf,
     result: PathBuf,
 }
 
-/// Runs the program to its end; what its supervisor is to return: 0 if the program returned 0, and nothing else
-/// whatever is in the note, which lies where the program could write.
+/// Runs the program to its end and returns the exit status for the supervisor: 0 only if the
+/// program returned 0. The record file can't be trusted for that, as the program could write it.
 ///
 /// # Errors
-/// The program was not started, or how it ended can't be noted.
+///
+/// The program was not started, or its end can't be recorded.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, SupervisorError> {
     keep_to_itself().map_err(SupervisorError::Wait)?;
-    let files = files(arguments)?;
+    let files = parse_files(arguments)?;
     let order = read_order(&files.order)?;
     close_memory();
     // The end of a child wakes the supervisor, and must not pass between two looks.
     let child_ended = block_sigchld().map_err(SupervisorError::Wait)?;
-    reserve(&files.result)?;
+    reserve_result(&files.result)?;
     let page = ProgressWriter::create(&files.progress)?;
     page.wait_while_held();
-    let mut beats = Beats { page, count: 1, child_ended };
+    let mut beats = SupervisorBeats { page, count: 1, child_ended };
     let exit = beats.run(&order.argv, &order.env)?;
     beats.end_others().map_err(SupervisorError::Wait)?;
-    note(&files.result, &OwnResult { exit })?;
+    write_result(&files.result, &OwnResult { exit })?;
     // After the result: who sees the end in the page finds the file.
-    beats.say(if exit.is_success() { State::Done } else { State::Failed });
+    beats.publish_state(if exit.is_success() { State::Done } else { State::Failed });
     Ok(u8::from(!exit.is_success()))
 }
 
-/// Closes this process's memory to others of its user: its children could write there what they like.
+/// Protects this process's memory from other processes of its user, such as the program.
 fn close_memory() {
     #[expect(unsafe_code, reason = "the standard library does not know this")]
     // SAFETY: takes numbers. Where it is refused there is nobody to be told, and nothing is less safe than before.
     let _ = unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
 }
 
-/// Closes what the kernel shows of this process in `/proc`, its memory and its files, to others of the same user: the
-/// program is one.
+/// Hides this process's memory and files in `/proc` from other processes of the same user, such as
+/// the program.
 #[expect(unsafe_code, reason = "the standard library does not know it")]
 fn keep_to_itself() -> io::Result<()> {
     // SAFETY: takes numbers.
@@ -157,12 +159,18 @@ fn keep_to_itself() -> io::Result<()> {
     }
 }
 
-fn files(mut arguments: impl Iterator<Item = OsString>) -> Result<Files, SupervisorError> {
+fn parse_files(
+    mut arguments: impl Iterator<Item = OsString>,
+) -> Result<SupervisorFiles, SupervisorError> {
     let mut file = |name: &str| {
         let is_it = arguments.next().is_some_and(|argument| argument == OsStr::new(name));
         arguments.next().filter(|_| is_it).map(PathBuf::from).ok_or(SupervisorError::Usage)
     };
-    Ok(Files { order: file("--order")?, progress: file("--progress")?, result: file("--result")? })
+    Ok(SupervisorFiles {
+        order: file("--order")?,
+        progress: file("--progress")?,
+        result: file("--result")?,
+    })
 }
 
 fn read_order(path: &Path) -> Result<Order, SupervisorError> {
@@ -171,36 +179,36 @@ fn read_order(path: &Path) -> Result<Order, SupervisorError> {
     order.map_err(|source| SupervisorError::Order { path: path.to_owned(), source })
 }
 
-/// Keeps room for the result: the program may fill all that there is.
-fn reserve(path: &Path) -> Result<(), SupervisorError> {
+/// Reserves disk space for the result, as the program may fill the disk.
+fn reserve_result(path: &Path) -> Result<(), SupervisorError> {
     let partial = path.with_extension("partial");
     let reserved = fs::write(&partial, [b' '; RESULT_BYTES]);
     reserved.map_err(|source| SupervisorError::Result { path: partial, source })
 }
 
-/// Writes the result where room was kept for it, and in one step, so that whoever sees the file sees all of it.
-fn note(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> {
+/// Writes the result into the reserved space in one step, so that a reader sees all of it or none.
+fn write_result(path: &Path, result: &OwnResult) -> Result<(), SupervisorError> {
     let fail = |source| SupervisorError::Result { path: path.to_owned(), source };
     let json = serde_json::to_vec(result).map_err(|error| fail(error.into()))?;
     let partial = path.with_extension("partial");
     let write = || {
         let mut file = left::open(&partial, OpenOptions::new().write(true))?;
         file.write_all(&json)?;
-        // What the program wrote there may be longer.
+        // The program may have written a longer file.
         file.set_len(json.len() as u64)?;
         fs::rename(&partial, path)
     };
     // The program may have put something else in either place. It runs no more.
     let written = write().or_else(|_| {
-        [&partial, path].into_iter().try_for_each(clear)?;
+        [&partial, path].into_iter().try_for_each(clear_path)?;
         fs::write(&partial, [b' '; RESULT_BYTES])?;
         write()
     });
     written.map_err(fail)
 }
 
-/// Removes whatever is at a path.
-fn clear(path: impl AsRef<Path>) -> io::Result<()> {
+/// Removes the file or directory at a path.
+fn clear_path(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let removed = match fs::symlink_metadata(path) {
         Ok(about) if about.is_dir() => fs::remove_dir_all(path),
@@ -212,15 +220,15 @@ fn clear(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// The page through which a supervisor says that it is there.
-struct Beats {
+/// The progress page on which a supervisor beats.
+struct SupervisorBeats {
     page: ProgressWriter,
     count: u64,
     child_ended: libc::sigset_t,
 }
 
-impl Beats {
-    fn say(&mut self, state: State) {
+impl SupervisorBeats {
+    fn publish_state(&mut self, state: State) {
         self.count += 1;
         let ppm = if state == State::Running { 0 } else { Progress::COMPLETE };
         self.page.write(&Progress { state, heartbeat: self.count, ppm, ..Progress::default() });
@@ -233,7 +241,7 @@ impl Beats {
         env: &BTreeMap<String, String>,
     ) -> Result<Exit, SupervisorError> {
         let [program, arguments @ ..] = argv else { return Err(SupervisorError::Usage) };
-        let started = Command::new(found(program, env))
+        let started = Command::new(find_program(program, env))
             .args(arguments)
             .env_clear()
             .envs(env)
@@ -245,23 +253,24 @@ impl Beats {
         self.await_end(&child).map_err(SupervisorError::Wait)
     }
 
-    /// Waits for the end of the child, and reaps all that it leaves meanwhile: in its PID namespace the
-    /// supervisor is the first process, whose children orphans become.
+    /// Waits for the end of the child and reaps orphans meanwhile: in its PID namespace the
+    /// supervisor is the first process, which inherits them.
     fn await_end(&mut self, child: &Child) -> io::Result<Exit> {
         let child = i32::try_from(child.id()).map_err(io::Error::other)?;
         loop {
-            while let Some((pid, exit)) = reap()? {
+            while let Some((pid, exit)) = reap_child()? {
                 if pid == child {
                     return Ok(exit);
                 }
             }
-            self.say(State::Running);
-            self.sleep();
+            self.publish_state(State::Running);
+            self.sleep_until_beat();
         }
     }
 
-    /// Ends all that the program has left running, and reaps it, so that nobody writes where it wrote any more. Only
-    /// the first process of a PID namespace may: of that kill(2) reaches all others there, and nobody else.
+    /// Kills and reaps all remaining processes of the program, so that nothing writes any more
+    /// where it wrote. Only the first process of a PID namespace may do so: its kill(2) reaches all
+    /// others there, and no more.
     fn end_others(&mut self) -> io::Result<()> {
         if std::process::id() != 1 {
             return Ok(());
@@ -270,11 +279,11 @@ impl Beats {
             #[expect(unsafe_code, reason = "the standard library signals its own children alone")]
             // SAFETY: takes numbers. Where nobody is left it says so, and so does the next call.
             let _ = unsafe { libc::kill(-1, libc::SIGKILL) };
-            match reap() {
+            match reap_child() {
                 Ok(Some(_)) => {}
                 Ok(None) => {
-                    self.say(State::Running);
-                    self.sleep();
+                    self.publish_state(State::Running);
+                    self.sleep_until_beat();
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ECHILD) => return Ok(()),
                 Err(error) => return Err(error),
@@ -282,8 +291,8 @@ impl Beats {
         }
     }
 
-    /// Sleeps until a child ends, or it is time to beat again.
-    fn sleep(&self) {
+    /// Sleeps until a child ends or the next beat is due.
+    fn sleep_until_beat(&self) {
         let nanoseconds = BEAT.subsec_nanos().into();
         let span = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
         #[expect(unsafe_code, reason = "the standard library knows no signals")]
@@ -295,17 +304,17 @@ impl Beats {
     }
 }
 
-/// The path of a program: one whose name has no slash is looked for on the `PATH` that it is given, others
-/// from its working directory.
-fn found(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
+/// Path of a program: a name without a slash is searched on the `PATH` in `env`, others are
+/// relative to its working directory.
+fn find_program(program: &str, env: &BTreeMap<String, String>) -> PathBuf {
     let path = env.get("PATH").filter(|_| !program.contains('/'));
     let places = path.map(OsString::from).unwrap_or_default();
     let mut places = std::env::split_paths(&places).map(|place| place.join(program));
     places.find(|place| place.is_file()).unwrap_or_else(|| PathBuf::from(program))
 }
 
-/// Reaps a child that has ended, if there is one.
-fn reap() -> io::Result<Option<(i32, Exit)>> {
+/// Reaps one child that has ended; `None` if there is none.
+fn reap_child() -> io::Result<Option<(i32, Exit)>> {
     let mut status = 0;
     #[expect(unsafe_code, reason = "the standard library waits for its own children alone")]
     // SAFETY: the status is this function's.
@@ -320,8 +329,8 @@ fn reap() -> io::Result<Option<(i32, Exit)>> {
     }
 }
 
-/// Blocks the signal that a child has ended, so that it can be waited for. Programs that are started have
-/// no signal blocked: the standard library sees to it.
+/// Blocks SIGCHLD so that it can be waited for. Started programs have no signal blocked: the
+/// standard library resets the mask.
 fn block_sigchld() -> io::Result<libc::sigset_t> {
     #[expect(unsafe_code, reason = "the standard library knows no signals")]
     // SAFETY: the set is this function's, and initialised before it is used.

@@ -1,42 +1,44 @@
-//! The trail of a task: a number that goes through all that its passes compute, as it was at points of the work.
+//! Trail of a task: a number that depends on all values computed so far, recorded at points of the
+//! work.
 //!
-//! No closed form is known for it, so that whoever has it at two points has done the passes between them, or what
-//! costs about as much. What the passes begin with is known in closed form: whoever doubts it computes one
-//! segment again, from one point to the next, and not all of the work.
+//! It has no known closed form, so whoever has it at two points has done the passes between them,
+//! or equally much work. The state at each point is known in closed form, so a check repeats only
+//! one segment, from one point to the next.
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::mix;
+use crate::digest::mix_bits;
 
-/// Most points that a trail has: more are thinned out.
+/// Greatest number of points of a trail; beyond it every second point is dropped.
 const MOST_POINTS: usize = 32;
-/// Numbers that go through the elements of a pass side by side: one alone would keep the processor waiting.
+/// Number of chains over the elements of a pass: a single one would keep the processor waiting.
 pub(crate) const LANES: usize = 4;
-/// An odd number: nothing is lost by the product.
+/// Odd multiplier: multiplication by it loses no information.
 const FACTOR: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// A trail, as an answer has it.
+/// A trail as it is written in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkTrail {
-    /// Passes from one point to the next.
+    /// Number of passes from one point to the next.
     pub every: u64,
-    /// The number at each point, the first after `every` passes.
+    /// Trail number at each point, the first after `every` passes.
     pub points: Vec<u64>,
 }
 
-/// A part of the work of a task: it begins after some passes, where the trail is known.
+/// A segment of a task's work between two points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrailSegment {
-    /// Passes before it.
+    /// Number of passes before the segment.
     pub from: u64,
-    /// Passes of it.
+    /// Number of passes in the segment.
     pub passes: u64,
-    /// The number with which it begins.
+    /// Trail number at the beginning of the segment.
     pub trail: u64,
 }
 
 impl WorkTrail {
-    /// The segment before a point of a task with this nonce; `None`: there is no such point.
+    /// The segment that ends at this point, of a task with this nonce; `None`: there is no such
+    /// point.
     #[must_use]
     pub fn segment(&self, point: usize, nonce: u64) -> Option<TrailSegment> {
         self.points.get(point)?;
@@ -50,13 +52,13 @@ impl WorkTrail {
 }
 
 impl TrailSegment {
-    /// The segment as an argument of the task program has it.
+    /// The segment as an argument for the task program.
     #[must_use]
-    pub fn argument(&self) -> String {
+    pub fn to_argument(&self) -> String {
         format!("{}:{}:{:x}", self.from, self.passes, self.trail)
     }
 
-    /// The segment of such an argument.
+    /// Parses a segment from such an argument.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(':');
         let (from, passes, trail) = (parts.next()?, parts.next()?, parts.next()?);
@@ -66,42 +68,42 @@ impl TrailSegment {
     }
 }
 
-/// The trail of a task that computes.
+/// Records the trail while a task computes.
 #[derive(Clone, Debug)]
 pub(crate) struct TrailRecorder {
     number: u64,
     lanes: [u64; LANES],
-    /// Passes since the last point.
+    /// Number of passes since the last point.
     since: u64,
     trail: WorkTrail,
 }
 
 impl TrailRecorder {
-    /// A trail that begins with this number.
+    /// A recorder whose trail begins with this number.
     pub(crate) fn new(number: u64) -> Self {
         let trail = WorkTrail { every: 1, points: Vec::new() };
-        Self { number, lanes: begin(number), since: 0, trail }
+        Self { number, lanes: begin_lanes(number), since: 0, trail }
     }
 
-    /// The numbers that go through the elements of a pass.
+    /// The chains that include the elements of the current pass.
     pub(crate) const fn lanes(&mut self) -> &mut [u64; LANES] {
         &mut self.lanes
     }
 
-    /// The number that has gone through all passes that are over.
+    /// The trail number after all completed passes.
     pub(crate) const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Takes a value in that a pass came to.
+    /// Includes a value of a pass in the trail.
     pub(crate) const fn take_in(&mut self, value: u64) {
-        self.lanes[0] = mix(self.lanes[0] ^ value);
+        self.lanes[0] = mix_bits(self.lanes[0] ^ value);
     }
 
-    /// All elements of a pass have been gone through.
+    /// Ends a pass after all its elements were included.
     pub(crate) fn pass_is_over(&mut self) {
-        self.number = self.lanes.iter().fold(self.number, |number, lane| mix(number ^ lane));
-        self.lanes = begin(self.number);
+        self.number = self.lanes.iter().fold(self.number, |number, lane| mix_bits(number ^ lane));
+        self.lanes = begin_lanes(self.number);
         self.since += 1;
         if self.since < self.trail.every {
             return;
@@ -122,18 +124,18 @@ impl TrailRecorder {
         points.push(self.number);
     }
 
-    /// The trail, and the number with which it ends.
-    pub(crate) fn end(&self) -> (WorkTrail, u64) {
+    /// The trail and its final number.
+    pub(crate) fn finish_trail(&self) -> (WorkTrail, u64) {
         (self.trail.clone(), self.number)
     }
 }
 
-const fn begin(number: u64) -> [u64; LANES] {
-    [mix(number), mix(number ^ 1), mix(number ^ 2), mix(number ^ 3)]
+const fn begin_lanes(number: u64) -> [u64; LANES] {
+    [mix_bits(number), mix_bits(number ^ 1), mix_bits(number ^ 2), mix_bits(number ^ 3)]
 }
 
-/// A number that has gone through one more element.
-pub(crate) const fn through(lane: u64, element: u64) -> u64 {
+/// Extends a chain by one element.
+pub(crate) const fn extend_lane(lane: u64, element: u64) -> u64 {
     (lane ^ element).wrapping_mul(FACTOR).rotate_left(29)
 }
 
@@ -147,11 +149,11 @@ mod tests {
         let mut numbers = Vec::new();
         for element in 0..count {
             let lanes = recorder.lanes();
-            lanes[0] = through(lanes[0], element);
+            lanes[0] = extend_lane(lanes[0], element);
             recorder.pass_is_over();
             numbers.push(recorder.number);
         }
-        (recorder.end().0, numbers)
+        (recorder.finish_trail().0, numbers)
     }
 
     #[test]
@@ -176,7 +178,7 @@ mod tests {
         let last = trail.segment(24, 7).expect("there is a point");
         assert_eq!(last, TrailSegment { from: 96, passes: 4, trail: trail.points[23] });
         assert_eq!(trail.segment(25, 7), None);
-        assert_eq!(TrailSegment::parse(&last.argument()), Some(last));
+        assert_eq!(TrailSegment::parse(&last.to_argument()), Some(last));
         for wrong in ["", "1:2", "1:0:a", "1:2:g", "1:2:a:b", "-1:2:a"] {
             assert_eq!(TrailSegment::parse(wrong), None, "{wrong}");
         }

@@ -10,85 +10,87 @@
 //! So a right end can be had without the work. A number of which no closed form is known goes through every x of every
 //! pass: the task's trail ([`trail`](crate::trail)).
 
-use crate::meter::{Enough, Meter};
+use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
-use crate::trail::{LANES, TrailRecorder, TrailSegment, WorkTrail, through};
+use crate::trail::{LANES, TrailRecorder, TrailSegment, WorkTrail, extend_lane};
 
 const A: u64 = 0x9E37_79B9_7F4A_7C15;
 const B: u64 = 0xD1B5_4A32_D192_ED03;
 
-/// Start: x = slope·i + offset, and the same for y; the task's nonce is added to the offsets.
-const START_X: Linear = Linear { slope: 0xBF58_476D_1CE4_E5B9, offset: 0x94D0_49BB_1331_11EB };
-const START_Y: Linear = Linear { slope: 0xC2B2_AE3D_27D4_EB4F, offset: 0x1656_67B1_9E37_79F9 };
+/// Start values x = slope·i + offset, and likewise y; the task's nonce is added to the offsets.
+const START_X: LinearMap =
+    LinearMap { slope: 0xBF58_476D_1CE4_E5B9, offset: 0x94D0_49BB_1331_11EB };
+const START_Y: LinearMap =
+    LinearMap { slope: 0xC2B2_AE3D_27D4_EB4F, offset: 0x1656_67B1_9E37_79F9 };
 
 /// Elements of each vector per unit of work: 256 KiB of memory.
 const BLOCK: usize = 1 << 14;
-/// Bytes of memory per index: an element of each vector.
+/// Bytes of memory per index: one element of each vector.
 const BYTES_PER_INDEX: usize = 16;
 
 /// The task of vector operations over its memory.
-pub(crate) struct Vector {
-    start: Start,
+pub(crate) struct VectorTask {
+    start: StartValues,
     x: Vec<u64>,
     y: Vec<u64>,
-    /// Passes that went over all blocks.
+    /// Number of complete passes.
     passes: u64,
-    /// Blocks that have had one pass more.
+    /// Number of blocks that have had one pass more.
     ahead: usize,
     trail: TrailRecorder,
 }
 
-impl Vector {
+impl VectorTask {
     /// A task that fills `bytes` of memory, rounded up to one element of each vector, from values that
     /// its nonce shifts.
     pub(crate) fn new(bytes: usize, nonce: u64) -> Self {
         let length = bytes.div_ceil(BYTES_PER_INDEX);
-        let start = Start::new(nonce);
+        let start = StartValues::new(nonce);
         let trail = TrailRecorder::new(nonce);
         Self { start, x: vec![0; length], y: vec![0; length], passes: 0, ahead: 0, trail }
     }
 
-    /// The same task where a segment of it begins.
-    pub(crate) fn at(self, segment: TrailSegment) -> Self {
+    /// The task in its state at the beginning of a segment.
+    pub(crate) fn at_segment(self, segment: TrailSegment) -> Self {
         Self { passes: segment.from, trail: TrailRecorder::new(segment.trail), ..self }
     }
 
-    /// The trail of the passes, and the number with which it ends.
+    /// The trail of the passes, and its final number.
     pub(crate) fn trail(&self) -> (WorkTrail, u64) {
-        self.trail.end()
+        self.trail.finish_trail()
     }
 
-    /// Units of one pass; setting up and checking take as many each.
+    /// Units of work per pass; setting up and checking take as many each.
     pub(crate) fn units(&self) -> u64 {
         self.x.len().div_ceil(BLOCK) as u64
     }
 
-    /// Complete passes done.
+    /// Number of complete passes done.
     pub(crate) fn passes(&self) -> u64 {
         self.passes
     }
 
     /// Sets up the memory and makes `passes` passes, or as many as the meter allows.
-    pub(crate) fn run(&mut self, passes: u64, meter: &mut Meter) {
+    pub(crate) fn run(&mut self, passes: u64, meter: &mut WorkMeter) {
         self.set_up(meter);
         for _ in 0..passes {
-            if self.pass(meter).is_err() {
+            if self.pass_once(meter).is_err() {
                 break;
             }
         }
     }
 
-    fn set_up(&mut self, meter: &mut Meter) {
-        let (x, y) = Matrix::PASS.power(self.passes).apply(self.start.x, self.start.y);
+    fn set_up(&mut self, meter: &mut WorkMeter) {
+        let (x, y) = PassMatrix::PASS.power(self.passes).apply(self.start.x, self.start.y);
         let (mut x_next, mut y_next) = (x.values(), y.values());
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
             x.fill_with(&mut x_next);
             y.fill_with(&mut y_next);
-            meter.tell(1);
+            meter.count_only(1);
         }
     }
 
-    fn pass(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+    fn pass_once(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let check = self.units();
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
             let lanes = self.trail.lanes();
@@ -96,7 +98,7 @@ impl Vector {
                 for ((x, y), lane) in x.iter_mut().zip(y).zip(lanes.iter_mut()) {
                     *y = y.wrapping_add(A.wrapping_mul(*x));
                     *x = x.wrapping_add(B.wrapping_mul(*y));
-                    *lane = through(*lane, *x);
+                    *lane = extend_lane(*lane, *x);
                 }
             }
             self.ahead += 1;
@@ -110,12 +112,13 @@ impl Vector {
         Ok(())
     }
 
-    /// Compares all of the memory with the closed form; the figures, and the sum of all elements.
-    pub(crate) fn check(&self, meter: &mut Meter) -> (Vec<Figure>, u64) {
+    /// Compares all of the memory with the closed form; returns the figures and the sum of all
+    /// elements.
+    pub(crate) fn check_memory(&self, meter: &mut WorkMeter) -> (Vec<Figure>, u64) {
         let (mut wrong, mut sum, mut expected_sum) = (0_u64, 0_u64, 0_u64);
         for (block, (x, y)) in self.x.chunks(BLOCK).zip(self.y.chunks(BLOCK)).enumerate() {
             let passes = self.passes + u64::from(block < self.ahead);
-            let (at_x, at_y) = Matrix::PASS.power(passes).apply(self.start.x, self.start.y);
+            let (at_x, at_y) = PassMatrix::PASS.power(passes).apply(self.start.x, self.start.y);
             let (mut x_next, mut y_next) =
                 (at_x.from(block * BLOCK).values(), at_y.from(block * BLOCK).values());
             for (x, y) in x.iter().zip(y) {
@@ -125,7 +128,7 @@ impl Vector {
             for line in [at_x, at_y] {
                 expected_sum = expected_sum.wrapping_add(line.from(block * BLOCK).sum(x.len()));
             }
-            meter.tell(1);
+            meter.count_only(1);
         }
         let figures = vec![
             Figure::new("wrong elements", wrong as f64, Some(0.0), 0.0),
@@ -136,61 +139,61 @@ impl Vector {
     }
 }
 
-/// The sum of all elements of a task of so many bytes and this nonce that has done so many units of work,
-/// set-up and check included, of which so many are complete passes: by the closed form. `None`: no task comes
-/// to that.
+/// Sum of all elements by the closed form, for a task of `bytes` bytes with this nonce, after
+/// `units` units of work including set-up and check, of which `passes` are complete passes. `None`:
+/// these numbers can't occur together.
 pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) -> Option<u64> {
     let length = bytes.div_ceil(BYTES_PER_INDEX);
     let blocks = length.div_ceil(BLOCK) as u64;
     let done = self::units(bytes, passes)?;
     let ahead = units.checked_sub(done).filter(|ahead| *ahead < blocks.max(1))?;
-    let start = Start::new(nonce);
+    let start = StartValues::new(nonce);
     // All blocks that have had as many passes are one piece.
     let piece = |passes: u64, from: usize, until: usize| {
-        let (x, y) = Matrix::PASS.power(passes).apply(start.x, start.y);
-        let sum = |line: Linear| line.from(from).sum(until - from);
+        let (x, y) = PassMatrix::PASS.power(passes).apply(start.x, start.y);
+        let sum = |line: LinearMap| line.from(from).sum(until - from);
         sum(x).wrapping_add(sum(y))
     };
     let border = length.min(usize::try_from(ahead).ok()?.checked_mul(BLOCK)?);
     Some(piece(passes + 1, 0, border).wrapping_add(piece(passes, border, length)))
 }
 
-/// The units of work of a task of so many bytes that has done so many complete passes, set-up and check
+/// Units of work of a task of `bytes` bytes after `passes` complete passes, set-up and check
 /// included.
 pub(crate) fn units(bytes: usize, passes: u64) -> Option<u64> {
     let blocks = bytes.div_ceil(BYTES_PER_INDEX).div_ceil(BLOCK) as u64;
     passes.checked_add(2)?.checked_mul(blocks)
 }
 
-/// The values that a task begins with.
+/// Start values of both vectors.
 #[derive(Clone, Copy, Debug)]
-struct Start {
-    x: Linear,
-    y: Linear,
+struct StartValues {
+    x: LinearMap,
+    y: LinearMap,
 }
 
-impl Start {
+impl StartValues {
     fn new(nonce: u64) -> Self {
         let shifted =
-            |line: Linear, by: u64| Linear { offset: line.offset.wrapping_add(by), ..line };
+            |line: LinearMap, by: u64| LinearMap { offset: line.offset.wrapping_add(by), ..line };
         Self { x: shifted(START_X, nonce), y: shifted(START_Y, nonce.rotate_left(32)) }
     }
 }
 
-/// slope·i + offset modulo 2^64.
+/// The map i → slope·i + offset modulo 2^64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Linear {
+struct LinearMap {
     slope: u64,
     offset: u64,
 }
 
-impl Linear {
-    /// The same line with its origin at `index`.
+impl LinearMap {
+    /// The same map with its origin moved to `index`.
     fn from(self, index: usize) -> Self {
         Self { offset: self.offset.wrapping_add(self.slope.wrapping_mul(index as u64)), ..self }
     }
 
-    /// Values of the line at 0, 1, 2, …
+    /// Iterates over the values at 0, 1, 2, …
     fn values(self) -> impl FnMut() -> u64 {
         let mut next = self.offset;
         move || {
@@ -200,7 +203,7 @@ impl Linear {
         }
     }
 
-    /// The sum of its first `n` values.
+    /// Sum of the first `n` values.
     fn sum(self, n: usize) -> u64 {
         let n = n as u64;
         // One of two neighbours is even: halve it before the product wraps.
@@ -224,11 +227,11 @@ impl Linear {
     }
 }
 
-/// The effect of passes on (x, y).
+/// Effect of passes on (x, y), as a matrix.
 #[derive(Clone, Copy)]
-struct Matrix([[u64; 2]; 2]);
+struct PassMatrix([[u64; 2]; 2]);
 
-impl Matrix {
+impl PassMatrix {
     /// One pass: y + a·x, then x + b·(y + a·x).
     const PASS: Self = Self([[A.wrapping_mul(B).wrapping_add(1), B], [A, 1]]);
 
@@ -252,7 +255,7 @@ impl Matrix {
         result
     }
 
-    fn apply(self, x: Linear, y: Linear) -> (Linear, Linear) {
+    fn apply(self, x: LinearMap, y: LinearMap) -> (LinearMap, LinearMap) {
         let [of_x, of_y] = self.0.map(|[by_x, by_y]| x.scaled(by_x).plus(y.scaled(by_y)));
         (of_x, of_y)
     }
@@ -263,22 +266,22 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::meter::Goal;
+    use crate::meter::RunGoal;
 
     const BYTES: usize = 3 * BLOCK * BYTES_PER_INDEX + 400;
 
-    fn verified(vector: &Vector) -> bool {
-        let (figures, _) = vector.check(&mut Meter::unlimited());
+    fn verified(vector: &VectorTask) -> bool {
+        let (figures, _) = vector.check_memory(&mut WorkMeter::unlimited());
         figures.iter().all(|f| f.verified() == Some(true))
     }
 
     #[test]
     fn the_sum_is_known_without_the_work_and_is_another_for_another_nonce() {
         for (nonce, passes) in [(0, 0), (7, 3), (u64::MAX - 9, 11)] {
-            let mut vector = Vector::new(BYTES, nonce);
-            let mut meter = Meter::unlimited();
+            let mut vector = VectorTask::new(BYTES, nonce);
+            let mut meter = WorkMeter::unlimited();
             vector.run(passes, &mut meter);
-            let (_, sum) = vector.check(&mut meter);
+            let (_, sum) = vector.check_memory(&mut meter);
             let units = meter.units();
             let expected = expected_sum(BYTES, nonce, passes, units);
             assert_eq!(expected, Some(sum), "{nonce} {passes}");
@@ -288,9 +291,9 @@ mod tests {
         }
     }
 
-    fn after(passes: u64) -> Vector {
-        let mut vector = Vector::new(BYTES, 5);
-        vector.run(passes, &mut Meter::unlimited());
+    fn after(passes: u64) -> VectorTask {
+        let mut vector = VectorTask::new(BYTES, 5);
+        vector.run(passes, &mut WorkMeter::unlimited());
         assert_eq!(vector.passes(), passes);
         vector
     }
@@ -310,12 +313,12 @@ mod tests {
             now += Duration::from_millis(1);
             now
         };
-        let goal = Goal { due: 8, cpu_time: Some(Duration::from_millis(12)) };
-        let mut vector = Vector::new(BYTES, 5);
-        let mut meter = Meter::start(Box::new(clock), goal, None);
+        let goal = RunGoal { due: 8, cpu_time: Some(Duration::from_millis(12)) };
+        let mut vector = VectorTask::new(BYTES, 5);
+        let mut meter = WorkMeter::start(Box::new(clock), goal, None);
         vector.run(u64::MAX, &mut meter);
         assert_eq!((vector.passes, vector.ahead, meter.units()), (1, 2, 10));
-        let (_, sum) = vector.check(&mut meter);
+        let (_, sum) = vector.check_memory(&mut meter);
         assert_eq!(expected_sum(BYTES, 5, 1, meter.units()), Some(sum));
         assert!(verified(&vector));
     }
@@ -347,21 +350,21 @@ mod tests {
         let (trail, _) = whole.trail();
         for point in [0, 1, trail.points.len() - 1] {
             let segment = trail.segment(point, 5).expect("a segment begins there");
-            let mut part = Vector::new(BYTES, 5).at(segment);
-            part.run(segment.passes, &mut Meter::unlimited());
+            let mut part = VectorTask::new(BYTES, 5).at_segment(segment);
+            part.run(segment.passes, &mut WorkMeter::unlimited());
             assert_eq!(part.trail().1, trail.points[point]);
             assert!(verified(&part));
             let wrong = TrailSegment { trail: segment.trail ^ 1, ..segment };
-            let mut part = Vector::new(BYTES, 5).at(wrong);
-            part.run(segment.passes, &mut Meter::unlimited());
+            let mut part = VectorTask::new(BYTES, 5).at_segment(wrong);
+            part.run(segment.passes, &mut WorkMeter::unlimited());
             assert_ne!(part.trail().1, trail.points[point]);
         }
     }
 
     #[test]
     fn fills_the_memory_it_was_given() {
-        let vector = Vector::new(10_060_000, 5);
+        let vector = VectorTask::new(10_060_000, 5);
         assert_eq!((vector.x.len() + vector.y.len()) * 8, 10_060_000);
-        assert_eq!(Vector::new(1, 5).x.len(), 1);
+        assert_eq!(VectorTask::new(1, 5).x.len(), 1);
     }
 }

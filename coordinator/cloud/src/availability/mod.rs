@@ -1,4 +1,4 @@
-//! The number of spot VMs that a provider has to give, over time.
+//! Number of spot VMs that a provider can sell, over time.
 
 mod read;
 mod trace;

@@ -1,6 +1,6 @@
-//! Records of availability as people have them: the JSON of spot-traces, or rows of time and number.
+//! Reader of availability records: the JSON of spot-traces, or rows of time and number.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row, Rows, Source};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, Rows, Source, WantedColumn};
 use dormouse_units::{Span, Time};
 use serde::Deserialize;
 
@@ -8,27 +8,27 @@ use super::Availability;
 
 /// Longest record that is read, in bytes.
 const LONGEST: u64 = 256 << 20;
-/// Most numbers of a record: they become a part of the run's log.
+/// Greatest number of entries of a record, as they become part of the run's log.
 const MOST_NUMBERS: usize = 1_000_000;
 
-/// Number of seconds from which on it is a date: 1990, in seconds since 1970.
+/// Least number of seconds that counts as a date: 1990, in seconds since 1970.
 const FIRST_DATE: f64 = 631_152_000.0;
 
-const COLUMNS: [Column; 2] = [
-    Column {
+const COLUMNS: [WantedColumn; 2] = [
+    WantedColumn {
         name: "time",
         known_as: &["time", "timestamp", "at", "date", "seconds"],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "count",
         known_as: &["count", "available", "availability", "instances", "vms", "capacity", "n"],
         is_needed: true,
     },
 ];
 
-/// A trace of github.com/skypilot-org/spot-traces: how many instances could be had, looked at every
-/// `gap_seconds`.
+/// A trace of github.com/skypilot-org/spot-traces: the number of instances that could be had,
+/// sampled every `gap_seconds`.
 #[derive(Deserialize)]
 struct Trace {
     metadata: Metadata,
@@ -41,7 +41,7 @@ struct Metadata {
 }
 
 impl Availability {
-    /// Whether a file that begins with these bytes is a trace of availability in JSON.
+    /// True if a file that begins with these bytes is an availability trace in JSON.
     #[must_use]
     pub fn is_trace(begins: &[u8]) -> bool {
         let text = String::from_utf8_lossy(begins);
@@ -49,10 +49,10 @@ impl Availability {
         is_object && text.contains("\"gap_seconds\"")
     }
 
-    /// Whether these are the headings of rows of availability.
+    /// True if this row is the heading of an availability table.
     #[must_use]
     pub fn are_headings(first: &Row<'_>) -> bool {
-        let columns = Columns::from_heading(first, &COLUMNS, &Chosen::default());
+        let columns = ColumnPlaces::from_heading(first, &COLUMNS, &Chosen::default());
         columns.is_ok_and(|columns| columns.is_some_and(|columns| columns.has_heading()))
     }
 
@@ -119,15 +119,15 @@ fn vms_of(number: f64) -> Option<u32> {
     is_whole.then_some(number as u32)
 }
 
-/// Numbers of VMs, each with the time from which on it holds, and the date of the first.
+/// Numbers of VMs, each with the time from which it holds, and the date of the first.
 type Dated = (Vec<(Time, u32)>, Option<i64>);
 
 fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     let mut rows = Rows::new(source)?;
     let Some(first) = rows.first() else { return Ok((Vec::new(), None)) };
-    let columns = Columns::from_heading(&first, &COLUMNS, chosen)
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, chosen)
         .map_err(|no| first.flaw(no.what, no.remedy))?;
-    let columns = columns.unwrap_or_else(|| Columns::in_order(&COLUMNS));
+    let columns = columns.unwrap_or_else(|| ColumnPlaces::in_order(&COLUMNS));
     if columns.has_heading() {
         rows.skip_first();
     }
@@ -167,7 +167,7 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
     }
 }
 
-/// A bare number is seconds from the beginning, unless it is a date in seconds since 1970.
+/// Parses a bare number of seconds from the beginning; `None` for a date in seconds since 1970.
 fn seconds(text: &str) -> Option<Span> {
     let number = text.parse::<f64>().ok().filter(|seconds| *seconds < FIRST_DATE)?;
     Span::from_secs_f64(number)

@@ -1,17 +1,17 @@
-//! The number of spot VMs of a type that can be had, over time.
+//! Number of spot VMs of a type that can be had, over time.
 
 use dormouse_units::{Span, Time};
 use serde::{Deserialize, Serialize};
 
-/// The number of spot VMs of a type there can be at a time, all users' together: each number holds from
-/// its time until the next one's, the first from the beginning on, and the last for ever.
+/// Number of spot VMs of a type that may exist at a time, for all users together. Each number holds
+/// from its time until the next one's, the first from the beginning, and the last for ever.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Availability(Vec<(Time, u32)>);
 
 impl Availability {
-    /// The availability of these numbers, given in any order. Of several at one time the last one
-    /// given holds; one that repeats the one before it is left out.
+    /// An availability from numbers in any order. Of several at one time the last one given counts;
+    /// repetitions are dropped.
     #[must_use]
     pub fn new(mut numbers: Vec<(Time, u32)>) -> Self {
         // A stable sort: those of one time stay in the order in which they were given.
@@ -26,20 +26,20 @@ impl Availability {
         Self(steps)
     }
 
-    /// Whether nothing is said.
+    /// True if there is no number, so that there is no bound.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Number of VMs at a time; `None`: nothing is said, and there is no bound.
+    /// Number of VMs at a time; `None`: there is no bound.
     #[must_use]
     pub fn at(&self, at: Time) -> Option<u32> {
         let after = self.0.partition_point(|(from, _)| *from <= at);
         self.0.get(after.saturating_sub(1)).map(|(_, vms)| *vms)
     }
 
-    /// Instant of the next change after `after`; `None`: the number changes no more.
+    /// Time of the next change after `after`; `None`: there is none.
     #[must_use]
     pub fn next_change(&self, after: Time) -> Option<Time> {
         let next = self.0.partition_point(|(from, _)| *from <= after);
@@ -47,20 +47,20 @@ impl Availability {
         self.0.get(next.max(1)).map(|(from, _)| *from)
     }
 
-    /// This availability for a run that begins later by `start`.
+    /// The availability for a run that begins `start` later.
     #[must_use]
     pub fn begun_at(&self, start: Span) -> Self {
         let since = |at: Time| Time::ZERO + at.since(Time::ZERO).saturating_sub(start);
         Self::new(self.0.iter().map(|(at, vms)| (since(*at), *vms)).collect())
     }
 
-    /// This availability for a run that begins earlier by `span`: its first number holds until then.
+    /// The availability for a run that begins `span` earlier: the first number holds until then.
     #[must_use]
     pub fn delayed(&self, span: Span) -> Self {
         Self::new(self.0.iter().map(|(at, vms)| (*at + span, *vms)).collect())
     }
 
-    /// The numbers with the times from which on they hold.
+    /// The numbers with the times from which they hold.
     #[must_use]
     pub fn steps(&self) -> &[(Time, u32)] {
         &self.0

@@ -1,4 +1,4 @@
-//! What it costs the provider to end a VM.
+//! Cost to the provider of ending a VM.
 
 use dormouse_units::{Span, Time};
 use schemars::JsonSchema;
@@ -17,13 +17,13 @@ pub enum CostName {
     Number,
 }
 
-/// A cost that grows evenly: `slope × time − offset`, in microseconds.
+/// Cost as a linear function of time: `slope × time − offset`, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Line {
     /// Number of VMs whose cost grows with time.
     pub(super) slope: i64,
     pub(super) offset: i64,
-    /// Instant from which on the cost is another line; `None`: the line always holds.
+    /// Time until which the line holds; `None`: for ever.
     pub(super) until: Option<Time>,
 }
 
@@ -35,13 +35,13 @@ pub(super) fn micros(time: Time) -> i64 {
 }
 
 impl CostName {
-    /// Whether costs grow with time.
+    /// True if costs of this kind grow with time.
     pub(super) fn grows(self) -> bool {
         self != Self::Number
     }
 
-    /// Cost now of ending a VM charged since `since` (`None`: not charged), in microseconds, or 1
-    /// where every VM costs the same.
+    /// Cost of ending, at `now`, a VM charged since `since` (`None`: not charged), in microseconds;
+    /// 1 where every VM costs the same.
     #[must_use]
     pub fn amount(self, since: Option<Time>, now: Time) -> u64 {
         let age = since.map_or(0, |since| now.since(since).as_micros());
@@ -52,7 +52,7 @@ impl CostName {
         }
     }
 
-    /// Cost of ending such a VM over time, from `now` on.
+    /// Cost of ending such a VM as a line, from `now` on.
     pub(super) fn line(self, since: Option<Time>, now: Time) -> Line {
         let steady = |cost: i64| Line { slope: 0, offset: -cost, until: None };
         let Some(since) = since else { return steady(i64::from(!self.grows())) };
@@ -70,7 +70,7 @@ impl CostName {
 }
 
 impl Line {
-    /// The sum of both lines, which holds until the earlier of their ends.
+    /// Sum of two lines, which holds until the earlier of their ends.
     pub(super) fn with(&self, other: &Self) -> Self {
         Self {
             slope: self.slope + other.slope,

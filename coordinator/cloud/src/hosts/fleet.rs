@@ -1,4 +1,4 @@
-//! The hosts of a provider and the free room on each.
+//! Hosts of a provider with their free room.
 
 use std::collections::BTreeSet;
 
@@ -6,57 +6,57 @@ use dormouse_units::{ById, HostId, Time, VmId};
 
 use crate::{Host, Market};
 
-/// The hosts, what is free on each, and the VMs that hold the rest.
+/// The hosts, the VMs on each, and the free room.
 #[derive(Clone, Debug, Default)]
 pub struct Fleet {
     hosts: ById<HostId, Carrier>,
-    /// VMs that waited for room and have it now, in the order in which they got it.
+    /// VMs that waited for room and got it, in that order.
     placed: Vec<VmId>,
-    /// Hosts where parked VMs may have their room again.
+    /// Hosts where parked VMs may get their room back.
     regained: BTreeSet<HostId>,
-    /// The hosts that changed, in the order in which they did; the oldest are forgotten.
+    /// Hosts that changed, in order; the oldest entries are dropped.
     changes: Vec<HostId>,
-    /// Number of changes that are forgotten.
+    /// Number of entries dropped from `changes`.
     forgotten: usize,
 }
 
-/// A host and what it carries.
+/// A host with the VMs on it.
 #[derive(Clone, Debug)]
 pub(super) struct Carrier {
-    /// Room that no VM holds: the full view.
+    /// Free room: the full view.
     pub(super) free: Host,
-    /// Free room together with all that preemptible VMs yield: the partial view.
+    /// Free room plus what preemptible VMs would yield: the partial view.
     pub(super) partial: Host,
     vms: ById<VmId, Held>,
-    /// VMs that wait for the room of others, first come first, and the room that each still lacks.
+    /// VMs waiting for room of others, in order, each with the room that it still lacks.
     waiting: Vec<(VmId, Host)>,
-    /// VMs that made room for others by hibernating, in the order in which they froze, and the room
-    /// that each takes again as soon as it is free.
+    /// VMs hibernated to make room for others, in order, each with the room that it takes back as
+    /// soon as it is free.
     parked: Vec<(VmId, Host)>,
 }
 
-/// Part of a VM's room that others get if the provider wants it.
+/// The part of a VM's room that the provider can give to others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yields {
-    /// Nothing: the VM stays, or its end is already decided.
+    /// No room: the VM stays, or its end is already decided.
     Nothing,
     /// The room that the VM leaves while it is hibernated.
     Hibernating,
-    /// All of the room: the VM ends.
+    /// All of the room: the VM is ended.
     All,
 }
 
-/// Room that a VM holds of its host, and the part of it that others can get.
+/// Room that a VM holds on its host, and what of it others can get.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     pub(super) room: Host,
     yields: Yields,
-    /// Instant since which the VM is charged without a break; `None`: it is not charged.
+    /// Start of the present uninterrupted charging; `None`: the VM is not charged.
     pub(super) since: Option<Time>,
 }
 
 impl Held {
-    /// Room that others get of the VM's if the provider wants it.
+    /// The room that others can get from this VM.
     pub(super) const fn yielded(&self) -> Host {
         match self.yields {
             Yields::Nothing => Host::NONE,
@@ -67,7 +67,7 @@ impl Held {
 }
 
 impl Carrier {
-    /// The VMs that can still be told to make room, in the order of their ids.
+    /// VMs that can still be told to make room, ordered by id.
     pub(super) fn preemptible(&self) -> impl Iterator<Item = (VmId, &Held)> {
         let can_be = |held: &Held| held.yields != Yields::Nothing;
         self.vms.iter().filter(move |(_, held)| can_be(held)).map(|(&vm, held)| (vm, held))
@@ -78,21 +78,21 @@ impl Carrier {
         self.preemptible().count()
     }
 
-    /// A copy of the host that is built anew from the VMs on it: the preemptible ones take no room.
+    /// A copy of the host, rebuilt from its VMs, in which the preemptible ones take no room.
     pub(super) fn without_preemptible(&self) -> Self {
         let mut copy = self.clone();
         copy.free = self.preemptible().fold(self.free, |sum, (_, held)| sum.with(&held.yielded()));
         copy
     }
 
-    /// Free room that no parked VM waits for.
+    /// Free room that is not reserved for parked VMs.
     pub(super) fn spare(&self) -> Host {
         self.parked.iter().fold(self.free, |left, (_, room)| left.without(room))
     }
 }
 
 impl Fleet {
-    /// A host joins, or comes back empty.
+    /// Adds a host, or empties one that comes back.
     pub fn join(&mut self, id: HostId, host: Host) {
         let empty = Carrier {
             free: host,
@@ -105,7 +105,7 @@ impl Fleet {
         self.changed(id);
     }
 
-    /// A host is gone; returns the VMs that it carried, in the order of their ids.
+    /// Removes a host; returns its VMs, ordered by id.
     pub fn leave(&mut self, id: HostId) -> Vec<VmId> {
         let Some(gone) = self.hosts.remove(&id) else { return Vec::new() };
         self.changed(id);
@@ -117,48 +117,48 @@ impl Fleet {
         self.hosts.keys().copied()
     }
 
-    /// All hosts with what they carry, in the order of their ids.
+    /// All hosts with their VMs, ordered by id.
     pub(super) fn hosts(&self) -> impl Iterator<Item = (HostId, &Carrier)> {
         self.hosts.iter().map(|(id, host)| (*id, host))
     }
 
-    /// One host with what it carries.
+    /// One host with its VMs.
     pub(super) fn host(&self, id: HostId) -> Option<&Carrier> {
         self.hosts.get(&id)
     }
 
-    /// Number of changes so far to anything that a placer looks at.
+    /// Number of changes so far that placers care about.
     pub(super) fn changes(&self) -> usize {
         self.forgotten + self.changes.len()
     }
 
-    /// Hosts changed since the count of changes was `changes`, some perhaps repeated; `None`: the
-    /// oldest of these changes are forgotten.
+    /// Hosts changed since the number of changes was `changes`, possibly repeated; `None`: the list
+    /// no longer goes back so far.
     pub(super) fn changed_since(&self, changes: usize) -> Option<&[HostId]> {
         self.changes.get(changes.checked_sub(self.forgotten)?..)
     }
 
-    /// Free room on a host; none if there is no such host.
+    /// Free room on a host; none if it doesn't exist.
     #[must_use]
     pub fn free(&self, id: HostId) -> Host {
         self.hosts.get(&id).map_or(Host::NONE, |host| host.free)
     }
 
-    /// Free room on a host that no parked VM waits for: all that spot VMs can have.
+    /// Free room on a host that is not reserved for parked VMs, and so available to spot VMs.
     #[must_use]
     pub fn spare(&self, id: HostId) -> Host {
         self.hosts.get(&id).map_or(Host::NONE, Carrier::spare)
     }
 
     /// Spot VMs on a host that can still be told to make room, each with the room that it would
-    /// make now.
+    /// make.
     pub fn preemptible(&self, id: HostId) -> impl Iterator<Item = (VmId, Host)> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(Carrier::preemptible).map(|(vm, held)| (vm, held.yielded()))
     }
 
-    /// A VM goes on a host. True if all its room is free now; otherwise it gets what is lacking
-    /// from VMs there as they leave.
+    /// Places a VM on a host. True if all its room is free now; else it gets the missing room as
+    /// VMs there leave.
     pub fn place(&mut self, id: HostId, vm: VmId, room: Host, market: Market) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let now = host.free.common(&room);
@@ -173,12 +173,13 @@ impl Fleet {
         lacks == Host::NONE
     }
 
-    /// A VM will end, or leaves its room to a certain VM: no other VM may count on that room.
+    /// Records that a VM will end, or leaves its room to a certain VM: others can't count on that
+    /// room.
     pub fn ends(&mut self, id: HostId, vm: VmId) {
         self.yields(id, vm, Yields::Nothing);
     }
 
-    /// From now on others get `yields` of a VM's room if the provider wants it.
+    /// Sets the part of a VM's room that others can get.
     pub fn yields(&mut self, id: HostId, vm: VmId, yields: Yields) {
         if let Some(held) = self.held_mut(id, vm).filter(|held| held.yields != yields) {
             held.yields = yields;
@@ -186,7 +187,7 @@ impl Fleet {
         }
     }
 
-    /// Sets the instant since which a VM is charged; `None`: it is not charged.
+    /// Sets the time since which a VM is charged; `None`: it is not charged.
     pub fn charged(&mut self, id: HostId, vm: VmId, since: Option<Time>) {
         if let Some(held) = self.held_mut(id, vm) {
             held.since = since;
@@ -194,7 +195,7 @@ impl Fleet {
         }
     }
 
-    /// A VM has left this room to others and takes it again as soon as it is free.
+    /// Parks a VM that left this room to others; it takes the room back as soon as it is free.
     pub fn park(&mut self, id: HostId, vm: VmId, room: Host) {
         if let Some(host) = self.hosts.get_mut(&id).filter(|host| host.vms.contains_key(&vm)) {
             host.parked.push((vm, room));
@@ -203,7 +204,7 @@ impl Fleet {
         }
     }
 
-    /// A VM is no longer parked: it takes no room again by itself.
+    /// Unparks a VM: it takes no room back by itself.
     pub fn unpark(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         let before = host.parked.len();
@@ -213,26 +214,26 @@ impl Fleet {
         }
     }
 
-    /// VMs that are parked on a host, in the order in which they were parked.
+    /// VMs parked on a host, in the order of parking.
     pub fn parked(&self, id: HostId) -> impl Iterator<Item = VmId> + '_ {
         let host = self.hosts.get(&id).into_iter();
         host.flat_map(|host| &host.parked).map(|(vm, _)| *vm)
     }
 
-    /// Hosts with parked VMs where room has come free or a VM was parked since the last call, or
-    /// where a VM [looks again](Self::look_again), in the order of their ids.
+    /// Hosts with parked VMs where room was freed or a VM was parked since the last call, or for
+    /// which [`look_again`](Self::look_again) was called; ordered by id.
     pub fn regained(&mut self) -> BTreeSet<HostId> {
         std::mem::take(&mut self.regained)
     }
 
-    /// The VMs that are parked on a host may have their room now.
+    /// Marks a host so that the VMs parked there are tried again.
     pub fn look_again(&mut self, id: HostId) {
         if self.hosts.get(&id).is_some_and(|host| !host.parked.is_empty()) {
             self.regained.insert(id);
         }
     }
 
-    /// A VM takes `more` room of its host; false, and nothing changes, if that is not free.
+    /// Gives a VM `more` room of its host; false, without a change, if it is not free.
     pub fn take(&mut self, id: HostId, vm: VmId, more: Host) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
         let Some(held) = host.vms.get_mut(&vm) else { return false };
@@ -245,7 +246,7 @@ impl Fleet {
         true
     }
 
-    /// A VM gives back a part of what it holds.
+    /// Frees a part of the room that a VM holds.
     pub fn release(&mut self, id: HostId, vm: VmId, part: Host) {
         let Some(held) = self.held_mut(id, vm) else { return };
         let part = held.room.common(&part);
@@ -253,7 +254,7 @@ impl Fleet {
         self.give(id, part);
     }
 
-    /// A VM is gone, and gives back all that it holds.
+    /// Removes a VM and frees all of its room.
     pub fn remove(&mut self, id: HostId, vm: VmId) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         host.waiting.retain(|(waits, _)| *waits != vm);
@@ -264,24 +265,24 @@ impl Fleet {
         }
     }
 
-    /// Room that a VM holds of its host; none if it is not there.
+    /// Room that a VM holds on its host; none if it is not there.
     #[must_use]
     pub fn held(&self, id: HostId, vm: VmId) -> Host {
         self.hosts.get(&id).and_then(|host| host.vms.get(&vm)).map_or(Host::NONE, |held| held.room)
     }
 
-    /// Whether a VM still waits for room of other VMs.
+    /// True if a VM still waits for room of other VMs.
     #[must_use]
     pub fn waits(&self, id: HostId, vm: VmId) -> bool {
         self.hosts.get(&id).is_some_and(|host| host.waiting.iter().any(|(one, _)| *one == vm))
     }
 
-    /// VMs that have got all the room they waited for since the last call.
+    /// VMs that got all of their missing room since the last call.
     pub fn placed(&mut self) -> Vec<VmId> {
         std::mem::take(&mut self.placed)
     }
 
-    /// Room is free again: VMs that wait for it get it first.
+    /// Adds free room, which VMs waiting for it get first.
     fn give(&mut self, id: HostId, mut room: Host) {
         let Some(host) = self.hosts.get_mut(&id) else { return };
         for (vm, lacks) in &mut host.waiting {
@@ -303,7 +304,7 @@ impl Fleet {
         self.hosts.get_mut(&id)?.vms.get_mut(&vm)
     }
 
-    /// Something about a host has changed: placers look at it anew.
+    /// Records that a host changed, so that placers look at it again.
     fn changed(&mut self, id: HostId) {
         if let Some(host) = self.hosts.get_mut(&id) {
             let rooms = host.preemptible().map(|(_, held)| held.yielded());

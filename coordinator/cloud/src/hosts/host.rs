@@ -1,22 +1,22 @@
-//! Room for VMs, in every dimension.
+//! Amounts of room for VMs in every dimension.
 
 use std::fmt;
 
 use dormouse_units::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// Room that a host offers to VMs, or that a VM takes of its host.
+/// Room that a host offers or a VM takes: an amount in every dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Host {
-    /// vCPUs of the reference speed; a host runs them all at full speed together.
+    /// vCPUs of reference speed; a host can run all of them at full speed together.
     pub vcpus: u32,
     /// Memory of the host, or taken by the VM.
     pub memory: Bytes,
-    /// Disk; `u64::MAX`, which is not written down, for more than all VMs need.
+    /// Disk; `u64::MAX`, which is not written out, means more than all VMs need.
     #[serde(default = "endless", skip_serializing_if = "is_endless")]
     pub disk: Bytes,
-    /// Memory that processes really fill; `u64::MAX`, which is not written down, where it is enough for
-    /// all VMs. VMs that are played may be said to have more memory than their host.
+    /// Memory that processes really fill; `u64::MAX`, which is not written out, means enough for
+    /// all VMs. Emulated VMs may have more nominal memory than their host.
     #[serde(default = "endless", skip_serializing_if = "is_endless")]
     pub filled: Bytes,
 }
@@ -30,16 +30,17 @@ fn is_endless(bytes: &Bytes) -> bool {
 }
 
 impl Host {
-    /// No room at all.
+    /// No room in any dimension.
     pub(super) const NONE: Self = Self::of_vcpus(0);
 
-    /// A host whose disk is never short, nor the memory that is filled.
+    /// A host with unlimited disk and fillable memory.
     #[must_use]
     pub const fn new(vcpus: u32, memory: Bytes) -> Self {
         Self { vcpus, memory, disk: endless(), filled: endless() }
     }
 
-    /// The vCPUs in words, such as `4 vCPUs`; of a provider without hosts of its own, which has as many as are asked for.
+    /// The number of vCPUs in words, such as `4 vCPUs`; for a provider with unlimited hosts, as
+    /// many as are requested.
     #[must_use]
     pub fn vcpus_in_words(&self) -> String {
         match self.vcpus {
@@ -49,21 +50,21 @@ impl Host {
         }
     }
 
-    /// Room of `vcpus` vCPUs and nothing else.
+    /// Room of `vcpus` vCPUs without memory or disk.
     #[must_use]
     pub const fn of_vcpus(vcpus: u32) -> Self {
         Self { vcpus, memory: Bytes::ZERO, disk: Bytes::ZERO, filled: Bytes::ZERO }
     }
 
-    /// Part of a hibernated VM's room that others can have: its vCPUs and its memory, which is
-    /// written to its disk. The disk stays taken, and so does memory that is really filled: a VM
-    /// that is played is frozen where it is.
+    /// The part of a VM's room that others can use while it is hibernated: vCPUs, and memory, which
+    /// is saved to disk. The disk stays taken, and so does memory that is really filled: an
+    /// emulated VM is frozen in place.
     #[must_use]
     pub const fn left_while_hibernated(&self) -> Self {
         Self { disk: Bytes::ZERO, filled: Bytes::ZERO, ..*self }
     }
 
-    /// Whether there is room for `want` in every dimension.
+    /// True if there is enough room for `want` in every dimension.
     #[must_use]
     pub fn holds(&self, want: &Self) -> bool {
         self.vcpus >= want.vcpus
@@ -106,7 +107,7 @@ impl Host {
         }
     }
 
-    /// Least number of rooms like this that together hold `want`, if any number does.
+    /// Least number of rooms like this that together hold `want`; the greatest number if none does.
     #[must_use]
     pub(super) fn how_often_in(&self, want: &Self) -> u64 {
         let bytes = |have: Bytes, want: Bytes| want.get().div_ceil(have.get().max(1));

@@ -1,10 +1,10 @@
-//! The hosts in the order of their weight for one kind of request, kept while they change.
+//! Hosts ranked by weight for one kind of request, updated as they change.
 //!
-//! For each host that passes the filters, its scores are kept. They stay as they are until
-//! something about the host changes, except one: the *axis*, the cost of ending VMs, grows with
-//! time. Hosts whose other scores are equal and whose costs grow with the same number of VMs are a
-//! class; within it they stay in the order of the offsets of their costs. So the best host of all
-//! is the first or the last of some class, and so are the lowest and the highest of every score.
+//! Scores are kept for each host that passes the filters. They are constant until the host changes,
+//! except for one, the *axis*: the cost of ending VMs grows with time. Hosts with equal other
+//! scores whose costs grow with the same number of VMs form a class; their order within it, by the
+//! offset of the cost, is constant. So the best host of all is the first or last of a class, and so
+//! are the lowest and the highest of every score.
 
 use std::collections::BTreeMap;
 
@@ -18,40 +18,40 @@ use super::victims::Victims;
 use super::weigh::{Ranges, Scores, WEIGHERS};
 use crate::{CostName, Fleet, Ties, Want, Weighed, Weigher};
 
-/// The order of the hosts for a request at one look at them.
+/// Ranking of the hosts for requests of one kind.
 #[derive(Debug)]
 pub(super) struct Index {
     want: Want,
     view: View,
     weighers: Vec<Weighed>,
-    /// Index of the axis in `weighers`: a weigher of costs if there is one; `None` without
+    /// Index of the axis in `weighers`: the weigher of costs if there is one; `None` without
     /// weighers.
     axis: Option<usize>,
     cost: CostName,
-    /// Number of the fleet's changes that are taken in; `None`: it has not looked at the fleet yet.
+    /// Number of fleet changes already included; `None`: the fleet was not read yet.
     seen: Option<usize>,
-    /// Hosts that it has looked at, with an entry if they have room.
+    /// Hosts that were examined, with an entry if they have room.
     hosts: ById<HostId, Option<Entry>>,
     classes: Vec<Class>,
-    /// Index in `classes` of each class that has a host.
+    /// Index in `classes` of each class that has hosts.
     places: BTreeMap<Key, usize>,
-    /// Indices in `classes` of classes without hosts, to be used again.
+    /// Indices of empty classes in `classes`, for reuse.
     spare: Vec<usize>,
-    /// Instants at which a host's costs begin to grow otherwise, by [`slot`]; one that is not in
-    /// the host's entry is stale.
+    /// Times at which a host's cost line changes, by [`slot`]; a time that is not in the host's
+    /// entry is stale.
     due: BTreeMap<u64, Vec<(Time, HostId)>>,
-    /// Number of instants in `due`, stale ones included.
+    /// Number of times in `due`, stale ones included.
     dues: usize,
     victims: Victims,
 }
 
-/// Scores beside the axis, and the number of VMs with which the costs grow.
+/// Key of a class: the scores beside the axis, and the number of VMs with which the costs grow.
 type Key = (Scores, i64);
 
 #[derive(Debug)]
 struct Class {
     key: Key,
-    /// Hosts of the class, in the order of their costs' offsets.
+    /// Hosts of the class, ordered by the offset of their costs.
     hosts: Ranked,
 }
 
@@ -62,7 +62,7 @@ struct Entry {
     until: Option<Time>,
 }
 
-/// Hosts of a class that weigh the same: `count` of them, after `before` others.
+/// Hosts of a class with equal weight: `count` of them, after `before` others.
 struct Alike<'a> {
     hosts: &'a Ranked,
     offset: i64,
@@ -70,12 +70,12 @@ struct Alike<'a> {
     count: usize,
 }
 
-/// Number of an instant's slot of about a second (2^20 us); what is due is looked through by slot.
+/// Slot of about a second (2^20 us) of an instant; due times are searched by slot.
 const fn slot(time: Time) -> u64 {
     time.as_micros() >> 20
 }
 
-/// Whether an index can be kept for these weighers: no two scores grow with time.
+/// True if a ranking can be kept for these weighers: at most one score grows with time.
 pub(super) fn is_kept(weighers: &[Weighed], cost: CostName) -> bool {
     let growing = weighers.iter().filter(|weighed| weighed.name.is_of_costs());
     weighers.len() <= WEIGHERS && (!cost.grows() || growing.count() <= 1)
@@ -107,7 +107,7 @@ impl Index {
         }
     }
 
-    /// Whether the index is for requests of this room under this view of the hosts.
+    /// True if the ranking is for requests of this room under this view of the hosts.
     pub(super) fn is_for(&self, want: &Want, view: View) -> bool {
         self.want.room == want.room && self.view == view
     }
@@ -137,8 +137,8 @@ impl Index {
         nth(&best, chosen).map(HostId::new)
     }
 
-    /// Hosts that can take a VM without ending others, if these weigh most for certain: under the
-    /// two weighers that ask only whether others have to end, and at what cost.
+    /// Hosts that can take a VM without ending others, if these have the most weight for certain:
+    /// that is so under the two weighers that only ask if others must end, and at what cost.
     fn free(&self) -> Option<Alike<'_>> {
         let overcommit = self.weighers.iter().position(|one| one.name == Weigher::Overcommit)?;
         let is_rule = self.weighers.len() == 2
@@ -150,7 +150,7 @@ impl Index {
         Some(Alike::new(&self.classes[*place].hosts, 0))
     }
 
-    /// Takes in the changes of the fleet since the last look.
+    /// Includes the changes of the fleet since the last call.
     fn take_in(&mut self, now: Time, fleet: &Fleet) {
         match self.seen.and_then(|seen| fleet.changed_since(seen)) {
             Some(changed) => {
@@ -176,7 +176,7 @@ impl Index {
         self.seen = Some(fleet.changes());
     }
 
-    /// Looks again at hosts whose costs have begun to grow otherwise by now.
+    /// Re-examines hosts whose cost line has changed by now.
     fn look_at_due(&mut self, now: Time, fleet: &Fleet) {
         while let Some(mut first) = self.due.first_entry().filter(|first| *first.key() <= slot(now))
         {
@@ -198,7 +198,7 @@ impl Index {
         }
     }
 
-    /// Puts a host where it belongs now; takes it out if it is gone or has no room.
+    /// Moves a host to its present class; removes it if it is gone or has no room.
     fn look_at(&mut self, id: HostId, host: Option<&Carrier>, now: Time) {
         let found = host.and_then(|host| self.scores(host, now));
         let former = self.entry(id);
@@ -231,7 +231,7 @@ impl Index {
         }
     }
 
-    /// Drops the stale instants in `due`.
+    /// Removes stale times from `due`.
     fn forget_dues(&mut self) {
         let hosts = &self.hosts;
         let holds = |at: Time, id: &HostId| {
@@ -259,7 +259,7 @@ impl Index {
         }
     }
 
-    /// Puts a host into its class, and returns the index of the class.
+    /// Adds a host to its class; returns the index of the class.
     fn put_in(&mut self, id: HostId, key: Key, offset: i64) -> usize {
         let (classes, spare) = (&mut self.classes, &mut self.spare);
         let place = *self.places.entry(key).or_insert_with(|| {
@@ -279,7 +279,7 @@ impl Index {
         place
     }
 
-    /// Class of a host and the line of its axis; `None`: the host has no room.
+    /// Class of a host and its cost line; `None`: the host has no room.
     fn scores(&mut self, host: &Carrier, now: Time) -> Option<(Key, Line)> {
         if !self.view.has_room(host, &self.want) {
             return None;
@@ -328,7 +328,7 @@ impl Index {
         Line { slope, offset: slope * micros(now) - signed(cost), until }
     }
 
-    /// The hosts that weigh most.
+    /// The hosts of greatest weight.
     fn best(&self, now: Time) -> Vec<Alike<'_>> {
         let classes = self.places.values().filter_map(|place| {
             let class = &self.classes[*place];
@@ -368,13 +368,13 @@ impl<'a> Alike<'a> {
         Self { hosts, offset, before, count }
     }
 
-    /// Number of these hosts whose host number is at most `host`.
+    /// Number of these hosts with a number of at most `host`.
     fn up_to(&self, host: u32) -> usize {
         self.hosts.up_to((self.offset, host)) - self.before
     }
 }
 
-/// The host at position `place` among all of these, in the order of their numbers.
+/// The host at position `place` among all of these, ordered by number.
 fn nth(all: &[Alike<'_>], place: usize) -> Option<u32> {
     if let [one] = all {
         return one.hosts.nth(one.before + place).map(|(_, host)| host);

@@ -1,4 +1,4 @@
-//! The hosts, what is free on them, and on which a VM goes: filter, weigh, select.
+//! Hosts, their free room, and the choice of a host for each VM: filter, weigh, select.
 
 mod cost;
 mod fleet;

@@ -1,4 +1,4 @@
-//! The scheduler that looks at every host.
+//! Placement scheduler that examines every host.
 
 use dormouse_units::{HostId, Stream, Time};
 
@@ -11,12 +11,12 @@ use crate::{
     Weigher,
 };
 
-/// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and asks it
-/// where the order of the hosts can't be kept.
+/// Filters and weighs every host for every VM. [`crate::Scheduler`] must agree with it, and falls
+/// back to it where no ranking can be kept.
 #[derive(Debug)]
 pub struct Plain {
     rule: PlacementRule,
-    /// Number of full views that are built for each call beyond those that the rule needs.
+    /// Number of additional full views to build for each call.
     unused_views: u32,
 }
 
@@ -25,14 +25,14 @@ pub struct Plain {
 pub(super) enum View {
     /// All VMs of the host.
     Full,
-    /// All VMs of the host, and parked VMs as if they had their room again.
+    /// All VMs of the host, and parked VMs as if they had their room back.
     Reserved,
-    /// All VMs of the host but the preemptible ones.
+    /// All VMs of the host except the preemptible ones.
     Partial,
 }
 
 impl View {
-    /// Whether a host has room for `want` under this view.
+    /// True if a host has room for `want` under this view.
     pub(super) fn has_room(self, host: &Carrier, want: &Want) -> bool {
         match self {
             Self::Full => host.free.holds(&want.room),
@@ -59,7 +59,7 @@ pub(super) fn passes(rule: &PlacementRule, market: Market) -> (Pass<'_>, Option<
     }
 }
 
-/// The chosen host, with the spot VMs that must leave it before there is room.
+/// The chosen host, with the spot VMs that must leave it to make room.
 pub(super) fn select(
     rule: &PlacementRule,
     now: Time,
@@ -77,14 +77,14 @@ pub(super) fn select(
 }
 
 impl Plain {
-    /// The scheduler that follows this rule.
+    /// A scheduler that follows this rule.
     #[must_use]
     pub const fn new(rule: PlacementRule) -> Self {
         Self { rule, unused_views: 0 }
     }
 
-    /// The same, and for each call so many full views of the hosts are built that are not used: how long
-    /// code takes that makes views twice.
+    /// A scheduler that also builds `unused_views` full views of the hosts for each call, to
+    /// measure the cost of code that builds views twice.
     #[must_use]
     pub const fn with_unused_views(rule: PlacementRule, unused_views: u32) -> Self {
         Self { rule, unused_views }
@@ -112,7 +112,7 @@ impl Plain {
         }
     }
 
-    /// The host that weighs most of those that are left, by the rule of ties.
+    /// The host of greatest weight among the candidates, by the rule for ties.
     fn best<'a>(
         &self,
         now: Time,
@@ -173,7 +173,7 @@ impl Plain {
 }
 
 impl Weigher {
-    /// The score of a host that does not depend on costs.
+    /// The score of a host, for weighers that don't depend on costs.
     pub(super) fn steady(self, host: &Carrier, want: &Want) -> i64 {
         match self {
             Self::FreeVcpus => host.free.vcpus.into(),

@@ -1,12 +1,12 @@
-//! A sorted list that knows the place of each of its members.
+//! Sorted list with fast access by position.
 
-/// Scores of hosts, in order, each with the host's number; a member's position is found without
-/// counting all members before it.
+/// Sorted list of scores with the hosts' numbers, in which positions are found without counting all
+/// members.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ranked {
-    /// Parts of the list in order, none of them empty.
+    /// Consecutive parts of the list, none of them empty.
     parts: Vec<Vec<Member>>,
-    /// The last member of each part: a search for a place reads these alone.
+    /// Last member of each part: a search by value reads only these.
     lasts: Vec<Member>,
     /// Number of members in all parts.
     len: usize,
@@ -15,7 +15,7 @@ pub(super) struct Ranked {
 /// A score, and the number of the host that has it.
 pub(super) type Member = (i64, u32);
 
-/// Most members of a part; a longer one is cut in two.
+/// Greatest number of members of a part; a longer one is split in two.
 const LONGEST: usize = 128;
 
 impl Ranked {
@@ -86,7 +86,7 @@ impl Ranked {
         part.get(place - before).copied()
     }
 
-    /// Number of members that are at most `one`.
+    /// Number of members less than or equal to `one`.
     pub(super) fn up_to(&self, one: Member) -> usize {
         let at = self.lasts.partition_point(|last| *last <= one);
         // Most positions asked for are near one of the ends: the count begins at the nearer one.

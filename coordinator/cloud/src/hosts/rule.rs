@@ -1,4 +1,4 @@
-//! The rules by which VMs go on hosts, as experiment files name them.
+//! Placement rules, as experiment files name them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ pub enum SchedulerName {
 }
 
 impl SchedulerName {
-    /// All schedulers that there are.
+    /// All placement schedulers.
     pub const ALL: [Self; 3] = [Self::Opie, Self::Retry, Self::Filter];
 
     /// Description of the scheduler, in one line.
@@ -214,15 +214,15 @@ impl PlacerName {
 }
 
 impl PlacementRule {
-    /// Room that a VM takes of its host if it really fills `filled` bytes; no vCPUs if it runs in
-    /// the background of others' processors.
+    /// Room that a VM takes on its host if its processes really fill `filled` bytes; without vCPUs
+    /// if it runs in the background of others' processors.
     #[must_use]
     pub fn room_of(&self, offer: &InstanceType, filled: Bytes, in_background: bool) -> Host {
         let room = Host { filled, ..offer.room() };
         self.counted(if in_background { Host { vcpus: 0, ..room } } else { room })
     }
 
-    /// Part of a room that counts: the dimensions that are filtered by, and memory that is filled.
+    /// The dimensions of a room that the rule filters by, and filled memory; others are zero.
     #[must_use]
     fn counted(&self, room: Host) -> Host {
         let counts = |filter| self.filters.contains(&filter);

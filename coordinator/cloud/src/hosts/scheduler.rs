@@ -1,4 +1,4 @@
-//! The provider's scheduler.
+//! Placement scheduler with rankings.
 
 use dormouse_units::{HostId, Stream, Time};
 
@@ -6,23 +6,23 @@ use super::index::{Index, is_kept};
 use super::plain::{Pass, Plain, passes, select};
 use crate::{Fleet, PlacementRule, Placer, Placing, States, Want};
 
-/// Chooses what [`Plain`] does, but looks only at hosts that have changed, or whose order has,
-/// since it was last asked for the same room.
+/// Makes the same choices as [`Plain`], but examines only hosts that have changed since the last
+/// request for the same room.
 #[derive(Debug)]
 pub struct Scheduler {
     rule: PlacementRule,
-    /// Scheduler that looks at all hosts, where two scores grow with time and no order lasts, or where the
-    /// views of hosts are built for each call.
+    /// Fallback that examines all hosts, for rules under which two scores grow with time, or which
+    /// build views for each call.
     plain: Option<Plain>,
-    /// Order of the hosts for each room that is asked for, the latest at the end.
+    /// Ranking for each requested room, most recently used last.
     indices: Vec<Index>,
 }
 
-/// Most rooms for which the order of the hosts is kept.
+/// Greatest number of rankings that are kept.
 const MOST_ROOMS: usize = 32;
 
 impl Scheduler {
-    /// The scheduler that follows this rule.
+    /// A scheduler that follows this rule.
     #[must_use]
     pub fn new(rule: PlacementRule) -> Self {
         let is_kept = |weighers| is_kept(weighers, rule.cost);

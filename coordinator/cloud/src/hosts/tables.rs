@@ -1,5 +1,5 @@
-//! Hosts as a table: what runs on each, for how long by now, and what is asked of them. The four of the
-//! OPIE paper (Lopez Garcia, Fernandez del Castillo, Campos Plasencia, 2019, section 4.4) are here.
+//! Hosts and their VMs as a table with a request, such as the four tables of the OPIE paper (Lopez
+//! Garcia, Fernandez del Castillo, Campos Plasencia, 2019, section 4.4).
 
 use dormouse_units::{Bytes, HostId, Stream, Time, VmId};
 
@@ -7,9 +7,9 @@ use dormouse_input::FlawedRow;
 
 use crate::{Fleet, Host, Market, PlacementRule, Placer as _, Scheduler, Want};
 
-/// The paper's tables by name, before a normal request. A row is
-/// `host,instance,kind,size,minutes,marked` (the minutes it has run, whether the paper marks it as
-/// selected); the request's row has no host.
+/// The paper's tables by name, each before a normal request. A row is
+/// `host,instance,kind,size,minutes,marked` (minutes that the VM has run, and if the paper marks it
+/// as selected); the request's row has no host.
 pub const TABLES: [(&str, &str); 4] = [
     ("same-sizes-1", include_str!("tables/same-sizes-1.csv")),
     ("same-sizes-2", include_str!("tables/same-sizes-2.csv")),
@@ -17,7 +17,7 @@ pub const TABLES: [(&str, &str); 4] = [
     ("several-sizes-2", include_str!("tables/several-sizes-2.csv")),
 ];
 
-/// The sizes of VMs in the paper (Table 2).
+/// VM sizes of the paper (Table 2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
     /// 1 vCPU, 2,000 MB, 20 GB.
@@ -58,7 +58,7 @@ pub fn room(vcpus: u32) -> Host {
     Host { memory: each(2_000_000_000), disk: each(20_000_000_000), ..Host::of_vcpus(vcpus) }
 }
 
-/// A VM of a table.
+/// A VM in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
     /// The host that the VM is on.
@@ -69,9 +69,9 @@ pub struct Instance {
     pub market: Market,
     /// Size of the VM.
     pub size: Size,
-    /// Minutes that the VM has run.
+    /// Minutes for which the VM has run.
     pub minutes: u64,
-    /// Whether the paper marks it as selected.
+    /// True if the paper marks the VM as selected.
     pub is_marked: bool,
 }
 
@@ -86,13 +86,13 @@ impl Instance {
 /// Hosts with VMs on them, and a normal request for one more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostTable {
-    /// The VMs, those of one host beside one another.
+    /// The VMs, grouped by host.
     pub instances: Vec<Instance>,
-    /// Size of the VM that is requested.
+    /// Size of the requested VM.
     pub request: Size,
 }
 
-/// A row of a table.
+/// A row of a table: a VM or the request.
 enum Row {
     Instance(Instance),
     Request(Size),
@@ -119,7 +119,7 @@ impl HostTable {
     ///
     /// # Errors
     ///
-    /// The first row that is neither a VM nor a request, or that the request is missing.
+    /// The first row that is neither a VM nor a request, or the missing request.
     pub fn read(text: &str) -> Result<Self, FlawedRow> {
         let (mut instances, mut request) = (Vec::new(), None);
         for (line, whole) in (1..).zip(text.lines()) {
@@ -145,11 +145,11 @@ impl HostTable {
         Ok(Self { instances, request: request.ok_or_else(without)? })
     }
 
-    /// VMs that end for the request under this rule, on hosts of 8 vCPUs; none where it finds no
-    /// host. `chance` decides between equally good hosts.
+    /// VMs that are ended for the request under this rule, on hosts of 8 vCPUs; none if no host is
+    /// found. `chance` decides between equally good hosts.
     #[must_use]
     pub fn selected(&self, rule: PlacementRule, chance: &mut Stream) -> Vec<&Instance> {
-        /// An instant later than any VM has run, in minutes.
+        /// Time of the request in minutes, later than any VM has run.
         const NOW_MINUTES: u64 = 100_000;
         let (mut fleet, mut hosts) = (Fleet::default(), Vec::new());
         for (instance, vm) in self.instances.iter().zip((0..).map(VmId::new)) {

@@ -1,34 +1,34 @@
-//! The places of hosts' processors that VMs have, where spot VMs are the background of the others.
+//! Assignment of VMs to processors, where spot VMs run in the background of others.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dormouse_units::{HostId, Tier, VmId};
 
-/// The processors of all hosts. Each has two places: one in the foreground, whose VM has all that
-/// it uses, and one in the background, whose VM has what the foreground leaves.
+/// Processors of all hosts. Each has two places: one in the foreground, whose VM gets all that it
+/// uses, and one in the background, whose VM gets what the foreground leaves.
 #[derive(Clone, Debug, Default)]
 pub struct Tiers {
     hosts: BTreeMap<HostId, Processors>,
     vms: BTreeMap<VmId, Placed>,
 }
 
-/// A host's processors.
+/// Processors of one host.
 #[derive(Clone, Debug)]
 struct Processors {
     count: u32,
-    /// Processors with a place taken: for each tier, the VM in it and which of its vCPUs that is.
+    /// Processors with a place taken: for each tier, the VM and the index of its vCPU.
     taken: BTreeMap<u32, [Option<(VmId, u32)>; 2]>,
 }
 
-/// Places of a VM on its host's processors.
+/// The places of a VM on its host's processors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The host that the VM is on.
     pub host: HostId,
     /// The tier of all the VM's places.
     pub tier: Tier,
-    /// The processor of each of the VM's vCPUs.
+    /// The processor for each of the VM's vCPUs.
     pub processors: Vec<u32>,
 }
 
@@ -37,14 +37,14 @@ impl Processors {
         self.taken.get(&processor).is_none_or(|places| places[tier as usize].is_none())
     }
 
-    /// Number of processors with a free place in this tier, and of processors not used at all.
+    /// Number of processors with a free place in this tier, and of entirely free processors.
     fn free(&self, tier: Tier) -> (u32, u32) {
         let taken = self.taken.values().filter(|places| places[tier as usize].is_some()).count();
         let less = |n: usize| self.count.saturating_sub(u32::try_from(n).unwrap_or(u32::MAX));
         (less(taken), less(self.taken.len()))
     }
 
-    /// Processors for a VM of `vcpus` vCPUs: unused ones first, the lowest first among equals.
+    /// Chooses processors for a VM of `vcpus` vCPUs: entirely free ones first, then by number.
     /// `None` if there are not enough.
     fn choose(&self, vcpus: u32, tier: Tier) -> Option<Vec<u32>> {
         let unused = (0..self.count).filter(|processor| !self.taken.contains_key(processor));
@@ -55,21 +55,21 @@ impl Processors {
 }
 
 impl Tiers {
-    /// A host of `count` processors joins, or comes back empty.
+    /// Adds a host of `count` processors, or empties one that comes back.
     pub fn join(&mut self, id: HostId, count: u32) {
         self.leave(id);
         self.hosts.insert(id, Processors { count, taken: BTreeMap::new() });
     }
 
-    /// A host is gone.
+    /// Removes a host.
     pub fn leave(&mut self, id: HostId) {
         self.hosts.remove(&id);
         self.vms.retain(|_, placed| placed.host != id);
     }
 
-    /// Host for a VM of `vcpus` vCPUs in the background, among those that `have_room` for it beside
-    /// its processors: the one with most unused processors, then with most free places in the
-    /// background, then with the lowest id.
+    /// Chooses a host for a VM of `vcpus` vCPUs in the background, among those for which
+    /// `have_room` holds: the one with most entirely free processors, then with most free
+    /// background places, then with the lowest id.
     pub fn for_background(&self, vcpus: u32, have_room: impl Fn(HostId) -> bool) -> Option<HostId> {
         let free = |host: &Processors| host.free(Tier::Background);
         let fit = |(id, host): &(&HostId, &Processors)| free(host).0 >= vcpus && have_room(**id);
@@ -84,7 +84,7 @@ impl Tiers {
         self.hosts.get(&id).map_or(0, |host| host.free(tier).0)
     }
 
-    /// A VM takes `vcpus` places of this tier on a host; false, and nothing changes, if there are
+    /// Assigns a VM `vcpus` places of this tier on a host; false, without a change, if there are
     /// not enough.
     pub fn take(&mut self, id: HostId, vm: VmId, tier: Tier, vcpus: u32) -> bool {
         let Some(host) = self.hosts.get_mut(&id) else { return false };
@@ -96,7 +96,7 @@ impl Tiers {
         true
     }
 
-    /// A VM leaves its places, if it has any.
+    /// Frees the places of a VM, if it has any.
     pub fn leave_places(&mut self, vm: VmId) {
         let Some(placed) = self.vms.remove(&vm) else { return };
         let Some(host) = self.hosts.get_mut(&placed.host) else { return };
@@ -110,23 +110,24 @@ impl Tiers {
         }
     }
 
-    /// Places of a VM; `None` while it has none, as when it is hibernated.
+    /// Places of a VM; `None` if it has none, such as when it is hibernated.
     #[must_use]
     pub fn placed(&self, vm: VmId) -> Option<&Placed> {
         self.vms.get(&vm)
     }
 
-    /// All VMs that have places, in the order of their ids.
+    /// All VMs with places, ordered by id.
     pub fn all(&self) -> impl Iterator<Item = (VmId, &Placed)> {
         self.vms.iter().map(|(vm, placed)| (*vm, placed))
     }
 
-    /// VMs with places in the background, in the order of their ids.
+    /// VMs with places in the background, ordered by id.
     pub fn background(&self) -> impl Iterator<Item = (VmId, &Placed)> {
         self.all().filter(|(_, placed)| placed.tier == Tier::Background)
     }
 
-    /// The VM in the foreground of a processor, and which of its vCPUs is there; `None`: no VM is.
+    /// The VM in the foreground of a processor with the index of its vCPU there; `None`: there is
+    /// no VM.
     #[must_use]
     pub fn foreground(&self, id: HostId, processor: u32) -> Option<(VmId, u32)> {
         self.hosts.get(&id)?.taken.get(&processor)?[Tier::Foreground as usize]

@@ -1,4 +1,4 @@
-//! The choice of the spot VMs of a host that make room for another: those that cost least.
+//! Choice of the spot VMs of a host that make room for another at the least cost.
 
 use std::cmp::Reverse;
 
@@ -7,16 +7,15 @@ use dormouse_units::{Time, VmId};
 use super::fleet::Carrier;
 use crate::{CostName, Host, VictimTies};
 
-/// Exact search for the cheapest VMs of a host that make enough room. It serves one host after the
-/// other, and keeps its memory.
+/// Exact search for the cheapest VMs of a host that make enough room. Its buffers are reused from
+/// host to host.
 #[derive(Debug, Default)]
 pub(super) struct Victims {
-    /// VMs that can make room, those of equal room beside one another, the cheapest first.
+    /// VMs that can make room, grouped by room, the cheapest of each group first.
     all: Vec<Candidate>,
-    /// Groups of VMs of equal room. A set takes the first VMs of each: taking others of a group
-    /// instead makes no set better.
+    /// Groups of VMs of equal room. It is enough to consider the first VMs of each group.
     groups: Vec<Group>,
-    /// Number of VMs taken of each group.
+    /// Number of VMs taken from each group.
     taken: Vec<usize>,
     best: Option<Total>,
     best_taken: Vec<usize>,
@@ -27,41 +26,41 @@ struct Candidate {
     vm: VmId,
     room: Host,
     cost: u64,
-    /// Whether the VM's cost grows with time.
+    /// True if the VM's cost grows with time.
     grows: bool,
     /// Position in the order that decides between equally good sets.
     place: usize,
 }
 
-/// VMs of equal room: those from index `from` up to `until`, exclusive.
+/// VMs of equal room: those with index `from` up to `until`, exclusive.
 #[derive(Clone, Copy, Debug)]
 struct Group {
     from: usize,
     until: usize,
     room: Host,
-    /// Totals of this group and all after it: their room together, the largest in every dimension,
-    /// and the least cost of a VM.
+    /// Totals over this and all later groups: sum of room, largest room in every dimension, and
+    /// least cost of a VM.
     sum: Host,
     largest: Host,
     cheapest: u64,
 }
 
-/// Cost of a set, and a second number that decides between equal costs, the lower being better: the
-/// number of its VMs, or of those whose cost grows.
+/// Cost of a set, and a tie-breaker, lower is better: the number of its VMs, or of those whose cost
+/// grows.
 type Total = (u64, u64);
 
 /// Goal of a search: the least cost, or the VMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Goal {
-    /// The least cost, and among sets of equal cost that of the fewest VMs whose cost grows: at
+    /// The least cost and, among sets of that cost, the least number of VMs whose cost grows, if at
     /// most `growing`.
     Cost { growing: u64 },
-    /// The VMs to end: at the least cost the fewest, and among these the first.
+    /// The VMs to end: the fewest at the least cost, and among these the first.
     Set,
 }
 
 impl Victims {
-    /// Turns to the VMs of this host that can end.
+    /// Loads the VMs of this host that can be ended.
     pub(super) fn look_at(&mut self, host: &Carrier, cost: CostName, now: Time) {
         self.all.clear();
         self.all.extend(host.preemptible().map(|(vm, held)| Candidate {
@@ -73,16 +72,15 @@ impl Victims {
         }));
     }
 
-    /// Least cost of the room that is lacking, and the number of VMs (at most `growing`) with which
-    /// it grows over time; `None`: there is not enough room.
+    /// Least cost of the missing room, and the number of VMs (at most `growing`) with which that
+    /// cost grows; `None`: there is not enough room.
     pub(super) fn least(&mut self, lacks: &Host, growing: Option<u64>) -> Option<Total> {
         self.all.sort_unstable_by_key(|one| (Reverse(one.room), one.cost, one.grows));
         self.search(lacks, Goal::Cost { growing: growing.unwrap_or(u64::MAX) });
         self.best
     }
 
-    /// VMs to end for the room that is lacking, in the order of `ties`; `None`: there is not enough
-    /// room.
+    /// VMs to end for the missing room, ordered by `ties`; `None`: there is not enough room.
     pub(super) fn select(&mut self, lacks: &Host, ties: VictimTies) -> Option<Vec<VmId>> {
         match ties {
             VictimTies::Oldest => self.all.sort_unstable_by_key(|one| one.vm),
@@ -121,7 +119,7 @@ impl Victims {
         self.descend(0, *lacks, (0, 0), goal);
     }
 
-    /// Tries all sets from the groups from `n` on, beside the VMs already taken.
+    /// Tries all sets from group `n` on, beside the VMs already taken.
     fn descend(&mut self, n: usize, mut lacks: Host, (mut cost, mut second): Total, goal: Goal) {
         if lacks == Host::NONE {
             self.taken[n..].fill(0);
@@ -150,7 +148,7 @@ impl Victims {
         }
     }
 
-    /// Whether no set of the rest can replace the best one found so far.
+    /// True if no set of the remaining groups can be better than the best one found so far.
     fn is_worse(&self, rest: &Group, lacks: &Host, (cost, second): Total, goal: Goal) -> bool {
         let Some(best) = self.best else { return false };
         let more = rest.largest.how_often_in(lacks);

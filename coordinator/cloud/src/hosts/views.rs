@@ -1,4 +1,4 @@
-//! Views of the hosts that are built for one call, as OpenStack's scheduler makes its states of hosts.
+//! Views of the hosts built anew for each call, like OpenStack's scheduler does.
 
 use dormouse_units::HostId;
 
@@ -6,7 +6,7 @@ use super::fleet::Carrier;
 use super::plain::View;
 use crate::{Fleet, Want};
 
-/// Copies of all hosts: those that are filtered and, where there are two views, those that are weighed.
+/// Copies of all hosts: for filtering and, if the rule has two views, for weighing.
 #[derive(Debug)]
 pub(super) struct BuiltViews {
     filtered: Vec<(HostId, Carrier)>,
@@ -14,7 +14,7 @@ pub(super) struct BuiltViews {
 }
 
 impl BuiltViews {
-    /// Builds the view that hosts are filtered by and, if `is_second_built`, the full view beside it.
+    /// Builds the view for filtering and, if `is_second_built`, the full view beside it.
     pub(super) fn new(fleet: &Fleet, view: View, is_second_built: bool) -> Self {
         let filtered = match view {
             View::Full | View::Reserved => full(fleet),
@@ -25,8 +25,8 @@ impl BuiltViews {
         Self { filtered, weighed: is_second_built.then(|| full(fleet)) }
     }
 
-    /// The hosts that have room for `want` in the view that is filtered by, as they are in that which is
-    /// weighed.
+    /// The hosts that have room for `want` in the view for filtering, as they are in the view for
+    /// weighing.
     pub(super) fn with_room(
         &self,
         view: View,
@@ -43,7 +43,7 @@ impl BuiltViews {
     }
 }
 
-/// The full view of every host: what is free, and the VMs there.
+/// The full view of every host: free room and VMs.
 pub(super) fn full(fleet: &Fleet) -> Vec<(HostId, Carrier)> {
     fleet.hosts().map(|(id, host)| (id, host.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! Weighers: the scores by which a host is better than others.
+//! Weighers: scores by which hosts are compared.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -41,25 +41,25 @@ const fn once() -> i32 {
 }
 
 impl Weigher {
-    /// This weigher with the multiplier 1.
+    /// The weigher with multiplier 1.
     #[must_use]
     pub const fn once(self) -> Weighed {
         Weighed { name: self, multiplier: 1 }
     }
 
-    /// Whether a host's score depends on what it costs to end VMs.
+    /// True if a host's score depends on the cost of ending VMs.
     pub(super) const fn is_of_costs(self) -> bool {
         matches!(self, Self::TotalCost | Self::VictimCost)
     }
 }
 
-/// Number of weighers that exist: a rule names each at most once.
+/// Number of weighers; a rule names each at most once.
 pub(super) const WEIGHERS: usize = 6;
 
-/// Scores of a host, in the order of the rule's weighers; higher is better.
+/// Scores of a host in the order of the rule's weighers; higher is better.
 pub(super) type Scores = [i64; WEIGHERS];
 
-/// The lowest and the highest of the scores of all hosts that are weighed.
+/// Lowest and highest of each score over all weighed hosts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ranges {
     least: Scores,
@@ -67,10 +67,10 @@ pub(super) struct Ranges {
 }
 
 impl Ranges {
-    /// The ranges of no hosts yet; the first one included sets both ends.
+    /// Empty ranges; the first included host sets both ends.
     pub(super) const NONE: Self = Self { least: [i64::MAX; WEIGHERS], most: [i64::MIN; WEIGHERS] };
 
-    /// Includes the scores of a host that is new or has changed.
+    /// Includes the scores of a new or changed host.
     pub(super) fn include(&mut self, scores: &Scores) {
         for (n, score) in scores.iter().enumerate() {
             self.least[n] = self.least[n].min(*score);
@@ -78,9 +78,8 @@ impl Ranges {
         }
     }
 
-    /// Weight of a host with these scores: the sum of all scores, each scaled from 0, the lowest,
-    /// to 1, the highest, times its multiplier, in steps so small that different scores weigh
-    /// differently.
+    /// Weight of a host: the sum of its scores, each scaled to 0 for the lowest and 1 for the
+    /// highest and multiplied by its multiplier, in steps fine enough to tell all scores apart.
     pub(super) fn weight(&self, weighers: &[Weighed], scores: &Scores) -> i128 {
         let parts = weighers.iter().enumerate().map(|(n, weighed)| {
             let range = i128::from(self.most[n]) - i128::from(self.least[n]);

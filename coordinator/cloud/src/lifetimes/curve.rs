@@ -1,7 +1,7 @@
-//! The laws as formulas of plain numbers: ages and times in hours. A fit moves these numbers; an
-//! experiment has them as integers, in the types of the module `laws`.
+//! Formulas of the laws over plain numbers: ages and times in hours. Fits vary these numbers;
+//! experiments have them as integers, in the types of the module `laws`.
 //!
-//! All transcendental functions are `libm`'s, so that they give the same bits on every machine.
+//! All transcendental functions are `libm`'s, so that results are bit-identical on every machine.
 
 use libm::{exp, expm1, log, pow};
 
@@ -36,7 +36,7 @@ pub fn weibull([scale, shape]: [f64; 2], t: f64) -> f64 {
     -expm1(-pow(t / scale, shape))
 }
 
-/// Weibull's hazard, per hour: the rate at which VMs of age `t` that are left are taken.
+/// Weibull's hazard per hour: the rate at which remaining VMs of age `t` are taken.
 #[must_use]
 pub fn weibull_hazard([scale, shape]: [f64; 2], t: f64) -> f64 {
     shape / scale * pow(t / scale, shape - 1.0)
@@ -55,24 +55,24 @@ pub fn gompertz_makeham_exposure([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate * t + exp((t - b) / tau) - exp(-b / tau)
 }
 
-/// The hazard of Gompertz and Makeham, per hour: the rate at which VMs of age `t` that are left are
+/// The hazard of Gompertz and Makeham per hour: the rate at which remaining VMs of age `t` are
 /// taken.
 #[must_use]
 pub fn gompertz_makeham_hazard([rate, b, tau]: [f64; 3], t: f64) -> f64 {
     rate + exp((t - b) / tau) / tau
 }
 
-/// Age by which the part `p` of the VMs is gone, under an exponential law with mean 1.
+/// Age by which the fraction `p` of the VMs is gone, under an exponential law with mean 1.
 pub(super) fn unit_exponential(p: f64) -> f64 {
     -libm::log1p(-p)
 }
 
-/// An age by which the bathtub has come to `p` for sure, because its last term alone has.
+/// An age at which the bathtub has surely reached `p`, because its last term alone has.
 pub(super) fn bathtub_late([a, b, _, tau2]: [f64; 4], p: f64) -> f64 {
     (b + tau2 * log(p / a)).max(0.0)
 }
 
-/// An age by which H of Gompertz and Makeham has come to `h` for sure.
+/// An age at which H of Gompertz and Makeham has surely reached `h`.
 pub(super) fn gompertz_makeham_late([_, b, tau]: [f64; 3], h: f64) -> f64 {
     (b + tau * log(h + exp(-b / tau))).max(0.0)
 }

@@ -1,4 +1,4 @@
-//! Lifetimes as they were recorded.
+//! Law of recorded lifetimes.
 
 use dormouse_units::{Span, Stream};
 use schemars::JsonSchema;

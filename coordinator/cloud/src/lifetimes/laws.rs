@@ -1,4 +1,4 @@
-//! The laws, as an experiment has them: times and parts as integers.
+//! Laws in experiments: times and fractions as integers.
 
 use dormouse_units::{Ppm, Span, Stream};
 use schemars::JsonSchema;
@@ -95,7 +95,7 @@ pub enum Lifetimes {
 }
 
 impl Lifetimes {
-    /// The law that lifetimes are drawn from.
+    /// The law as its interface.
     #[must_use]
     pub fn law(&self) -> &dyn Lifetime {
         match self {
@@ -128,7 +128,7 @@ impl Lifetime for Exponential {
         if t.is_finite() { mean - (t + mean) * libm::exp(-t / mean) } else { mean }
     }
 
-    /// Draws by the stream's own exponential draw, as runs have always done.
+    /// Draws with the stream's own exponential draw, which keeps old runs reproducible.
     fn draw(&self, chance: &mut Stream) -> Option<Span> {
         Some(chance.exponential(self.mean))
     }

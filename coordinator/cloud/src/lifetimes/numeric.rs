@@ -1,9 +1,9 @@
-//! Inverses and integrals of laws that have none in closed form.
+//! Numerical inverses and integrals of laws.
 
 use super::Lifetime;
 
-/// The least x from 0 to `most` at which `rises`, which never falls, is at least `y`: bisected down to
-/// neighbouring numbers; `most` where it never is.
+/// The least x from 0 to `most` at which the non-decreasing function `rises` is at least `y`, by
+/// bisection to neighbouring numbers; `most` if there is none.
 pub(super) fn inverse(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
     if rises(0.0) >= y {
         return 0.0;
@@ -18,8 +18,8 @@ pub(super) fn inverse(rises: impl Fn(f64) -> f64, y: f64, most: f64) -> f64 {
     }
 }
 
-/// Quadrature of Gauss and Legendre with five points: places from the middle of a piece, in
-/// halves of it, and weights.
+/// Gauss–Legendre quadrature with five points: positions from the middle of a piece, in halves of
+/// it, and weights.
 const POINTS: [(f64, f64); 5] = [
     (-0.906_179_845_938_664, 0.236_926_885_056_189_08),
     (-0.538_469_310_105_683, 0.478_628_670_499_366_47),
@@ -28,11 +28,11 @@ const POINTS: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.236_926_885_056_189_08),
 ];
 const PIECES: u32 = 48;
-/// Exposure at which the part 10^-15 is left, so that what comes after it counts for nothing.
+/// Exposure at which the fraction 10^-15 is left; later contributions are negligible.
 const LAST: f64 = 34.0;
 
-/// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) of a continuous law. The pieces end where certain parts
-/// are left, closely at first, so that each is smooth whatever the law's scale and shape.
+/// ∫₀ᵗ x dF(x) = ∫₀ᵗ (1 − F) − t (1 − F(t)) for a continuous law. Pieces end where certain
+/// fractions are left, densely at first, so that each is smooth whatever the law's scale and shape.
 pub(super) fn lived(law: &(impl Lifetime + ?Sized), t: f64) -> f64 {
     let end = t.min(law.quantile(-libm::expm1(-LAST)));
     let (mut sum, mut from) = (0.0, 0.0);

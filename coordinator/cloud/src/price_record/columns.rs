@@ -1,11 +1,11 @@
-//! The places of time, price, type, zone and product in a row of prices.
+//! Columns of price tables: time, price, type, zone and product.
 
-use dormouse_input::{Chosen, Column, Columns, FileFlaw, Moment, Row};
+use dormouse_input::{Chosen, ColumnPlaces, FileFlaw, Moment, Row, WantedColumn};
 use dormouse_units::Price;
 
-/// The columns of rows of prices, in the order of [`Cells`].
-pub(super) const COLUMNS: [Column; 5] = [
-    Column {
+/// The columns of a price table, in the order of [`Cells`].
+pub(super) const COLUMNS: [WantedColumn; 5] = [
+    WantedColumn {
         name: "time",
         known_as: &[
             "time",
@@ -20,7 +20,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "price",
         known_as: &[
             "SpotPrice",
@@ -36,7 +36,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: true,
     },
-    Column {
+    WantedColumn {
         name: "type",
         known_as: &[
             "InstanceType",
@@ -50,7 +50,7 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "zone",
         known_as: &[
             "AvailabilityZone",
@@ -63,34 +63,34 @@ pub(super) const COLUMNS: [Column; 5] = [
         ],
         is_needed: false,
     },
-    Column {
+    WantedColumn {
         name: "product",
         known_as: &["ProductDescription", "product", "os", "operating system", "platform"],
         is_needed: false,
     },
 ];
 
-/// The words with which the provider's tools begin each row of prices.
+/// First words of each row in the output of the provider's tools.
 const LEADING: [&str; 2] = ["SPOTPRICEHISTORY", "SPOTINSTANCEPRICE"];
-/// The remedy for rows whose cells can't be told apart.
+/// Remedy for rows whose columns can't be recognised.
 const SAY_WHICH: &str = "name the columns in the first row, such as time,price, or say which they are: --column \
                          time=1 --column price=2";
 
-/// The places of the cells that are read.
+/// Positions of the used cells in a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cells {
-    /// The places of time, price, type, zone and product; `None`: the file does not have it.
+    /// Index of time, price, type, zone and product; `None`: the file lacks it.
     pub(super) places: [Option<usize>; 5],
-    /// The columns in words, each with its heading or number.
+    /// Description of the columns, each with its heading or number.
     pub(super) said: String,
-    /// Whether the first row names the columns.
+    /// True if the first row is a heading.
     pub(super) has_heading: bool,
 }
 
 impl Cells {
-    /// The cells of a file that begins with this row.
+    /// Determines the cells of a file from its first row.
     pub(super) fn from_first_row(first: &Row<'_>, chosen: &Chosen) -> Result<Self, FileFlaw> {
-        if let Some(columns) = Columns::from_heading(first, &COLUMNS, chosen)? {
+        if let Some(columns) = ColumnPlaces::from_heading(first, &COLUMNS, chosen)? {
             let places = [0, 1, 2, 3, 4].map(|n| columns.place(n));
             let (said, has_heading) = (columns.to_string(), columns.has_heading());
             return Ok(Self { places, said, has_heading });
@@ -112,23 +112,23 @@ impl Cells {
         Ok(Self { places, said, has_heading: false })
     }
 
-    /// Whether rows have a time and a price and nothing else that is read.
+    /// True if rows have only a time and a price.
     pub(super) fn are_two(&self) -> bool {
         self.places[2..].iter().all(Option::is_none)
     }
 
-    /// Number of cells that a row needs.
+    /// Number of cells that a row must have.
     pub(super) fn width(&self) -> usize {
         self.places[..2].iter().flatten().max().map_or(0, |most| most + 1)
     }
 
-    /// A cell of a row, by its place in [`COLUMNS`]; empty where the file has none.
+    /// Text of a cell by its index in [`COLUMNS`]; empty if the file lacks it.
     pub(super) fn cell<'a>(&self, row: &Row<'a>, n: usize) -> &'a str {
         self.places[n].map_or("", |place| row.cell(place))
     }
 }
 
-/// The price that a text names, dollars an hour.
+/// Parses a price in dollars an hour.
 pub(super) fn price(text: &str) -> Option<Price> {
     text.parse().ok().or_else(|| {
         // Programs write small numbers as 5e-05.
@@ -137,7 +137,7 @@ pub(super) fn price(text: &str) -> Option<Price> {
     })
 }
 
-/// The places of the cells in a row without a heading, told by what is in them.
+/// Recognises the cells of a row without a heading by their content.
 fn recognised(row: &Row<'_>) -> Option<[Option<usize>; 5]> {
     let from = usize::from(LEADING.contains(&row.cell(0)));
     let all = || (from..row.len()).map(|at| (at, row.cell(at)));
@@ -166,7 +166,7 @@ fn is_date(cell: &str) -> bool {
     Moment::read(cell).is_some_and(|at| at.has_zone.is_some())
 }
 
-/// Whether it is a zone such as `us-east-1a` or `use1-az4`.
+/// True for a zone such as `us-east-1a` or `use1-az4`.
 fn is_zone(cell: &str) -> bool {
     let Some((before, last)) = cell.rsplit_once('-') else { return false };
     let is_letter = |c: char| c.is_ascii_lowercase();
@@ -174,7 +174,7 @@ fn is_zone(cell: &str) -> bool {
     is_word(before) && number.is_some_and(is_digits)
 }
 
-/// Whether it is a region such as `us-east-1`.
+/// True for a region such as `us-east-1`.
 fn is_region(cell: &str) -> bool {
     // A date alone looks much the same.
     !is_date(cell)
@@ -183,7 +183,7 @@ fn is_region(cell: &str) -> bool {
         })
 }
 
-/// Whether it is an instance type such as `m5.large`.
+/// True for an instance type such as `m5.large`.
 fn is_type(cell: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && is_word(part);
     cell.split_once('.').is_some_and(|(family, size)| is_part(family) && is_part(size))

@@ -1,4 +1,4 @@
-//! Stretches of calendar time.
+//! Intervals of calendar time.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use dormouse_units::Span;
 
 use dormouse_input::written;
 
-/// The first and the last date of a record, in seconds since 1970.
+/// First and last date of a record, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dates {
     first: i64,
@@ -18,14 +18,14 @@ impl Dates {
         Self { first, last }
     }
 
-    /// The stretch of time that both have in common; `None`: there is none.
+    /// The common part of two intervals; `None`: there is none.
     #[must_use]
     pub fn common(self, other: Self) -> Option<Self> {
         let (first, last) = (self.first.max(other.first), self.last.min(other.last));
         (first <= last).then_some(Self { first, last })
     }
 
-    /// The second since 1970 that is so long after the first date.
+    /// Second since 1970 that is `span` after the first date.
     #[must_use]
     pub fn second_after(self, span: Span) -> i64 {
         let seconds = i64::try_from(span.as_micros() / 1_000_000).unwrap_or(i64::MAX);
@@ -38,7 +38,7 @@ impl Dates {
         seconds(self.last - self.first)
     }
 
-    /// Time from the first date of these to that of `others`; zero where that is earlier.
+    /// Time from this first date to the first date of `others`; zero if that is earlier.
     #[must_use]
     pub fn before(self, others: Self) -> Span {
         seconds(others.first - self.first)

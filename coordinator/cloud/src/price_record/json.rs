@@ -1,4 +1,4 @@
-//! An entry of the answer of the provider's price-history call.
+//! Parser of entries in the response of the provider's price-history call.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,15 +8,14 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 
 use super::columns::COLUMNS;
 
-/// The keys of entries, as they come up, each with the column that it is and how likely a name for
-/// it.
+/// Keys of entries that were found, each with its column and its rank among names of that column.
 #[derive(Debug)]
 pub(super) struct Keys<'c> {
     chosen: &'c Chosen,
     known: Vec<(String, Option<(usize, usize)>)>,
 }
 
-/// The texts of an entry in the order of [`COLUMNS`]; `None`: it has no such key.
+/// Texts of an entry in the order of [`COLUMNS`]; `None`: the entry lacks the key.
 pub(super) type Entry<'a> = [Option<Cow<'a, str>>; 5];
 
 impl<'c> Keys<'c> {
@@ -24,7 +23,7 @@ impl<'c> Keys<'c> {
         Self { chosen, known: Vec::new() }
     }
 
-    /// Checks that each key that was chosen is in some of the entries that were read.
+    /// Checks that each key chosen by the user occurs in some entry.
     pub(super) fn all_are_there(&self) -> Result<(), FileFlaw> {
         let is_there = |key: &str| self.known.iter().any(|(known, _)| plain(known) == plain(key));
         let mut chosen = self.chosen.iter().map(|(_, key)| key);
@@ -36,7 +35,7 @@ impl<'c> Keys<'c> {
         Err(FileFlaw::whole(what, format!("they have {}", has.join(", "))))
     }
 
-    /// Reads an entry.
+    /// Parses an entry.
     pub(super) fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Entry<'a>, serde_json::Error> {
         let mut reader = serde_json::Deserializer::from_slice(bytes);
         let entry = self.deserialize(&mut reader)?;
@@ -53,7 +52,7 @@ impl<'c> Keys<'c> {
             let mut all = self.chosen.iter();
             all.find(|(chosen, _)| *chosen == name).map(|(_, heading)| self::plain(heading))
         };
-        let rank = |column: &dormouse_input::Column| match chosen(column.name) {
+        let rank = |column: &dormouse_input::WantedColumn| match chosen(column.name) {
             Some(heading) => (heading == plain).then_some(0),
             None => column.known_as.iter().position(|name| self::plain(name) == plain),
         };
@@ -63,7 +62,7 @@ impl<'c> Keys<'c> {
     }
 }
 
-/// A key without what does not matter in it.
+/// A key in lower case without separators, for comparison.
 fn plain(key: &str) -> String {
     key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -98,7 +97,7 @@ impl<'a> Visitor<'a> for &mut Keys<'_> {
     }
 }
 
-/// A text or a number; `None`: it is something else.
+/// A text or a number; `None`: any other value.
 struct Text<'a>(Option<Cow<'a, str>>);
 
 impl<'a> serde::Deserialize<'a> for Text<'a> {

@@ -1,4 +1,4 @@
-//! Records of spot prices, as providers and those who watch them write them down.
+//! Readers of spot price records in many formats.
 
 mod columns;
 mod dates;

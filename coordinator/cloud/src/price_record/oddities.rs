@@ -1,4 +1,4 @@
-//! Oddities of a record of prices, in words.
+//! Description of a price record's oddities.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,15 +7,14 @@ use dormouse_units::Price;
 use super::record::{PriceRecord, Zones};
 use dormouse_input::written;
 
-/// A time without a price is a gap if it is this many times the usual one, and longer than this many
-/// days. Providers write a price that has not changed down again a day and some seconds later, and
-/// may leave one of these out.
+/// A time without a price is a gap if it exceeds the usual one by this factor, and lasts longer
+/// than this many days. Providers repeat an unchanged price about a day later, and may skip one of
+/// these.
 const TIMES_USUAL: i64 = 10;
 const DAYS: i64 = 2;
 const DAY: i64 = 86_400;
 
-/// Rows that don't stand where they belong or repeat another, times of two zones, and gaps, in words;
-/// `None`: there are none.
+/// Describes misplaced and repeated rows, times of two zones, and gaps; `None`: there are none.
 pub(super) fn oddities(record: &PriceRecord) -> Option<String> {
     let PriceRecord { rows, zones, repeated } = record;
     let said = match repeated {

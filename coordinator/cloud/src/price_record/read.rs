@@ -1,4 +1,4 @@
-//! The one reader of files of spot prices.
+//! Reader of spot price files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,18 +14,18 @@ use super::record::{NewestFirst, PriceRecord};
 use super::spot_trace;
 use crate::Availability;
 
-/// Most prices of one series: one a minute for more than a year. They become a part of the run's
-/// log.
+/// Greatest number of prices of one series: one a minute for more than a year. They become part of
+/// the run's log.
 const MOST_OF_SERIES: usize = 600_000;
-/// Most prices of all series that are kept.
+/// Greatest number of prices in all selected series.
 const MAX_PRICES: usize = 10_000_000;
-/// Key of the list of prices in what the provider's call answers.
+/// Key of the price list in the response of the provider's call.
 const LIST: &str = "SpotPriceHistory";
 const TIME_REMEDY: &str =
     "write a time like 2020-01-02T03:04:05.000Z or 2009-12-01 01:43:17, or seconds";
 const PRICE_REMEDY: &str = "write dollars an hour, like 0.0347";
 
-/// The prices of a file that are wanted, and the columns that they are in.
+/// Selection of prices in a file, and the user's choice of columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceQuery {
     /// The instance type; `None`: any.
@@ -34,23 +34,23 @@ pub struct PriceQuery {
     pub zone: Option<String>,
     /// The product, such as `Linux/UNIX`; `None`: any.
     pub product: Option<String>,
-    /// Headings that a user has chosen, for `time`, `price`, `type`, `zone` and `product`.
+    /// User's choice of headings for `time`, `price`, `type`, `zone` and `product`.
     pub columns: Chosen,
 }
 
 impl PriceQuery {
-    /// The wanted type, zone and product.
+    /// Selected type, zone and product.
     const fn wanted(&self) -> [&Option<String>; 3] {
         [&self.kind, &self.zone, &self.product]
     }
 }
 
-/// Properties that the prices of a series have in common; empty where the file does not say.
+/// Properties shared by the prices of a series; empty if the file lacks them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SeriesName {
     /// The instance type.
     pub kind: String,
-    /// The zone, or the region where the file has no zones.
+    /// The zone, or the region if the file has no zones.
     pub zone: String,
     /// The product, such as `Linux/UNIX`.
     pub product: String,
@@ -64,25 +64,26 @@ impl fmt::Display for SeriesName {
     }
 }
 
-/// The prices of a file.
+/// The price series of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceHistories {
-    /// Each series that is wanted.
+    /// The selected series by name.
     pub series: BTreeMap<SeriesName, PriceRecord>,
-    /// Entries of the wanted series that hold no price.
+    /// Entries of the selected series without a price, by reason.
     pub left_out: LeftOut,
-    /// The kind of the file and the meaning of its columns, in words.
+    /// Description of the file's format and columns.
     pub form: String,
 }
 
-/// Reads the prices of a file: what the provider's price-history call answers, as JSON (the answer
-/// itself, its list alone, several one after the other, or an entry a line) or as the text of its tool, or rows with or
-/// without a heading, whose cells commas, semicolons or tabs separate. Only what is wanted is kept.
+/// Reads the prices of a file: the response of the provider's price-history call, as JSON (the
+/// response itself, its list alone, several one after the other, or an entry a line) or as the text
+/// of its tool, or rows with or without a heading, with cells separated by commas, semicolons or
+/// tabs. Only selected prices are kept.
 ///
 /// # Errors
 ///
-/// The file can't be read, is none of these, has no wanted price though it has others, or an entry
-/// of a wanted series can't be used.
+/// The file can't be read, is none of these, has prices but no selected one, or an entry of a
+/// selected series can't be used.
 pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     match source.is_json()? {
         true if Availability::is_trace(source.next_bytes()?) => read_trace(source, query),
@@ -91,7 +92,7 @@ pub fn read_prices(mut source: Source, query: &PriceQuery) -> Result<PriceHistor
     }
 }
 
-/// Whether a file that begins with these bytes, unpacked, looks like one of spot prices.
+/// True if a file that begins with these unpacked bytes looks like one of spot prices.
 #[must_use]
 pub fn looks_like_prices(begins: &[u8]) -> bool {
     let Ok(mut source) = Source::new(Cursor::new(begins.to_vec())) else { return false };
@@ -162,7 +163,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     all.whole(NewestFirst::Usually, form)
 }
 
-/// The prices of a trace of availability, which is of one type.
+/// Reads the prices of an availability trace, which is for one type.
 fn read_trace(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileFlaw> {
     let packing = source.packing();
     if query.wanted().iter().any(|wanted| wanted.is_some()) {
@@ -247,7 +248,7 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     all.whole(newest_first, form)
 }
 
-/// The flaw of a row without a time, or without a price.
+/// The flaw of a row without a time or a price.
 fn no_price(row: &Row<'_>, cells: &Cells, has_time: bool) -> FlawedRow {
     if cells.are_two() {
         let begins = shown(row.flaw("", "").row.trim());
@@ -267,19 +268,19 @@ fn packed(packing: Packing) -> String {
     }
 }
 
-/// The first letters of a text, for a line.
+/// The first letters of a text, for a one-line message.
 fn shown(text: &str) -> String {
     text.chars().take(60).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The prices that were read so far.
+/// Series collected while a file is read.
 struct Collected<'q> {
     query: &'q PriceQuery,
-    /// The place of each series in `slots`.
+    /// Index of each series in `slots`.
     names: BTreeMap<SeriesName, usize>,
-    /// The series with their prices; `None`: it is not wanted.
+    /// Series with their prices; `None`: the series is not selected.
     slots: Vec<(SeriesName, Option<PriceRecord>)>,
-    /// The series of the entry read last, which most have in common with the next.
+    /// Index of the series of the last entry, which is mostly that of the next one too.
     last: Option<usize>,
     kept: usize,
     is_dated: Option<bool>,
@@ -299,7 +300,7 @@ impl<'q> Collected<'q> {
         }
     }
 
-    /// The series of this type, zone and product; `None`: it is not wanted.
+    /// Index of the series of this type, zone and product; `None`: it is not selected.
     fn wanted(&mut self, [kind, zone, product]: [&str; 3]) -> Option<usize> {
         let is_last = |slot: &usize| {
             let (name, _) = &self.slots[*slot];
@@ -316,7 +317,7 @@ impl<'q> Collected<'q> {
         self.slots[slot].1.is_some().then_some(slot)
     }
 
-    /// The place of a series, which is made if it is not there.
+    /// Index of a series, which is created if necessary.
     fn slot_of(&mut self, name: SeriesName) -> usize {
         if let Some(slot) = self.names.get(&name) {
             return *slot;
@@ -331,7 +332,7 @@ impl<'q> Collected<'q> {
         self.slots.len() - 1
     }
 
-    /// Adds a price to a series; `flaw` makes the error of its entry.
+    /// Adds a price to a series; `flaw` makes the error for a bad entry.
     fn add(
         &mut self,
         slot: usize,
@@ -339,7 +340,7 @@ impl<'q> Collected<'q> {
         price: dormouse_units::Price,
         flaw: impl Fn(String, &str) -> FlawedRow,
     ) -> Result<(), FileFlaw> {
-        let at = at.dated();
+        let at = at.assume_dated();
         // Nobody can know what a bare number is counted from beside dates.
         if *self.is_dated.get_or_insert(at.has_zone.is_some()) != at.has_zone.is_some() {
             let what = "it has both dates and bare numbers of seconds".to_owned();
@@ -359,7 +360,7 @@ impl<'q> Collected<'q> {
         Ok(())
     }
 
-    /// All of it.
+    /// Finishes all series.
     fn whole(self, newest_first: NewestFirst, form: String) -> Result<PriceHistories, FileFlaw> {
         let is_other = self.slots.iter().all(|(_, record)| record.is_none());
         if is_other && !self.slots.is_empty() {
@@ -377,7 +378,7 @@ impl<'q> Collected<'q> {
     }
 }
 
-/// Some of these names, for a line.
+/// Some of these names, for a one-line message.
 #[must_use]
 pub fn listed(names: impl ExactSizeIterator<Item = String>) -> String {
     const SHOWN: usize = 8;

@@ -1,4 +1,4 @@
-//! The prices of a type, in whatever order they were written down.
+//! Prices of a type as recorded, in any order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,40 +9,39 @@ use super::oddities::oddities;
 use crate::PriceTrace;
 use dormouse_input::{Moment, written};
 
-/// The prices of a type as they were written down: seconds and prices.
+/// Recorded prices of a type with their seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PriceRecord {
     pub(super) rows: Vec<(i64, Price)>,
     pub(super) zones: Zones,
-    /// Number of rows that were left out, since another has their time and their price.
+    /// Number of rows left out as repetitions of the same time and price.
     pub(super) repeated: usize,
 }
 
-/// The way in which the times of a record name their time zones.
+/// Statistics of the time zones in a record's times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Zones {
     /// Number of dates with a time zone.
     pub(super) with: usize,
     /// Number of dates without one.
     pub(super) without: usize,
-    /// The seconds by which clocks of the zones are ahead of UTC.
+    /// Offsets of these zones from UTC, in seconds east.
     pub(super) east: BTreeSet<i64>,
 }
 
-/// The order in which the rows of a file may stand that is not the order of time.
+/// When rows are assumed to be in reverse order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NewestFirst {
-    /// The newest is first wherever the last row is not later than the first: the provider's call
-    /// answers so.
+    /// If the last row is not later than the first: the provider's call returns the newest first.
     Usually,
-    /// The newest is first where more rows are earlier than the one before them than later.
+    /// If more rows are earlier than the row before them than later.
     WhereMostAre,
-    /// The rows stand as they are meant: of several at one time the last holds.
+    /// Never: of several rows at one time the last one counts.
     Never,
 }
 
 impl PriceRecord {
-    /// Adds a price with its time, after those that the record has.
+    /// Appends a price with its time.
     pub(super) fn push(&mut self, at: Moment, price: Price) {
         self.rows.push((at.second, price));
         self.zones.with += usize::from(at.has_zone == Some(true));
@@ -50,8 +49,8 @@ impl PriceRecord {
         self.zones.east.insert(at.east);
     }
 
-    /// The record once all its rows are there: with the oldest first, and each row once. Of rows
-    /// that repeat one another the last stays, since the last of a time is what holds.
+    /// Finishes the record after all rows: sorts it by time and drops repetitions. Of equal times
+    /// the last row counts.
     pub(super) fn whole(mut self, newest_first: NewestFirst) -> Self {
         let steps = self.rows.windows(2).map(|pair| pair[1].0.cmp(&pair[0].0));
         let is_turned = match newest_first {
@@ -81,19 +80,19 @@ impl PriceRecord {
         self
     }
 
-    /// Number of prices that were written down, those that repeat another left out.
+    /// Number of recorded prices without repetitions.
     #[must_use]
     pub const fn rows(&self) -> usize {
         self.rows.len()
     }
 
-    /// The earliest and the latest second of the record's prices; `None`: it has no prices.
+    /// The earliest and the latest second of the prices; `None`: there are none.
     fn ends(&self) -> Option<(i64, i64)> {
         let times = || self.rows.iter().map(|(at, _)| *at);
         Some((times().min()?, times().max()?))
     }
 
-    /// Whether the record has dates, and no bare numbers of seconds.
+    /// True if times are dates and not bare numbers of seconds.
     pub(super) const fn is_dated(&self) -> bool {
         self.zones.with + self.zones.without > 0
     }
@@ -112,8 +111,7 @@ impl PriceRecord {
         Some(Span::from_secs(u64::try_from(last - first).unwrap_or(0)))
     }
 
-    /// Rows that don't stand where they belong or repeat another, times of two zones, and gaps, in
-    /// words.
+    /// Describes misplaced and repeated rows, times of two zones, and gaps.
     #[must_use]
     pub fn oddities(&self) -> Option<String> {
         oddities(self)
@@ -129,8 +127,8 @@ impl PriceRecord {
         (Time::ZERO + start <= since(last)).then(|| PriceTrace::new(rows).begun_at(start))
     }
 
-    /// The record as CSV in the order of time, with dates (UTC) or numbers as it has them: it reads
-    /// back to the same prices at the same times.
+    /// The record as CSV in order of time, with dates (UTC) or numbers as in the record; it reads
+    /// back to the same prices and times.
     #[must_use]
     pub fn to_csv(&self) -> String {
         let mut rows = self.rows.clone();

@@ -1,4 +1,4 @@
-//! The prices that a trace of availability has beside its numbers of VMs (github.com/skypilot-org/spot-traces).
+//! Prices inside availability traces (github.com/skypilot-org/spot-traces).
 
 use dormouse_input::{FileFlaw, Moment, Source};
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// Longest trace that is read, in bytes.
 pub(super) const LONGEST: u64 = 256 << 20;
 
-/// A trace, of which the prices are read.
+/// An availability trace, as far as its prices are concerned.
 #[derive(Deserialize)]
 struct PricedTrace {
     metadata: TraceClock,
@@ -14,25 +14,25 @@ struct PricedTrace {
     prices: Vec<f64>,
 }
 
-/// When a trace was looked at.
+/// Sampling times of a trace.
 #[derive(Deserialize)]
 struct TraceClock {
-    /// Seconds between two looks.
+    /// Seconds between two samples.
     gap_seconds: f64,
-    /// The first look, in seconds since 1970; nobody says so in all of them.
+    /// Time of the first sample in seconds since 1970; some traces lack it.
     start_time: Option<f64>,
 }
 
-/// The number of prices that a trace of availability has.
+/// Number of prices in an availability trace.
 ///
 /// # Errors
 ///
-/// The file can't be read, or its prices can't be used.
+/// The file can't be read, or its prices are malformed.
 pub fn count_trace_prices(source: Source) -> Result<usize, FileFlaw> {
     Ok(prices(&source.into_text(LONGEST)?)?.len())
 }
 
-/// Each price of a trace, in text, with the time of its look.
+/// The prices of a trace as texts, each with the time of its sample.
 pub(super) fn prices(text: &str) -> Result<Vec<(Moment, String)>, FileFlaw> {
     let trace: PricedTrace = serde_json::from_str(text).map_err(|error| {
         let what = format!("it is a trace of availability, and its prices can't be read: {error}");

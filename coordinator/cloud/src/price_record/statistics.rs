@@ -1,24 +1,24 @@
-//! Statistics of a record of prices.
+//! Statistics of a price record.
 
 use dormouse_units::{Price, Span, Time};
 
 use crate::PriceTrace;
 
-/// Prices over a stretch of time, each weighed by how long it held.
+/// Statistics of prices over an interval, each weighted by its duration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PriceStatistics {
-    /// Length of that stretch of time.
+    /// Length of the interval.
     pub length: Span,
     /// Number of times the price changed.
     pub changes: usize,
     /// Mean price over time, dollars per hour.
     pub mean_usd: f64,
-    /// Each price once, ascending, and how long it held in all.
+    /// Each distinct price, ascending, with its total duration.
     held: Vec<(Price, Span)>,
 }
 
 impl PriceStatistics {
-    /// Statistics of the prices from the first one to `until`; `None`: no price holds for any time.
+    /// Statistics of the prices from the first one to `until`; `None`: the interval is empty.
     #[must_use]
     pub fn measure(trace: &PriceTrace, until: Time) -> Option<Self> {
         let steps = trace.steps();
@@ -51,7 +51,7 @@ impl PriceStatistics {
         self.changes as f64 * 86_400.0 / self.length.as_secs_f64()
     }
 
-    /// The standard deviation of the prices over time, as a part of their mean.
+    /// Standard deviation of the prices over time, relative to their mean.
     #[must_use]
     pub fn volatility(&self) -> f64 {
         let deviation = |(price, span): &(Price, Span)| {
@@ -63,7 +63,7 @@ impl PriceStatistics {
         if self.mean_usd > 0.0 { variance.sqrt() / self.mean_usd } else { 0.0 }
     }
 
-    /// The least price that was not exceeded for this part of the time, from 0 to 1.
+    /// The least price that was not exceeded for this fraction of the time, from 0 to 1.
     #[must_use]
     pub fn quantile(&self, part: f64) -> Price {
         let (wanted, mut sum) = (self.length.as_secs_f64() * part, 0.0);
@@ -75,7 +75,7 @@ impl PriceStatistics {
         found.map(|(price, _)| *price).unwrap_or_default()
     }
 
-    /// The part of the time in which the price was at or below this one.
+    /// Fraction of the time in which the price was at or below this one.
     #[must_use]
     pub fn share_up_to(&self, price: Price) -> f64 {
         let below = self.held.iter().take_while(|(held, _)| *held <= price);

@@ -1,37 +1,37 @@
-//! Spot VMs that can't be had, or are taken back, because their type has become scarce.
+//! Limits on spot VMs of scarce types, and VMs taken back when a limit falls.
 
 use dormouse_units::{Time, TypeName, VmId};
 
 use super::Provider;
 use crate::{Market, Vm, VmState};
 
-/// A change of how many spot VMs of a type there can be.
+/// A change of the number of spot VMs of a type that may exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AvailabilityChange {
     /// The instance type.
     pub kind: TypeName,
-    /// Most spot VMs of the type from now on.
+    /// New limit of spot VMs of the type.
     pub vms: u32,
-    /// Most spot VMs of the type until now.
+    /// Previous limit of spot VMs of the type.
     pub before: u32,
-    /// VMs that are taken back, as there are more: those launched last.
+    /// VMs taken back because there are more than the limit: those launched last.
     pub reclaimed: Vec<VmId>,
 }
 
 impl Provider {
-    /// Instant of the next change of what can be had; `None`: none is to come.
+    /// Time of the next change of availability; `None`: there is none.
     #[must_use]
     pub fn next_availability(&self) -> Option<Time> {
         self.availability_changes.first().map(|(at, _)| *at)
     }
 
-    /// Whether the provider says how many spot VMs of this type there can be.
+    /// True if the number of spot VMs of this type is limited.
     #[must_use]
     pub fn is_scarce(&self, kind: &TypeName) -> bool {
         self.available.contains_key(kind)
     }
 
-    /// The types of which no spot VM can be had now, nor ever again.
+    /// Types of which no spot VM can be had, now or later.
     pub fn exhausted(&self) -> impl Iterator<Item = &TypeName> {
         let comes =
             |kind: &TypeName| self.availability_changes.iter().any(|(_, other)| other == kind);
@@ -39,9 +39,9 @@ impl Provider {
         none.filter(move |kind| !comes(kind))
     }
 
-    /// The changes of what can be had until now, one of a type. Where fewer VMs can be had than there
-    /// are, those that were launched last are given notice; hibernated ones hold nothing, and one that
-    /// has its notice already counts as gone.
+    /// Applies the changes of availability due by now, one per type. If there are more VMs than the
+    /// new limit, those launched last are given notice; hibernated VMs don't count, nor do VMs with
+    /// a notice.
     pub fn change_availability(&mut self, now: Time) -> Vec<AvailabilityChange> {
         let mut changed = Vec::new();
         while self.next_availability().is_some_and(|at| at <= now) {
@@ -59,7 +59,7 @@ impl Provider {
         changed
     }
 
-    /// Gives notice to the spot VMs of a type that are more than can be had; returns them.
+    /// Gives notice to spot VMs of a type beyond its limit; returns them.
     pub fn reclaim(&mut self, kind: &TypeName) -> Vec<VmId> {
         let Some(&most) = self.available.get(kind) else { return Vec::new() };
         let stays = |vm: &Vm| {
@@ -78,8 +78,8 @@ impl Provider {
         reclaimed
     }
 
-    /// There are places again for spot VMs of a type: those of it that made room for others may
-    /// resume, if their hosts have room.
+    /// Lets VMs of a type that made room for others resume, as far as their hosts have room,
+    /// because the limit allows more.
     pub(super) fn places_came_free(&mut self, kind: &TypeName) {
         if !self.is_scarce(kind) {
             return;
@@ -90,7 +90,7 @@ impl Provider {
         }
     }
 
-    /// Whether another spot VM of this type can be had now, as far as availability goes.
+    /// True if availability allows another spot VM of this type.
     pub(super) fn is_available(&self, kind: &TypeName) -> bool {
         let Some(&most) = self.available.get(kind) else { return true };
         let holds = |vm: &Vm| !matches!(vm.state, VmState::Hibernated { .. });
@@ -98,7 +98,7 @@ impl Provider {
         held < most as usize
     }
 
-    /// The living spot VMs of a type, in the order of their ids.
+    /// Living spot VMs of a type, ordered by id.
     fn spot_of(&self, kind: &TypeName) -> impl Iterator<Item = (VmId, &Vm)> {
         let alike = self.alike.get(&(kind.clone(), Market::Spot));
         alike.into_iter().flatten().filter_map(|id| Some((*id, self.vm(*id)?)))

@@ -1,4 +1,4 @@
-//! The VMs that an interruption hits, and those that it leaves as they are.
+//! Selection of the VMs that an interruption affects, and of those that it leaves unchanged.
 
 use dormouse_units::{Time, TypeName, VmId};
 
@@ -6,8 +6,8 @@ use super::Provider;
 use crate::{Action, Interruption, Market, Target, Vm, VmState};
 
 impl Provider {
-    /// The VMs that an interruption hits now: running spot VMs to hibernate, those that boot, run or
-    /// are hibernated to preempt, VMs hibernated for long enough to resume.
+    /// VMs that an interruption affects now: running spot VMs for a hibernation; booting, running
+    /// or hibernated ones for a preemption; VMs hibernated for long enough for a resume.
     #[must_use]
     pub fn hit_by(&self, now: Time, interruption: &Interruption) -> Vec<VmId> {
         let in_state = |vm: &Vm| match (interruption.action, vm.state) {
@@ -31,16 +31,16 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
-    /// The VMs that a target means and that still boot, or wait for their room.
+    /// VMs of a target that still boot or wait for room.
     #[must_use]
     pub fn booting(&self, target: &Target) -> Vec<VmId> {
         let boots = |id: &VmId| self.vm(*id).is_some_and(|vm| vm.state == VmState::Booting);
         self.targets(target).into_iter().filter(boots).collect()
     }
 
-    /// The VMs that an interruption finds and leaves as they are for now: if it hibernates, those that boot
-    /// (they hibernate once they have booted) or resume; if it resumes, those that can't resume yet; if it
-    /// preempts, those that hibernate or resume.
+    /// VMs of the target that an interruption leaves unchanged for now: for a hibernation, those
+    /// that boot (they hibernate once booted) or resume; for a resume, those that can't resume yet;
+    /// for a preemption, those that are just hibernating or resuming.
     #[must_use]
     pub fn left_by(&self, interruption: &Interruption, hit: &[VmId]) -> Vec<VmId> {
         let in_state = |vm: &Vm| match interruption.action {
@@ -55,7 +55,7 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(left).collect()
     }
 
-    /// The living spot VMs that a target means.
+    /// The living spot VMs of a target.
     fn targets(&self, target: &Target) -> Vec<VmId> {
         match target {
             Target::Type(kind) => {
@@ -71,7 +71,7 @@ impl Provider {
         }
     }
 
-    /// The living spot VMs of some types, in the order of their ids.
+    /// The living spot VMs of the selected types, ordered by id.
     fn spot_where(&self, is_meant: impl Fn(&TypeName) -> bool) -> Vec<VmId> {
         let of = self
             .alike

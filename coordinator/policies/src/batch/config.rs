@@ -17,11 +17,11 @@ pub struct Config {
     /// A background VM is of use only where the foreground's CPU usage is below this
     /// (section 2.1: 96 %).
     pub usable_below: Ppm,
-    /// Whether a background VM is of use where the foreground is idle: any process runs at full
+    /// True if a background VM is of use where the foreground is idle: any process runs at full
     /// speed there until a foreground process comes (Figures 2 and 3).
     pub usable_idle: bool,
     /// When waiting jobs are put into the background.
-    pub fill: Fill,
+    pub fill: BackgroundFill,
     /// Expected end of a job that comes to the foreground with work done.
     pub expected_end: ExpectedEnd,
     /// Time that a migration is expected to take.
@@ -32,7 +32,8 @@ pub struct Config {
 /// every pass, its section 2.2.1 "when job departs the background tier".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fill {
+#[schemars(rename = "Fill")]
+pub enum BackgroundFill {
     /// In every pass.
     #[default]
     EveryPass,
@@ -64,7 +65,7 @@ impl Config {
             processors,
             usable_below: Ppm::new(960_000),
             usable_idle: true,
-            fill: Fill::EveryPass,
+            fill: BackgroundFill::EveryPass,
             expected_end: ExpectedEnd::WholeEstimate,
             migration_cost: Span::from_secs(20),
         }

@@ -1,4 +1,4 @@
-//! Why a job waits: what is noted of one watched job after each pass.
+//! Reasons why a watched job waits, noted after each pass.
 
 use dormouse_units::Time;
 
@@ -13,7 +13,7 @@ pub struct Note {
     pub what: Noted,
 }
 
-/// Why the watched job has no foreground.
+/// Reason why the watched job has no foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// The job is the head of the queue, with a reservation.
@@ -56,18 +56,18 @@ pub enum Noted {
 
 /// The job that is being watched, and the notes on it so far.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedJob {
     pub(crate) job: TaskId,
     notes: Vec<Note>,
 }
 
-impl Watch {
+impl WatchedJob {
     pub(crate) const fn new(job: TaskId) -> Self {
         Self { job, notes: Vec::new() }
     }
 
     /// Notes a reason, unless it is the one noted last.
-    pub(crate) fn note(&mut self, at: Time, what: Noted) {
+    pub(crate) fn add_note(&mut self, at: Time, what: Noted) {
         if self.notes.last().is_none_or(|last| last.what != what) {
             self.notes.push(Note { at, what });
         }

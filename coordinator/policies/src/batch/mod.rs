@@ -51,8 +51,8 @@ mod reservation;
 mod scheduler;
 mod schedulers;
 
-pub use config::{Config, ExpectedEnd, Fill};
+pub use config::{BackgroundFill, Config, ExpectedEnd};
 pub use explain::{Note, Noted};
-pub use parameters::{BatchSchedulerConfig, Information};
+pub use parameters::{BatchSchedulerConfig, UsageKnowledge};
 pub use scheduler::{BatchScheduler, MOST_STARTS};
 pub use schedulers::{Algorithm, BatchPolicy, OnPromotion};

@@ -5,7 +5,7 @@ use dormouse_units::{Ppm, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Algorithm, Config, ExpectedEnd, Fill};
+use super::{Algorithm, BackgroundFill, Config, ExpectedEnd};
 use crate::Own;
 
 /// Who schedules parallel jobs, and how.
@@ -19,7 +19,7 @@ pub struct BatchSchedulerConfig {
     pub migration_cost: Span,
     /// What it knows of CPU usage.
     #[serde(default)]
-    pub usage_information: Information,
+    pub usage_information: UsageKnowledge,
     /// A background VM is of use below a foreground that uses less than this; `None`: than the
     /// paper's 96 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -29,7 +29,7 @@ pub struct BatchSchedulerConfig {
     pub usable_idle: Option<bool>,
     /// When the background is filled; `None`: in every pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fill: Option<Fill>,
+    pub fill: Option<BackgroundFill>,
     /// Expected end of a job that comes to the foreground with work done; `None`: its whole estimate from
     /// then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,8 @@ const fn paper_migration() -> Span {
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
-pub enum Information {
+#[schemars(rename = "Information")]
+pub enum UsageKnowledge {
     /// The truth.
     #[default]
     Exact,
@@ -76,12 +77,12 @@ impl BatchSchedulerConfig {
         }
     }
 
-    /// What the scheduler is told of the jobs' CPU usage.
+    /// Information on the jobs' CPU usage that the scheduler gets.
     #[must_use]
     pub const fn information(&self) -> UsageInformation {
         match self.usage_information {
-            Information::Exact => UsageInformation::Exact,
-            Information::Absent => UsageInformation::Absent(TAKEN_FOR),
+            UsageKnowledge::Exact => UsageInformation::Exact,
+            UsageKnowledge::Absent => UsageInformation::Absent(TAKEN_FOR),
         }
     }
 }

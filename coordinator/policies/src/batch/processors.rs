@@ -7,21 +7,22 @@ use super::config::Config;
 
 /// A process in a VM, with its CPU usage.
 #[derive(Clone, Copy, Debug)]
-struct Seat {
+struct SeatedProcess {
     job: TaskId,
     usage: Ppm,
 }
 
+/// One processor: the process in its foreground and the one in its background; `None`: idle.
 #[derive(Clone, Copy, Debug, Default)]
-struct Processor {
-    foreground: Option<Seat>,
-    background: Option<Seat>,
+struct TwoTierProcessor {
+    foreground: Option<SeatedProcess>,
+    background: Option<SeatedProcess>,
 }
 
 /// All processors, each with its foreground and its background VM.
 #[derive(Clone, Debug)]
-pub(crate) struct Processors {
-    all: Vec<Processor>,
+pub(crate) struct TwoTierProcessors {
+    all: Vec<TwoTierProcessor>,
     /// One bit per processor: set if its foreground is idle.
     idle: Vec<u64>,
     idle_count: u32,
@@ -32,14 +33,15 @@ pub(crate) struct Processors {
     lends: Vec<u64>,
     /// CPU usage of a foreground below which a background is of use.
     usable_below: Ppm,
-    /// Whether a background is of use where no foreground is, too.
+    /// True if a background is of use where no foreground is, too.
     usable_idle: bool,
     /// Processors being chosen, a buffer that is empty between choices.
     chosen: Vec<u32>,
 }
 
-/// Numbers of the bits that are set in these words, in order.
-fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
+/// Numbers of the bits that are set in `words`, ascending: bit 0 is the lowest bit of the first
+/// word.
+fn set_bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     words.zip((0_u32..).step_by(64)).flat_map(|(word, base)| {
         let mut left = word;
         std::iter::from_fn(move || {
@@ -50,9 +52,10 @@ fn bits(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Changes the words that hold the bits of these numbers, by `change(word, bits)`: each word once
-/// for a run of numbers in it, since reading a word that was just written has to wait.
-fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
+/// Applies `change(word, bits)` to each of `words` that holds one of the bits numbered `on`.
+/// Neighbouring numbers share one call per word, because reading a word that was just written
+/// stalls.
+fn change_bits(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
     let (mut at, mut bits) = (0, 0);
     for &p in on {
         if p / 64 != at {
@@ -66,11 +69,11 @@ fn mark(words: &mut [u64], on: &[u32], change: impl Fn(&mut u64, u64)) {
     }
 }
 
-impl Processors {
+impl TwoTierProcessors {
     pub(crate) fn new(config: &Config) -> Self {
         let Config { processors: count, usable_below, usable_idle, .. } = *config;
         let mut all_idle = Self {
-            all: vec![Processor::default(); count as usize],
+            all: vec![TwoTierProcessor::default(); count as usize],
             idle: vec![0; (count as usize).div_ceil(64)],
             idle_count: count,
             shared: vec![0; (count as usize).div_ceil(64)],
@@ -95,14 +98,19 @@ impl Processors {
     /// enough.
     pub(crate) fn choose_foreground(&mut self, count: u32, avoid: Option<TaskId>) -> Option<Cpus> {
         let mut chosen = std::mem::take(&mut self.chosen);
-        let found = self.choose(count as usize, avoid, &mut chosen);
+        let found = self.choose_least_used(count as usize, avoid, &mut chosen);
         let on = found.then(|| Cpus::from(&*chosen));
         chosen.clear();
         self.chosen = chosen;
         on
     }
 
-    fn choose(&self, count: usize, avoid: Option<TaskId>, chosen: &mut Vec<u32>) -> bool {
+    fn choose_least_used(
+        &self,
+        count: usize,
+        avoid: Option<TaskId>,
+        chosen: &mut Vec<u32>,
+    ) -> bool {
         let words = || self.idle.iter().zip(&self.shared);
         for ((idle, shared), base) in words().zip((0..).step_by(64)) {
             let mut left = idle & !shared;
@@ -116,7 +124,7 @@ impl Processors {
             return true;
         }
         let mut beside = Vec::new();
-        for p in bits(words().map(|(idle, shared)| idle & shared)) {
+        for p in set_bits(words().map(|(idle, shared)| idle & shared)) {
             if let Some(seat) = self.all[p as usize].background.filter(|s| Some(s.job) != avoid) {
                 beside.push((seat.usage, p));
             }
@@ -129,8 +137,9 @@ impl Processors {
         true
     }
 
-    /// Words with a bit for each idle background that is of use: below a foreground, and below none.
-    fn usable(&self) -> impl Iterator<Item = (u64, u64)> {
+    /// Words of the bit sets of idle background VMs that a job may use: in each pair, those below a
+    /// busy foreground and those below an idle one.
+    fn usable_backgrounds(&self) -> impl Iterator<Item = (u64, u64)> {
         let words = self.idle.iter().zip(&self.shared).zip(&self.lends);
         words.map(|((idle, shared), lends)| {
             (lends & !shared, if self.usable_idle { idle & !shared } else { 0 })
@@ -139,7 +148,9 @@ impl Processors {
 
     /// Number of background VMs that are idle and of use.
     pub(crate) fn background_room(&self) -> usize {
-        self.usable().map(|(below, idle)| (below.count_ones() + idle.count_ones()) as usize).sum()
+        self.usable_backgrounds()
+            .map(|(below, idle)| (below.count_ones() + idle.count_ones()) as usize)
+            .sum()
     }
 
     /// Processors of the first `count` background VMs that are idle and of use, or of all if there are fewer, least
@@ -147,11 +158,11 @@ impl Processors {
     pub(crate) fn first_backgrounds(&self, count: usize) -> Vec<u32> {
         // The CPU usage of the foreground in the upper half, and the processor's number in the lower.
         let mut keys: Vec<u64> = Vec::with_capacity(self.all.len());
-        keys.extend(bits(self.usable().map(|(below, _)| below)).map(|p| {
+        keys.extend(set_bits(self.usable_backgrounds().map(|(below, _)| below)).map(|p| {
             let usage = self.all[p as usize].foreground.map_or(Ppm::ZERO, |seat| seat.usage);
             u64::from(usage.get()) << 32 | u64::from(p)
         }));
-        keys.extend(bits(self.usable().map(|(_, idle)| idle)).map(u64::from));
+        keys.extend(set_bits(self.usable_backgrounds().map(|(_, idle)| idle)).map(u64::from));
         if (1..keys.len()).contains(&count) {
             keys.select_nth_unstable(count - 1);
         }
@@ -165,15 +176,15 @@ impl Processors {
         let uniform = usage.uniform();
         for (n, &p) in on.iter().enumerate() {
             let usage = uniform.unwrap_or_else(|| usage.of_process(n));
-            self.all[p as usize].foreground = Some(Seat { job, usage });
+            self.all[p as usize].foreground = Some(SeatedProcess { job, usage });
             if uniform.is_none() && usage < self.usable_below {
                 self.lends[p as usize / 64] |= 1 << (p % 64);
             }
         }
         if uniform.is_some_and(|usage| usage < self.usable_below) {
-            mark(&mut self.lends, on, |word, bits| *word |= bits);
+            change_bits(&mut self.lends, on, |word, bits| *word |= bits);
         }
-        mark(&mut self.idle, on, |word, bits| *word &= !bits);
+        change_bits(&mut self.idle, on, |word, bits| *word &= !bits);
         self.idle_count -= len(on);
     }
 
@@ -181,36 +192,37 @@ impl Processors {
         for &p in on {
             self.all[p as usize].foreground = None;
         }
-        mark(&mut self.lends, on, |word, bits| *word &= !bits);
-        mark(&mut self.idle, on, |word, bits| *word |= bits);
+        change_bits(&mut self.lends, on, |word, bits| *word &= !bits);
+        change_bits(&mut self.idle, on, |word, bits| *word |= bits);
         self.idle_count += len(on);
     }
 
     pub(crate) fn sit_background(&mut self, job: TaskId, usage: &Usage, on: &[u32]) {
         for (n, &p) in on.iter().enumerate() {
-            self.all[p as usize].background = Some(Seat { job, usage: usage.of_process(n) });
+            self.all[p as usize].background =
+                Some(SeatedProcess { job, usage: usage.of_process(n) });
         }
-        mark(&mut self.shared, on, |word, bits| *word |= bits);
+        change_bits(&mut self.shared, on, |word, bits| *word |= bits);
     }
 
     pub(crate) fn leave_background(&mut self, on: &[u32]) {
         for &p in on {
             self.all[p as usize].background = None;
         }
-        mark(&mut self.shared, on, |word, bits| *word &= !bits);
+        change_bits(&mut self.shared, on, |word, bits| *word &= !bits);
     }
 
-    /// Whether the foreground VMs of all these processors are idle.
+    /// True if no foreground VM of the processors `on` has a process.
     pub(crate) fn are_idle(&self, on: &[u32]) -> bool {
         on.iter().all(|&p| self.all[p as usize].foreground.is_none())
     }
 
-    /// Number of these processors that have an idle foreground.
+    /// Number of the processors `on` whose foreground VM is idle.
     pub(crate) fn idle_among(&self, on: &[u32]) -> u32 {
         len(on) - self.foreground_jobs(on).count() as u32
     }
 
-    /// The jobs in the foreground of these processors, one entry per processor.
+    /// The job in the foreground of each of the processors `on`; an idle foreground has no entry.
     pub(crate) fn foreground_jobs(&self, on: &[u32]) -> impl Iterator<Item = TaskId> {
         on.iter().filter_map(|&p| self.all[p as usize].foreground.map(|seat| seat.job))
     }

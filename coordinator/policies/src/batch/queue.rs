@@ -8,7 +8,7 @@ use dormouse_units::TaskId;
 
 /// A job that has no foreground: waiting or in the background.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct QueuedJob {
     pub(crate) id: TaskId,
     pub(crate) processes: u32,
     pub(crate) estimate: Span,
@@ -16,14 +16,14 @@ pub(crate) struct Candidate {
 
 /// Waiting jobs by estimate, then order of submission: the order of SJF.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Shortest(BTreeSet<(Span, TaskId, u32)>);
+pub(crate) struct ShortestFirst(BTreeSet<(Span, TaskId, u32)>);
 
-impl Shortest {
-    pub(crate) fn add(&mut self, c: &Candidate) {
+impl ShortestFirst {
+    pub(crate) fn add(&mut self, c: &QueuedJob) {
         self.0.insert((c.estimate, c.id, c.processes));
     }
 
-    pub(crate) fn remove(&mut self, c: &Candidate) {
+    pub(crate) fn remove(&mut self, c: &QueuedJob) {
         self.0.remove(&(c.estimate, c.id, c.processes));
     }
 
@@ -31,9 +31,9 @@ impl Shortest {
         self.0.is_empty()
     }
 
-    /// All jobs that fit into `room` processors, shortest first, each using up its part of the
-    /// room.
-    pub(crate) fn fitting(&self, mut room: usize) -> Vec<(TaskId, u32)> {
+    /// The jobs to put into `room` free background VMs: shortest estimate first, skipping those
+    /// that no longer fit beside the ones before them.
+    pub(crate) fn jobs_that_fit(&self, mut room: usize) -> Vec<(TaskId, u32)> {
         let mut chosen = Vec::new();
         for &(_, id, processes) in &self.0 {
             if room == 0 {
@@ -48,15 +48,15 @@ impl Shortest {
     }
 }
 
-impl<'a> FromIterator<&'a Candidate> for Shortest {
-    fn from_iter<I: IntoIterator<Item = &'a Candidate>>(candidates: I) -> Self {
+impl<'a> FromIterator<&'a QueuedJob> for ShortestFirst {
+    fn from_iter<I: IntoIterator<Item = &'a QueuedJob>>(candidates: I) -> Self {
         Self(candidates.into_iter().map(|c| (c.estimate, c.id, c.processes)).collect())
     }
 }
 
 /// A job in the foreground, and when it is expected to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Ending {
+pub(crate) struct ExpectedEnding {
     pub(crate) at: Time,
     pub(crate) id: TaskId,
     pub(crate) processes: u32,
@@ -64,21 +64,21 @@ pub(crate) struct Ending {
 
 /// Foreground jobs in the order in which they are expected to end.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Endings(Vec<Ending>);
+pub(crate) struct ExpectedEndings(Vec<ExpectedEnding>);
 
-impl Endings {
-    pub(crate) fn add(&mut self, ending: Ending) {
+impl ExpectedEndings {
+    pub(crate) fn add(&mut self, ending: ExpectedEnding) {
         let at = self.0.partition_point(|e| *e < ending);
         self.0.insert(at, ending);
     }
 
-    pub(crate) fn remove(&mut self, ending: Ending) {
+    pub(crate) fn remove(&mut self, ending: ExpectedEnding) {
         if let Ok(at) = self.0.binary_search(&ending) {
             self.0.remove(at);
         }
     }
 
-    pub(crate) fn in_order(&self) -> &[Ending] {
+    pub(crate) fn in_order(&self) -> &[ExpectedEnding] {
         &self.0
     }
 }

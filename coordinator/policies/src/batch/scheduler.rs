@@ -5,10 +5,10 @@ use dormouse_model::{Decision, Job, Notice};
 use dormouse_units::{Cpus, Span, TaskId, Time, TypeName, VmId, Window};
 
 use super::config::Config;
-use super::explain::{Note, Watch};
-use super::processors::Processors;
-use super::queue::{Candidate, Ending, Endings, Shortest};
-use super::reservation::Reservation;
+use super::explain::{Note, WatchedJob};
+use super::processors::TwoTierProcessors;
+use super::queue::{ExpectedEnding, ExpectedEndings, QueuedJob, ShortestFirst};
+use super::reservation::HeadReservation;
 use super::schedulers::{BatchPolicy, OnPromotion};
 use crate::{GivenUp, Hearing, Policy};
 
@@ -21,23 +21,24 @@ pub const MOST_STARTS: u32 = 5;
 
 /// Whether a job waits or runs, and on which processors.
 #[derive(Clone, Debug)]
-enum State {
+enum JobPlacement {
     Waiting,
     Background { on: Cpus, since: Time },
     Foreground { on: Cpus, expected_end: Time },
 }
 
+/// A submitted job that has not ended, with its placement.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownJob {
     job: Job,
-    state: State,
+    state: JobPlacement,
     /// Number of the job's failed attempts.
     failures: u32,
 }
 
 /// The VM with all the processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Machine {
+enum LeasedMachine {
     /// The VM was not asked for.
     None,
     /// The VM was asked for but is not ready yet.
@@ -52,21 +53,21 @@ pub struct BatchScheduler {
     config: Config,
     /// The instance type of the machine.
     kind: TypeName,
-    machine: Machine,
+    machine: LeasedMachine,
     next_vm: VmId,
     promotion: Option<OnPromotion>,
-    jobs: Window<Known>,
+    jobs: Window<KnownJob>,
     /// Jobs without a foreground, waiting or in the background, in order of submission.
-    queue: Vec<Candidate>,
+    queue: Vec<QueuedJob>,
     /// The waiting jobs of the queue; kept only where there are two tiers.
-    shortest: Shortest,
-    endings: Endings,
-    processors: Processors,
-    /// Number of jobs in the background, and whether one left it since it was last filled.
+    shortest: ShortestFirst,
+    endings: ExpectedEndings,
+    processors: TwoTierProcessors,
+    /// Number of jobs in the background, and true if one left it since it was last filled.
     background: (usize, bool),
-    scanned: Option<Scanned>,
-    watch: Option<Watch>,
-    /// Whether a job was given up that failed too often.
+    scanned: Option<ScanResult>,
+    watch: Option<WatchedJob>,
+    /// True once a job that failed too often was given up.
     has_given_up: bool,
 }
 
@@ -74,11 +75,11 @@ pub struct BatchScheduler {
 /// turned down would fare better: nothing becomes idle, the shadow time stays, and an estimate only
 /// reaches further. So a pass after submissions alone looks at the new jobs alone.
 #[derive(Clone, Copy, Debug)]
-struct Scanned {
+struct ScanResult {
     /// Number of candidates of the queue that the pass looked at.
     upto: usize,
     /// The head's reservation as the pass left it.
-    left: Reservation,
+    left: HeadReservation,
     pinned: Option<TaskId>,
 }
 
@@ -89,14 +90,14 @@ impl BatchScheduler {
         Self {
             config,
             kind,
-            machine: Machine::None,
+            machine: LeasedMachine::None,
             next_vm: VmId::new(0),
             promotion: config.algorithm.promotion(),
             jobs: Window::default(),
             queue: Vec::new(),
-            shortest: Shortest::default(),
-            endings: Endings::default(),
-            processors: Processors::new(&config),
+            shortest: ShortestFirst::default(),
+            endings: ExpectedEndings::default(),
+            processors: TwoTierProcessors::new(&config),
             background: (0, true),
             scanned: None,
             watch: None,
@@ -107,26 +108,26 @@ impl BatchScheduler {
     fn launch(&mut self, out: &mut Vec<Decision>) {
         let vm = self.next_vm;
         self.next_vm = vm.next();
-        self.machine = Machine::Awaited(vm);
+        self.machine = LeasedMachine::Awaited(vm);
         let (kind, market) = (self.kind.clone(), Market::OnDemand);
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
     /// Queues a job. A job that doesn't fit the machine is never run: whoever submits it has
     /// checked that.
-    fn submitted(&mut self, job: &Job, failures: u32) {
-        let candidate = Candidate { id: job.id, processes: job.processes, estimate: job.estimate };
+    fn add_submission(&mut self, job: &Job, failures: u32) {
+        let candidate = QueuedJob { id: job.id, processes: job.processes, estimate: job.estimate };
         let fits = (1..=self.config.processors).contains(&job.processes);
         if !fits || self.jobs.get(job.id).is_some() {
             return;
         }
-        let known = Known { job: job.clone(), state: State::Waiting, failures };
+        let known = KnownJob { job: job.clone(), state: JobPlacement::Waiting, failures };
         self.jobs.insert(job.id, known);
-        self.enqueue(candidate);
+        self.enqueue_job(candidate);
     }
 
     /// Puts a waiting job in its place of the queue, by order of submission.
-    fn enqueue(&mut self, candidate: Candidate) {
+    fn enqueue_job(&mut self, candidate: QueuedJob) {
         match self.queue.last() {
             Some(last) if last.id > candidate.id => {
                 let at = self.queue.partition_point(|c| c.id < candidate.id);
@@ -141,36 +142,36 @@ impl BatchScheduler {
         }
     }
 
-    /// Takes a job off its processors; `None` if it has none.
-    fn leaves(&mut self, id: TaskId) -> Option<(Job, u32)> {
-        if matches!(self.jobs.get(id)?.state, State::Waiting) {
+    /// Frees the processors of a job that no longer runs there; `None` if it had none.
+    fn free_processors_of(&mut self, id: TaskId) -> Option<(Job, u32)> {
+        if matches!(self.jobs.get(id)?.state, JobPlacement::Waiting) {
             return None;
         }
         let known = self.jobs.remove(id)?;
         self.scanned = None;
         match known.state {
-            State::Waiting => {}
-            State::Background { on, .. } => {
+            JobPlacement::Waiting => {}
+            JobPlacement::Background { on, .. } => {
                 self.processors.leave_background(&on);
                 self.background = (self.background.0 - 1, true);
                 if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
                     self.queue.remove(at);
                 }
             }
-            State::Foreground { on, expected_end } => {
+            JobPlacement::Foreground { on, expected_end } => {
                 self.processors.leave_foreground(&on);
                 let processes = known.job.processes;
-                self.endings.remove(Ending { at: expected_end, id, processes });
+                self.endings.remove(ExpectedEnding { at: expected_end, id, processes });
             }
         }
         Some((known.job, known.failures))
     }
 
-    /// A job failed: it waits again, where it stood in the queue, unless it has failed too often.
-    fn failed(&mut self, id: TaskId) {
-        let Some((job, failures)) = self.leaves(id) else { return };
+    /// Queues a failed job again at its old place, or gives it up after [`MOST_STARTS`] starts.
+    fn on_job_failed(&mut self, id: TaskId) {
+        let Some((job, failures)) = self.free_processors_of(id) else { return };
         if failures + 1 < MOST_STARTS {
-            self.submitted(&job, failures + 1);
+            self.add_submission(&job, failures + 1);
         } else {
             self.has_given_up = true;
         }
@@ -178,40 +179,43 @@ impl BatchScheduler {
 
     /// The machine is gone: all jobs wait again.
     fn machine_lost(&mut self, out: &mut Vec<Decision>) {
-        let running =
-            |(id, known): (TaskId, &Known)| (!matches!(known.state, State::Waiting)).then_some(id);
+        let running = |(id, known): (TaskId, &KnownJob)| {
+            (!matches!(known.state, JobPlacement::Waiting)).then_some(id)
+        };
         let lost: Vec<_> = self.jobs.iter().filter_map(running).collect();
         for id in lost {
-            if let Some((job, failures)) = self.leaves(id) {
-                self.submitted(&job, failures);
+            if let Some((job, failures)) = self.free_processors_of(id) {
+                self.add_submission(&job, failures);
             }
         }
         self.launch(out);
     }
 
-    /// The machine could not be had: the scheduler asks for it again later.
+    /// Asks for the machine again after [`RETRY`], as its launch failed.
     fn wait_for_machine(&mut self, now: Time, out: &mut Vec<Decision>) {
-        self.machine = Machine::None;
+        self.machine = LeasedMachine::None;
         out.push(Decision::Wake { at: now + RETRY, token: 0 });
     }
 
-    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+    fn handle_notice(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
             Notice::Begin | Notice::HostJoined | Notice::Available { .. } | Notice::Wake { .. }
-                if self.machine == Machine::None =>
+                if self.machine == LeasedMachine::None =>
             {
                 self.launch(out);
             }
-            Notice::VmReady { vm } if self.machine == Machine::Awaited(vm) => {
-                self.machine = Machine::Ready(vm);
+            Notice::VmReady { vm } if self.machine == LeasedMachine::Awaited(vm) => {
+                self.machine = LeasedMachine::Ready(vm);
             }
             Notice::LaunchRefused { .. } => self.wait_for_machine(now, out),
-            Notice::VmLost { vm } if self.machine == Machine::Awaited(vm) => {
+            Notice::VmLost { vm } if self.machine == LeasedMachine::Awaited(vm) => {
                 self.wait_for_machine(now, out);
             }
-            Notice::VmLost { vm } if self.machine == Machine::Ready(vm) => self.machine_lost(out),
-            Notice::Submitted { ref job } => self.submitted(job, 0),
-            Notice::TaskFailed { task, .. } => self.failed(task),
+            Notice::VmLost { vm } if self.machine == LeasedMachine::Ready(vm) => {
+                self.machine_lost(out);
+            }
+            Notice::Submitted { ref job } => self.add_submission(job, 0),
+            Notice::TaskFailed { task, .. } => self.on_job_failed(task),
             _ => {}
         }
     }
@@ -219,11 +223,11 @@ impl BatchScheduler {
 
 impl BatchPolicy for BatchScheduler {
     fn watch(&mut self, job: TaskId) {
-        self.watch = Some(Watch::new(job));
+        self.watch = Some(WatchedJob::new(job));
     }
 
     fn notes(&self) -> &[Note] {
-        self.watch.as_ref().map_or(&[], Watch::notes)
+        self.watch.as_ref().map_or(&[], WatchedJob::notes)
     }
 }
 
@@ -236,18 +240,18 @@ impl Policy for BatchScheduler {
         Hearing::Instants
     }
 
-    /// Ends of jobs are handled first, whatever the order of the notices.
+    /// Handles the ends of jobs before all other notices of the instant.
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             if let Notice::TaskFinished { task, .. } = *notice {
-                self.leaves(task);
+                self.free_processors_of(task);
             }
         }
         for notice in heard {
-            self.hear(now, notice, out);
+            self.handle_notice(now, notice, out);
         }
-        if let Machine::Ready(vm) = self.machine {
-            self.pass(now, vm, out);
+        if let LeasedMachine::Ready(vm) = self.machine {
+            self.run_pass(now, vm, out);
         }
     }
 }

@@ -2,10 +2,10 @@
 //!
 //! # A new scheduler
 //!
-//! 1. Write `schedulers/mine.rs`: an empty type `Mine` that is a [`Scheduling`]: its name and a line
+//! 1. Write `schedulers/mine.rs`: an empty type `Mine` that is a [`ListedBatchScheduler`]: its name and a line
 //!    about it.
 //! 2. If it is none of the passes of [`BatchScheduler`] with other rules, write the type that is a
-//!    [`Policy`] and a [`BatchPolicy`] there, and make it in [`Scheduling::build`].
+//!    [`Policy`] and a [`BatchPolicy`] there, and make it in [`ListedBatchScheduler::build`].
 //! 3. Add `mine::Mine` to the list at the end of this file.
 //! 4. Format it: `rustfmt --edition 2024 coordinator/policies/src/batch/schedulers/*.rs` (`cargo fmt`
 //!    does not see modules that a macro declares; `scripts/check` does).
@@ -20,19 +20,20 @@ use super::{BatchScheduler, Config, Note};
 use crate::Policy;
 
 /// A scheduler of parallel jobs, as an entry of the list.
-pub(crate) trait Scheduling: Sync {
+pub(crate) trait ListedBatchScheduler: Sync {
     /// Name of the scheduler in experiment files and logs: lower case, words joined by `-`.
     fn name(&self) -> &'static str;
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     fn about(&self) -> &'static str;
 
-    /// Whether jobs behind the head of the queue may start before it.
+    /// True if jobs behind the head of the queue may start before it.
     fn backfills(&self) -> bool {
         false
     }
 
-    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
+    /// Way in which the scheduler brings background jobs to the foreground; `None`: it uses one
+    /// tier only.
     fn promotion(&self) -> Option<OnPromotion> {
         None
     }
@@ -50,13 +51,13 @@ pub trait BatchPolicy: Policy {
         let _ = job;
     }
 
-    /// Notes on the watched job.
+    /// Reason why the watched job waited: one note for each change of the reason, oldest first.
     fn notes(&self) -> &[Note] {
         &[]
     }
 }
 
-/// What happens to a background job that may run in the foreground, but not on its own processors.
+/// Treatment of a background job that may run in the foreground, but not on its own processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnPromotion {
     /// The job is killed and starts again.
@@ -84,10 +85,10 @@ macro_rules! schedulers {
             /// All schedulers of parallel jobs that are part of this program, simplest first.
             pub const ALL: [Self; [$(stringify!($Name),)*].len()] = [$(Self::$Name,)*];
 
-            fn scheduling(self) -> &'static dyn Scheduling {
+            fn scheduling(self) -> &'static dyn ListedBatchScheduler {
                 match self {
                     $(Self::$Name => &$module::$Name,)*
-                    Self::Program => &program::Program,
+                    Self::Program => &program::BatchProgram,
                 }
             }
         }
@@ -103,19 +104,20 @@ impl Algorithm {
         self.scheduling().name()
     }
 
-    /// What the scheduler is, in a line.
+    /// One-line description of the scheduler.
     #[must_use]
     pub fn about(self) -> &'static str {
         self.scheduling().about()
     }
 
-    /// Whether jobs behind the head of the queue may start before it.
+    /// True if jobs behind the head of the queue may start before it.
     #[must_use]
     pub fn backfills(self) -> bool {
         self.scheduling().backfills()
     }
 
-    /// How the scheduler brings background jobs to the foreground; `None`: it uses one tier only.
+    /// Way in which the scheduler brings background jobs to the foreground; `None`: it uses one
+    /// tier only.
     #[must_use]
     pub fn promotion(self) -> Option<OnPromotion> {
         self.scheduling().promotion()

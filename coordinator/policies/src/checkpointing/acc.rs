@@ -8,14 +8,14 @@ use dormouse_spot::before_hour_ends;
 /// Checkpoints at t_h − t_c − t_w, where t_h is the end of each hour, if the price is then above
 /// the application's bid: the checkpoint is kept by t_h − t_w, when the instance's user may end it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Acc {
+pub(super) struct AccCheckpoints {
     /// The application's bid; `None`: the VM's own bid.
     pub(super) bid: Option<Price>,
-    /// How long before the end of an hour the instance may be ended (t_w).
+    /// Time before the end of an hour at which the instance may be ended (t_w).
     pub(super) look: Span,
 }
 
-impl Checkpointing for Acc {
+impl Checkpointing for AccCheckpoints {
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
         let begins = quote.charged_from?;
         let bid = self.bid.or(quote.bid)?;
@@ -42,7 +42,7 @@ mod tests {
     fn it_decides_at_its_point_of_each_hour() {
         let (at, cents) = (Time::from_secs, |n: u64| Price::from_nanos_per_hour(n * 10_000_000));
         let ask = |bid, now, since, price| {
-            let mut scheme = Acc { bid, look: Span::from_secs(60) };
+            let mut scheme = AccCheckpoints { bid, look: Span::from_secs(60) };
             // The task's checkpoints take 10 s.
             let task =
                 TaskView { since: at(since), moment: Moment::Look, ..view(Default::default()) };

@@ -3,7 +3,7 @@
 
 use dormouse_units::{Ppm, Span, Time};
 
-use super::{CheckpointPlan, Checkpointing, Due, Quote, TaskView, When};
+use super::{CheckpointPlan, CheckpointPoints, Checkpointing, Quote, TaskView, When};
 
 /// The last of the checkpoints that a budget pays for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,20 +16,23 @@ pub(super) enum LastCheckpoint {
 
 /// Checkpoints evenly spaced over a task's work, that add at most this part to its run time.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Budget(pub(super) Ppm, pub(super) LastCheckpoint);
+pub(super) struct OverheadBudget(pub(super) Ppm, pub(super) LastCheckpoint);
 
-impl Budget {
+impl OverheadBudget {
     /// The checkpoints of a task that takes `runtime` at full speed, each of which takes `cost`.
     pub(super) fn plan(self, runtime: Span, cost: Span) -> CheckpointPlan {
         let budget = runtime.part(self.0);
         let count = budget.as_micros().checked_div(cost.as_micros()).unwrap_or(0);
         let lost = u64::from(self.1 == LastCheckpoint::AtTheEnd);
         let count = count.saturating_sub(lost);
-        CheckpointPlan { due: Due::Even(u32::try_from(count).unwrap_or(u32::MAX)), cost }
+        CheckpointPlan {
+            due: CheckpointPoints::Even(u32::try_from(count).unwrap_or(u32::MAX)),
+            cost,
+        }
     }
 }
 
-impl Checkpointing for Budget {
+impl Checkpointing for OverheadBudget {
     fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
         Some(When::Points(self.plan(task.runtime, task.cost).points()))
     }

@@ -21,13 +21,13 @@ pub(super) struct EveryWork(pub(super) Span);
 
 impl Checkpointing for EveryWork {
     fn next(&mut self, _: Time, task: &TaskView, _: &Quote<'_>) -> Option<When> {
-        let points = multiples(self.0, task.runtime);
+        let points = period_multiples(self.0, task.runtime);
         Some(When::Points(points.into_iter().filter(|point| *point > task.kept).collect()))
     }
 }
 
 /// Parts of the work at which a task has done a whole number of periods; its end is not among them.
-pub(super) fn multiples(period: Span, runtime: Span) -> Vec<Ppm> {
+pub(super) fn period_multiples(period: Span, runtime: Span) -> Vec<Ppm> {
     if period == Span::ZERO {
         return Vec::new();
     }
@@ -70,12 +70,12 @@ mod tests {
         let mut next = |kept| every.next(Time::ZERO, &view(Ppm::new(kept)), &quote());
         assert_eq!(next(0), at(&[300_000, 600_000, 900_000]));
         assert_eq!(next(600_000), at(&[900_000]));
-        assert_eq!(multiples(Span::from_secs(10), Span::from_secs(10)), []);
-        assert_eq!(multiples(Span::ZERO, Span::from_secs(10)), []);
+        assert_eq!(period_multiples(Span::from_secs(10), Span::from_secs(10)), []);
+        assert_eq!(period_multiples(Span::ZERO, Span::from_secs(10)), []);
         // Of a log that is changed: as many points as there are parts, whatever the run time.
         let all: Vec<_> = (1..1_000_000).map(Ppm::new).collect();
         for (period, runtime) in [(7, 6_999_999), (7, 7_000_000), (7, 7_000_001), (1, u64::MAX)] {
-            assert!(multiples(Span::from_micros(period), Span::from_micros(runtime)) == all);
+            assert!(period_multiples(Span::from_micros(period), Span::from_micros(runtime)) == all);
         }
     }
 }

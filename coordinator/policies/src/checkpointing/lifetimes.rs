@@ -10,16 +10,16 @@ use dormouse_units::{Ppm, Span, Time, TypeName};
 use super::dp::{AfterFailure, Plan, Problem, ProblemError, Rules, Survival};
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// Part of the VMs that are gone by the oldest age looked at, as long as a job has fewer states
-/// than `STATES`.
+/// Share of VMs that are gone by the oldest age in a table, unless [`STATES`] forces a lower age.
 const GONE: f64 = 0.999;
 const STATES: usize = 8_000_000;
 
-/// Lifetime plans with times counted in their steps.
+/// Conversion of lifetime plans to whole steps of time.
 trait InSteps {
     fn steps(&self, span: Span) -> usize;
 
-    /// The oldest age that is distinguished from older ones, for jobs of `job` steps.
+    /// The greatest VM age, in steps, that tables for jobs of `job` steps hold; older VMs count as
+    /// this old.
     fn oldest(&self, law: &Lifetimes, job: usize) -> usize;
 
     /// Survival of VMs to each age that a VM may have while it runs a job of `job` steps.
@@ -27,8 +27,9 @@ trait InSteps {
 
     fn problem<'a>(&self, job: usize, cost: usize, age: usize, of: &'a Survival) -> Problem<'a>;
 
-    /// The job and the age of the table that has the answers for `left` steps of work on a VM of
-    /// this age. Where one table serves all shorter jobs and all ages, few tables are made.
+    /// The size of the job and the VM age for which the table is made that answers for `left` steps
+    /// of work on a VM of this age. Where one table serves all shorter jobs and all ages, sizes are
+    /// rounded up so that few tables are made.
     fn table_of(&self, law: &Lifetimes, left: usize, age: usize) -> (usize, usize);
 }
 
@@ -66,8 +67,8 @@ impl InSteps for LifetimePlans {
     }
 }
 
-/// The finest step in which a table for jobs of this work has all ages of VMs that live by this
-/// law; zero where all ages are alike.
+/// The finest step in which a table for jobs of this work covers all ages that VMs reach under this
+/// law; zero where every age behaves alike.
 #[must_use]
 pub fn finest_step(law: &Lifetimes, work: Span) -> Span {
     if matches!(law, Lifetimes::Exponential(_)) {
@@ -100,7 +101,7 @@ pub fn check_lifetime_plans(
         let survival = plans.survival(&law.of, job, cost, age);
         let problem = plans.problem(job, cost, 0, &survival);
         problem.check()?;
-        let step = problem.takes(1, job);
+        let step = problem.chunk_time(1, job);
         if survival.alive(step) <= 0.0 {
             return Err(ProblemError::NeverEnds { step });
         }
@@ -108,7 +109,7 @@ pub fn check_lifetime_plans(
     Ok(())
 }
 
-/// The tables that have been made, by law, job, cost and age.
+/// Schedules that were computed so far, by law, job, cost and age.
 #[derive(Clone, Debug)]
 pub(super) struct LifetimeTables {
     of: LifetimePlans,
@@ -120,10 +121,10 @@ impl LifetimeTables {
         Self { of, made: BTreeMap::new() }
     }
 
-    /// Parts of its work at which a task is checkpointed that takes `runtime`, of which `left` is
-    /// to be done, and that goes on on a VM of this type and age; of the first law's type if no
-    /// type is given. Empty where there is no law or no schedule.
-    pub(super) fn points(
+    /// Points of its work at which a task is checkpointed that takes `runtime` and has `left` to
+    /// do, on a VM of this type and age; without a type, on one that lives by the first law. Empty
+    /// where there is no law or no schedule.
+    pub(super) fn checkpoint_points(
         &mut self,
         kind: Option<&TypeName>,
         age: Span,
@@ -155,7 +156,7 @@ impl LifetimeTables {
     }
 }
 
-/// Checkpoints at the ages of the VM that the dynamic program chooses.
+/// Checkpoints at the VM ages that the dynamic program chooses.
 #[derive(Debug)]
 pub(super) struct ByLifetime(pub(super) LifetimeTables);
 
@@ -165,8 +166,8 @@ impl Checkpointing for ByLifetime {
             return None;
         }
         let age = quote.usable.map_or(Span::ZERO, |usable| now.since(usable));
-        let work = (task.runtime, task.left());
-        Some(When::Points(self.0.points(Some(quote.kind), age, work, task.cost)))
+        let work = (task.runtime, task.unkept_work());
+        Some(When::Points(self.0.checkpoint_points(Some(quote.kind), age, work, task.cost)))
     }
 }
 
@@ -199,7 +200,7 @@ mod tests {
     fn at(plans: &LifetimePlans, age: u64, work: u64, left: u64) -> Vec<u64> {
         let mut tables = LifetimeTables::new(plans.clone());
         let work = (minutes(work), minutes(left));
-        let points = tables.points(None, minutes(age), work, minutes(1));
+        let points = tables.checkpoint_points(None, minutes(age), work, minutes(1));
         let rounded =
             |point: Ppm| work.0.part(point).as_micros().saturating_add(30_000_000) / 60_000_000;
         points.into_iter().map(rounded).collect()
@@ -251,7 +252,7 @@ mod tests {
         let mut count = |kind: Option<&str>| {
             let work = (minutes(120), minutes(120));
             let kind = kind.map(TypeName::from);
-            tables.points(kind.as_ref(), Span::ZERO, work, minutes(1)).len()
+            tables.checkpoint_points(kind.as_ref(), Span::ZERO, work, minutes(1)).len()
         };
         assert_eq!((count(Some("b")), count(Some("a")), count(None)), (0, 11, 11));
     }

@@ -6,7 +6,7 @@ use dormouse_units::{Ppm, Span};
 
 /// Parts of the work at which checkpoints are due.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Due {
+pub enum CheckpointPoints {
     /// This number of checkpoints, evenly spaced: the k-th of n at k / (n + 1).
     Even(u32),
     /// Checkpoints at these parts, ascending.
@@ -17,8 +17,8 @@ pub enum Due {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckpointPlan {
     /// Parts of the task's work at which the checkpoints are due.
-    pub due: Due,
-    /// How long the task stands still for each checkpoint.
+    pub due: CheckpointPoints,
+    /// Time that the task stands still for each checkpoint.
     pub cost: Span,
 }
 
@@ -27,8 +27,8 @@ impl CheckpointPlan {
     #[must_use]
     pub fn count(&self) -> u32 {
         match &self.due {
-            Due::Even(count) => *count,
-            Due::Listed(points) => length(points),
+            CheckpointPoints::Even(count) => *count,
+            CheckpointPoints::Listed(points) => number_of_points(points),
         }
     }
 
@@ -36,12 +36,12 @@ impl CheckpointPlan {
     #[must_use]
     pub fn points(&self) -> Vec<Ppm> {
         match &self.due {
-            Due::Even(count) => {
+            CheckpointPoints::Even(count) => {
                 let parts = u64::from(*count) + 1;
                 let due = |k| u32::try_from(u64::from(k) * 1_000_000 / parts).unwrap_or(1_000_000);
                 (1..=*count).map(|k| Ppm::new(due(k))).collect()
             }
-            Due::Listed(points) => points.to_vec(),
+            CheckpointPoints::Listed(points) => points.to_vec(),
         }
     }
 
@@ -49,18 +49,20 @@ impl CheckpointPlan {
     #[must_use]
     pub fn left_after(&self, done: Ppm) -> u32 {
         match &self.due {
-            Due::Even(count) => {
+            CheckpointPoints::Even(count) => {
                 // due(k) > done from the k on with k * 10^6 >= (done + 1) * (count + 1).
                 let parts = u64::from(*count) + 1;
                 let first = ((u64::from(done.get()) + 1) * parts).div_ceil(1_000_000).max(1);
                 u32::try_from(parts.saturating_sub(first)).unwrap_or(*count)
             }
-            Due::Listed(points) => length(&points[points.partition_point(|due| *due <= done)..]),
+            CheckpointPoints::Listed(points) => {
+                number_of_points(&points[points.partition_point(|due| *due <= done)..])
+            }
         }
     }
 }
 
-fn length(points: &[Ppm]) -> u32 {
+fn number_of_points(points: &[Ppm]) -> u32 {
     u32::try_from(points.len()).unwrap_or(u32::MAX)
 }
 
@@ -71,14 +73,14 @@ mod tests {
     #[test]
     fn checkpoints_come_one_after_the_other() {
         let cost = Span::from_secs(13);
-        let even = CheckpointPlan { due: Due::Even(2), cost };
+        let even = CheckpointPlan { due: CheckpointPoints::Even(2), cost };
         assert_eq!(even.points(), [333_333, 666_666].map(Ppm::new));
-        let listed = CheckpointPlan { due: Due::Listed(even.points().into()), cost };
+        let listed = CheckpointPlan { due: CheckpointPoints::Listed(even.points().into()), cost };
         for plan in [&even, &listed] {
             let left =
                 [0, 333_332, 333_333, 666_665, 666_666].map(|d| plan.left_after(Ppm::new(d)));
             assert_eq!((plan.count(), left), (2, [2, 2, 1, 1, 0]));
         }
-        assert_eq!(CheckpointPlan { due: Due::Even(0), cost }.points(), []);
+        assert_eq!(CheckpointPlan { due: CheckpointPoints::Even(0), cost }.points(), []);
     }
 }

@@ -7,40 +7,38 @@ use dormouse_cloud::{Market, PriceTrace};
 use dormouse_model::{CheckpointConfig, CheckpointOn, Knows, OfType, Period, Scheme};
 use dormouse_units::{Bytes, Ppm, Span, TypeName};
 
-use super::acc::Acc;
-use super::budget::{Budget, LastCheckpoint};
-use super::every::{EveryTime, EveryWork, multiples};
+use super::acc::AccCheckpoints;
+use super::budget::{LastCheckpoint, OverheadBudget};
+use super::every::{EveryTime, EveryWork, period_multiples};
 use super::lifetimes::{ByLifetime, LifetimeTables};
-use super::never::Never;
-use super::points::Points;
-use super::priced::Priced;
-use super::spot_only::SpotOnly;
+use super::priced::PricedCheckpoints;
+use super::simple::{ListedPoints, NoCheckpoints, SpotOnly};
 use super::young_daly::YoungDaly;
-use super::{CheckpointPlan, Checkpointing, Due, young_daly};
+use super::{CheckpointPlan, CheckpointPoints, Checkpointing, young_daly};
 use dormouse_spot::{HOUR, SpotScheme};
 
-/// How an attempt at a task began.
+/// Circumstances in which an attempt at a task began.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun<'a> {
     /// Instance type of the VM.
     pub kind: &'a TypeName,
     /// Market in which the VM was bought.
     pub market: Market,
-    /// How long the VM had been usable by then.
+    /// Time for which the VM had been usable by then.
     pub age: Span,
     /// Part of the work that was kept.
     pub kept: Ppm,
 }
 
-/// What a run and its schedulers derive from the configuration of checkpoints.
+/// Schemes and plans that a run and its schedulers derive from the configuration of checkpoints.
 pub trait CheckpointPlanning {
     /// The scheme itself; `prices` has the spot prices of the types where they change.
     #[must_use]
     fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing>;
 
-    /// The checkpoints that schedulers reckon with for a task that takes `runtime` at full speed,
-    /// on VMs where it is checkpointed. None where prices alone decide on checkpoints; where
-    /// lifetimes do, those on a new VM of the first law.
+    /// The checkpoints that schedulers expect of a task that takes `runtime` at full speed, on VMs
+    /// where it is checkpointed. None where prices alone decide on checkpoints; where lifetimes do,
+    /// those on a new VM of the first law.
     #[must_use]
     fn plan(&self, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
@@ -52,11 +50,11 @@ pub trait CheckpointPlanning {
     #[must_use]
     fn plan_on(&self, market: Market, memory: Bytes, runtime: Span) -> CheckpointPlan;
 
-    /// Whether schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
+    /// True if schedulers reckon with checkpoints of tasks on VMs that are bought in this market.
     #[must_use]
     fn is_planned_on(&self, market: Market) -> bool;
 
-    /// Whether a task on a VM that is bought in this market can ever be checkpointed.
+    /// True if a task on a VM that is bought in this market can ever be checkpointed.
     #[must_use]
     fn takes_any_on(&self, market: Market, memory: Bytes, runtime: Span) -> bool;
 
@@ -69,25 +67,26 @@ pub trait CheckpointPlanning {
 impl CheckpointPlanning for CheckpointConfig {
     fn build(&self, prices: &BTreeMap<TypeName, PriceTrace>) -> Box<dyn Checkpointing> {
         let never = (Span::ZERO, Knows::Past);
-        let priced = |scheme, decides, look| Box::new(Priced::new(scheme, decides, look, prices));
+        let priced =
+            |scheme, decides, look| Box::new(PricedCheckpoints::new(scheme, decides, look, prices));
         let scheme: Box<dyn Checkpointing> = match &self.scheme {
-            Scheme::Budget(overhead) => Box::new(Budget(*overhead, LastCheckpoint::Kept)),
+            Scheme::Budget(overhead) => Box::new(OverheadBudget(*overhead, LastCheckpoint::Kept)),
             Scheme::BudgetIntervals(overhead) => {
-                Box::new(Budget(*overhead, LastCheckpoint::AtTheEnd))
+                Box::new(OverheadBudget(*overhead, LastCheckpoint::AtTheEnd))
             }
             &Scheme::Every { period, of: Period::Time } => Box::new(EveryTime(period)),
             &Scheme::Every { period, of: Period::Work } => Box::new(EveryWork(period)),
-            Scheme::Points(points) => Box::new(Points(Arc::clone(points))),
+            Scheme::Points(points) => Box::new(ListedPoints(Arc::clone(points))),
             Scheme::Hour {} => priced(SpotScheme::Hour, never, Span::ZERO),
             Scheme::Edge {} => priced(SpotScheme::Edge, never, Span::ZERO),
             &Scheme::Adapt { every, knows } => {
                 priced(SpotScheme::Adapt, (every, knows), Span::ZERO)
             }
             &Scheme::Opt { look } => priced(SpotScheme::Opt, never, look),
-            &Scheme::Acc { bid, look } => Box::new(Acc { bid, look }),
+            &Scheme::Acc { bid, look } => Box::new(AccCheckpoints { bid, look }),
             Scheme::YoungDaly { mttf } => Box::new(YoungDaly(mttf.clone())),
             Scheme::Dp(plans) => Box::new(ByLifetime(LifetimeTables::new(plans.clone()))),
-            Scheme::None {} => Box::new(Never),
+            Scheme::None {} => Box::new(NoCheckpoints),
         };
         match self.on {
             CheckpointOn::Spot => Box::new(SpotOnly(scheme)),
@@ -111,7 +110,7 @@ impl CheckpointPlanning for CheckpointConfig {
         let plan = self.plan(memory, runtime);
         match self.is_planned_on(market) {
             true => plan,
-            false => CheckpointPlan { due: Due::Even(0), ..plan },
+            false => CheckpointPlan { due: CheckpointPoints::Even(0), ..plan },
         }
     }
 
@@ -141,28 +140,32 @@ impl CheckpointPlanning for CheckpointConfig {
     fn known_on(&self, begun: &Begun<'_>, memory: Bytes, runtime: Span) -> CheckpointPlan {
         let Begun { kind, market, age, kept } = *begun;
         let plan = self.plan_on(market, memory, runtime);
-        if plan.due == Due::Even(0) {
+        if plan.due == CheckpointPoints::Even(0) {
             return plan;
         }
         let due = match &self.scheme {
             Scheme::YoungDaly { mttf } => {
                 let mttf = OfType::place(mttf, Some(kind)).map(|place| mttf[place].of);
                 let period = mttf.map(|mttf| young_daly(plan.cost, mttf));
-                Due::Listed(multiples(period.unwrap_or_default(), runtime).into())
+                CheckpointPoints::Listed(
+                    period_multiples(period.unwrap_or_default(), runtime).into(),
+                )
             }
             Scheme::Dp(plans) => {
                 let left = runtime.saturating_sub(runtime.part(kept));
                 let mut tables = LifetimeTables::new(plans.clone());
-                Due::Listed(tables.points(Some(kind), age, (runtime, left), plan.cost).into())
+                CheckpointPoints::Listed(
+                    tables.checkpoint_points(Some(kind), age, (runtime, left), plan.cost).into(),
+                )
             }
-            Scheme::Every { of: Period::Time, .. } | Scheme::Hour {} => Due::Even(0),
+            Scheme::Every { of: Period::Time, .. } | Scheme::Hour {} => CheckpointPoints::Even(0),
             _ => return plan,
         };
         CheckpointPlan { due, ..plan }
     }
 }
 
-/// The plan of one task; the dynamic program uses the tables made so far.
+/// Plans the checkpoints of one task; the dynamic program uses the tables made so far.
 fn plan_by(
     config: &CheckpointConfig,
     tables: Option<&mut LifetimeTables>,
@@ -172,33 +175,35 @@ fn plan_by(
     let cost = config.cost(memory);
     let due = match &config.scheme {
         Scheme::Budget(overhead) => {
-            return Budget(*overhead, LastCheckpoint::Kept).plan(runtime, cost);
+            return OverheadBudget(*overhead, LastCheckpoint::Kept).plan(runtime, cost);
         }
         Scheme::BudgetIntervals(overhead) => {
-            return Budget(*overhead, LastCheckpoint::AtTheEnd).plan(runtime, cost);
+            return OverheadBudget(*overhead, LastCheckpoint::AtTheEnd).plan(runtime, cost);
         }
         Scheme::YoungDaly { mttf } => {
             let period = mttf.first().map(|mttf| young_daly(cost, mttf.of));
-            Due::Listed(multiples(period.unwrap_or_default(), runtime).into())
+            CheckpointPoints::Listed(period_multiples(period.unwrap_or_default(), runtime).into())
         }
         Scheme::Dp(_) => {
             let whole = (runtime, runtime);
-            let points = tables.map(|of| of.points(None, Span::ZERO, whole, cost));
-            Due::Listed(points.unwrap_or_default().into())
+            let points = tables.map(|of| of.checkpoint_points(None, Span::ZERO, whole, cost));
+            CheckpointPoints::Listed(points.unwrap_or_default().into())
         }
-        Scheme::Every { period, .. } => Due::Listed(multiples(*period, runtime).into()),
-        Scheme::Points(points) => Due::Listed(Arc::clone(points)),
-        Scheme::Hour {} => Due::Listed(multiples(HOUR, runtime).into()),
+        Scheme::Every { period, .. } => {
+            CheckpointPoints::Listed(period_multiples(*period, runtime).into())
+        }
+        Scheme::Points(points) => CheckpointPoints::Listed(Arc::clone(points)),
+        Scheme::Hour {} => CheckpointPoints::Listed(period_multiples(HOUR, runtime).into()),
         Scheme::Edge {}
         | Scheme::Adapt { .. }
         | Scheme::Opt { .. }
         | Scheme::Acc { .. }
-        | Scheme::None {} => Due::Even(0),
+        | Scheme::None {} => CheckpointPoints::Even(0),
     };
     CheckpointPlan { due, cost }
 }
 
-/// Maker of the plans that schedulers reckon with, for one task after the other.
+/// Plans the checkpoints of many tasks and keeps the tables that the plans share.
 #[derive(Debug)]
 pub struct CheckpointPlanner<'a> {
     config: &'a CheckpointConfig,
@@ -206,7 +211,7 @@ pub struct CheckpointPlanner<'a> {
 }
 
 impl CheckpointPlanner<'_> {
-    /// The checkpoints of one task: [`CheckpointPlanning::plan`] for many tasks.
+    /// The checkpoints of one task, as [`CheckpointPlanning::plan`] returns them.
     pub fn plan(&mut self, memory: Bytes, runtime: Span) -> CheckpointPlan {
         plan_by(self.config, self.tables.as_mut(), memory, runtime)
     }

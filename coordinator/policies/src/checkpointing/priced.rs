@@ -7,27 +7,27 @@ use dormouse_model::Knows;
 use dormouse_units::{Price, Span, Time, TypeName};
 
 use super::{Checkpointing, Quote, TaskView, When};
-use dormouse_spot::{SpotRecord, SpotScheme, Unkept};
+use dormouse_spot::{SpotRecord, SpotScheme, UnkeptWork};
 
-/// A scheme of spot instances. It has all prices of the run, also those to come: OPT looks ahead.
-/// ADAPT takes its probabilities from the prices up to when it decides, also from those before the
-/// run as far as they are known, unless it is told to use all prices.
+/// A spot scheme that decides by prices. It holds all prices of the run, future ones too, since OPT
+/// looks ahead. ADAPT estimates its probabilities from the prices up to the decision, including
+/// known prices from before the run, unless it is told to use all prices.
 #[derive(Debug)]
-pub(super) struct Priced {
+pub(super) struct PricedCheckpoints {
     scheme: SpotScheme,
-    /// Period of ADAPT's decisions.
+    /// Time between two decisions of ADAPT.
     every: Span,
-    /// Prices that ADAPT knows when it decides.
+    /// Prices that ADAPT may use.
     knows: Knows,
-    /// How long before the price passes the bid OPT's checkpoint is kept.
+    /// Time before the price exceeds the bid by which OPT's checkpoint is complete.
     look: Span,
     prices: BTreeMap<TypeName, PriceTrace>,
-    /// Records of prices by type and bid, for the bids that have been seen; without prices for the
-    /// type `None`. Each with the time before the run at which it begins.
+    /// Price records by type and bid, for the bids that have occurred; the type is `None` for types
+    /// without prices. Each comes with the time before the run at which the record begins.
     records: BTreeMap<(Option<TypeName>, Price), (SpotRecord<'static>, Span)>,
 }
 
-impl Priced {
+impl PricedCheckpoints {
     pub(super) fn new(
         scheme: SpotScheme,
         (every, knows): (Span, Knows),
@@ -39,7 +39,7 @@ impl Priced {
     }
 }
 
-impl Checkpointing for Priced {
+impl Checkpointing for PricedCheckpoints {
     fn next(&mut self, now: Time, task: &TaskView, quote: &Quote<'_>) -> Option<When> {
         let changes = quote.market == Market::Spot && self.prices.contains_key(quote.kind);
         let kind = changes.then(|| quote.kind.clone());
@@ -57,11 +57,11 @@ impl Checkpointing for Priced {
             (record, before)
         });
         let before = *before;
-        let work = Unkept {
+        let work = UnkeptWork {
             begins: quote.charged_from? + before,
             since: task.since + before,
             from: now + before,
-            done: task.since + task.left() + before,
+            done: task.since + task.unkept_work() + before,
             cost: task.cost,
             every: self.every,
             knows: self.knows,

@@ -38,14 +38,14 @@ pub struct TaskView {
     /// When the attempt's last checkpoint was kept or failed; if there was none, when the attempt
     /// began.
     pub since: Time,
-    /// How long the task stands still for a checkpoint.
+    /// Time that the task stands still for a checkpoint.
     pub cost: Span,
 }
 
 impl TaskView {
     /// Time that the work which no checkpoint keeps takes at full speed.
     #[must_use]
-    pub fn left(&self) -> Span {
+    pub fn unkept_work(&self) -> Span {
         self.runtime.saturating_sub(self.runtime.part(self.kept))
     }
 }
@@ -104,7 +104,7 @@ pub trait Checkpointing: std::fmt::Debug + Send {
 pub(super) mod tests {
     use super::*;
 
-    /// A task of 1,000 s that begins with this part of its work done.
+    /// A view of a task of 1,000 s that begins with this part of its work done.
     pub(crate) fn view(kept: Ppm) -> TaskView {
         TaskView {
             task: TaskId::new(0),
@@ -119,7 +119,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Quote of some spot VM.
+    /// A quote for some spot VM, for tests.
     pub(crate) fn quote() -> Quote<'static> {
         static KIND: std::sync::LazyLock<TypeName> = std::sync::LazyLock::new(|| "any".into());
         Quote {
@@ -136,6 +136,6 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_left_is_in_time_at_full_speed() {
-        assert_eq!(view(Ppm::new(250_000)).left(), Span::from_secs(750));
+        assert_eq!(view(Ppm::new(250_000)).unkept_work(), Span::from_secs(750));
     }
 }

@@ -6,8 +6,9 @@ use dormouse_units::{Span, Time};
 use super::every::EveryWork;
 use super::{Checkpointing, Quote, TaskView, When};
 
-/// The interval of work between checkpoints that cost `checkpoint` each on VMs that live for `mttf` on
-/// average and don't age: sqrt(2 · δ · MTTF) (Young 1974, first order of Daly 2006). At least a microsecond.
+/// Optimal interval of work between checkpoints that take `checkpoint` each, on VMs without ageing
+/// that live for `mttf` on average: sqrt(2 · δ · MTTF) (Young 1974, first order of Daly 2006). At
+/// least a microsecond.
 #[must_use]
 pub fn young_daly(checkpoint: Span, mttf: Span) -> Span {
     let seconds = (2.0 * checkpoint.as_secs_f64() * mttf.as_secs_f64()).sqrt();

@@ -6,14 +6,14 @@ use dormouse_cloud::Market;
 use dormouse_model::Decision;
 use dormouse_units::{Span, Time, VmId};
 
-use super::floor::{Floor, Turn};
-use super::foresight::{Foresight, survivable};
-use super::lateness::{ends, is_busy_spot, is_hibernated, late_tasks};
-use super::machine::Machine;
-use super::migration::Affected;
+use super::cluster_view::{ClusterView, DecisionContext};
+use super::lateness::{is_busy_spot, is_hibernated, late_tasks, task_ends};
+use super::migration::AffectedTask;
+use super::scheduled_vm::ScheduledVm;
 use super::scheduler::BagScheduler;
-use super::sites::{Attempts, Choice, WAYS};
-use super::token::Purpose;
+use super::sites::{ChosenSite, PlacementAttempts, WAYS};
+use super::takeover_forecast::{TakeoverForecast, is_survivable};
+use super::token::WakeupPurpose;
 
 /// Precision of the last moment to migrate.
 pub(super) const GRAIN: Span = Span::from_secs(1);
@@ -28,104 +28,119 @@ impl BagScheduler {
     /// tasks find on-demand VMs that are done with them by D, and so do the tasks of every other
     /// spot VM should it hibernate too, before or after. If there is no such time, it is now: to
     /// wait for a resume could then cost the deadline. All waiting tasks are migrated together.
-    pub(crate) fn postpone(&mut self, turn: &mut Turn<'_>) {
-        let waits = self.floor.machines.values().any(|m| is_waiting(&self.floor, turn.now, m));
-        if !waits && survivable(&self.floor, turn.now) {
+    pub(crate) fn postpone_migrations(&mut self, context: &mut DecisionContext<'_>) {
+        let waits = self.view.machines.values().any(|m| is_waiting(&self.view, context.now, m));
+        if !waits && is_survivable(&self.view, context.now) {
             return;
         }
-        let latest = latest(&self.floor, &Foresight::new(&self.floor, turn.now), turn.now);
-        if latest <= turn.now + GRAIN {
-            self.migrate_waiting(turn);
+        let latest = latest_migration(
+            &self.view,
+            &TakeoverForecast::new(&self.view, context.now),
+            context.now,
+        );
+        if latest <= context.now + GRAIN {
+            self.migrate_waiting(context);
         } else if self.migrate_at != Some(latest) {
             self.migrate_at = Some(latest);
-            turn.wake(latest, Purpose::Migrate);
+            context.ask_for_wakeup(latest, WakeupPurpose::Migrate);
         }
     }
 
     /// Migrates all waiting tasks so that everything ends by D whichever spot VMs hibernate next.
     /// Where that is impossible, running spot VMs give up their tasks too, those that would end
     /// last first. If that doesn't help either, only the waiting tasks go, in time if possible.
-    fn migrate_waiting(&mut self, turn: &mut Turn<'_>) {
+    fn migrate_waiting(&mut self, context: &mut DecisionContext<'_>) {
         let mut second_best: Option<(bool, Self, Vec<Decision>)> = None;
         let mut leaving = BTreeSet::new();
         loop {
             for way in WAYS {
                 let mut trial = self.clone();
                 let mut decisions = Vec::new();
-                let mut then = Turn { now: turn.now, out: &mut decisions };
+                let mut then = DecisionContext { now: context.now, out: &mut decisions };
                 trial.migrate_waiting_to(&mut then, way, &leaving);
-                let in_time = trial.unplaced.is_empty() && in_time(&trial.floor, turn.now);
-                if in_time && survivable(&trial.floor, turn.now) {
+                let in_time = trial.unplaced.is_empty() && in_time(&trial.view, context.now);
+                if in_time && is_survivable(&trial.view, context.now) {
                     *self = trial;
-                    return turn.out.append(&mut decisions);
+                    return context.out.append(&mut decisions);
                 }
                 if leaving.is_empty() && !second_best.as_ref().is_some_and(|(good, ..)| *good) {
                     second_best = Some((in_time, trial, decisions));
                 }
             }
             let stays = |vm: &VmId| !leaving.contains(vm);
-            let spot = self.floor.machines.iter().filter(|(vm, m)| is_busy_spot(m) && stays(vm));
-            let last = spot.max_by_key(|(_, m)| self.floor.packing(turn.now, m).last_end());
+            let spot = self.view.machines.iter().filter(|(vm, m)| is_busy_spot(m) && stays(vm));
+            let last =
+                spot.max_by_key(|(_, m)| self.view.expected_packing(context.now, m).last_end());
             let Some((&vm, _)) = last else { break };
             leaving.insert(vm);
         }
         if let Some((_, trial, mut decisions)) = second_best {
             *self = trial;
-            turn.out.append(&mut decisions);
+            context.out.append(&mut decisions);
         }
     }
 
     /// Migrates the waiting tasks and those of the VMs in `leaving`. Running tasks leave with a
     /// checkpoint, and only if another VM has a place for them in time.
-    fn migrate_waiting_to(&mut self, turn: &mut Turn<'_>, way: Attempts, leaving: &BTreeSet<VmId>) {
-        let now = turn.now;
-        let mut waiting: Vec<(VmId, Affected, bool)> = Vec::new();
+    fn migrate_waiting_to(
+        &mut self,
+        context: &mut DecisionContext<'_>,
+        way: PlacementAttempts,
+        leaving: &BTreeSet<VmId>,
+    ) {
+        let now = context.now;
+        let mut waiting: Vec<(VmId, AffectedTask, bool)> = Vec::new();
         // Tasks that leave a running VM do not come back to it.
         let mut avoid = leaving.clone();
-        for (&vm, machine) in &self.floor.machines {
+        for (&vm, machine) in &self.view.machines {
             let frozen = is_hibernated(machine);
-            let late = late_tasks(&self.floor, now, machine);
+            let late = late_tasks(&self.view, now, machine);
             if !late.is_empty() {
                 avoid.insert(vm);
             }
-            let goes = |a: &Affected| frozen || late.contains(&a.task) || leaving.contains(&vm);
-            waiting.extend(self.affected(vm).into_iter().filter(goes).map(|a| (vm, a, frozen)));
+            let goes = |a: &AffectedTask| frozen || late.contains(&a.task) || leaving.contains(&vm);
+            waiting
+                .extend(self.affected_tasks(vm).into_iter().filter(goes).map(|a| (vm, a, frozen)));
         }
         let mut order: Vec<_> = waiting.iter().map(|(_, a, _)| (a.task, a.ran)).collect();
-        self.floor.sort_affected(&mut order, way);
-        let mut sites = self.floor.sites(now);
+        self.view.sort_affected(&mut order, way);
+        let mut sites = self.view.all_sites(now);
         sites.retain(|site| site.vm.is_none_or(|vm| !avoid.contains(&vm)));
         let mut placed = BTreeSet::new();
         for (task, _) in order {
-            let choice = self.floor.choose(&sites, task, way);
-            let safe = |c: &Choice| self.floor.safe(&sites[c.site], task, c.slot);
+            let choice = self.view.choose_site(&sites, task, way);
+            let safe = |c: &ChosenSite| self.view.is_safe(&sites[c.site], task, c.slot);
             if let Some(choice) = choice.filter(safe) {
-                self.floor.settle_in(&mut sites, task, &choice);
+                self.view.settle_in(&mut sites, task, &choice);
                 placed.insert(task);
             }
         }
         waiting.retain(|(_, a, frozen)| *frozen || placed.contains(&a.task));
         for (vm, a, frozen) in &waiting {
-            self.floor.withdraw(turn, *vm, a.task, !frozen);
+            self.view.withdraw_task(context, *vm, a.task, !frozen);
         }
         let affected = waiting.into_iter().map(|(_, a, _)| a).collect();
-        self.migrate_by(turn, affected, way, &avoid);
+        self.migrate_by(context, affected, way, &avoid);
     }
 }
 
-/// Whether on-demand VMs end all their tasks by D.
-fn in_time(floor: &Floor, now: Time) -> bool {
-    let mut stay = floor.machines.values().filter(|m| m.market == Market::OnDemand);
-    stay.all(|m| ends(floor, now, m).iter().all(|&(task, end, _)| end <= floor.limit(task)))
+/// True if on-demand VMs end all their tasks by D.
+fn in_time(view: &ClusterView, now: Time) -> bool {
+    let mut stay = view.machines.values().filter(|m| m.market == Market::OnDemand);
+    stay.all(|m| task_ends(view, now, m).iter().all(|&(task, end, _)| end <= view.latest_end(task)))
 }
 
-fn is_waiting(floor: &Floor, now: Time, machine: &Machine) -> bool {
-    (is_hibernated(machine) && machine.has_work()) || !late_tasks(floor, now, machine).is_empty()
+fn is_waiting(view: &ClusterView, now: Time, machine: &ScheduledVm) -> bool {
+    (is_hibernated(machine) && machine.has_work()) || !late_tasks(view, now, machine).is_empty()
 }
 
-/// The latest time to begin to migrate such that other spot VMs may hibernate at any time before
-/// and after and everything still ends by D; `now` if no time is safe.
-pub(crate) fn latest(floor: &Floor, ahead: &Foresight<'_>, now: Time) -> Time {
+/// The latest time to begin migrating for which everything ends by D even if other spot VMs
+/// hibernate at any moment before or after; `now` if there is none.
+pub(crate) fn latest_migration(
+    view: &ClusterView,
+    ahead: &TakeoverForecast<'_>,
+    now: Time,
+) -> Time {
     if !ahead.all_at_once(now) {
         return now;
     }
@@ -134,17 +149,17 @@ pub(crate) fn latest(floor: &Floor, ahead: &Foresight<'_>, now: Time) -> Time {
     let good = &ahead.moments[..too_late.unwrap_or(ahead.moments.len())];
     let good = good.last().map_or(now, |&moment| moment);
     let bad = too_late.and_then(|i| ahead.moments.get(i).copied());
-    let end = floor.deadline().max(now);
-    let last = bisect(good, bad.map_or(end, |bad| bad.min(end)), |at| ahead.all_at_once(at));
+    let end = view.deadline().max(now);
+    let last = bisect_times(good, bad.map_or(end, |bad| bad.min(end)), |at| ahead.all_at_once(at));
     if ahead.others_after(last) {
         return last;
     }
-    bisect(now, last, |at| ahead.others_after(at))
+    bisect_times(now, last, |at| ahead.others_after(at))
 }
 
 /// The last time at which a condition holds, if it holds at `good` and not at `bad`, to within
 /// `GRAIN`.
-fn bisect(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
+fn bisect_times(mut good: Time, mut bad: Time, holds: impl Fn(Time) -> bool) -> Time {
     while bad.since(good) > GRAIN {
         let middle = good + Span::from_micros(bad.since(good).as_micros() / 2);
         if holds(middle) { good = middle } else { bad = middle }

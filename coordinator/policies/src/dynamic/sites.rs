@@ -5,16 +5,16 @@ use std::cmp::Reverse;
 use dormouse_cloud::Market;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time, VmId};
 
-use super::floor::Floor;
-use super::machine::{Machine, Phase, needed};
-use crate::packing::{Packing, Slot};
+use super::cluster_view::ClusterView;
+use super::scheduled_vm::{ScheduledVm, VmPhase, credits_needed};
+use crate::packing::{TaskSlot, VcpuPacking};
 use crate::problem::KindId;
 use crate::{BurstOn, SpareTime};
 use dormouse_units::Mode;
 
 /// Classes of places, in the order in which they are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Class {
+pub(crate) enum SiteClass {
     /// Attempt 1: a burstable VM that [`BurstOn`] allows.
     Burstable,
     /// Attempt 2: an idle VM that is not burstable.
@@ -28,12 +28,12 @@ pub(crate) enum Class {
     Other,
 }
 
-/// Selection of Algorithm 4's attempts that are made.
+/// Selection of the attempts of Algorithm 4 that are made.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Attempts {
-    /// Whether burstable VMs are tried, with their credits.
+pub(crate) struct PlacementAttempts {
+    /// True if burstable VMs are tried, with their credits.
     pub(crate) burst: bool,
-    /// Whether spot VMs are tried, too.
+    /// True if spot VMs are tried, too.
     pub(crate) spot: bool,
     /// Instead of the four attempts: the regular on-demand VM on which the task ends first.
     pub(crate) soonest: bool,
@@ -43,13 +43,13 @@ pub(crate) struct Attempts {
 }
 
 /// Ways to place migrated tasks, in the order in which they are tried.
-pub(crate) const WAYS: [Attempts; 3] = [
-    Attempts { burst: false, spot: true, soonest: false, arrival: None },
-    Attempts { burst: false, spot: false, soonest: false, arrival: None },
-    Attempts { burst: false, spot: false, soonest: true, arrival: None },
+pub(crate) const WAYS: [PlacementAttempts; 3] = [
+    PlacementAttempts { burst: false, spot: true, soonest: false, arrival: None },
+    PlacementAttempts { burst: false, spot: false, soonest: false, arrival: None },
+    PlacementAttempts { burst: false, spot: false, soonest: true, arrival: None },
 ];
 
-impl Attempts {
+impl PlacementAttempts {
     /// The attempts for a task that comes due during the run, to which VMs of this market are launched.
     pub(crate) fn of_arrival(market: Market) -> Self {
         let spot = market == Market::Spot;
@@ -59,93 +59,110 @@ impl Attempts {
 
 /// A VM, there or to be launched, and the future use of its vCPUs.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct PlacementSite {
     pub(crate) vm: Option<VmId>,
     pub(crate) kind: KindId,
     pub(crate) market: Market,
-    pub(crate) class: Class,
-    pub(crate) packing: Packing,
+    pub(crate) class: SiteClass,
+    pub(crate) packing: VcpuPacking,
     /// Longest that a task running or queued on the VM may take on any type; 0 without tasks.
     pub(crate) longest: Span,
     pub(crate) credits: Credits,
     /// Number of vCPUs that no task runs on or waits for.
     pub(crate) free: usize,
-    /// Number of further VMs just like this one that could be launched: each is an equal place,
-    /// after it.
+    /// Number of further identical VMs that could be launched: each is as good a place.
     pub(crate) more: usize,
 }
 
 /// The place where a task should go, and how it runs there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct ChosenSite {
     pub(crate) site: usize,
     pub(crate) mode: Mode,
-    pub(crate) slot: Slot,
+    pub(crate) slot: TaskSlot,
     pub(crate) length: Span,
 }
 
-impl Floor {
+impl ClusterView {
     /// Every VM that takes work and every VM that could be launched; VMs that are just alike are
     /// one site.
-    pub(crate) fn sites(&self, now: Time) -> Vec<Site> {
+    pub(crate) fn all_sites(&self, now: Time) -> Vec<PlacementSite> {
         let there = self.machines.iter().filter(|(_, m)| m.takes_work());
-        let mut sites: Vec<Site> = there.map(|(&vm, m)| self.site(now, vm, m)).collect();
+        let mut sites: Vec<PlacementSite> =
+            there.map(|(&vm, m)| self.site_of_vm(now, vm, m)).collect();
         for (id, kind) in self.problem.kinds.iter().enumerate() {
             for market in [Market::OnDemand, Market::Spot] {
                 let regular = market == Market::OnDemand && kind.burstable.is_none();
-                let class = if regular { Class::New } else { Class::Other };
-                let n = self.launchable(id, market).min(self.problem.tasks());
+                let class = if regular { SiteClass::New } else { SiteClass::Other };
+                let n = self.launchable_vms(id, market).min(self.problem.task_count());
                 let Some(more) = n.checked_sub(1) else { continue };
-                sites.push(Site { more, ..self.new_site(now, id, market, class) });
+                sites.push(PlacementSite { more, ..self.new_site(now, id, market, class) });
             }
         }
         sites
     }
 
     /// The site of a VM that is there.
-    pub(crate) fn site(&self, now: Time, vm: VmId, machine: &Machine) -> Site {
-        let kind = self.kind(machine);
+    pub(crate) fn site_of_vm(&self, now: Time, vm: VmId, machine: &ScheduledVm) -> PlacementSite {
+        let kind = self.type_of_vm(machine);
         let taken = machine.running.len() + machine.leaving.len() + machine.queue.len();
         let free = kind.vcpus.saturating_sub(taken);
         let class = match (machine.is_idle(), kind.burstable.is_some()) {
-            (true, true) => Class::Burstable,
-            (true, false) => Class::Idle,
-            (false, false) => Class::Busy,
+            (true, true) => SiteClass::Burstable,
+            (true, false) => SiteClass::Idle,
+            (false, false) => SiteClass::Busy,
             (false, true) => match self.burst_on {
-                BurstOn::FreeVcpu if machine.phase == Phase::Ready && free > 0 => Class::Burstable,
-                _ => Class::Other,
+                BurstOn::FreeVcpu if machine.phase == VmPhase::Ready && free > 0 => {
+                    SiteClass::Burstable
+                }
+                _ => SiteClass::Other,
             },
         };
-        Site {
+        PlacementSite {
             vm: Some(vm),
             kind: machine.kind,
             market: machine.market,
             class,
-            packing: self.packing(now, machine),
-            longest: machine.tasks().map(|t| self.problem.longest(t)).max().unwrap_or(Span::ZERO),
-            credits: self.credits(now, machine),
+            packing: self.expected_packing(now, machine),
+            longest: machine
+                .all_tasks()
+                .map(|t| self.problem.longest_time(t))
+                .max()
+                .unwrap_or(Span::ZERO),
+            credits: self.free_credits(now, machine),
             free,
             more: 0,
         }
     }
 
-    /// Class of a burstable VM for the other tasks of a migration, once it has got one of them.
-    fn burstable_with(&self, free: usize) -> Class {
+    /// Class of a burstable VM with `free` free vCPUs for the remaining tasks of a migration, once
+    /// one of them was placed there.
+    fn burstable_with(&self, free: usize) -> SiteClass {
         match self.burst_on {
-            BurstOn::FreeVcpu | BurstOn::IdleVcpus if free > 0 => Class::Burstable,
-            _ => Class::Other,
+            BurstOn::FreeVcpu | BurstOn::IdleVcpus if free > 0 => SiteClass::Burstable,
+            _ => SiteClass::Other,
         }
     }
 
     /// The site of a VM that would be launched at `at`.
-    pub(crate) fn new_site(&self, at: Time, id: KindId, market: Market, class: Class) -> Site {
+    pub(crate) fn new_site(
+        &self,
+        at: Time,
+        id: KindId,
+        market: Market,
+        class: SiteClass,
+    ) -> PlacementSite {
         let kind = &self.problem.kinds[id];
-        Site {
+        PlacementSite {
             vm: None,
             kind: id,
             market,
             class,
-            packing: Packing::new(kind.vcpus, at + self.problem.takeover_boot, kind.memory_limit),
+            packing: VcpuPacking::new(
+                kind.vcpus,
+                at + self.problem.takeover_boot,
+                kind.memory_limit,
+            ),
             longest: Span::ZERO,
             credits: kind.burstable.map_or(Credits::ZERO, |b| b.initial),
             free: kind.vcpus,
@@ -154,34 +171,40 @@ impl Floor {
     }
 
     /// `check_migration`: the slot and length of a task at a site, if it can run there in time.
-    fn in_time(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
+    fn in_time(&self, site: &PlacementSite, task: TaskId, mode: Mode) -> Option<(TaskSlot, Span)> {
         let (slot, length) = self.at_all(site, task, mode)?;
-        self.safe(site, task, slot).then_some((slot, length))
+        self.is_safe(site, task, slot).then_some((slot, length))
     }
 
-    /// Whether a task in this slot ends by D, or early enough before it for those that follow it, and, on a
-    /// spot VM, leaves time to save the work that another hibernation would hit: more than a boot and the
-    /// longest task. (The text asks for the longest task only; a migration that has to launch a VM would
-    /// then be late.)
-    pub(crate) fn safe(&self, site: &Site, task: TaskId, slot: Slot) -> bool {
-        let longest = site.longest.max(self.problem.longest(task));
+    /// True if a task in this slot ends by D, or early enough for its successors, and, on a spot
+    /// VM, leaves time to redo the work that another hibernation would hit: more than a boot and
+    /// the longest task. (The text asks for the longest task only; a migration that has to launch a
+    /// VM would then be late.)
+    pub(crate) fn is_safe(&self, site: &PlacementSite, task: TaskId, slot: TaskSlot) -> bool {
+        let longest = site.longest.max(self.problem.longest_time(task));
         match site.market {
-            Market::OnDemand => slot.end <= self.limit(task),
+            Market::OnDemand => slot.end <= self.latest_end(task),
             Market::Spot => {
                 let end = slot.end.max(site.packing.last_end());
-                let is_kept = self.limit(task).since(end) > longest + self.problem.takeover_boot;
+                let is_kept =
+                    self.latest_end(task).since(end) > longest + self.problem.takeover_boot;
                 match self.spare_time {
                     SpareTime::Kept => is_kept,
-                    SpareTime::Reversed => !is_kept && end <= self.limit(task),
+                    SpareTime::Reversed => !is_kept && end <= self.latest_end(task),
                 }
             }
         }
     }
 
-    /// The slot and length of a task at a site, in time or not.
-    pub(crate) fn at_all(&self, site: &Site, task: TaskId, mode: Mode) -> Option<(Slot, Span)> {
-        let length = self.remaining(task, (site.kind, site.market), mode)?;
-        Some((site.packing.peek(length, self.problem.memory(task)), length))
+    /// The slot and length of a task at a site, even if it ends too late there.
+    pub(crate) fn at_all(
+        &self,
+        site: &PlacementSite,
+        task: TaskId,
+        mode: Mode,
+    ) -> Option<(TaskSlot, Span)> {
+        let length = self.remaining_time(task, (site.kind, site.market), mode)?;
+        Some((site.packing.peek(length, self.problem.task_memory(task)), length))
     }
 
     /// Chooses a place for a task by Algorithm 4. Within an attempt, spot VMs come before on-demand
@@ -190,50 +213,54 @@ impl Floor {
     ///
     /// If the task ends in time nowhere, it goes where it ends first: a late task is still a
     /// result.
-    pub(crate) fn choose(
+    pub(crate) fn choose_site(
         &self,
-        sites: &[Site],
+        sites: &[PlacementSite],
         task: TaskId,
-        Attempts { burst, spot, soonest, arrival }: Attempts,
-    ) -> Option<Choice> {
-        let choice = |site, mode, (slot, length): (Slot, Span)| Choice { site, mode, slot, length };
-        let is_regular = |s: &Site| self.problem.kinds[s.kind].burstable.is_none();
-        let attempt = |class: Class| {
-            let open = |s: &Site| {
+        PlacementAttempts { burst, spot, soonest, arrival }: PlacementAttempts,
+    ) -> Option<ChosenSite> {
+        let choice =
+            |site, mode, (slot, length): (TaskSlot, Span)| ChosenSite { site, mode, slot, length };
+        let is_regular = |s: &PlacementSite| self.problem.kinds[s.kind].burstable.is_none();
+        let attempt = |class: SiteClass| {
+            let open = |s: &PlacementSite| {
                 let is_new_spot = || s.vm.is_none() && s.market == Market::Spot && is_regular(s);
                 s.class == class
                     && (spot || s.market == Market::OnDemand)
-                    && (class != Class::Other || is_new_spot())
+                    && (class != SiteClass::Other || is_new_spot())
             };
             let of_class = sites.iter().enumerate().filter(|(_, s)| open(s));
             let able = of_class.filter_map(|(i, site)| {
                 let (slot, length) = self.in_time(site, task, Mode::Burst)?;
-                let enough = class != Class::Burstable || site.credits > needed(length);
+                let enough = class != SiteClass::Burstable || site.credits > credits_needed(length);
                 let price = self.problem.kinds[site.kind].price(site.market);
                 let key = match class {
-                    Class::New | Class::Other => (0, price, slot.end),
+                    SiteClass::New | SiteClass::Other => (0, price, slot.end),
                     _ => (u8::from(site.market == Market::OnDemand), None, slot.end),
                 };
                 enough.then_some((key, choice(i, Mode::Burst, (slot, length))))
             });
             able.min_by_key(|(key, c)| (*key, c.site)).map(|(_, c)| c)
         };
-        let attempts: &[Class] = match (arrival, soonest, burst) {
-            (Some(_), ..) => &[Class::Idle, Class::Busy, Class::Other, Class::New],
+        let attempts: &[SiteClass] = match (arrival, soonest, burst) {
+            (Some(_), ..) => &[SiteClass::Idle, SiteClass::Busy, SiteClass::Other, SiteClass::New],
             (None, true, _) => &[],
-            (None, false, true) => &[Class::Burstable, Class::Idle, Class::Busy, Class::New],
-            (None, false, false) => &[Class::Idle, Class::Busy, Class::New],
+            (None, false, true) => {
+                &[SiteClass::Burstable, SiteClass::Idle, SiteClass::Busy, SiteClass::New]
+            }
+            (None, false, false) => &[SiteClass::Idle, SiteClass::Busy, SiteClass::New],
         };
         let on_demand_only = soonest || arrival == Some(Market::OnDemand);
         attempts.iter().find_map(|&class| attempt(class)).or_else(|| {
             // Any VM will do, unless on-demand ones are asked for: a late task is still a result.
-            let open =
-                |s: &Site| !on_demand_only || (is_regular(s) && s.market == Market::OnDemand);
+            let open = |s: &PlacementSite| {
+                !on_demand_only || (is_regular(s) && s.market == Market::OnDemand)
+            };
             let open = sites.iter().enumerate().filter(|(_, s)| open(s));
             let any = open.filter_map(|(i, site)| {
                 let burstable = self.problem.kinds[site.kind].burstable.is_some();
                 let (slot, length) = self.at_all(site, task, Mode::Burst)?;
-                if !burstable || site.credits > needed(length) {
+                if !burstable || site.credits > credits_needed(length) {
                     return Some(choice(i, Mode::Burst, (slot, length)));
                 }
                 Some(choice(i, Mode::Baseline, self.at_all(site, task, Mode::Baseline)?))
@@ -242,35 +269,40 @@ impl Floor {
         })
     }
 
-    /// Puts a task at its chosen site, so that later choices see it there. Of VMs that are just
-    /// alike the first gets it.
-    pub(crate) fn settle_in(&self, sites: &mut Vec<Site>, task: TaskId, choice: &Choice) {
+    /// Records that a task goes to its chosen site, so that later choices see it there. Of
+    /// identical VMs the first gets it.
+    pub(crate) fn settle_in(
+        &self,
+        sites: &mut Vec<PlacementSite>,
+        task: TaskId,
+        choice: &ChosenSite,
+    ) {
         let Some(site) = sites.get_mut(choice.site) else { return };
         if let Some(more) = std::mem::take(&mut site.more).checked_sub(1) {
-            let next = Site { more, ..site.clone() };
+            let next = PlacementSite { more, ..site.clone() };
             sites.insert(choice.site + 1, next);
         }
         let Some(site) = sites.get_mut(choice.site) else { return };
-        site.packing.push(choice.length, self.problem.memory(task));
-        site.longest = site.longest.max(self.problem.longest(task));
+        site.packing.push(choice.length, self.problem.task_memory(task));
+        site.longest = site.longest.max(self.problem.longest_time(task));
         if choice.mode == Mode::Burst {
-            site.credits = site.credits.saturating_sub(needed(choice.length));
+            site.credits = site.credits.saturating_sub(credits_needed(choice.length));
         }
         site.free = site.free.saturating_sub(1);
         site.class = match (self.problem.kinds[site.kind].burstable, site.class) {
-            (None, _) => Class::Busy,
-            (Some(_), Class::Burstable) => self.burstable_with(site.free),
-            (Some(_), _) => Class::Other,
+            (None, _) => SiteClass::Busy,
+            (Some(_), SiteClass::Burstable) => self.burstable_with(site.free),
+            (Some(_), _) => SiteClass::Other,
         };
     }
 
     /// Algorithm 4's order of the affected tasks: first those that ran and have a checkpoint, as it
     /// says, then the longest first [choice]. With `soonest`: those with most work left first, as
     /// shorter ones fit in later.
-    pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)], way: Attempts) {
+    pub(crate) fn sort_affected(&self, tasks: &mut [(TaskId, bool)], way: PlacementAttempts) {
         tasks.sort_by_key(|&(task, ran)| {
-            let done = self.task(task).done;
-            let whole = self.problem.longest(task);
+            let done = self.task_progress(task).done;
+            let whole = self.problem.longest_time(task);
             let kept = !way.soonest && ran && done > Ppm::ZERO;
             let left = if way.soonest { whole.saturating_sub(whole.part(done)) } else { whole };
             (!kept, Reverse(left), task)

@@ -6,17 +6,17 @@ use dormouse_cloud::Market;
 use dormouse_model::StartReason;
 use dormouse_units::{TaskId, Time, VmId};
 
-use super::floor::Turn;
-use super::foresight::survives_theft;
-use super::machine::{Machine, Queued};
+use super::cluster_view::DecisionContext;
+use super::scheduled_vm::{QueuedTask, ScheduledVm};
 use super::scheduler::BagScheduler;
-use super::sites::Site;
-use crate::packing::Packing;
+use super::sites::PlacementSite;
+use super::takeover_forecast::survives_theft;
+use crate::packing::VcpuPacking;
 use dormouse_units::Mode;
 
 /// Rules for what idle VMs steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stealing {
+pub(crate) enum StealingRule {
     /// Idle VMs steal nothing: the plan is carried out as it is.
     Never,
     /// Spot VMs take tasks off on-demand VMs, whatever the makespan (HADS saves money).
@@ -29,7 +29,7 @@ pub(crate) enum Stealing {
 
 /// A task that could be stolen: the last in its VM's queue.
 #[derive(Clone, Copy)]
-struct Stealable {
+struct StealableTask {
     victim: VmId,
     market: Market,
     task: TaskId,
@@ -37,70 +37,77 @@ struct Stealable {
 }
 
 impl BagScheduler {
-    /// An idle VM takes over tasks that wait for vCPUs of others.
+    /// Lets an idle VM take over tasks that wait for vCPUs of other VMs.
     ///
     /// [choice] Running tasks are left where they are: a move would cost them their work since the
     /// last checkpoint.
-    pub(crate) fn steal(&mut self, turn: &mut Turn<'_>, thief: VmId) {
+    pub(crate) fn steal_tasks(&mut self, context: &mut DecisionContext<'_>, thief: VmId) {
         let rule = self.parts.stealing;
-        let Some(machine) = self.floor.machines.get(&thief).filter(|m| m.is_idle()) else { return };
-        let mut site = self.floor.site(turn.now, thief, machine);
-        let burstable = self.floor.kind(machine).burstable.is_some();
-        if rule == Stealing::Never || (rule == Stealing::OffOnDemand && site.market != Market::Spot)
+        let Some(machine) = self.view.machines.get(&thief).filter(|m| m.is_idle()) else { return };
+        let mut site = self.view.site_of_vm(context.now, thief, machine);
+        let burstable = self.view.type_of_vm(machine).burstable.is_some();
+        if rule == StealingRule::Never
+            || (rule == StealingRule::OffOnDemand && site.market != Market::Spot)
         {
             return;
         }
         let mode = if burstable { Mode::Baseline } else { Mode::Burst };
-        let mut packing = Packing::default();
-        let mut all = self.stealable(turn.now, thief, &mut packing);
-        while let Some(stealable) = self.worth(&all, turn.now, thief, &site, mode) {
-            let Some((_, length)) = self.floor.at_all(&site, stealable.task, mode) else { break };
-            let memory = self.floor.problem.memory(stealable.task);
+        let mut packing = VcpuPacking::default();
+        let mut all = self.stealable_tasks(context.now, thief, &mut packing);
+        while let Some(stealable) = self.worth_stealing(&all, context.now, thief, &site, mode) {
+            let Some((_, length)) = self.view.at_all(&site, stealable.task, mode) else { break };
+            let memory = self.view.problem.task_memory(stealable.task);
             site.packing.push(length, memory);
-            site.longest = site.longest.max(self.floor.problem.longest(stealable.task));
-            self.floor.withdraw(turn, stealable.victim, stealable.task, false);
+            site.longest = site.longest.max(self.view.problem.longest_time(stealable.task));
+            self.view.withdraw_task(context, stealable.victim, stealable.task, false);
             let reason = StartReason::Stolen;
-            self.floor.enqueue(thief, Queued { task: stealable.task, mode, reason });
-            self.robbed(turn, stealable.victim);
+            self.view.enqueue_task(thief, QueuedTask { task: stealable.task, mode, reason });
+            self.on_robbed(context, stealable.victim);
             if burstable {
                 break;
             }
             // Only this victim's last task has changed.
             all.retain(|other| other.victim != stealable.victim);
-            all.extend(self.last(turn.now, stealable.victim, &mut packing));
-            sort(&mut all);
+            all.extend(self.last_queued(context.now, stealable.victim, &mut packing));
+            sort_stealable(&mut all);
         }
-        self.floor.dispatch(turn, thief);
+        self.view.dispatch_tasks(context, thief);
     }
 
     /// Tasks that could be stolen, those of on-demand victims first; among equals those that would
     /// end last.
-    fn stealable(&self, now: Time, thief: VmId, packing: &mut Packing) -> Vec<Stealable> {
-        let victims = self.floor.machines.keys().filter(|vm| **vm != thief);
-        let mut stealable: Vec<_> = victims.filter_map(|&vm| self.last(now, vm, packing)).collect();
-        sort(&mut stealable);
+    fn stealable_tasks(
+        &self,
+        now: Time,
+        thief: VmId,
+        packing: &mut VcpuPacking,
+    ) -> Vec<StealableTask> {
+        let victims = self.view.machines.keys().filter(|vm| **vm != thief);
+        let mut stealable: Vec<_> =
+            victims.filter_map(|&vm| self.last_queued(now, vm, packing)).collect();
+        sort_stealable(&mut stealable);
         stealable
     }
 
-    /// The first task worth stealing.
-    fn worth(
+    /// The first of the candidates that the rule allows to steal.
+    fn worth_stealing(
         &self,
-        stealable: &[Stealable],
+        stealable: &[StealableTask],
         now: Time,
         thief: VmId,
-        site: &Site,
+        site: &PlacementSite,
         mode: Mode,
-    ) -> Option<Stealable> {
-        let is_worth = |l: &&Stealable| {
-            self.floor.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
-                self.floor.safe(site, l.task, slot)
+    ) -> Option<StealableTask> {
+        let is_worth = |l: &&StealableTask| {
+            self.view.at_all(site, l.task, mode).is_some_and(|(slot, _)| {
+                self.view.is_safe(site, l.task, slot)
                     && match self.parts.stealing {
-                        Stealing::Never => false,
-                        Stealing::IfSooner => slot.end < l.end,
-                        Stealing::IfInTime => true,
-                        Stealing::OffOnDemand => {
+                        StealingRule::Never => false,
+                        StealingRule::IfSooner => slot.end < l.end,
+                        StealingRule::IfInTime => true,
+                        StealingRule::OffOnDemand => {
                             let vms = (l.victim, thief);
-                            survives_theft(&self.floor, now, vms, l.task)
+                            survives_theft(&self.view, now, vms, l.task)
                         }
                     }
             })
@@ -108,34 +115,37 @@ impl BagScheduler {
         stealable.iter().find(is_worth).copied()
     }
 
-    fn is_victim(&self, machine: &Machine) -> bool {
+    fn is_victim(&self, machine: &ScheduledVm) -> bool {
         let market =
-            machine.market == Market::OnDemand || self.parts.stealing != Stealing::OffOnDemand;
-        market && machine.takes_work() && self.floor.kind(machine).burstable.is_none()
+            machine.market == Market::OnDemand || self.parts.stealing != StealingRule::OffOnDemand;
+        market && machine.takes_work() && self.view.type_of_vm(machine).burstable.is_none()
     }
 
-    /// The task that could be stolen off a VM; `packing` is a buffer to compute its end.
-    fn last(&self, now: Time, vm: VmId, packing: &mut Packing) -> Option<Stealable> {
-        let machine = self.floor.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
+    /// The task that could be stolen from a VM, the last of its queue; `packing` is a buffer to
+    /// compute its end.
+    fn last_queued(&self, now: Time, vm: VmId, packing: &mut VcpuPacking) -> Option<StealableTask> {
+        let machine = self.view.machines.get(&vm).filter(|machine| self.is_victim(machine))?;
         let task = machine.queue.back()?.task;
-        self.floor.run_only(packing, now, machine);
+        self.view.run_only(packing, now, machine);
         let mut end = now;
         for q in &machine.queue {
-            let length = self.floor.remaining(q.task, machine.offer(), q.mode)?;
-            end = packing.push(length, self.floor.problem.memory(q.task)).end;
+            let length = self.view.remaining_time(q.task, machine.offer_of_vm(), q.mode)?;
+            end = packing.push(length, self.view.problem.task_memory(q.task)).end;
         }
-        Some(Stealable { victim: vm, market: machine.market, task, end })
+        Some(StealableTask { victim: vm, market: machine.market, task, end })
     }
 
-    /// Gives a victim back, before it costs anything, if it still boots and has no task left.
-    fn robbed(&mut self, turn: &mut Turn<'_>, vm: VmId) {
-        let machine = self.floor.machines.get(&vm);
-        if machine.is_some_and(|m| m.phase == super::machine::Phase::Booting && !m.has_work()) {
-            self.floor.terminate(turn, vm);
+    /// Terminates a victim that still boots and has no task left, before it costs anything.
+    fn on_robbed(&mut self, context: &mut DecisionContext<'_>, vm: VmId) {
+        let machine = self.view.machines.get(&vm);
+        if machine
+            .is_some_and(|m| m.phase == super::scheduled_vm::VmPhase::Booting && !m.has_work())
+        {
+            self.view.terminate_vm(context, vm);
         }
     }
 }
 
-fn sort(stealable: &mut [Stealable]) {
+fn sort_stealable(stealable: &mut [StealableTask]) {
     stealable.sort_by_key(|l| (l.market == Market::Spot, Reverse(l.end), l.victim));
 }

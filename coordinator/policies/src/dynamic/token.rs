@@ -1,10 +1,10 @@
-//! Purposes of wake-ups, as tokens.
+//! Reasons for wake-ups, encoded as tokens.
 
 use dormouse_units::VmId;
 
-/// The purposes of wake-ups, kept in the token's upper half.
+/// Reason for a wake-up, kept in the upper half of its token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum WakeupPurpose {
     /// A VM's allocation cycle ends.
     CycleEnd(VmId),
     /// The last moment to migrate hibernated tasks (HADS).
@@ -20,8 +20,8 @@ const MIGRATE: u64 = 2;
 const RETRY: u64 = 3;
 const LAST_CHECKPOINT: u64 = 4;
 
-impl Purpose {
-    pub(crate) fn token(self) -> u64 {
+impl WakeupPurpose {
+    pub(crate) fn to_token(self) -> u64 {
         match self {
             Self::CycleEnd(vm) => CYCLE_END << 32 | u64::from(vm.get()),
             Self::Migrate => MIGRATE << 32,
@@ -30,7 +30,7 @@ impl Purpose {
         }
     }
 
-    /// The purpose of a token; `None` for a token of another origin.
+    /// Decodes a token; `None` for a token that another policy made.
     pub(crate) fn from_token(token: u64) -> Option<Self> {
         let low = u32::try_from(token & 0xffff_ffff).ok()?;
         match (token >> 32, low) {
@@ -50,11 +50,17 @@ mod tests {
     #[test]
     fn tokens_read_back() {
         let vm = VmId::new(7);
-        for purpose in
-            [Purpose::CycleEnd(vm), Purpose::Migrate, Purpose::Retry, Purpose::LastCheckpoint(vm)]
-        {
-            assert_eq!(Purpose::from_token(purpose.token()), Some(purpose));
+        for purpose in [
+            WakeupPurpose::CycleEnd(vm),
+            WakeupPurpose::Migrate,
+            WakeupPurpose::Retry,
+            WakeupPurpose::LastCheckpoint(vm),
+        ] {
+            assert_eq!(WakeupPurpose::from_token(purpose.to_token()), Some(purpose));
         }
-        assert_eq!([Purpose::from_token(7), Purpose::from_token(MIGRATE << 32 | 1)], [None, None]);
+        assert_eq!(
+            [WakeupPurpose::from_token(7), WakeupPurpose::from_token(MIGRATE << 32 | 1)],
+            [None, None]
+        );
     }
 }

@@ -4,14 +4,14 @@ use dormouse_cloud::Market;
 use dormouse_units::{Span, TaskId, Time};
 
 use super::round_robin::RoundRobin;
-use crate::assignment::{Assignment, Vm};
-use crate::packing::Packing;
-use crate::problem::Problem;
+use crate::assignment::{AssignedVm, TaskAssignment};
+use crate::packing::VcpuPacking;
+use crate::problem::SchedulingProblem;
 
-/// A VM being filled.
-struct Open {
-    vm: Vm,
-    packing: Packing,
+/// A VM of the greedy map that may get further tasks.
+struct OpenVm {
+    vm: AssignedVm,
+    packing: VcpuPacking,
 }
 
 /// The greedy map: tasks by descending memory, each on the cheapest VM selected so far that is done
@@ -21,12 +21,12 @@ struct Open {
 /// The text leaves open where a task goes that no VM of `market` can take in time. Here it goes to
 /// a new regular on-demand VM that is done by D (the stored plan of ED200 has one) [choice]. Tasks
 /// that even those can't take are returned.
-pub(crate) fn greedy(
-    problem: &Problem,
+pub(crate) fn greedy_map(
+    problem: &SchedulingProblem,
     market: Market,
     spot_limit: Span,
-) -> (Assignment, Vec<TaskId>) {
-    let mut open: Vec<Open> = Vec::new();
+) -> (TaskAssignment, Vec<TaskId>) {
+    let mut open: Vec<OpenVm> = Vec::new();
     let mut homeless = Vec::new();
     let mut turns = RoundRobin::new(problem, market);
     let mut reserve = RoundRobin::new(problem, Market::OnDemand);
@@ -39,38 +39,44 @@ pub(crate) fn greedy(
             homeless.push(task);
         }
     }
-    (Assignment { vms: open.into_iter().map(|o| o.vm).collect() }, homeless)
+    (TaskAssignment { vms: open.into_iter().map(|o| o.vm).collect() }, homeless)
 }
 
 /// Phase 1: puts the task on an already selected VM, trying the cheapest first.
-fn place_in_selected(problem: &Problem, open: &mut [Open], task: TaskId, spot_limit: Span) -> bool {
-    let price = |vm: &Vm| problem.kinds[vm.kind].price(vm.market);
+fn place_in_selected(
+    problem: &SchedulingProblem,
+    open: &mut [OpenVm],
+    task: TaskId,
+    spot_limit: Span,
+) -> bool {
+    let price = |vm: &AssignedVm| problem.kinds[vm.kind].price(vm.market);
     let mut order: Vec<usize> = (0..open.len()).collect();
     order.sort_by_key(|&i| price(&open[i].vm));
-    let by = |vm: &Vm| if vm.market == Market::Spot { spot_limit } else { problem.deadline };
+    let by =
+        |vm: &AssignedVm| if vm.market == Market::Spot { spot_limit } else { problem.deadline };
     order.into_iter().any(|i| {
         let limit = by(&open[i].vm);
-        put(problem, &mut open[i], task, limit)
+        put_if_in_time(problem, &mut open[i], task, limit)
     })
 }
 
 /// Phase 2: puts the task on a new VM, in the order of weighted round-robin.
 fn place_in_new(
-    problem: &Problem,
-    open: &mut Vec<Open>,
+    problem: &SchedulingProblem,
+    open: &mut Vec<OpenVm>,
     turns: &mut RoundRobin,
     task: TaskId,
     limit: Span,
 ) -> bool {
-    for kind in turns.candidates() {
+    for kind in turns.candidate_types() {
         let offer = &problem.kinds[kind];
         let ready = Time::ZERO + problem.boot;
-        let mut new = Open {
-            vm: Vm::new(kind, turns.market()),
-            packing: Packing::new(offer.vcpus, ready, offer.memory_limit),
+        let mut new = OpenVm {
+            vm: AssignedVm::new(kind, turns.market()),
+            packing: VcpuPacking::new(offer.vcpus, ready, offer.memory_limit),
         };
-        if put(problem, &mut new, task, limit) {
-            turns.take(kind);
+        if put_if_in_time(problem, &mut new, task, limit) {
+            turns.take_type(kind);
             open.push(new);
             return true;
         }
@@ -79,9 +85,14 @@ fn place_in_new(
 }
 
 /// `check_schedule` and `schedule`: puts the task in if it ends by `limit`.
-fn put(problem: &Problem, open: &mut Open, task: TaskId, limit: Span) -> bool {
-    let Some(length) = problem.whole(task, open.vm.offer()) else { return false };
-    let memory = problem.memory(task);
+fn put_if_in_time(
+    problem: &SchedulingProblem,
+    open: &mut OpenVm,
+    task: TaskId,
+    limit: Span,
+) -> bool {
+    let Some(length) = problem.whole_time(task, open.vm.offer_of_vm()) else { return false };
+    let memory = problem.task_memory(task);
     if open.packing.peek(length, memory).end > Time::ZERO + limit {
         return false;
     }

@@ -4,5 +4,5 @@ mod greedy;
 mod round_robin;
 mod spot_limit;
 
-pub(crate) use greedy::greedy;
+pub(crate) use greedy::greedy_map;
 pub(crate) use spot_limit::spot_limit;

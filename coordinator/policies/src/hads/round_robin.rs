@@ -2,7 +2,7 @@
 
 use dormouse_cloud::Market;
 
-use crate::problem::{KindId, Problem};
+use crate::problem::{KindId, SchedulingProblem};
 
 /// Hands out types in proportion to Gflops / price. It is smooth: in each turn every type gains its
 /// weight, and the type with most is next and pays the sum of all weights, so that heavy types
@@ -10,11 +10,13 @@ use crate::problem::{KindId, Problem};
 #[derive(Clone, Debug)]
 pub(crate) struct RoundRobin {
     market: Market,
-    entries: Vec<Entry>,
+    entries: Vec<WeightedType>,
 }
 
+/// An instance type with its state in the round-robin: weight, current value, and number of VMs
+/// left.
 #[derive(Clone, Debug)]
-struct Entry {
+struct WeightedType {
     kind: KindId,
     weight: i128,
     current: i128,
@@ -23,14 +25,19 @@ struct Entry {
 
 impl RoundRobin {
     /// A round-robin over the regular types of a market, each up to its limit.
-    pub(crate) fn new(problem: &Problem, market: Market) -> Self {
+    pub(crate) fn new(problem: &SchedulingProblem, market: Market) -> Self {
         let entries = problem
-            .regular(market)
+            .regular_types(market)
             .map(|(id, kind)| {
                 let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour()).max(1);
                 // Mega-flops per nano-dollar, scaled so that the division loses nothing that counts.
                 let weight = i128::from(kind.mflops) * 1_000_000_000_000 / i128::from(price);
-                Entry { kind: id, weight: weight.max(1), current: 0, left: kind.limit(market) }
+                WeightedType {
+                    kind: id,
+                    weight: weight.max(1),
+                    current: 0,
+                    left: kind.limit(market),
+                }
             })
             .collect();
         Self { market, entries }
@@ -42,14 +49,14 @@ impl RoundRobin {
     }
 
     /// The types in the order in which they would be next.
-    pub(crate) fn candidates(&self) -> Vec<KindId> {
+    pub(crate) fn candidate_types(&self) -> Vec<KindId> {
         let mut order: Vec<_> = self.entries.iter().filter(|e| e.left > 0).collect();
         order.sort_by_key(|e| (std::cmp::Reverse(e.current + e.weight), e.kind));
         order.iter().map(|e| e.kind).collect()
     }
 
     /// Counts a VM of this type as taken.
-    pub(crate) fn take(&mut self, kind: KindId) {
+    pub(crate) fn take_type(&mut self, kind: KindId) {
         let total: i128 = self.entries.iter().filter(|e| e.left > 0).map(|e| e.weight).sum();
         for entry in self.entries.iter_mut().filter(|e| e.left > 0) {
             entry.current += entry.weight;

@@ -6,75 +6,77 @@ use dormouse_cloud::Market;
 use dormouse_units::{Span, TaskId, Time};
 
 use crate::SpotLimitRule;
-use crate::packing::Packing;
-use crate::problem::{Kind, KindId, Offer, Problem};
+use crate::packing::VcpuPacking;
+use crate::problem::{KindId, KnownType, Offer, SchedulingProblem};
 
 /// A type, and the market in which it is bought.
-type Rescuer<'a> = (KindId, &'a Kind, Market);
+type Rescuer<'a> = (KindId, &'a KnownType, Market);
 
 /// `D_spot`, from the beginning: D − ω − the time to take over; zero if nothing is left. The
 /// artifact's D − the time to take over is counted from the end of the boot.
-pub(crate) fn spot_limit(problem: &Problem, rule: SpotLimitRule) -> Span {
-    let rescuers = rescuers(problem);
+pub(crate) fn spot_limit(problem: &SchedulingProblem, rule: SpotLimitRule) -> Span {
+    let rescuers = takeover_types(problem);
     let takeover = match rule {
         SpotLimitRule::LastRound => last_round(problem, &rescuers),
-        SpotLimitRule::Longest => longest(problem, &rescuers),
+        SpotLimitRule::Longest => longest_share_time(problem, &rescuers),
         SpotLimitRule::Artifact => {
-            return problem.boot + problem.deadline.saturating_sub(shortest(problem, &rescuers));
+            return problem.boot
+                + problem.deadline.saturating_sub(shortest_share_time(problem, &rescuers));
         }
     };
     problem.deadline.saturating_sub(problem.takeover_boot).saturating_sub(takeover)
 }
 
 /// The regular on-demand types, which take tasks over; all offered types where there are none.
-fn rescuers(problem: &Problem) -> Vec<Rescuer<'_>> {
-    let with = |market| problem.regular(market).map(move |(id, kind)| (id, kind, market));
+fn takeover_types(problem: &SchedulingProblem) -> Vec<Rescuer<'_>> {
+    let with = |market| problem.regular_types(market).map(move |(id, kind)| (id, kind, market));
     let regular: Vec<_> = with(Market::OnDemand).collect();
     if regular.is_empty() { with(Market::Spot).collect() } else { regular }
 }
 
-fn last_round(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
-    let of = |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole(task, (r.0, r.2)));
+fn last_round(problem: &SchedulingProblem, rescuers: &[Rescuer<'_>]) -> Span {
+    let of =
+        |&task: &TaskId| rescuers.iter().filter_map(move |r| problem.whole_time(task, (r.0, r.2)));
     problem.by_memory().iter().flat_map(of).max().unwrap_or(Span::ZERO)
 }
 
 /// One VM's share of the tasks: ceil(|B| / on-demand limit).
-fn share(problem: &Problem, rescuers: &[Rescuer<'_>]) -> usize {
+fn share(problem: &SchedulingProblem, rescuers: &[Rescuer<'_>]) -> usize {
     let limit: usize = rescuers.iter().map(|(_, kind, market)| kind.limit(*market) as usize).sum();
     problem.by_length().len().div_ceil(limit.max(1))
 }
 
-fn longest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
-    let lengths = |r: &Rescuer<'_>| lengths(problem, (r.0, r.2));
+fn longest_share_time(problem: &SchedulingProblem, rescuers: &[Rescuer<'_>]) -> Span {
+    let lengths = |r: &Rescuer<'_>| task_lengths(problem, (r.0, r.2));
     let slowest =
         rescuers.iter().max_by_key(|r| (lengths(r).into_iter().sum::<Span>(), Reverse(r.0)));
     slowest.map_or(Span::ZERO, |rescuer| {
         let (mut lengths, kind) = (lengths(rescuer), rescuer.1);
         lengths.sort_by_key(|&length| Reverse(length));
-        packed(kind, &lengths, share(problem, rescuers))
+        packed_time(kind, &lengths, share(problem, rescuers))
     })
 }
 
 /// Time of the shortest tasks, as many as one VM's share, on one VM of the cheapest type;
 /// burstable VMs count, too.
-fn shortest(problem: &Problem, rescuers: &[Rescuer<'_>]) -> Span {
-    let burstable = problem.burstable().map(|(id, kind)| (id, kind, Market::OnDemand));
+fn shortest_share_time(problem: &SchedulingProblem, rescuers: &[Rescuer<'_>]) -> Span {
+    let burstable = problem.burstable_types().map(|(id, kind)| (id, kind, Market::OnDemand));
     let all: Vec<_> = rescuers.iter().copied().chain(burstable).collect();
     let cheapest = all.iter().min_by_key(|(id, kind, market)| (kind.price(*market), *id));
     cheapest.map_or(Span::ZERO, |&(id, kind, market)| {
-        let mut lengths = lengths(problem, (id, market));
+        let mut lengths = task_lengths(problem, (id, market));
         lengths.sort();
-        packed(kind, &lengths, share(problem, &all))
+        packed_time(kind, &lengths, share(problem, &all))
     })
 }
 
-fn lengths(problem: &Problem, on: Offer) -> Vec<Span> {
-    problem.by_memory().iter().filter_map(|&task| problem.whole(task, on)).collect()
+fn task_lengths(problem: &SchedulingProblem, on: Offer) -> Vec<Span> {
+    problem.by_memory().iter().filter_map(|&task| problem.whole_time(task, on)).collect()
 }
 
 /// The time of the first `n` of these tasks on one VM.
-fn packed(kind: &Kind, lengths: &[Span], n: usize) -> Span {
-    let mut packing = Packing::new(kind.vcpus, Time::ZERO, None);
+fn packed_time(kind: &KnownType, lengths: &[Span], n: usize) -> Span {
+    let mut packing = VcpuPacking::new(kind.vcpus, Time::ZERO, None);
     for &length in lengths.iter().take(n) {
         packing.push(length, dormouse_units::Bytes::ZERO);
     }

@@ -4,4 +4,4 @@ mod pool;
 mod search;
 mod solution;
 
-pub(crate) use search::iterate;
+pub(crate) use search::improve_map;

@@ -3,16 +3,16 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Span, TaskId, Time};
 
-use crate::assignment::{Assignment, Vm};
-use crate::packing::Packing;
-use crate::problem::{KindId, Offer, Problem};
+use crate::assignment::{AssignedVm, TaskAssignment};
+use crate::packing::VcpuPacking;
+use crate::problem::{KindId, Offer, SchedulingProblem};
 
 /// A VM that may get tasks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate {
+pub(crate) struct CandidateVm {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
-    /// Index in [`Pool::lengths`] at which the candidate's lengths begin.
+    /// Index in [`SearchPool::lengths`] at which the candidate's lengths begin.
     lengths: usize,
     vcpus: usize,
     memory: Option<Bytes>,
@@ -23,8 +23,8 @@ pub(crate) struct Candidate {
 /// All VMs a user may have of the regular types of one market, and the tasks by position: a
 /// position is a task's place in the order in which tasks are put on vCPUs.
 #[derive(Debug)]
-pub(crate) struct Pool {
-    pub(crate) candidates: Vec<Candidate>,
+pub(crate) struct SearchPool {
+    pub(crate) candidates: Vec<CandidateVm>,
     pub(crate) tasks: Vec<TaskId>,
     memory: Vec<Bytes>,
     /// Run times by type and market, then position; [`NEVER`] where a task can't run.
@@ -32,29 +32,29 @@ pub(crate) struct Pool {
     boot: Span,
 }
 
-/// The markets, in the order of their rows in [`Pool::lengths`].
+/// The markets, in the order of their rows in [`SearchPool::lengths`].
 const MARKETS: [Market; 2] = [Market::Spot, Market::OnDemand];
 
 /// The row of an offer's lengths.
-fn row((kind, market): Offer) -> usize {
+fn row_of_offer((kind, market): Offer) -> usize {
     MARKETS.len() * kind + usize::from(market == Market::OnDemand)
 }
 
 /// The length of a task where it can't run.
 pub(crate) const NEVER: Span = Span::from_micros(u64::MAX);
 
-impl Pool {
+impl SearchPool {
     /// All VMs of a market; of each type no more than `most`, or than the initial map has if those are more.
     pub(crate) fn new(
-        problem: &Problem,
+        problem: &SchedulingProblem,
         market: Market,
-        initial: &Assignment,
+        initial: &TaskAssignment,
         most: Option<u32>,
     ) -> Self {
         let used = |id: KindId| {
             initial.vms.iter().filter(|vm| vm.kind == id && vm.market == market).count()
         };
-        let of_market = problem.regular(market).flat_map(|(id, kind)| {
+        let of_market = problem.regular_types(market).flat_map(|(id, kind)| {
             let limit = kind.limit(market) as usize;
             let most = most.map_or(limit, |most| (most as usize).max(used(id)).min(limit));
             std::iter::repeat_n((id, market), most)
@@ -68,27 +68,27 @@ impl Pool {
                 let kind = &problem.kinds[id];
                 let price = kind.price(market).map_or(0, |p| p.as_nanos_per_hour());
                 let (vcpus, memory) = (kind.vcpus, kind.memory_limit);
-                let lengths = row((id, market)) * tasks.len();
-                Candidate { kind: id, market, lengths, vcpus, memory, price }
+                let lengths = row_of_offer((id, market)) * tasks.len();
+                CandidateVm { kind: id, market, lengths, vcpus, memory, price }
             })
             .collect();
         let offers = (0..problem.kinds.len()).flat_map(|kind| MARKETS.map(|market| (kind, market)));
         let lengths = offers
-            .flat_map(|on| tasks.iter().map(move |&t| problem.whole(t, on).unwrap_or(NEVER)))
+            .flat_map(|on| tasks.iter().map(move |&t| problem.whole_time(t, on).unwrap_or(NEVER)))
             .collect();
-        let memory = tasks.iter().map(|&t| problem.memory(t)).collect();
+        let memory = tasks.iter().map(|&t| problem.task_memory(t)).collect();
         Self { candidates, tasks, memory, lengths, boot: problem.boot }
     }
 
     /// Time that the task at `position` takes on candidate `vm`, or [`NEVER`].
-    pub(crate) fn length(&self, vm: usize, position: usize) -> Span {
+    pub(crate) fn task_length(&self, vm: usize, position: usize) -> Span {
         self.lengths[self.candidates[vm].lengths + position]
     }
 
-    /// Cost of a task at least, in nano-dollars per hour × microseconds, wherever it runs: as on the
+    /// Lower bound of a task's cost on any VM, in nano-dollars per hour × microseconds: as on the
     /// cheapest VM with all its vCPUs busy.
     pub(crate) fn least_cost(&self, position: usize) -> u128 {
-        let cost = |candidate: &Candidate| {
+        let cost = |candidate: &CandidateVm| {
             let length = self.lengths[candidate.lengths + position];
             let whole = u128::from(candidate.price) * u128::from(length.as_micros());
             (length != NEVER).then(|| whole / candidate.vcpus.max(1) as u128)
@@ -97,9 +97,9 @@ impl Pool {
     }
 
     /// When candidate `vm` is done with the tasks whose positions are set in `words`, from the end
-    /// of its boot: their [`Packing::last_end`] in ascending order.
-    pub(crate) fn last_end(&self, packing: &mut Packing, vm: usize, words: &[u64]) -> Span {
-        let Candidate { lengths, vcpus, memory, .. } = self.candidates[vm];
+    /// of its boot: their [`VcpuPacking::last_end`] in ascending order.
+    pub(crate) fn last_end(&self, packing: &mut VcpuPacking, vm: usize, words: &[u64]) -> Span {
+        let CandidateVm { lengths, vcpus, memory, .. } = self.candidates[vm];
         let lengths = &self.lengths[lengths..][..self.tasks.len()];
         if memory.is_none() {
             match vcpus {
@@ -116,13 +116,13 @@ impl Pool {
         packing.last_end().since(Time::ZERO)
     }
 
-    /// Whether memory can keep a vCPU of a candidate idle.
+    /// True if memory can keep a vCPU of a candidate idle.
     pub(crate) fn is_packed(&self, vm: usize) -> bool {
         self.candidates[vm].memory.is_some()
     }
 
-    /// Least time in which a candidate can do this work, with all its vCPUs busy.
-    pub(crate) fn spread(&self, vm: usize, work: Span) -> Span {
+    /// Lower bound of the time in which a candidate does this work: all its vCPUs are busy.
+    pub(crate) fn spread_time(&self, vm: usize, work: Span) -> Span {
         let (work, vcpus) = (work.as_micros(), self.candidates[vm].vcpus.max(1) as u64);
         // A division by a number that is not known takes ten times as long.
         Span::from_micros(match vcpus {
@@ -133,15 +133,15 @@ impl Pool {
         })
     }
 
-    pub(crate) const fn boot(&self) -> Span {
+    pub(crate) const fn boot_time(&self) -> Span {
         self.boot
     }
 
     /// The candidate that corresponds to each VM of `initial`.
-    pub(crate) fn candidates_of(&self, initial: &Assignment) -> Vec<usize> {
+    pub(crate) fn candidates_of(&self, initial: &TaskAssignment) -> Vec<usize> {
         let mut taken = vec![false; self.candidates.len()];
-        let mut find = |vm: &Vm| {
-            let same = |c: &Candidate| c.kind == vm.kind && c.market == vm.market;
+        let mut find = |vm: &AssignedVm| {
+            let same = |c: &CandidateVm| c.kind == vm.kind && c.market == vm.market;
             let free = (0..taken.len()).find(|&i| !taken[i] && same(&self.candidates[i]));
             let found = free.unwrap_or_default();
             taken[found] = true;
@@ -151,7 +151,7 @@ impl Pool {
     }
 }
 
-/// The positions that are set, ascending.
+/// Indices of the bits that are set in `words`, ascending.
 pub(crate) fn positions(words: &[u64]) -> impl Iterator<Item = usize> + use<'_> {
     words.iter().enumerate().flat_map(|(i, &word)| {
         let rest = std::iter::successors(Some(word), |&rest| Some(rest & rest.checked_sub(1)?));
@@ -160,8 +160,8 @@ pub(crate) fn positions(words: &[u64]) -> impl Iterator<Item = usize> + use<'_> 
     })
 }
 
-/// The last end as [`Packing`] has it, where memory never binds, for the common numbers of vCPUs:
-/// nearly all of the search's time is spent here.
+/// Computes [`VcpuPacking::last_end`] where memory never binds, for common numbers of vCPUs: nearly
+/// all of the search's time is spent here.
 fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
     let mut free = [0_u64; VCPUS];
     for (i, &word) in words.iter().enumerate() {
@@ -182,11 +182,15 @@ fn without_memory<const VCPUS: usize>(lengths: &[Span], words: &[u64]) -> Span {
 }
 
 #[cfg(test)]
-impl Pool {
+impl SearchPool {
     /// A candidate with each of these numbers of vCPUs, and tasks of any lengths; on every other
     /// candidate memory binds.
-    pub(crate) fn random(random: &mut dormouse_units::Stream, vcpus: &[usize], tasks: u32) -> Self {
-        let candidate = |(kind, &vcpus): (usize, &usize)| Candidate {
+    pub(crate) fn random_pool(
+        random: &mut dormouse_units::Stream,
+        vcpus: &[usize],
+        tasks: u32,
+    ) -> Self {
+        let candidate = |(kind, &vcpus): (usize, &usize)| CandidateVm {
             kind,
             market: Market::Spot,
             lengths: kind * tasks as usize,
@@ -216,7 +220,7 @@ mod tests {
             let lengths: Vec<_> =
                 (0..100).map(|_| Span::from_secs(1 + random.bits() % 50)).collect();
             let words = [random.bits(), random.bits() >> 28];
-            let mut packing = Packing::new(4, Time::ZERO, None);
+            let mut packing = VcpuPacking::new(4, Time::ZERO, None);
             for position in positions(&words) {
                 packing.push(lengths[position], Bytes::ZERO);
             }

@@ -4,32 +4,33 @@ use dormouse_cloud::Market;
 use dormouse_units::Stream;
 use dormouse_units::{Ppm, Span};
 
-use super::pool::Pool;
-use super::solution::{DOLLAR, Scale, Solution};
-use crate::assignment::{Assignment, Vm};
-use crate::packing::Packing;
-use crate::problem::Problem;
+use super::pool::SearchPool;
+use super::solution::{DOLLAR, FitnessScale, TaskMap};
+use crate::assignment::{AssignedVm, TaskAssignment};
+use crate::packing::VcpuPacking;
+use crate::problem::SchedulingProblem;
 use crate::{BagSchedulerConfig, CostScale, LocalSearchRule, RelaxRule};
 
 /// Result of the search.
-pub(crate) struct Found {
-    pub(crate) best: Assignment,
+pub(crate) struct SearchResult {
+    pub(crate) best: TaskAssignment,
     /// Number of moves whose fitness was computed.
     pub(crate) evaluations: u64,
 }
 
-struct Search<'a> {
+/// Input, limits and buffers of one search.
+struct LocalSearch<'a> {
     config: &'a BagSchedulerConfig,
-    pool: Pool,
-    scale: Scale,
-    /// Cost that no solution is below.
+    pool: SearchPool,
+    scale: FitnessScale,
+    /// Lower bound of the cost of any solution.
     least_cost: u128,
-    /// A fitness, and the end of a VM from which on no solution is better than that.
+    /// A fitness, and the end of a VM at or after which no solution can be better than it.
     hopeless: (f64, Span),
     /// Number of moves of one attempt.
     moves: usize,
     random: Stream,
-    packing: Packing,
+    packing: VcpuPacking,
     evaluations: u64,
 }
 
@@ -38,22 +39,22 @@ struct Search<'a> {
 /// The text returns a local search's best solution to the caller, compares it under `D_spot` and
 /// still expects solutions beyond `D_spot` (III-C, burst allocation): here solutions are accepted
 /// under the relaxed limit, and by fitness alone [choice].
-pub(crate) fn iterate(
-    problem: &Problem,
+pub(crate) fn improve_map(
+    problem: &SchedulingProblem,
     config: &BagSchedulerConfig,
     market: Market,
-    initial: &Assignment,
+    initial: &TaskAssignment,
     spot_limit: Span,
     seed: u64,
-) -> Found {
-    let pool = Pool::new(problem, market, initial, config.search_limit);
-    let mut packing = Packing::default();
-    let mut start = Solution::new(&pool);
+) -> SearchResult {
+    let pool = SearchPool::new(problem, market, initial, config.search_limit);
+    let mut packing = VcpuPacking::default();
+    let mut start = TaskMap::new(&pool);
     let mut selected = pool.candidates_of(initial);
     for (vm, &candidate) in initial.vms.iter().zip(&selected) {
         for &task in &vm.tasks {
             if let Some(position) = pool.tasks.iter().position(|&t| t == task) {
-                start.place(&pool, position, candidate);
+                start.place_task(&pool, position, candidate);
             }
         }
     }
@@ -65,13 +66,13 @@ pub(crate) fn iterate(
         CostScale::Initial => start.cost(),
         CostScale::Dollars => DOLLAR,
     };
-    let scale = Scale { alpha: config.alpha, cost, makespan };
-    let mut search = Search {
+    let scale = FitnessScale { alpha: config.alpha, cost, makespan };
+    let mut search = LocalSearch {
         config,
         scale,
         least_cost: start.least_cost(&pool),
         hopeless: (f64::NAN, Span::ZERO),
-        moves: moves(config.swap_rate, pool.tasks.len()),
+        moves: moves_per_attempt(config.swap_rate, pool.tasks.len()),
         random: Stream::new(seed, "ils", 0),
         packing,
         evaluations: 0,
@@ -109,7 +110,7 @@ pub(crate) fn iterate(
             }
         }
     }
-    Found { best: search.assignment(&best), evaluations: search.evaluations }
+    SearchResult { best: search.to_assignment(&best), evaluations: search.evaluations }
 }
 
 /// Moves of an attempt: `swap_rate` × |B|, at least one.
@@ -119,11 +120,11 @@ pub(crate) fn iterate(
     clippy::cast_precision_loss,
     reason = "a share of a count of tasks"
 )]
-fn moves(swap_rate: f64, tasks: usize) -> usize {
+fn moves_per_attempt(swap_rate: f64, tasks: usize) -> usize {
     ((swap_rate * tasks as f64) as usize).max(1)
 }
 
-impl Search<'_> {
+impl LocalSearch<'_> {
     /// Algorithm 3. Leaves the best solution found in `best` and returns its fitness; `scratch`
     /// is overwritten.
     ///
@@ -131,8 +132,8 @@ impl Search<'_> {
     /// for any solution that is better, no further move has to be looked at.
     fn local_search(
         &mut self,
-        best: &mut Solution,
-        scratch: &mut Solution,
+        best: &mut TaskMap,
+        scratch: &mut TaskMap,
         mut fitness: f64,
         selected: &[usize],
         latest: &[Span],
@@ -154,11 +155,11 @@ impl Search<'_> {
                 if is_hopeless {
                     if scratch.can_place(&self.pool, position, destination) {
                         self.evaluations += 1;
-                        scratch.mark(position, destination);
+                        scratch.mark_only(position, destination);
                     }
                     continue;
                 }
-                if !scratch.place(&self.pool, position, destination) {
+                if !scratch.place_task(&self.pool, position, destination) {
                     continue;
                 }
                 self.evaluations += 1;
@@ -185,7 +186,8 @@ impl Search<'_> {
         fitness
     }
 
-    /// The end of a VM, from its boot, from which on no solution is better than this fitness.
+    /// The end of a VM, counted from its boot, at or after which no solution is better than this
+    /// fitness.
     fn hopeless_end(&mut self, fitness: f64) -> Span {
         // Most searches find nothing better than the one before.
         if self.hopeless.0 != fitness {
@@ -195,11 +197,11 @@ impl Search<'_> {
         self.hopeless.1
     }
 
-    fn assignment(&self, solution: &Solution) -> Assignment {
-        let vms = self.pool.candidates.iter().enumerate().map(|(i, candidate)| Vm {
+    fn to_assignment(&self, solution: &TaskMap) -> TaskAssignment {
+        let vms = self.pool.candidates.iter().enumerate().map(|(i, candidate)| AssignedVm {
             tasks: solution.positions(i).map(|p| self.pool.tasks[p]).collect(),
-            ..Vm::new(candidate.kind, candidate.market)
+            ..AssignedVm::new(candidate.kind, candidate.market)
         });
-        Assignment { vms: vms.filter(|vm| !vm.tasks.is_empty()).collect() }
+        TaskAssignment { vms: vms.filter(|vm| !vm.tasks.is_empty()).collect() }
     }
 }

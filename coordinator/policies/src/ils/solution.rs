@@ -5,28 +5,28 @@
 
 use dormouse_units::Span;
 
-use super::pool::{NEVER, Pool, positions};
-use crate::packing::Packing;
+use super::pool::{NEVER, SearchPool, positions};
+use crate::packing::VcpuPacking;
 
-/// A dollar in the unit of costs here, nano-dollars per hour × microseconds.
+/// One dollar in the unit of costs of this module, nano-dollars per hour × microseconds.
 pub(crate) const DOLLAR: f64 = 1e9 * 3.6e9;
 
 /// Scale on which solutions are compared (Eq. 1 and 8, normalised): the cost relative to that of
 /// the initial solution or to a dollar, the makespan relative to `D_spot`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
+pub(crate) struct FitnessScale {
     pub(crate) alpha: f64,
     pub(crate) cost: f64,
     pub(crate) makespan: Span,
 }
 
-impl Scale {
+impl FitnessScale {
     /// Fitness by Eq. 8 of a solution of this cost, in nano-dollars per hour × microseconds, and this
     /// makespan. It grows with both, in floating point too.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     fn fitness(&self, cost: u128, makespan: Span) -> f64 {
         // Where the cost fits 64 bits, the processor has an instruction for the conversion.
-        let cost = u64::try_from(cost).map_or_else(|_| wide(cost), |cost| cost as f64);
+        let cost = u64::try_from(cost).map_or_else(|_| wide_to_float(cost), |cost| cost as f64);
         let makespan = makespan.as_micros() as f64;
         self.alpha * (cost / self.cost)
             + (1.0 - self.alpha) * (makespan / self.makespan.as_micros().max(1) as f64)
@@ -34,9 +34,10 @@ impl Scale {
 
     /// The least end of a VM, from its boot, at which no solution that costs at least so much has a
     /// fitness below this one.
-    pub(crate) fn hopeless_end(&self, pool: &Pool, least_cost: u128, fitness: f64) -> Span {
-        let is_hopeless =
-            |end: u64| self.fitness(least_cost, Span::from_micros(end) + pool.boot()) >= fitness;
+    pub(crate) fn hopeless_end(&self, pool: &SearchPool, least_cost: u128, fitness: f64) -> Span {
+        let is_hopeless = |end: u64| {
+            self.fitness(least_cost, Span::from_micros(end) + pool.boot_time()) >= fitness
+        };
         let (mut low, mut high) = (0, u64::MAX);
         while low < high {
             let middle = low + (high - low) / 2;
@@ -50,14 +51,14 @@ impl Scale {
 #[cold]
 #[inline(never)]
 #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
-fn wide(number: u128) -> f64 {
+fn wide_to_float(number: u128) -> f64 {
     number as f64
 }
 
 /// A solution: the allocation vector and, derived from it, per VM the set of its tasks, its last
 /// end and its cost.
 #[derive(Clone, Debug)]
-pub(crate) struct Solution {
+pub(crate) struct TaskMap {
     /// For each position, its VM; `u32::MAX`: none.
     vm_of: Vec<u32>,
     /// For each VM, a bit per position: set if the VM has that task.
@@ -72,9 +73,9 @@ pub(crate) struct Solution {
     cost: u128,
 }
 
-impl Solution {
-    /// A solution without tasks: `place` each task before use, and then `work_out` the ends.
-    pub(crate) fn new(pool: &Pool) -> Self {
+impl TaskMap {
+    /// A solution without tasks: `place_task` each task before use, and then `work_out` the ends.
+    pub(crate) fn new(pool: &SearchPool) -> Self {
         let words = pool.tasks.len().div_ceil(64);
         Self {
             vm_of: vec![u32::MAX; pool.tasks.len()],
@@ -87,7 +88,7 @@ impl Solution {
         }
     }
 
-    /// Becomes a copy of another, without allocating.
+    /// Copies another solution without allocating.
     pub(crate) fn copy(&mut self, other: &Self) {
         self.vm_of.copy_from_slice(&other.vm_of);
         self.sets.copy_from_slice(&other.sets);
@@ -97,23 +98,23 @@ impl Solution {
         self.cost = other.cost;
     }
 
-    /// Whether the task at `position` can be moved to `vm`: it is not there, and can run there.
-    pub(crate) fn can_place(&self, pool: &Pool, position: usize, vm: usize) -> bool {
-        self.vm_of[position] as usize != vm && pool.length(vm, position) != NEVER
+    /// True if the task at `position` can be moved to `vm`: it is not there, and can run there.
+    pub(crate) fn can_place(&self, pool: &SearchPool, position: usize, vm: usize) -> bool {
+        self.vm_of[position] as usize != vm && pool.task_length(vm, position) != NEVER
     }
 
     /// Moves the task at `position` to `vm`. False, and nothing has changed, if it is there or
     /// can't run there.
-    pub(crate) fn place(&mut self, pool: &Pool, position: usize, vm: usize) -> bool {
+    pub(crate) fn place_task(&mut self, pool: &SearchPool, position: usize, vm: usize) -> bool {
         if !self.can_place(pool, position, vm) {
             return false;
         }
-        let (from, length) = (self.vm_of[position] as usize, pool.length(vm, position));
+        let (from, length) = (self.vm_of[position] as usize, pool.task_length(vm, position));
         let (word, bit) = (position / 64, 1_u64 << (position % 64));
-        self.mark(position, vm);
+        self.mark_only(position, vm);
         if let Some(old) = self.sets.get_mut(from.saturating_mul(self.words).saturating_add(word)) {
             *old &= !bit;
-            let shorter = pool.length(from, position);
+            let shorter = pool.task_length(from, position);
             self.work[from] = self.work[from].saturating_sub(shorter);
             self.bound(pool, from, self.ends[from].saturating_sub(shorter));
         }
@@ -123,9 +124,9 @@ impl Solution {
         true
     }
 
-    /// Notes in the allocation vector alone that the task at `position` is on `vm`: the solution is of
-    /// no use until it is a copy of another.
-    pub(crate) fn mark(&mut self, position: usize, vm: usize) {
+    /// Sets only the task's entry in the allocation vector. The solution is inconsistent
+    /// afterwards, until another is copied into it.
+    pub(crate) fn mark_only(&mut self, position: usize, vm: usize) {
         self.vm_of[position] = u32::try_from(vm).unwrap_or(u32::MAX);
     }
 
@@ -135,8 +136,8 @@ impl Solution {
         self.ends[vm]
     }
 
-    /// Cost of the tasks that have a VM at least, on whatever VMs they are.
-    pub(crate) fn least_cost(&self, pool: &Pool) -> u128 {
+    /// Lower bound of the cost of the tasks that have a VM, whichever VMs they are on.
+    pub(crate) fn least_cost(&self, pool: &SearchPool) -> u128 {
         let placed = (0..self.vm_of.len()).filter(|position| self.vm_of[*position] != u32::MAX);
         placed.map(|position| pool.least_cost(position)).sum()
     }
@@ -145,8 +146,8 @@ impl Solution {
     /// were spread evenly; nor, where memory never binds, than `least`. There no vCPU, in the order
     /// in which they are free, is free sooner with one more task, and together they are busy longer
     /// by its length.
-    fn bound(&mut self, pool: &Pool, vm: usize, least: Span) {
-        let spread = pool.spread(vm, self.work[vm]);
+    fn bound(&mut self, pool: &SearchPool, vm: usize, least: Span) {
+        let spread = pool.spread_time(vm, self.work[vm]);
         self.set_end(pool, vm, if pool.is_packed(vm) { spread } else { spread.max(least) });
         if !self.rough.contains(&vm) {
             self.rough.push(vm);
@@ -155,7 +156,7 @@ impl Solution {
 
     /// Works out the end of one more VM of which only a bound is known; false if all ends are
     /// known.
-    pub(crate) fn work_out(&mut self, pool: &Pool, packing: &mut Packing) -> bool {
+    pub(crate) fn work_out(&mut self, pool: &SearchPool, packing: &mut VcpuPacking) -> bool {
         let Some(vm) = self.rough.pop() else { return false };
         let words = &self.sets[vm * self.words..][..self.words];
         let end = pool.last_end(packing, vm, words);
@@ -163,7 +164,7 @@ impl Solution {
         true
     }
 
-    fn set_end(&mut self, pool: &Pool, vm: usize, end: Span) {
+    fn set_end(&mut self, pool: &SearchPool, vm: usize, end: Span) {
         let price = u128::from(pool.candidates[vm].price);
         let cost = |span: Span| price * u128::from(span.as_micros());
         let before = std::mem::replace(&mut self.ends[vm], end);
@@ -178,7 +179,7 @@ impl Solution {
         positions(&self.sets[vm * self.words..][..self.words])
     }
 
-    /// Cost of the solution, for a scale: at least one.
+    /// Cost of the solution as the unit of a scale: at least one.
     #[expect(clippy::cast_precision_loss, reason = "a weight, not an amount")]
     pub(crate) fn cost(&self) -> f64 {
         self.cost.max(1) as f64
@@ -187,13 +188,13 @@ impl Solution {
     /// Fitness by Eq. 8; infinite if a VM is done later than its `latest`, from boot. For a
     /// solution that is not worked out it is a lower bound: it grows with cost and makespan, in
     /// floating point too.
-    pub(crate) fn fitness(&self, pool: &Pool, scale: &Scale, latest: &[Span]) -> f64 {
+    pub(crate) fn fitness(&self, pool: &SearchPool, scale: &FitnessScale, latest: &[Span]) -> f64 {
         let (mut makespan, mut is_late) = (Span::ZERO, false);
         for (&end, &latest) in self.ends.iter().zip(latest) {
             makespan = makespan.max(end);
             is_late |= end > latest;
         }
-        if is_late { f64::INFINITY } else { scale.fitness(self.cost, makespan + pool.boot()) }
+        if is_late { f64::INFINITY } else { scale.fitness(self.cost, makespan + pool.boot_time()) }
     }
 }
 
@@ -206,14 +207,14 @@ mod tests {
     #[test]
     fn a_rough_solution_is_never_worse_than_it_is() {
         let mut random = dormouse_units::Stream::new(1, "test", 0);
-        let scale = Scale { alpha: 0.5, cost: 100.0, makespan: Span::from_micros(100) };
-        let mut packing = Packing::default();
+        let scale = FitnessScale { alpha: 0.5, cost: 100.0, makespan: Span::from_micros(100) };
+        let mut packing = VcpuPacking::default();
         for _ in 0..50 {
-            let pool = Pool::random(&mut random, &[1, 2, 2, 3, 4, 4], 70);
+            let pool = SearchPool::random_pool(&mut random, &[1, 2, 2, 3, 4, 4], 70);
             let latest = [Span::from_micros(700); 6];
-            let mut solution = Solution::new(&pool);
+            let mut solution = TaskMap::new(&pool);
             for moved in 0..300 {
-                solution.place(&pool, random.below(70), random.below(6));
+                solution.place_task(&pool, random.below(70), random.below(6));
                 if moved % 7 != 0 {
                     continue;
                 }
@@ -226,10 +227,10 @@ mod tests {
                         break;
                     }
                 }
-                let mut anew = Solution::new(&pool);
+                let mut anew = TaskMap::new(&pool);
                 for (position, &vm) in solution.vm_of.iter().enumerate() {
                     if vm < 6 {
-                        anew.place(&pool, position, vm as usize);
+                        anew.place_task(&pool, position, vm as usize);
                     }
                 }
                 while anew.work_out(&pool, &mut packing) {}
@@ -243,15 +244,16 @@ mod tests {
     #[test]
     fn what_is_given_up_never_gets_better() {
         let mut random = dormouse_units::Stream::new(2, "test", 0);
-        let mut packing = Packing::default();
+        let mut packing = VcpuPacking::default();
         let (mut given_up, mut not) = (0, 0);
         for n in 0..200 {
-            let pool = Pool::random(&mut random, &[1, 2, 2, 3, 4, 4], 70);
+            let pool = SearchPool::random_pool(&mut random, &[1, 2, 2, 3, 4, 4], 70);
             // The makespan is what counts most: a destination that gets many tasks is soon done too late.
-            let scale = Scale { alpha: 0.5, cost: 50_000.0, makespan: Span::from_micros(200) };
-            let mut start = Solution::new(&pool);
+            let scale =
+                FitnessScale { alpha: 0.5, cost: 50_000.0, makespan: Span::from_micros(200) };
+            let mut start = TaskMap::new(&pool);
             for position in 0..70 {
-                start.place(&pool, position, random.below(6));
+                start.place_task(&pool, position, random.below(6));
             }
             while start.work_out(&pool, &mut packing) {}
             let latest = [Span::from_micros(if n % 2 == 0 { 700 } else { 1_000_000 }); 6];
@@ -261,7 +263,7 @@ mod tests {
             let end = scale.hopeless_end(&pool, least_cost, fitness);
             let (destination, mut is_hopeless) = (random.below(6), false);
             for _ in 0..20 {
-                start.place(&pool, random.below(70), destination);
+                start.place_task(&pool, random.below(70), destination);
                 let least = start.least_end(destination);
                 is_hopeless |= least >= end || least > latest[destination];
                 let mut exact = start.clone();
@@ -276,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_fitness_of_more_than_64_bits_grows_on() {
-        let scale = Scale { alpha: 0.5, cost: 1.0, makespan: Span::from_micros(1) };
+        let scale = FitnessScale { alpha: 0.5, cost: 1.0, makespan: Span::from_micros(1) };
         let of = |cost: u128| scale.fitness(cost, Span::ZERO);
         let edge = u128::from(u64::MAX);
         assert!(of(edge - 5_000) < of(edge) && of(edge) < of(edge + 5_000));

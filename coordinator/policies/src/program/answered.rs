@@ -1,33 +1,33 @@
-//! What stands for a program where its answers are known.
+//! Placeholder for a scheduler program whose answers are already recorded.
 
 use dormouse_model::{Decision, Notice};
 use dormouse_units::Time;
 
 use crate::{Hearing, Policy};
 
-/// Stands for a program that is not started: a run that is made again from its log has its answers.
-/// Asked anything new it fails, and says so.
+/// Placeholder for a program that is not started, as a repeated run takes its answers from the log.
+/// If it is asked for a new decision it fails with an error.
 #[derive(Debug)]
-pub struct Answered {
+pub struct UnstartedProgram {
     hearing: Hearing,
     failure: Option<&'static str>,
 }
 
-impl Answered {
-    /// Stands for a program that hears notices in this way.
+impl UnstartedProgram {
+    /// A placeholder for a program that receives its notices in this way.
     #[must_use]
     pub const fn new(hearing: Hearing) -> Self {
         Self { hearing, failure: None }
     }
 }
 
-impl Policy for Answered {
+impl Policy for UnstartedProgram {
     fn hearing(&self) -> Hearing {
         self.hearing
     }
 
     fn waits_for_price(&self) -> bool {
-        // Nobody knows what a program waits for.
+        // A program's reasons to wait are unknown, so assume that it waits for a price.
         true
     }
 

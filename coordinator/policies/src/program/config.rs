@@ -30,8 +30,8 @@ pub struct ProgramConfig {
     #[schemars(extend("least" = "1ms"))]
     pub limit: Span,
     /// Processors that the program may use in virtual time.
-    #[serde(default, skip_serializing_if = "Processors::is_default")]
-    pub processors: Processors,
+    #[serde(default, skip_serializing_if = "ProgramProcessors::is_default")]
+    pub processors: ProgramProcessors,
     /// Environment of the program, beside PATH and LANG.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, String>,
@@ -47,7 +47,8 @@ pub struct ProgramConfig {
 /// Processors that a program may use in virtual time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Processors {
+#[schemars(rename = "Processors")]
+pub enum ProgramProcessors {
     /// The processor of the run, which waits while the program decides: asking takes a fifth of the time.
     #[default]
     One,
@@ -55,7 +56,7 @@ pub enum Processors {
     All,
 }
 
-impl Processors {
+impl ProgramProcessors {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     fn is_default(&self) -> bool {
         *self == Self::One

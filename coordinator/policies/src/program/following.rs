@@ -1,4 +1,4 @@
-//! A program's recorded answers, given again where things happen at other times.
+//! Recorded answers of a program, given again in a run whose times differ.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,27 +15,30 @@ use crate::{Hearing, Policy};
 #[derive(Debug)]
 pub struct Following {
     hearing: Hearing,
-    answers: BTreeMap<String, VecDeque<Answer>>,
+    answers: BTreeMap<String, VecDeque<RecordedAnswer>>,
 }
 
 /// Decisions, and when they were made.
 #[derive(Debug)]
-struct Answer {
+struct RecordedAnswer {
     at: Time,
     decisions: Vec<Decision>,
 }
 
 impl Following {
-    /// Follows answers that were given at these times to these notices, in order.
+    /// Replays answers that were given at these times to these notices, in order.
     pub fn new<'a>(
         hearing: Hearing,
         recorded: impl IntoIterator<Item = (Time, &'a [Notice], &'a [Decision])>,
     ) -> Self {
-        let mut answers: BTreeMap<String, VecDeque<Answer>> = BTreeMap::new();
+        let mut answers: BTreeMap<String, VecDeque<RecordedAnswer>> = BTreeMap::new();
         for (at, heard, decisions) in recorded {
             if let (Some(first), false) = (heard.first(), decisions.is_empty()) {
                 let decisions = decisions.to_vec();
-                answers.entry(key(first)).or_default().push_back(Answer { at, decisions });
+                answers
+                    .entry(notice_key(first))
+                    .or_default()
+                    .push_back(RecordedAnswer { at, decisions });
             }
         }
         Self { hearing, answers }
@@ -52,21 +55,22 @@ impl Policy for Following {
     }
 
     fn is_outside(&self) -> bool {
-        // It hears of all that the program heard of.
+        // The twin must receive every notice that the program received.
         true
     }
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
-            let next = self.answers.get_mut(&key(notice)).and_then(VecDeque::pop_front);
-            let Some(Answer { at, decisions }) = next else { continue };
-            out.extend(decisions.into_iter().map(|decision| moved(decision, at, now)));
+            let next = self.answers.get_mut(&notice_key(notice)).and_then(VecDeque::pop_front);
+            let Some(RecordedAnswer { at, decisions }) = next else { continue };
+            out.extend(decisions.into_iter().map(|decision| move_decision(decision, at, now)));
         }
     }
 }
 
-/// What happens, whenever and however exactly: two notices of it are of the same thing.
-fn key(notice: &Notice) -> String {
+/// Text that identifies a notice apart from its time and details, so that notices of the same thing
+/// compare equal.
+fn notice_key(notice: &Notice) -> String {
     match notice {
         Notice::TaskStarted { task, vm, .. } => format!("started {task} {vm}"),
         Notice::TaskStopped { task, vm, .. } => format!("stopped {task} {vm}"),
@@ -82,8 +86,8 @@ fn key(notice: &Notice) -> String {
     }
 }
 
-/// A decision that was made at `then` as it is made `now`: a wake-up is as far ahead.
-fn moved(decision: Decision, then: Time, now: Time) -> Decision {
+/// A decision made at `then`, moved to `now`: a wake-up keeps its distance.
+fn move_decision(decision: Decision, then: Time, now: Time) -> Decision {
     match decision {
         Decision::Wake { at, token } => {
             let ahead = at.since(then).max(Span::from_micros(1));

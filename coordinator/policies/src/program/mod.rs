@@ -6,13 +6,13 @@ mod answered;
 mod config;
 mod following;
 
-pub use answered::Answered;
-pub use config::{Processors, ProgramConfig};
+pub use answered::UnstartedProgram;
+pub use config::{ProgramConfig, ProgramProcessors};
 pub use following::Following;
 
 /// Name of such a scheduler in experiment files.
 pub(crate) const NAME: &str = "program";
 
-/// What such a scheduler is, in a line.
+/// One-line description of such a scheduler.
 pub(crate) const ABOUT: &str =
     "a program of your own that reads notices and writes decisions, as JSON lines: command";

@@ -13,64 +13,64 @@ use crate::Policy;
 /// The VM of request n is this tenant's VM n, and so are the wake-ups for it.
 #[derive(Debug, Default)]
 pub struct Customers {
-    open: BTreeMap<VmId, Open>,
+    open: BTreeMap<VmId, OpenRequest>,
 }
 
 /// A request whose VM may still run.
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    /// How long the VM is still to run from `since` on, or else from when it runs.
+struct OpenRequest {
+    /// Time that the VM has to run from `since` on, or from when it runs first.
     left: Span,
     /// Time since when the VM runs; `None`: it doesn't run.
     since: Option<Time>,
 }
 
 impl Customers {
-    /// The tenant, before anybody has requested anything.
+    /// A tenant without any requests yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn request(&mut self, id: RequestId, request: &Request, out: &mut Vec<Decision>) {
+    fn launch_for_request(&mut self, id: RequestId, request: &Request, out: &mut Vec<Decision>) {
         let vm = VmId::new(id.get());
-        self.open.insert(vm, Open { left: request.duration, since: None });
+        self.open.insert(vm, OpenRequest { left: request.duration, since: None });
         let (kind, market) = (request.kind.clone(), request.market);
         out.push(Decision::Launch { vm, kind, market, bid: None });
     }
 
-    /// Notes that the VM of a request runs from now on.
-    fn runs(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    /// Records that the VM of a request runs from now on.
+    fn on_vm_runs(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         open.since = Some(now);
         if open.left == Span::ZERO {
-            self.end(vm, out);
+            self.end_request(vm, out);
         } else {
             out.push(Decision::Wake { at: now + open.left, token: vm.get().into() });
         }
     }
 
-    /// Notes that the VM of a request stands still from now on; it ends if its time is over.
-    fn stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    /// Records that the VM of a request stands still from now on, and terminates it if its time is
+    /// up.
+    fn on_vm_stands(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(open) = self.open.get_mut(&vm) else { return };
         if let Some(since) = open.since.take() {
             open.left = open.left.saturating_sub(now.since(since));
             if open.left == Span::ZERO {
-                self.end(vm, out);
+                self.end_request(vm, out);
             }
         }
     }
 
-    /// Handles a wake-up for a VM, which comes too early if the VM has stood still since it was
-    /// asked for.
-    fn woken(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
-        let Some(Open { left, since: Some(since) }) = self.open.get(&vm) else { return };
+    /// Handles a wake-up for a VM. It is too early if the VM stood still in between.
+    fn on_wakeup(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(OpenRequest { left, since: Some(since) }) = self.open.get(&vm) else { return };
         if *since + *left <= now {
-            self.end(vm, out);
+            self.end_request(vm, out);
         }
     }
 
-    fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+    fn end_request(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         if self.open.remove(&vm).is_some() {
             out.push(Decision::Terminate { vm, reason: None });
         }
@@ -81,12 +81,12 @@ impl Policy for Customers {
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
             match notice {
-                Notice::Requested { request, asks } => self.request(*request, asks, out),
-                Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(now, *vm, out),
-                Notice::VmHibernated { vm } => self.stands(now, *vm, out),
+                Notice::Requested { request, asks } => self.launch_for_request(*request, asks, out),
+                Notice::VmReady { vm } | Notice::VmResumed { vm } => self.on_vm_runs(now, *vm, out),
+                Notice::VmHibernated { vm } => self.on_vm_stands(now, *vm, out),
                 Notice::Wake { token } => {
                     if let Ok(vm) = u32::try_from(*token).map(VmId::new) {
-                        self.woken(now, vm, out);
+                        self.on_wakeup(now, vm, out);
                     }
                 }
                 Notice::VmLost { vm } | Notice::LaunchRefused { vm, .. } => {

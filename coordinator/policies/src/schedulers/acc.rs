@@ -8,9 +8,9 @@ use dormouse_units::{Price, Span, TaskId, Time, VmId};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Given, Scheduling};
+use super::{ListedBagScheduler, SchedulerInput};
 use crate::in_order::{InOrder, WhoEnds};
-use crate::parameters::Parameters;
+use crate::parameters::ParameterSchema;
 use crate::{BagSchedulerConfig, Fleet, GivenUp, Plan, PlanError, Policy, feasibility};
 use dormouse_spot::{HOUR, before_hour_ends};
 
@@ -30,7 +30,7 @@ struct OwnParameters {
 /// The default look, t_w: the paper doesn't give it.
 const LOOK: Span = Span::from_secs(60);
 
-impl Scheduling for Acc {
+impl ListedBagScheduler for Acc {
     fn name(&self) -> &'static str {
         "acc"
     }
@@ -39,11 +39,15 @@ impl Scheduling for Acc {
         "as fifo, but no provider is told a bid: a spot VM above it is given back as its hour ends"
     }
 
-    fn parameters(&self) -> Parameters {
-        Parameters::from_type::<OwnParameters>()
+    fn parameters(&self) -> ParameterSchema {
+        ParameterSchema::from_type::<OwnParameters>()
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
             return Err(PlanError::BadPlan("acc decides as it goes".to_owned()));
         }
@@ -89,21 +93,21 @@ struct ApplicationCentric {
     look: Span,
     /// Price above which tasks are checkpointed before the look; `None`: they are not.
     checkpointed_above: Option<Price>,
-    vms: BTreeMap<VmId, Instance>,
-    attempts: BTreeMap<TaskId, Attempt>,
+    vms: BTreeMap<VmId, ChargedInstance>,
+    attempts: BTreeMap<TaskId, RunningAttempt>,
 }
 
 /// A VM that is charged for.
 #[derive(Debug)]
-struct Instance {
+struct ChargedInstance {
     /// Time since when the VM is charged for: its hours count from then.
     begins: Time,
-    ending: Option<Ending>,
+    ending: Option<PendingEnd>,
 }
 
 /// A VM that cost too much when it was looked at.
 #[derive(Debug)]
-struct Ending {
+struct PendingEnd {
     looked: Time,
     price: Price,
     bid: Price,
@@ -113,15 +117,15 @@ struct Ending {
 
 /// The running attempt at a task.
 #[derive(Debug)]
-struct Attempt {
+struct RunningAttempt {
     vm: VmId,
     begun: Time,
     /// When the attempt's last checkpoint was kept.
     kept: Option<Time>,
 }
 
-impl Attempt {
-    /// Whether a checkpoint was kept at this time or since.
+impl RunningAttempt {
+    /// True if a checkpoint was kept at this time or since.
     fn is_kept_since(&self, at: Time) -> bool {
         self.kept.is_some_and(|kept| kept >= at)
     }
@@ -129,14 +133,14 @@ impl Attempt {
 
 /// Purpose of a wake-up: to look at a VM, or the end of its hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+enum LookPurpose {
     Look(VmId),
     HourEnds(VmId),
 }
 
-impl Purpose {
+impl LookPurpose {
     /// Token of the wake-up for this purpose; never 0, the only token that [`InOrder`] uses.
-    fn token(self) -> u64 {
+    fn to_token(self) -> u64 {
         match self {
             Self::Look(vm) => 1 << 32 | u64::from(vm.get()),
             Self::HourEnds(vm) => 2 << 32 | u64::from(vm.get()),
@@ -164,29 +168,29 @@ impl Policy for ApplicationCentric {
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
-            self.hear(now, notice, out);
+            self.handle_notice(now, notice, out);
         }
     }
 }
 
 impl ApplicationCentric {
-    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+    fn handle_notice(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         if let Notice::Wake { token } = *notice
-            && let Some(purpose) = Purpose::from_token(token)
+            && let Some(purpose) = LookPurpose::from_token(token)
         {
             return match purpose {
-                Purpose::Look(vm) => self.look_at(now, vm, out),
-                Purpose::HourEnds(vm) => self.end(vm, out),
+                LookPurpose::Look(vm) => self.look_at(now, vm, out),
+                LookPurpose::HourEnds(vm) => self.end_instance(vm, out),
             };
         }
-        self.order.hear(now, notice, out);
+        self.order.handle_notice(now, notice, out);
         match *notice {
-            Notice::VmReady { vm } if self.order.has(vm) => {
-                self.vms.insert(vm, Instance { begins: now, ending: None });
+            Notice::VmReady { vm } if self.order.has_vm(vm) => {
+                self.vms.insert(vm, ChargedInstance { begins: now, ending: None });
                 self.look_later(now, vm, out);
             }
             Notice::TaskStarted { task, vm, since: begun, .. } => {
-                self.attempts.insert(task, Attempt { vm, begun, kept: None });
+                self.attempts.insert(task, RunningAttempt { vm, begun, kept: None });
             }
             Notice::Checkpointed { task, vm, .. } => {
                 if let Some(attempt) = self.attempts.get_mut(&task) {
@@ -204,15 +208,15 @@ impl ApplicationCentric {
 
     /// Asks to be woken for the next look after now.
     fn look_later(&self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
-        if let Some(Instance { begins, .. }) = self.vms.get(&vm) {
+        if let Some(ChargedInstance { begins, .. }) = self.vms.get(&vm) {
             let at = before_hour_ends(*begins, self.look, now + Span::from_micros(1));
-            out.push(Decision::Wake { at, token: Purpose::Look(vm).token() });
+            out.push(Decision::Wake { at, token: LookPurpose::Look(vm).to_token() });
         }
     }
 
     /// Looks at the price of a VM, `look` before an hour of it ends.
     fn look_at(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
-        if !self.order.has(vm) {
+        if !self.order.has_vm(vm) {
             self.vms.remove(&vm);
             return;
         }
@@ -222,16 +226,20 @@ impl ApplicationCentric {
         let awaited = self.under_way(now, vm);
         let is_awaited = !awaited.is_empty();
         if let Some(instance) = self.vms.get_mut(&vm) {
-            instance.ending = Some(Ending { looked: now, price, bid, awaited });
+            instance.ending = Some(PendingEnd { looked: now, price, bid, awaited });
         }
         if !is_awaited {
-            return self.end(vm, out);
+            return self.end_instance(vm, out);
         }
-        self.order.close(vm);
-        out.push(Decision::Wake { at: now + self.look, token: Purpose::HourEnds(vm).token() });
+        self.order.close_vm(vm);
+        out.push(Decision::Wake {
+            at: now + self.look,
+            token: LookPurpose::HourEnds(vm).to_token(),
+        });
     }
 
-    /// The tasks on a VM whose checkpoint was to begin before this look and is not kept yet.
+    /// The tasks on a VM whose checkpoint should have begun before this look and is not complete
+    /// yet.
     fn under_way(&self, looked: Time, vm: VmId) -> BTreeSet<TaskId> {
         let is_under_way = |&(task, takes): &(TaskId, Span)| {
             let due = looked - takes;
@@ -244,22 +252,24 @@ impl ApplicationCentric {
         self.order.tasks_on(vm).filter(is_under_way).map(|(task, _)| task).collect()
     }
 
-    fn attempt_on(&self, vm: VmId, task: TaskId) -> Option<&Attempt> {
+    fn attempt_on(&self, vm: VmId, task: TaskId) -> Option<&RunningAttempt> {
         self.attempts.get(&task).filter(|attempt| attempt.vm == vm)
     }
 
-    /// Handles a task that was checkpointed or runs no longer, on a VM that is to be given back.
+    /// Handles a task that was checkpointed or stopped running, on a VM that waits for its tasks
+    /// before it is terminated.
     fn await_no_longer(&mut self, vm: VmId, task: TaskId, out: &mut Vec<Decision>) {
         let ending = self.vms.get_mut(&vm).and_then(|instance| instance.ending.as_mut());
         if ending.is_some_and(|it| it.awaited.remove(&task) && it.awaited.is_empty()) {
-            self.end(vm, out);
+            self.end_instance(vm, out);
         }
     }
 
     /// Gives back a VM that cost too much when it was looked at, with the tasks that run there.
-    fn end(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+    fn end_instance(&mut self, vm: VmId, out: &mut Vec<Decision>) {
         let ending = self.vms.remove(&vm).and_then(|instance| instance.ending);
-        let Some(Ending { looked, price, bid, .. }) = ending.filter(|_| self.order.has(vm)) else {
+        let Some(PendingEnd { looked, price, bid, .. }) = ending.filter(|_| self.order.has_vm(vm))
+        else {
             return;
         };
         let loses = |&(task, takes): &(TaskId, Span)| {

@@ -4,18 +4,18 @@ use dormouse_cloud::{Lifetimes, Market};
 use dormouse_model::{OfType, Scheme};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
-use super::{Given, Scheduling};
-use crate::dynamic::{BagScheduler, Parts};
-use crate::parameters::Parameters;
-use crate::problem::{Kind, KindId};
-use crate::service::{Service, ServiceConfig};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::dynamic::{BagScheduler, SchedulerParts};
+use crate::parameters::ParameterSchema;
+use crate::problem::{KindId, KnownType};
+use crate::service::{BatchServicePolicy, ServiceConfig};
 use crate::{BagSchedulerConfig, Plan, PlanError, Policy, feasibility};
 
 /// Jobs of one or more VMs each, on VMs that are chosen by their age. Given a plan, the scheduler
 /// only carries that out.
 pub(super) struct BatchService;
 
-impl Scheduling for BatchService {
+impl ListedBagScheduler for BatchService {
     fn name(&self) -> &'static str {
         "batch-service"
     }
@@ -24,18 +24,22 @@ impl Scheduling for BatchService {
         "jobs of one or more VMs each, which are reused or not by their age (bathtub paper)"
     }
 
-    fn parameters(&self) -> Parameters {
-        Parameters::from_type::<ServiceConfig>()
+    fn parameters(&self) -> ParameterSchema {
+        ParameterSchema::from_type::<ServiceConfig>()
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return BagScheduler::boxed(given, plan, Parts::NONE);
+            return BagScheduler::boxed_scheduler(given, plan, SchedulerParts::NONE);
         }
         let own: ServiceConfig = given.config.own.read()?;
-        let kind = kind(&given, &own)?;
+        let kind = choose_type(&given, &own)?;
         let limit = given.problem.kinds[kind].limit(own.market);
-        let tasks = u32::try_from(given.problem.tasks()).unwrap_or(u32::MAX);
+        let tasks = u32::try_from(given.problem.task_count()).unwrap_or(u32::MAX);
         let wrong = |key, value: String, want| Err(PlanError::Parameter { key, value, want });
         if own.vms < own.vms_per_job {
             let want = "it has to be at least vms-per-job, or no job ever starts";
@@ -59,7 +63,7 @@ impl Scheduling for BatchService {
         }
         let own = ServiceConfig { vms: own.vms.min(limit), ..own };
         let name = given.problem.kinds[kind].name.clone();
-        let law = law(given.config, own.market, &name);
+        let law = lifetime_law(given.config, own.market, &name);
         if let (Some(law), Some(length)) = (&law, own.first_estimate)
             && law.law().cdf(dormouse_cloud::lifetimes::hours(length)) >= 1.0
         {
@@ -67,9 +71,9 @@ impl Scheduling for BatchService {
             return wrong("first-estimate", length.to_string(), want);
         }
         if let Some(law) = &law {
-            outlives(&given, law, &name)?;
+            check_lifetimes(&given, law, &name)?;
         }
-        Ok(Box::new(Service::new(given.config, own, &submitted, (name, law))))
+        Ok(Box::new(BatchServicePolicy::new(given.config, own, &submitted, (name, law))))
     }
 
     fn reckons_with_lifetimes(&self) -> bool {
@@ -90,14 +94,18 @@ impl Scheduling for BatchService {
     }
 }
 
-/// Law of the lifetimes of VMs of a type; `None`: nobody takes them away.
-fn law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
+/// Lifetime law of VMs of a type; `None`: the provider never takes them away.
+fn lifetime_law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
     let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
 }
 
 /// Checks that each task can end on a VM of this law, where tasks are never checkpointed.
-fn outlives(given: &Given<'_>, law: &Lifetimes, kind: &TypeName) -> Result<(), PlanError> {
+fn check_lifetimes(
+    given: &SchedulerInput<'_>,
+    law: &Lifetimes,
+    kind: &TypeName,
+) -> Result<(), PlanError> {
     if !matches!(given.checkpoints.scheme, Scheme::None {}) {
         return Ok(());
     }
@@ -112,9 +120,9 @@ fn outlives(given: &Given<'_>, law: &Lifetimes, kind: &TypeName) -> Result<(), P
 }
 
 /// The instance type that the service launches.
-fn kind(given: &Given<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
-    let Given { config, problem, catalogue, bag, .. } = given;
-    let is_meant = |kind: &Kind| own.kind.as_ref().is_none_or(|name| kind.name == *name);
+fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId, PlanError> {
+    let SchedulerInput { config, problem, catalogue, bag, .. } = given;
+    let is_meant = |kind: &KnownType| own.kind.as_ref().is_none_or(|name| kind.name == *name);
     let offered: Vec<KindId> = (0..problem.kinds.len())
         .filter(|&id| is_meant(&problem.kinds[id]) && problem.kinds[id].limit(own.market) > 0)
         .collect();

@@ -2,8 +2,8 @@
 
 use dormouse_cloud::Market;
 
-use super::{Given, Scheduling};
-use crate::dynamic::{BagScheduler, Parts};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::dynamic::{BagScheduler, SchedulerParts};
 use crate::in_order::{InOrder, WhoEnds};
 use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy, feasibility};
 
@@ -11,7 +11,7 @@ use crate::{BagSchedulerConfig, Fleet, Plan, PlanError, Policy, feasibility};
 /// carries that out.
 pub(super) struct Fifo;
 
-impl Scheduling for Fifo {
+impl ListedBagScheduler for Fifo {
     fn name(&self) -> &'static str {
         "fifo"
     }
@@ -20,9 +20,13 @@ impl Scheduling for Fifo {
         "the tasks in their order on a given list of VMs: fleet"
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return BagScheduler::boxed(given, plan, Parts::NONE);
+            return BagScheduler::boxed_scheduler(given, plan, SchedulerParts::NONE);
         }
         feasibility::check_fleet(&given)?;
         Ok(Box::new(InOrder::new(given.config, given.problem, WhoEnds::Provider)))

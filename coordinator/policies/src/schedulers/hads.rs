@@ -3,15 +3,15 @@
 use dormouse_cloud::Market;
 use dormouse_units::Span;
 
-use super::{Given, Scheduling};
-use crate::dynamic::{BagScheduler, Parts, Stealing};
-use crate::planner::{Primary, primary};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::dynamic::{BagScheduler, SchedulerParts, StealingRule};
+use crate::planner::{PrimarySchedule, primary_schedule};
 use crate::{BagSchedulerConfig, KeepIdle, Plan, PlanError, Policy};
 
 /// Greedy plan over spot VMs; puts migrations off as long as the deadline allows.
 pub(super) struct Hads;
 
-impl Scheduling for Hads {
+impl ListedBagScheduler for Hads {
     fn name(&self) -> &'static str {
         "hads"
     }
@@ -20,19 +20,27 @@ impl Scheduling for Hads {
         "a greedy plan over spot VMs; puts migrations off as long as the deadline allows (HADS)"
     }
 
-    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
-        primary(given, Primary { market: Market::Spot, search: false, burstable: false }).map(Some)
+    fn plan(&self, given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
+        primary_schedule(
+            given,
+            PrimarySchedule { market: Market::Spot, search: false, burstable: false },
+        )
+        .map(Some)
     }
 
     fn makes_plan(&self) -> bool {
         true
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         let keep_idle = self.keeps_idle(given.config);
-        let stealing = Stealing::OffOnDemand;
+        let stealing = StealingRule::OffOnDemand;
         let only_beside_spot = given.config.keep_idle == KeepIdle::WhileSpotWorks;
-        let parts = Parts {
+        let parts = SchedulerParts {
             burst: false,
             migrate: given.config.migrate,
             stealing,
@@ -40,7 +48,7 @@ impl Scheduling for Hads {
             keep_idle,
             only_beside_spot,
         };
-        BagScheduler::boxed(given, plan, parts)
+        BagScheduler::boxed_scheduler(given, plan, parts)
     }
 
     fn keeps_idle(&self, config: &BagSchedulerConfig) -> Option<Span> {

@@ -2,15 +2,15 @@
 
 use dormouse_cloud::Market;
 
-use super::{Given, Scheduling};
-use crate::dynamic::{BagScheduler, Parts};
-use crate::planner::{Primary, primary};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::dynamic::{BagScheduler, SchedulerParts};
+use crate::planner::{PrimarySchedule, primary_schedule};
 use crate::{BagSchedulerConfig, OnDemandPlan, Plan, PlanError, Policy};
 
 /// ILS over regular on-demand VMs.
 pub(super) struct IlsOnDemand;
 
-impl Scheduling for IlsOnDemand {
+impl ListedBagScheduler for IlsOnDemand {
     fn name(&self) -> &'static str {
         "ils-on-demand"
     }
@@ -19,14 +19,16 @@ impl Scheduling for IlsOnDemand {
         "an ILS over regular on-demand VMs (the yardstick of the Burst-HADS paper)"
     }
 
-    fn plan(&self, given: &Given<'_>) -> Result<Option<Plan>, PlanError> {
-        let plan = |market| primary(given, Primary { market, search: true, burstable: false });
+    fn plan(&self, given: &SchedulerInput<'_>) -> Result<Option<Plan>, PlanError> {
+        let plan = |market| {
+            primary_schedule(given, PrimarySchedule { market, search: true, burstable: false })
+        };
         if given.config.on_demand_plan == OnDemandPlan::Own {
             return plan(Market::OnDemand).map(Some);
         }
         let mut spot = plan(Market::Spot)?;
         spot.vms.iter_mut().for_each(|vm| vm.market = Market::OnDemand);
-        let Given { config, catalogue, bag, checkpoints, .. } = *given;
+        let SchedulerInput { config, catalogue, bag, checkpoints, .. } = *given;
         let (plan, _) = spot.reckoned(config, catalogue, bag, checkpoints);
         plan.check(catalogue, bag)?;
         Ok(Some(plan))
@@ -36,8 +38,12 @@ impl Scheduling for IlsOnDemand {
         true
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
-        BagScheduler::boxed(given, plan, Parts::NONE)
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
+        BagScheduler::boxed_scheduler(given, plan, SchedulerParts::NONE)
     }
 
     fn markets(&self, _: &BagSchedulerConfig) -> Vec<Market> {

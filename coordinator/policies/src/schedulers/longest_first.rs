@@ -2,10 +2,10 @@
 
 use dormouse_cloud::Market;
 
-use super::{Given, Scheduling};
-use crate::dynamic::{BagScheduler, Parts};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::dynamic::{BagScheduler, SchedulerParts};
 use crate::in_order::InOrder;
-use crate::provision::Provision;
+use crate::provision::BuyingOrder;
 use crate::{Plan, PlanError, Policy, feasibility};
 
 /// The longest task first on spot VMs, the cheapest type up to its limit, then the next, as long as a
@@ -14,7 +14,7 @@ use crate::{Plan, PlanError, Policy, feasibility};
 /// plan, the scheduler only carries that out.
 pub(super) struct LongestFirst;
 
-impl Scheduling for LongestFirst {
+impl ListedBagScheduler for LongestFirst {
     fn name(&self) -> &'static str {
         "longest-first"
     }
@@ -23,13 +23,18 @@ impl Scheduling for LongestFirst {
         "the longest task first on the cheapest spot VMs; what hibernates goes on-demand at once"
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return BagScheduler::boxed(given, plan, Parts::NONE);
+            return BagScheduler::boxed_scheduler(given, plan, SchedulerParts::NONE);
         }
-        let Given { config, problem, catalogue, bag, .. } = given;
-        if Provision::new(&problem).all().next().is_none() {
-            let offered = [Market::Spot, Market::OnDemand].map(|m| problem.regular(m)).into_iter();
+        let SchedulerInput { config, problem, catalogue, bag, .. } = given;
+        if BuyingOrder::new(&problem).all_types().next().is_none() {
+            let offered =
+                [Market::Spot, Market::OnDemand].map(|m| problem.regular_types(m)).into_iter();
             let kinds: Vec<_> = offered.flatten().map(|(kind, _)| kind).collect();
             if !kinds.is_empty() {
                 feasibility::check_tasks(&problem, bag, &kinds)?;

@@ -1,15 +1,15 @@
 //! A scheduler of bags that is a program of its own.
 
-use super::{Given, Scheduling};
-use crate::parameters::Parameters;
-use crate::program::{self, Answered, ProgramConfig};
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::parameters::ParameterSchema;
+use crate::program::{self, ProgramConfig, UnstartedProgram};
 use crate::{Hearing, Plan, PlanError, Policy};
 
-/// The program that the configuration names. What is built here stands for it: whoever runs the
-/// experiment starts the program in its place.
-pub(super) struct Program;
+/// Entry of the list for a scheduler that is a program. [`ListedBagScheduler::build`] returns only
+/// a placeholder; whoever runs the experiment starts the program instead.
+pub(super) struct BagSchedulerProgram;
 
-impl Scheduling for Program {
+impl ListedBagScheduler for BagSchedulerProgram {
     fn name(&self) -> &'static str {
         program::NAME
     }
@@ -18,21 +18,25 @@ impl Scheduling for Program {
         program::ABOUT
     }
 
-    fn parameters(&self) -> Parameters {
-        Parameters::from_type::<ProgramConfig>()
+    fn parameters(&self) -> ParameterSchema {
+        ParameterSchema::from_type::<ProgramConfig>()
     }
 
-    fn build(&self, given: Given<'_>, plan: Option<Plan>) -> Result<Box<dyn Policy>, PlanError> {
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
         given.config.own.read::<ProgramConfig>()?.check()?;
         if plan.is_some() {
             let why = "a scheduler that is a program makes its plans itself; leave the plan out";
             return Err(PlanError::BadPlan(why.to_owned()));
         }
-        Ok(Box::new(Answered::new(Hearing::Each)))
+        Ok(Box::new(UnstartedProgram::new(Hearing::Each)))
     }
 
     fn moves_tasks(&self) -> bool {
-        // It may, and nobody can tell.
+        // A program may do so; this can't be known beforehand.
         true
     }
 

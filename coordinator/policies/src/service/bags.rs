@@ -2,36 +2,37 @@
 
 use dormouse_units::{Span, Time};
 
-use super::length::Length;
+use super::length::MeanLength;
 
 /// A bag: the jobs that are submitted together.
 #[derive(Debug)]
-struct Bag {
+struct JobBag {
     submitted: Time,
     jobs: Vec<usize>,
-    length: Length,
+    length: MeanLength,
 }
 
 /// The bags in the order in which they are submitted. The length of a job is estimated from the
 /// jobs of its own bag that have ended: another bag may be of another application.
 #[derive(Debug)]
-pub(super) struct Bags {
-    all: Vec<Bag>,
+pub(super) struct SubmittedBags {
+    all: Vec<JobBag>,
     /// Index of the bag of each job.
     of_job: Vec<usize>,
     /// Number of bags that have been submitted.
     came: usize,
 }
 
-impl Bags {
+impl SubmittedBags {
     /// The bags of jobs that are submitted at these times; a job of a new bag is expected to take
     /// `first`, if that is known.
     pub(super) fn new(submitted: &[Time], first: Option<Span>) -> Self {
         let mut times = submitted.to_vec();
         times.sort_unstable();
         times.dedup();
-        let bag = |submitted| Bag { submitted, jobs: Vec::new(), length: Length::new(first) };
-        let mut all: Vec<Bag> = times.iter().copied().map(bag).collect();
+        let bag =
+            |submitted| JobBag { submitted, jobs: Vec::new(), length: MeanLength::new(first) };
+        let mut all: Vec<JobBag> = times.iter().copied().map(bag).collect();
         let of_job: Vec<usize> =
             submitted.iter().map(|at| times.partition_point(|time| time < at)).collect();
         for (job, bag) in of_job.iter().enumerate() {
@@ -46,20 +47,20 @@ impl Bags {
     }
 
     /// The jobs that have been submitted by now and were not returned before.
-    pub(super) fn submitted(&mut self, now: Time) -> Vec<usize> {
+    pub(super) fn take_submitted(&mut self, now: Time) -> Vec<usize> {
         let before = self.came;
         self.came += self.all[before..].iter().take_while(|bag| bag.submitted <= now).count();
         self.all[before..self.came].iter().flat_map(|bag| bag.jobs.iter().copied()).collect()
     }
 
     /// Length of the jobs in the bag of this job.
-    pub(super) fn length_of(&mut self, job: usize) -> &mut Length {
+    pub(super) fn length_of(&mut self, job: usize) -> &mut MeanLength {
         &mut self.all[self.of_job[job]].length
     }
 
     /// Expected length of a whole job of the last bag that was submitted.
-    pub(super) fn latest(&self) -> Option<Span> {
-        self.all[self.came.checked_sub(1)?].length.whole()
+    pub(super) fn latest_length(&self) -> Option<Span> {
+        self.all[self.came.checked_sub(1)?].length.whole_length()
     }
 }
 
@@ -72,15 +73,15 @@ mod tests {
         let s = Span::from_secs;
         let at = Time::from_secs;
         // The last job belongs to the first bag, whatever its place.
-        let mut bags = Bags::new(&[at(0), at(0), at(600), at(300), at(0)], Some(s(100)));
-        assert_eq!((bags.latest(), bags.next_at()), (None, Some(at(0))));
-        assert_eq!(bags.submitted(at(0)), [0, 1, 4]);
-        bags.length_of(4).took(s(50));
-        assert_eq!((bags.latest(), bags.next_at()), (Some(s(50)), Some(at(300))));
-        assert!(bags.submitted(at(299)).is_empty());
-        assert_eq!(bags.submitted(at(700)), [3, 2]);
-        assert_eq!((bags.latest(), bags.next_at()), (Some(s(100)), None));
-        assert_eq!(bags.length_of(1).whole(), Some(s(50)));
-        assert_eq!(Bags::new(&[], None).latest(), None);
+        let mut bags = SubmittedBags::new(&[at(0), at(0), at(600), at(300), at(0)], Some(s(100)));
+        assert_eq!((bags.latest_length(), bags.next_at()), (None, Some(at(0))));
+        assert_eq!(bags.take_submitted(at(0)), [0, 1, 4]);
+        bags.length_of(4).add_length(s(50));
+        assert_eq!((bags.latest_length(), bags.next_at()), (Some(s(50)), Some(at(300))));
+        assert!(bags.take_submitted(at(299)).is_empty());
+        assert_eq!(bags.take_submitted(at(700)), [3, 2]);
+        assert_eq!((bags.latest_length(), bags.next_at()), (Some(s(100)), None));
+        assert_eq!(bags.length_of(1).whole_length(), Some(s(50)));
+        assert_eq!(SubmittedBags::new(&[], None).latest_length(), None);
     }
 }

@@ -10,26 +10,26 @@ use super::ReusePolicy;
 
 /// One VM of the cluster.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Vm {
+pub(super) struct ClusterVm {
     /// Time since when the VM can be used; `None`: it boots.
     pub(super) ready: Option<Time>,
     /// Index of the job that has the VM; `None`: it is free.
     pub(super) job: Option<usize>,
     /// Time since when no job has the VM.
     pub(super) idle: Time,
-    /// Whether the VM has run a job.
+    /// True if the VM has run a job.
     pub(super) used: bool,
-    /// Whether the VM is about to be taken away.
+    /// True if the VM is about to be taken away.
     pub(super) leaves: bool,
 }
 
-impl Vm {
-    /// How long the VM has been usable.
-    pub(super) fn age(&self, now: Time) -> Span {
+impl ClusterVm {
+    /// Time for which the VM has been usable.
+    pub(super) fn age_of_vm(&self, now: Time) -> Span {
         self.ready.map_or(Span::ZERO, |ready| now.since(ready))
     }
 
-    /// Whether a job can have the VM.
+    /// True if a job can have the VM.
     pub(super) const fn is_free(&self) -> bool {
         self.job.is_none() && !self.leaves
     }
@@ -37,23 +37,23 @@ impl Vm {
 
 /// All VMs that were launched and not given back, with the policy by which they are chosen.
 #[derive(Debug)]
-pub(super) struct Cluster {
-    pub(super) vms: BTreeMap<VmId, Vm>,
+pub(super) struct ServiceCluster {
+    pub(super) vms: BTreeMap<VmId, ClusterVm>,
     next: VmId,
     /// Most VMs that there may be at a time.
     most: usize,
     policy: ReusePolicy,
-    /// Law of the VMs' lifetimes; `None`: nobody takes them away.
+    /// Lifetime law of the VMs; `None`: the provider never takes them away.
     law: Option<Lifetimes>,
 }
 
-impl Cluster {
+impl ServiceCluster {
     pub(super) const fn new(most: usize, policy: ReusePolicy, law: Option<Lifetimes>) -> Self {
         Self { vms: BTreeMap::new(), next: VmId::new(0), most, policy, law }
     }
 
     /// Number of VMs that can be launched.
-    pub(super) fn room(&self) -> usize {
+    pub(super) fn launchable_vms(&self) -> usize {
         self.most.saturating_sub(self.vms.len())
     }
 
@@ -61,14 +61,13 @@ impl Cluster {
     pub(super) fn add(&mut self, now: Time, job: usize) -> VmId {
         let id = self.next;
         self.next = id.next();
-        let vm = Vm { ready: None, job: Some(job), idle: now, used: false, leaves: false };
+        let vm = ClusterVm { ready: None, job: Some(job), idle: now, used: false, leaves: false };
         self.vms.insert(id, vm);
         id
     }
 
-    /// The policy's value of a VM for a job of this expected length, the less the better; `None`: a
-    /// new VM is better.
-    fn worth(&self, now: Time, vm: &Vm, job: Option<Span>) -> Option<f64> {
+    /// Value of a VM for a job of this expected length, less is better; `None`: a new VM is better.
+    fn value_of_vm(&self, now: Time, vm: &ClusterVm, job: Option<Span>) -> Option<f64> {
         if !vm.used && vm.ready.is_none() {
             return Some(0.0);
         }
@@ -76,15 +75,15 @@ impl Cluster {
             return (!vm.used).then_some(0.0);
         }
         let (Some(law), Some(job)) = (&self.law, job) else { return Some(0.0) };
-        let reuse = self.policy.compare(law.law(), hours(vm.age(now)), hours(job));
+        let reuse = self.policy.compare(law.law(), hours(vm.age_of_vm(now)), hours(job));
         reuse.reuse().then_some(reuse.here)
     }
 
     /// The free VMs that are at least as good as a new one, the best first, and the other free VMs.
-    pub(super) fn free(&self, now: Time, job: Option<Span>) -> (Vec<VmId>, Vec<VmId>) {
+    pub(super) fn free_vms(&self, now: Time, job: Option<Span>) -> (Vec<VmId>, Vec<VmId>) {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
         for (&id, vm) in self.vms.iter().filter(|(_, vm)| vm.is_free()) {
-            match self.worth(now, vm, job) {
+            match self.value_of_vm(now, vm, job) {
                 Some(worth) => good.push((vm.ready.is_none(), worth, id)),
                 None => bad.push(id),
             }

@@ -7,7 +7,7 @@ use dormouse_units::{Ppm, TaskId, Time, VmId};
 
 /// Phase of a job's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum JobPhase {
     /// The job has no VMs.
     Waiting,
     /// The job has its VMs; some may still boot.
@@ -20,8 +20,8 @@ pub(super) enum Phase {
 
 /// One job of the service.
 #[derive(Debug)]
-pub(super) struct Job {
-    pub(super) phase: Phase,
+pub(super) struct ServiceJob {
+    pub(super) phase: JobPhase,
     /// The job's tasks that have not ended.
     pub(super) left: BTreeSet<TaskId>,
     /// The job's VMs, each with its task and the reason for choosing it. VMs of tasks that have
@@ -37,10 +37,10 @@ pub(super) struct Job {
     pub(super) failures: u32,
 }
 
-impl Job {
+impl ServiceJob {
     pub(super) fn new(tasks: BTreeSet<TaskId>) -> Self {
         Self {
-            phase: Phase::Waiting,
+            phase: JobPhase::Waiting,
             left: tasks,
             on: BTreeMap::new(),
             kept: BTreeMap::new(),
@@ -51,17 +51,17 @@ impl Job {
     }
 
     /// Notes that a checkpoint keeps this part of a task's work.
-    pub(super) fn keeps(&mut self, task: TaskId, done: Ppm) {
+    pub(super) fn keep_work(&mut self, task: TaskId, done: Ppm) {
         self.kept.insert(task, done);
     }
 
-    /// The least part of its work that is kept of any task that has not ended.
-    pub(super) fn kept(&self) -> Ppm {
+    /// The least kept part of the work among the tasks that have not ended.
+    pub(super) fn least_kept(&self) -> Ppm {
         let kept = |task| self.kept.get(task).copied().unwrap_or(Ppm::ZERO);
         self.left.iter().map(kept).min().unwrap_or(Ppm::ONE)
     }
 
-    /// Whether the job was interrupted: then its end does not tell how long it takes.
+    /// True if the job was interrupted, so that its end doesn't tell how long it takes.
     pub(super) const fn was_broken(&self) -> bool {
         self.preemptions + self.failures > 0
     }

@@ -4,33 +4,33 @@ use dormouse_units::{Ppm, Span};
 
 /// Mean length of the jobs that ran from beginning to end without an interruption.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Length {
+pub(super) struct MeanLength {
     first: Option<Span>,
     total: Span,
     count: u64,
 }
 
-impl Length {
+impl MeanLength {
     /// An estimate of the length before any job has ended: `first`, or unknown.
     pub(super) const fn new(first: Option<Span>) -> Self {
         Self { first, total: Span::ZERO, count: 0 }
     }
 
     /// Counts a job that took this long.
-    pub(super) fn took(&mut self, span: Span) {
+    pub(super) fn add_length(&mut self, span: Span) {
         self.total += span;
         self.count += 1;
     }
 
-    /// Expected length of a whole job; `None`: nobody knows.
-    pub(super) fn whole(&self) -> Option<Span> {
+    /// Expected length of a whole job; `None`: unknown.
+    pub(super) fn whole_length(&self) -> Option<Span> {
         let mean = self.total.as_micros().checked_div(self.count).map(Span::from_micros);
         mean.or(self.first)
     }
 
-    /// Expected rest of a job of which this part is kept; `None`: nobody knows.
-    pub(super) fn left(&self, kept: Ppm) -> Option<Span> {
-        let whole = self.whole()?;
+    /// Expected rest of a job of which the part `kept` is done; `None`: unknown.
+    pub(super) fn remaining_length(&self, kept: Ppm) -> Option<Span> {
+        let whole = self.whole_length()?;
         Some(whole.saturating_sub(whole.part(kept)))
     }
 }
@@ -42,12 +42,12 @@ mod tests {
     #[test]
     fn jobs_that_have_ended_are_believed_before_the_first_estimate() {
         let s = Span::from_secs;
-        assert_eq!(Length::new(None).left(Ppm::ZERO), None);
-        let mut length = Length::new(Some(s(600)));
-        assert_eq!(length.left(Ppm::ZERO), Some(s(600)));
-        length.took(s(100));
-        length.took(s(200));
-        assert_eq!(length.left(Ppm::ZERO), Some(s(150)));
-        assert_eq!(length.left(Ppm::new(800_000)), Some(s(30)));
+        assert_eq!(MeanLength::new(None).remaining_length(Ppm::ZERO), None);
+        let mut length = MeanLength::new(Some(s(600)));
+        assert_eq!(length.remaining_length(Ppm::ZERO), Some(s(600)));
+        length.add_length(s(100));
+        length.add_length(s(200));
+        assert_eq!(length.remaining_length(Ppm::ZERO), Some(s(150)));
+        assert_eq!(length.remaining_length(Ppm::new(800_000)), Some(s(30)));
     }
 }

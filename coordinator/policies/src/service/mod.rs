@@ -13,6 +13,6 @@ mod scheduler;
 mod tests;
 
 pub use config::ServiceConfig;
-pub use reuse::{Reuse, ReusePolicy};
+pub use reuse::{ReuseComparison, ReusePolicy};
 pub use running_time::{lost, running_time, wasted};
-pub(crate) use scheduler::Service;
+pub(crate) use scheduler::BatchServicePolicy;

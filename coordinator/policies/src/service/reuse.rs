@@ -29,15 +29,15 @@ pub enum ReusePolicy {
 
 /// Both sides of the comparison: hours, or probabilities.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Reuse {
+pub struct ReuseComparison {
     /// Value for the VM that is there.
     pub here: f64,
     /// Value for a new VM.
     pub anew: f64,
 }
 
-impl Reuse {
-    /// Whether the VM that is there is at least as good. Values that differ by less than a
+impl ReuseComparison {
+    /// True if the VM that is there is at least as good. Values that differ by less than a
     /// millionth count as equal, as those of all ages should be under a law without memory: so
     /// large are rounding errors.
     #[must_use]
@@ -62,11 +62,11 @@ impl ReusePolicy {
     /// Both sides for a job of `job` hours and a VM of `age` hours. A VM that can't live long
     /// enough for the job counts as infinitely bad, whatever the policy would say of the loss.
     #[must_use]
-    pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> Reuse {
+    pub fn compare(self, law: &dyn Lifetime, age: f64, job: f64) -> ReuseComparison {
         match self {
-            Self::Always => Reuse { here: 0.0, anew: 0.0 },
-            Self::Never => Reuse { here: f64::INFINITY, anew: 0.0 },
-            _ => Reuse { here: self.cost(law, age, job), anew: self.cost(law, 0.0, job) },
+            Self::Always => ReuseComparison { here: 0.0, anew: 0.0 },
+            Self::Never => ReuseComparison { here: f64::INFINITY, anew: 0.0 },
+            _ => ReuseComparison { here: self.cost(law, age, job), anew: self.cost(law, 0.0, job) },
         }
     }
 
@@ -154,7 +154,8 @@ mod tests {
     fn memory_decides() {
         let forgetful = Exponential { mean: Span::from_secs(36_000) };
         for age in [0.0, 5.0, 50.0] {
-            let Reuse { here, anew } = ReusePolicy::default().compare(&forgetful, age, 3.0);
+            let ReuseComparison { here, anew } =
+                ReusePolicy::default().compare(&forgetful, age, 3.0);
             assert!((here - anew).abs() < 1e-9, "{here} {anew}");
         }
         for n in 0_u32..200 {

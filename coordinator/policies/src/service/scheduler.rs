@@ -7,14 +7,14 @@ use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Mode, Seats, Span, TaskId, Time, TypeName, VmId};
 
 use super::ServiceConfig;
-use super::bags::Bags;
-use super::cluster::{Cluster, Vm};
-use super::job::{Job, Phase};
+use super::bags::SubmittedBags;
+use super::cluster::{ClusterVm, ServiceCluster};
+use super::job::{JobPhase, ServiceJob};
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
-/// Token of the wake-up for refused launches; those for spares are the VM's number, which is less.
+/// Token of the wake-up for refused launches. Spare VMs use their number as a token, which is less.
 /// Tokens of several tenants are multiples of their policies' tokens, so that the largest number
-/// won't do.
+/// can't be used.
 pub(super) const RETRY: u64 = 1 << 32;
 
 /// Token of the wake-up for the next bag.
@@ -26,26 +26,26 @@ pub(super) const NEXT_BAG: u64 = RETRY + 1;
 /// their checkpoints where they have any. Idle VMs that are worse than new ones are given back, and
 /// so is a spare after its time.
 #[derive(Debug)]
-pub(crate) struct Service {
+pub(crate) struct BatchServicePolicy {
     config: ServiceConfig,
     kind: TypeName,
-    jobs: Vec<Job>,
+    jobs: Vec<ServiceJob>,
     waiting: BTreeSet<usize>,
-    cluster: Cluster,
-    bags: Bags,
+    cluster: ServiceCluster,
+    bags: SubmittedBags,
     max_failures: u32,
     retry_after: Span,
     max_retries: u32,
     retries: u32,
-    /// Whether a launch was refused: nothing is launched until it is tried again.
+    /// True if a launch was refused: nothing is launched until the next try.
     is_refused: bool,
     /// Time at which refused launches are tried again.
     retry: Option<Time>,
 }
 
-impl Service {
+impl BatchServicePolicy {
     /// A service for tasks that are submitted at these times, on VMs of this type that live by this
-    /// law; `None`: nobody takes them away.
+    /// law; without a law, VMs are never taken away.
     pub(crate) fn new(
         general: &BagSchedulerConfig,
         config: ServiceConfig,
@@ -54,15 +54,16 @@ impl Service {
     ) -> Self {
         let (all, per_job) = ((0_u32..).map(TaskId::new), config.vms_per_job.max(1) as usize);
         let all: Vec<TaskId> = all.take(submitted.len()).collect();
-        let jobs = all.chunks(per_job).map(|tasks| Job::new(tasks.iter().copied().collect()));
+        let jobs =
+            all.chunks(per_job).map(|tasks| ServiceJob::new(tasks.iter().copied().collect()));
         // A job can start once its last task has been submitted.
         let each = submitted.chunks(per_job).filter_map(|of_job| of_job.iter().copied().max());
-        let mut bags = Bags::new(&each.collect::<Vec<_>>(), config.first_estimate);
+        let mut bags = SubmittedBags::new(&each.collect::<Vec<_>>(), config.first_estimate);
         Self {
             kind,
-            waiting: bags.submitted(Time::ZERO).into_iter().collect(),
+            waiting: bags.take_submitted(Time::ZERO).into_iter().collect(),
             jobs: jobs.collect(),
-            cluster: Cluster::new(config.vms as usize, config.reuse, law),
+            cluster: ServiceCluster::new(config.vms as usize, config.reuse, law),
             bags,
             max_failures: general.max_failures,
             retry_after: general.retry_after,
@@ -79,10 +80,10 @@ impl Service {
         (task.get() / self.config.vms_per_job.max(1)) as usize
     }
 
-    /// Gives waiting jobs their VMs as long as there are enough, and gives back VMs that nobody
+    /// Gives waiting jobs their VMs as long as there are enough, and terminates VMs that no job
     /// needs.
-    fn assign(&mut self, now: Time, out: &mut Vec<Decision>) {
-        if self.jobs.iter().all(|job| job.phase == Phase::Over) {
+    fn assign_vms(&mut self, now: Time, out: &mut Vec<Decision>) {
+        if self.jobs.iter().all(|job| job.phase == JobPhase::Over) {
             for (vm, _) in std::mem::take(&mut self.cluster.vms) {
                 out.push(Decision::Terminate { vm, reason: None });
             }
@@ -90,23 +91,23 @@ impl Service {
         }
         let mut declined = 0;
         while let Some(place) = self.waiting.first().copied() {
-            let (need, kept) = (self.jobs[place].left.len(), self.jobs[place].kept());
-            let expected = self.bags.length_of(place).left(kept);
+            let (need, kept) = (self.jobs[place].left.len(), self.jobs[place].least_kept());
+            let expected = self.bags.length_of(place).remaining_length(kept);
             declined += self.give_back_the_bad(now, expected, out);
-            let (mut good, _) = self.cluster.free(now, expected);
+            let (mut good, _) = self.cluster.free_vms(now, expected);
             good.truncate(need);
             let new = need - good.len();
-            if new > 0 && (self.is_refused || new > self.cluster.room()) {
+            if new > 0 && (self.is_refused || new > self.cluster.launchable_vms()) {
                 break;
             }
             self.waiting.remove(&place);
-            self.take(now, place, (good, declined, expected), out);
+            self.take_vms(now, place, (good, declined, expected), out);
         }
         if self.waiting.is_empty() {
-            self.give_back_the_bad(now, self.bags.latest(), out);
+            self.give_back_the_bad(now, self.bags.latest_length(), out);
         }
         if self.config.spare == Span::ZERO {
-            let is_idle = |vm: &Vm| vm.is_free() && vm.ready.is_some();
+            let is_idle = |vm: &ClusterVm| vm.is_free() && vm.ready.is_some();
             let idle = self.cluster.vms.iter().filter(|(_, vm)| is_idle(vm));
             for vm in idle.map(|(&id, _)| id).collect::<Vec<_>>() {
                 self.give_back(vm, out);
@@ -115,7 +116,7 @@ impl Service {
     }
 
     /// Gives a job these idle VMs, and new ones for the rest of its tasks.
-    fn take(
+    fn take_vms(
         &mut self,
         now: Time,
         place: usize,
@@ -131,7 +132,7 @@ impl Service {
                     if let Some(vm) = self.cluster.vms.get_mut(&id) {
                         vm.job = Some(place);
                         if vm.used {
-                            reason = StartReason::Reused { job, age: vm.age(now), expected };
+                            reason = StartReason::Reused { job, age: vm.age_of_vm(now), expected };
                         }
                     }
                     id
@@ -145,7 +146,7 @@ impl Service {
             };
             self.jobs[place].on.insert(vm, (task, reason));
         }
-        self.jobs[place].phase = Phase::Forming;
+        self.jobs[place].phase = JobPhase::Forming;
         self.start_if_ready(now, place, out);
     }
 
@@ -154,10 +155,10 @@ impl Service {
         let job = &mut self.jobs[place];
         let vms = &mut self.cluster.vms;
         let is_ready = |vm| vms.get(vm).is_some_and(|vm| vm.ready.is_some());
-        if job.phase != Phase::Forming || !job.on.keys().all(is_ready) {
+        if job.phase != JobPhase::Forming || !job.on.keys().all(is_ready) {
             return;
         }
-        (job.phase, job.begun) = (Phase::Running, now);
+        (job.phase, job.begun) = (JobPhase::Running, now);
         self.retries = 0;
         for (&vm, &(task, reason)) in &job.on {
             if let Some(vm) = vms.get_mut(&vm) {
@@ -180,7 +181,7 @@ impl Service {
         expected: Option<Span>,
         out: &mut Vec<Decision>,
     ) -> u32 {
-        let (_, bad) = self.cluster.free(now, expected);
+        let (_, bad) = self.cluster.free_vms(now, expected);
         for vm in &bad {
             self.give_back(*vm, out);
         }
@@ -194,7 +195,7 @@ impl Service {
     }
 
     /// Takes all VMs from a job: those that are still there are idle from now on.
-    fn release(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+    fn release_vms(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         for id in std::mem::take(&mut self.jobs[place].on).into_keys() {
             self.set_idle(now, id, out);
         }
@@ -212,90 +213,92 @@ impl Service {
     }
 
     /// Lets a job that lacks a VM wait: its other VMs go back to the cluster.
-    fn wait(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
-        self.jobs[place].phase = Phase::Waiting;
+    fn let_job_wait(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+        self.jobs[place].phase = JobPhase::Waiting;
         self.waiting.insert(place);
-        self.release(now, place, out);
+        self.release_vms(now, place, out);
     }
 
     /// Interrupts a running job that lost a VM or of which a task failed: its other tasks are
     /// stopped, and it comes first again unless that has happened too often.
-    fn interrupt(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
+    fn interrupt_job(&mut self, now: Time, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         let running = job.on.iter().filter(|(_, (task, _))| job.left.contains(task));
         out.extend(running.map(|(&vm, &(task, _))| Decision::Stop { task, vm, keep: false }));
         if job.preemptions < self.config.max_preemptions && job.failures < self.max_failures {
-            self.wait(now, place, out);
+            self.let_job_wait(now, place, out);
         } else {
-            job.phase = Phase::Over;
-            self.release(now, place, out);
+            job.phase = JobPhase::Over;
+            self.release_vms(now, place, out);
         }
     }
 
     /// Handles the loss of a VM with the task that it ran.
-    fn lose(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    fn on_vm_lost(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(lost) = self.cluster.vms.remove(&vm) else { return };
         let Some(place) = lost.job else { return };
         let job = &mut self.jobs[place];
         let Some((task, _)) = job.on.remove(&vm) else { return };
         match job.phase {
-            Phase::Forming => self.wait(now, place, out),
-            Phase::Running if job.left.contains(&task) => {
+            JobPhase::Forming => self.let_job_wait(now, place, out),
+            JobPhase::Running if job.left.contains(&task) => {
                 job.preemptions += 1;
-                self.interrupt(now, place, out);
+                self.interrupt_job(now, place, out);
             }
-            Phase::Running | Phase::Waiting | Phase::Over => {}
+            JobPhase::Running | JobPhase::Waiting | JobPhase::Over => {}
         }
     }
 
     /// Handles a notice that a VM will be taken away: it takes no more work.
-    fn leaves(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    fn on_vm_leaving(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let Some(state) = self.cluster.vms.get_mut(&vm) else { return };
         state.leaves = true;
         match state.job {
             None => self.give_back(vm, out),
-            Some(place) if self.jobs[place].phase == Phase::Forming => self.wait(now, place, out),
+            Some(place) if self.jobs[place].phase == JobPhase::Forming => {
+                self.let_job_wait(now, place, out);
+            }
             // The job may be done by then.
             Some(_) => {}
         }
     }
 
     /// Takes a frozen VM's task off it, and gives it back.
-    fn frozen(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
-        if let Some((task, place)) = self.runs(vm)
+    fn on_vm_frozen(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+        if let Some((task, place)) = self.task_on_vm(vm)
             && self.jobs[place].left.contains(&task)
         {
             out.push(Decision::Stop { task, vm, keep: false });
         }
         if self.cluster.vms.contains_key(&vm) {
             out.push(Decision::Terminate { vm, reason: None });
-            self.lose(now, vm, out);
+            self.on_vm_lost(now, vm, out);
         }
     }
 
-    /// The task that runs, or ran, on a VM that is a running job's, and the job.
-    fn runs(&self, vm: VmId) -> Option<(TaskId, usize)> {
+    /// The task that runs or ran on a VM of a running job, and the job's index.
+    fn task_on_vm(&self, vm: VmId) -> Option<(TaskId, usize)> {
         let place = self.cluster.vms.get(&vm)?.job?;
-        let job = self.jobs.get(place).filter(|job| job.phase == Phase::Running)?;
+        let job = self.jobs.get(place).filter(|job| job.phase == JobPhase::Running)?;
         Some((job.on.get(&vm)?.0, place))
     }
 
-    /// The job of a task, if the task runs on this VM.
-    fn running(&self, task: TaskId, vm: VmId) -> Option<usize> {
-        self.runs(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
+    /// Index of the job of a task, if the task runs on this VM.
+    fn job_of_running(&self, task: TaskId, vm: VmId) -> Option<usize> {
+        self.task_on_vm(vm).filter(|(on_it, _)| *on_it == task).map(|(_, place)| place)
     }
 
     /// Notes that a task has ended, and its job too if it was the last.
-    fn finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
+    fn on_task_finished(&mut self, now: Time, task: TaskId, place: usize, out: &mut Vec<Decision>) {
         let job = &mut self.jobs[place];
         job.left.remove(&task);
         if job.left.is_empty() {
             if !job.was_broken() {
                 let took = now.since(job.begun);
-                self.bags.length_of(place).took(took);
+                self.bags.length_of(place).add_length(took);
             }
-            self.jobs[place].phase = Phase::Over;
-            self.release(now, place, out);
+            self.jobs[place].phase = JobPhase::Over;
+            self.release_vms(now, place, out);
         }
     }
 
@@ -304,7 +307,7 @@ impl Service {
         out.extend(self.bags.next_at().map(|at| Decision::Wake { at, token: NEXT_BAG }));
     }
 
-    fn hear(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
+    fn handle_notice(&mut self, now: Time, notice: &Notice, out: &mut Vec<Decision>) {
         match *notice {
             Notice::Begin => self.wake_for_the_next_bag(out),
             Notice::VmReady { vm } => {
@@ -316,7 +319,7 @@ impl Service {
             }
             Notice::LaunchRefused { vm, .. } => {
                 let is_first = !std::mem::replace(&mut self.is_refused, true);
-                self.lose(now, vm, out);
+                self.on_vm_lost(now, vm, out);
                 if is_first && self.retries < self.max_retries {
                     let at = now + self.retry_after.times(1 << self.retries.min(32));
                     self.retry = Some(at);
@@ -328,29 +331,29 @@ impl Service {
                 self.is_refused = false;
             }
             Notice::VmPreempting { vm, .. } | Notice::VmHibernating { vm } => {
-                self.leaves(now, vm, out);
+                self.on_vm_leaving(now, vm, out);
             }
-            Notice::VmHibernated { vm } => self.frozen(now, vm, out),
-            Notice::VmLost { vm } => self.lose(now, vm, out),
+            Notice::VmHibernated { vm } => self.on_vm_frozen(now, vm, out),
+            Notice::VmLost { vm } => self.on_vm_lost(now, vm, out),
             Notice::TaskFinished { task, vm } => {
-                if let Some(place) = self.running(task, vm) {
-                    self.finished(now, task, place, out);
+                if let Some(place) = self.job_of_running(task, vm) {
+                    self.on_task_finished(now, task, place, out);
                 }
             }
             Notice::TaskFailed { task, vm, .. } => {
-                if let Some(place) = self.running(task, vm) {
+                if let Some(place) = self.job_of_running(task, vm) {
                     let job = &mut self.jobs[place];
                     job.failures += 1;
                     // The attempt on this VM is over already.
                     job.on.remove(&vm);
                     self.set_idle(now, vm, out);
-                    self.interrupt(now, place, out);
+                    self.interrupt_job(now, place, out);
                 }
             }
             Notice::Checkpointed { task, done, .. } => {
                 let place = self.job_of(task);
                 if let Some(job) = self.jobs.get_mut(place) {
-                    job.keeps(task, done);
+                    job.keep_work(task, done);
                 }
             }
             Notice::Wake { token: RETRY } => {
@@ -360,14 +363,15 @@ impl Service {
                 }
             }
             Notice::Wake { token: NEXT_BAG } => {
-                self.waiting.extend(self.bags.submitted(now));
+                self.waiting.extend(self.bags.take_submitted(now));
                 // Refusals for earlier bags do not count for this one.
                 (self.is_refused, self.retries) = (false, 0);
                 self.wake_for_the_next_bag(out);
             }
             Notice::Wake { token } => {
                 let spare = self.config.spare;
-                let is_due = |vm: &Vm| vm.is_free() && vm.ready.is_some() && vm.idle + spare <= now;
+                let is_due =
+                    |vm: &ClusterVm| vm.is_free() && vm.ready.is_some() && vm.idle + spare <= now;
                 if let Ok(vm) = u32::try_from(token).map(VmId::new)
                     && self.cluster.vms.get(&vm).is_some_and(is_due)
                 {
@@ -387,19 +391,19 @@ impl Service {
     }
 }
 
-impl Policy for Service {
+impl Policy for BatchServicePolicy {
     fn given_up(&self) -> Option<GivenUp> {
         if self.is_refused && self.retries >= self.max_retries && !self.waiting.is_empty() {
             return Some(GivenUp::Launches);
         }
-        let is_given_up = |job: &Job| job.phase == Phase::Over && !job.left.is_empty();
+        let is_given_up = |job: &ServiceJob| job.phase == JobPhase::Over && !job.left.is_empty();
         self.jobs.iter().any(is_given_up).then_some(GivenUp::Work)
     }
 
     fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         for notice in heard {
-            self.hear(now, notice, out);
-            self.assign(now, out);
+            self.handle_notice(now, notice, out);
+            self.assign_vms(now, out);
         }
     }
 }

@@ -2,7 +2,7 @@ use dormouse_cloud::{Bathtub, Lifetimes};
 use dormouse_model::{Decision, Notice, StartReason};
 use dormouse_units::{Ppm, Price, Span, TaskId, Time, VmId};
 
-use super::scheduler::Service;
+use super::scheduler::BatchServicePolicy;
 use super::{ReusePolicy, ServiceConfig};
 use crate::{BagSchedulerConfig, GivenUp, Policy};
 
@@ -29,7 +29,7 @@ fn config() -> ServiceConfig {
     }
 }
 
-struct Bench(Service);
+struct Bench(BatchServicePolicy);
 
 impl Bench {
     fn new(tasks: u32, config: ServiceConfig) -> Self {
@@ -40,7 +40,7 @@ impl Bench {
     fn submitted(at: &[u64], config: ServiceConfig) -> Self {
         let kind = ("x".into(), Some(bathtub()));
         let at: Vec<Time> = at.iter().copied().map(Time::from_secs).collect();
-        Self(Service::new(&BagSchedulerConfig::default(), config, &at, kind))
+        Self(BatchServicePolicy::new(&BagSchedulerConfig::default(), config, &at, kind))
     }
 
     /// Decisions of the service on a notice, without wake-ups.
@@ -217,7 +217,7 @@ fn a_new_bag_and_a_new_price_have_launches_tried_again() {
     let general = BagSchedulerConfig { max_retries: 1, ..BagSchedulerConfig::default() };
     let (config, kind) = (ServiceConfig { vms: 1, ..config() }, ("x".into(), Some(bathtub())));
     let at = [0, HOUR].map(Time::from_secs);
-    let mut bench = Bench(Service::new(&general, config, &at, kind));
+    let mut bench = Bench(BatchServicePolicy::new(&general, config, &at, kind));
     let refused =
         |vm| Notice::LaunchRefused { vm: VmId::new(vm), why: String::new(), unavailable: false };
     let wake = |token| Notice::Wake { token };

@@ -9,20 +9,20 @@ use dormouse_units::{Bytes, Money, Span, TaskId, Time, VmId};
 
 use super::fixture::{Fixture, cloud, finished, hibernated, start, tens};
 use super::no_budget;
-use crate::assignment::{Assignment, Vm};
+use crate::assignment::{AssignedVm, TaskAssignment};
 use crate::burst_allocation::burst_allocation;
-use crate::problem::{Allowances, Problem};
+use crate::problem::{SchedulingProblem, TimeAllowances};
 use crate::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, CostScale, Fleet, GivenUp, KeepIdle,
     MigrateMoment, PlanError, SpotLimitRule, StealIf, StealMoment, build, hads, ils, plan,
 };
 use dormouse_units::Mode;
 
-fn problem(cloud: &Catalogue, bag: &Bag) -> Problem {
-    Problem::new(cloud, bag, &no_budget(), Allowances::default())
+fn problem(cloud: &Catalogue, bag: &Bag) -> SchedulingProblem {
+    SchedulingProblem::new(cloud, bag, &no_budget(), TimeAllowances::default())
 }
 
-fn kind(problem: &Problem, name: &str) -> usize {
+fn kind(problem: &SchedulingProblem, name: &str) -> usize {
     problem.kinds.iter().position(|k| k.name.as_str() == name).unwrap()
 }
 
@@ -30,7 +30,10 @@ fn tasks(ids: &[u32]) -> Vec<TaskId> {
     ids.iter().map(|&id| TaskId::new(id)).collect()
 }
 
-fn shape(problem: &Problem, map: &Assignment) -> Vec<(String, Market, Mode, Vec<u32>)> {
+fn shape(
+    problem: &SchedulingProblem,
+    map: &TaskAssignment,
+) -> Vec<(String, Market, Mode, Vec<u32>)> {
     map.vms
         .iter()
         .map(|vm| {
@@ -58,7 +61,7 @@ fn spot_limits() {
 fn greedy_fills_selected_vms_and_takes_new_ones_by_weight() {
     let (cloud, bag) = (cloud(2), tens(5, 100));
     let problem = problem(&cloud, &bag);
-    let (map, homeless) = hads::greedy(&problem, Market::Spot, Span::from_secs(30));
+    let (map, homeless) = hads::greedy_map(&problem, Market::Spot, Span::from_secs(30));
     let spot = |name: &str, ids: &[u32]| (name.to_owned(), Market::Spot, Mode::Burst, ids.to_vec());
     assert_eq!(homeless, []);
     assert_eq!(shape(&problem, &map), [spot("a", &[0, 1]), spot("b", &[2, 3]), spot("a", &[4])]);
@@ -73,7 +76,7 @@ fn greedy_fills_selected_vms_and_takes_new_ones_by_weight() {
 fn what_spot_cannot_do_in_time_goes_on_demand() {
     let (cloud, bag) = (cloud(1), tens(6, 30));
     let problem = problem(&cloud, &bag);
-    let (map, homeless) = hads::greedy(&problem, Market::Spot, Span::from_secs(30));
+    let (map, homeless) = hads::greedy_map(&problem, Market::Spot, Span::from_secs(30));
     assert_eq!(homeless, []);
     let on_demand: Vec<_> =
         shape(&problem, &map).into_iter().filter(|vm| vm.1 == Market::OnDemand).collect();
@@ -87,11 +90,11 @@ fn ils_spreads_what_costs_the_same() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
     let problem = problem(&cloud, &bag);
     let a = kind(&problem, "a");
-    let vm = Vm { tasks: tasks(&[0, 1]), ..Vm::new(a, Market::Spot) };
-    let initial = Assignment { vms: vec![vm] };
+    let vm = AssignedVm { tasks: tasks(&[0, 1]), ..AssignedVm::new(a, Market::Spot) };
+    let initial = TaskAssignment { vms: vec![vm] };
     let config = BagSchedulerConfig::default();
     let limit = Span::from_secs(80);
-    let found = ils::iterate(&problem, &config, Market::Spot, &initial, limit, 1);
+    let found = ils::improve_map(&problem, &config, Market::Spot, &initial, limit, 1);
     assert_eq!(
         found.best.vms.iter().map(|vm| (vm.kind, vm.tasks.len())).collect::<Vec<_>>(),
         [(a, 1), (a, 1)]
@@ -106,12 +109,13 @@ fn ils_spreads_what_costs_the_same() {
 fn ils_weighs_costs_by_the_initial_one_or_by_dollars() {
     let (cloud, bag) = (cloud(1), tens(2, 100));
     let problem = problem(&cloud, &bag);
-    let vm = Vm { tasks: tasks(&[0, 1]), ..Vm::new(kind(&problem, "a"), Market::Spot) };
-    let initial = Assignment { vms: vec![vm] };
+    let vm =
+        AssignedVm { tasks: tasks(&[0, 1]), ..AssignedVm::new(kind(&problem, "a"), Market::Spot) };
+    let initial = TaskAssignment { vms: vec![vm] };
     for (cost_scale, vms) in [(CostScale::Initial, 1), (CostScale::Dollars, 2)] {
         let config = BagSchedulerConfig { cost_scale, ..BagSchedulerConfig::default() };
         let limit = Span::from_secs(80);
-        let found = ils::iterate(&problem, &config, Market::Spot, &initial, limit, 1);
+        let found = ils::improve_map(&problem, &config, Market::Spot, &initial, limit, 1);
         assert_eq!(found.best.vms.len(), vms, "{cost_scale:?}");
     }
 }
@@ -122,8 +126,11 @@ fn ils_weighs_costs_by_the_initial_one_or_by_dollars() {
 fn late_tasks_go_to_burstable_then_on_demand_vms() {
     let (cloud, bag) = (cloud(1), tens(4, 100));
     let problem = problem(&cloud, &bag);
-    let vm = Vm { tasks: tasks(&[0, 1, 2, 3]), ..Vm::new(kind(&problem, "a"), Market::Spot) };
-    let map = || Assignment { vms: vec![vm.clone()] };
+    let vm = AssignedVm {
+        tasks: tasks(&[0, 1, 2, 3]),
+        ..AssignedVm::new(kind(&problem, "a"), Market::Spot)
+    };
+    let map = || TaskAssignment { vms: vec![vm.clone()] };
     let of = |name: &str, market, mode, ids: &[u32]| (name.to_owned(), market, mode, ids.to_vec());
     let late = burst_allocation(&problem, map(), 0.2, Span::from_secs(30));
     assert_eq!(

@@ -7,7 +7,7 @@ use dormouse_units::{Mode, Ppm, Span, TaskId, Time, VmId};
 
 use super::fixture::{Fixture, cloud, hibernated, start, tens};
 use super::no_budget;
-use crate::problem::{Allowances, Problem};
+use crate::problem::{SchedulingProblem, TimeAllowances};
 use crate::{
     BagSchedulerConfig, BagSchedulerName, MigrateMoment, OnDemandPlan, Plan, SpareTime,
     SpotLimitRule, hads, plan,
@@ -35,15 +35,16 @@ fn tasks_are_planned_without_checkpoints_where_none_are_taken() {
     let (cloud, bag) = (cloud(2), tens(2, 100));
     for (on, takes) in [(CheckpointOn::Spot, 10), (CheckpointOn::All, 13)] {
         let checkpoints = a_third(on);
-        let problem = Problem::new(&cloud, &bag, &checkpoints, Allowances::default());
+        let problem = SchedulingProblem::new(&cloud, &bag, &checkpoints, TimeAllowances::default());
         let task = TaskId::new(0);
-        let whole = [Market::Spot, Market::OnDemand].map(|market| problem.whole(task, (0, market)));
+        let whole =
+            [Market::Spot, Market::OnDemand].map(|market| problem.whole_time(task, (0, market)));
         assert_eq!(whole, [Some(secs(13)), Some(secs(takes))], "{on:?}");
         let (half, slow) = (Ppm::new(400_000), Ppm::new(500_000));
-        let left = |market| problem.remaining(task, (0, market), half, slow);
+        let left = |market| problem.remaining_time(task, (0, market), half, slow);
         assert_eq!(left(Market::Spot), Some(secs(12 + 3)), "{on:?}");
         assert_eq!(left(Market::OnDemand), Some(secs(12 + takes - 10)), "{on:?}");
-        assert_eq!(problem.longest(task), secs(takes), "{on:?}");
+        assert_eq!(problem.longest_time(task), secs(takes), "{on:?}");
         let limit = hads::spot_limit(&problem, SpotLimitRule::LastRound);
         assert_eq!(limit, secs(90 - takes), "{on:?}");
         let config = BagSchedulerConfig::paper(BagSchedulerName::IlsOnDemand);

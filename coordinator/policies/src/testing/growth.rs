@@ -5,8 +5,10 @@ use dormouse_model::{Bag, Notice, PlannedTask, PlannedVm, Task};
 use dormouse_units::{Bytes, Money, Price, Span, TaskId, Time, VmId};
 
 use super::no_budget;
-use crate::dynamic::{BagScheduler, Foresight, Parts, Stealing, latest};
-use crate::problem::{Allowances, Problem};
+use crate::dynamic::{
+    BagScheduler, SchedulerParts, StealingRule, TakeoverForecast, latest_migration,
+};
+use crate::problem::{SchedulingProblem, TimeAllowances};
 use crate::{BagSchedulerConfig, BagSchedulerName, MigrateMoment, Plan, Policy};
 use dormouse_units::Mode;
 
@@ -60,12 +62,12 @@ fn hads(vms: u32) -> BagScheduler {
         evaluations: 0,
         vms: (0..vms).map(planned).collect(),
     };
-    let problem = Problem::new(&catalogue, &bag, &no_budget(), Allowances::default());
+    let problem = SchedulingProblem::new(&catalogue, &bag, &no_budget(), TimeAllowances::default());
     let config = BagSchedulerConfig::paper(BagSchedulerName::Hads);
-    let parts = Parts {
+    let parts = SchedulerParts {
         burst: false,
         migrate: MigrateMoment::Late,
-        stealing: Stealing::OffOnDemand,
+        stealing: StealingRule::OffOnDemand,
         market: Market::Spot,
         keep_idle: Some(config.allocation_cycle),
         only_beside_spot: false,
@@ -82,8 +84,8 @@ fn steps(vms: u32) -> usize {
     (0..vms).for_each(|vm| tell(10, Notice::VmReady { vm: VmId::new(vm) }));
     tell(12, Notice::VmHibernated { vm: VmId::new(0) });
     let now = Time::from_secs(12);
-    let ahead = Foresight::new(&hads.floor, now);
-    assert!(ahead.survivable(now) && latest(&hads.floor, &ahead, now) > now);
+    let ahead = TakeoverForecast::new(&hads.view, now);
+    assert!(ahead.are_all_survivable(now) && latest_migration(&hads.view, &ahead, now) > now);
     ahead.steps.get()
 }
 

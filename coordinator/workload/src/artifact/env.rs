@@ -8,7 +8,7 @@ use dormouse_units::{Bytes, Credits, Ppm, Price, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::rounded;
+use super::round_bytes;
 
 #[derive(Deserialize, JsonSchema)]
 struct EnvFile {
@@ -120,9 +120,9 @@ fn instance_type(
     Some(InstanceType {
         name: name.clone(),
         vcpus: kind.vcpu,
-        memory: rounded(kind.memory * f64::from(1 << 30)),
+        memory: round_bytes(kind.memory * f64::from(1 << 30)),
         disk: Bytes::ZERO,
-        mflops: rounded(kind.gflops * 1e3).get(),
+        mflops: round_bytes(kind.gflops * 1e3).get(),
         on_demand,
         spot,
         limits: Limits { spot: spot_limit, on_demand: on_demand_limit },

@@ -8,7 +8,7 @@ use dormouse_units::{Span, TypeName};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::rounded;
+use super::round_bytes;
 
 #[derive(Deserialize, JsonSchema)]
 struct JobFile {
@@ -22,13 +22,14 @@ struct JobTask {
     memory: f64,
     command: Option<String>,
     /// Seconds, by instance type.
-    runtime: BTreeMap<TypeName, Seconds>,
+    runtime: BTreeMap<TypeName, ArtifactSeconds>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline, transparent)]
-struct Seconds(
+#[schemars(rename = "Seconds")]
+struct ArtifactSeconds(
     #[schemars(range(max = 1e9), extend("exclusiveMinimum" = 0.0), example = 349.0)] f64,
 );
 
@@ -68,13 +69,13 @@ pub fn tasks(root: &Node) -> Result<Vec<Task>, InputError> {
 fn task_of(number: usize, task: &JobTask) -> Task {
     let words = task.command.as_deref().unwrap_or_default().split_whitespace();
     let size = words.into_iter().nth(2).unwrap_or("task");
-    let seconds = |(kind, Seconds(s)): (&TypeName, &Seconds)| {
+    let seconds = |(kind, ArtifactSeconds(s)): (&TypeName, &ArtifactSeconds)| {
         (kind.clone(), Span::from_secs_f64(*s).unwrap_or_default())
     };
     let runtime = task.runtime.iter().map(seconds).collect();
     Task {
         name: format!("{size}-{number}"),
-        memory: rounded(task.memory * 1e6),
+        memory: round_bytes(task.memory * 1e6),
         runtime,
         submitted: Span::ZERO,
         after: Vec::new(),

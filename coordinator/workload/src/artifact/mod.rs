@@ -15,6 +15,6 @@ use dormouse_units::Bytes;
     clippy::cast_sign_loss,
     reason = "the schemas have their ranges"
 )]
-fn rounded(bytes: f64) -> Bytes {
+fn round_bytes(bytes: f64) -> Bytes {
     Bytes::new(bytes.round() as u64)
 }

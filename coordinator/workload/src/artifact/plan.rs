@@ -11,7 +11,8 @@ use serde::Deserialize;
 
 /// A plan as the artifact stores it: instances by id, each a map of vCPUs to tasks.
 #[derive(Deserialize, JsonSchema)]
-struct Stored {
+#[schemars(rename = "Stored")]
+struct ArtifactPlan {
     instances: BTreeMap<String, StoredVm>,
 }
 
@@ -46,7 +47,7 @@ struct StoredTask {
 ///
 /// All that is wrong with the file.
 pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
-    let file: Stored = read_whole(root)?;
+    let file: ArtifactPlan = read_whole(root)?;
     let at = |s: f64| Time::ZERO + Span::from_secs_f64(s).unwrap_or_default();
     let mut vms = Vec::new();
     for (id, vm) in &file.instances {

@@ -4,23 +4,23 @@ use dormouse_input::{Line, Text};
 
 use super::accounting_record::AccountingLine;
 use super::format::JobsFormat;
-use super::job::Names;
-use super::listing::{Listing, Unusable};
-use super::problem::Problem;
+use super::job::NumberedNames;
+use super::listing::{JobListing, UnusableLog};
+use super::problem::LineProblem;
 use super::{lsf, pbs, sge};
 
-/// Reads a file of `format`, whose first line was read last.
-pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<Listing, Unusable> {
-    let mut listing = Listing::default();
+/// Reads the jobs of an accounting file; `text` has just read its first line.
+pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<JobListing, UnusableLog> {
+    let mut listing = JobListing::default();
     listing.skipped.taken_for.format = format;
     listing.header.set("UnixStartTime", 0);
-    let (mut names, mut open) = (Names::default(), pbs::OpenJobs::default());
+    let (mut names, mut open) = (NumberedNames::default(), pbs::OpenJobs::default());
     let mut is_numbered = true;
     let mut read = Line::Read;
     loop {
         let line = match read {
             Line::End => break,
-            Line::TooLong => Err(Problem::TooLong),
+            Line::TooLong => Err(LineProblem::TooLong),
             Line::Read => match String::from_utf8_lossy(text.line().trim_ascii()).as_ref() {
                 "" => Ok(AccountingLine::Other),
                 line => match format {
@@ -46,7 +46,7 @@ pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<Listing, Unusab
         }
         read = text.read_line()?;
     }
-    let (unfinished, never_ran) = open.left();
+    let (unfinished, never_ran) = open.count_open();
     listing.skipped.unfinished += unfinished;
     listing.skipped.never_ran += never_ran;
     if !is_numbered {
@@ -56,6 +56,6 @@ pub(super) fn read(mut text: Text, format: JobsFormat) -> Result<Listing, Unusab
     }
     listing.skipped.taken_for.numbered = !is_numbered;
     listing.skipped.taken_for.names = names.len();
-    listing.sort();
+    listing.sort_jobs();
     Ok(listing)
 }

@@ -1,22 +1,22 @@
-//! What a line of an accounting file tells of, and how batch systems write lengths of time, sizes and numbers.
+//! Records of accounting files, and how batch systems write durations, sizes and numbers.
 
-use super::job::{Names, SwfJob};
-use super::problem::Problem;
+use super::job::{NumberedNames, SwfJob};
+use super::problem::LineProblem;
 
-/// What an accounting file says of a job that ended, or that never ran. Times are seconds since 1970.
+/// Record of a job that ended or never ran. Times are seconds since 1970.
 #[derive(Debug, Default)]
 pub(super) struct JobRecord {
-    /// The job's number, where it has one that no other job has.
+    /// The job's number, if it is unique.
     pub(super) number: Option<i64>,
     pub(super) submitted: i64,
-    /// When it began and ended; `None`: it never ran.
+    /// Begin and end of the job; `None`: it never ran.
     pub(super) ran: Option<(i64, i64)>,
-    /// Processors that it asked for, and that it had; 0: nobody says.
+    /// Processors that the job asked for; 0: not recorded.
     pub(super) requested: i64,
     pub(super) allocated: i64,
-    /// Run time that it asked for, in seconds; 0: none.
+    /// Run time that the job asked for, in seconds; 0: none.
     pub(super) limit: i64,
-    /// Memory that all of it asked for, in KiB; 0: nobody says.
+    /// Memory that the whole job asked for, in KiB; 0: not recorded.
     pub(super) memory_kib: i64,
     pub(super) succeeded: bool,
     pub(super) user: String,
@@ -24,25 +24,25 @@ pub(super) struct JobRecord {
     pub(super) queue: String,
 }
 
-/// What a line tells of.
+/// Content of one line of an accounting file.
 #[derive(Debug)]
 pub(super) enum AccountingLine {
     Job(Box<JobRecord>),
-    /// An execution that ended with its job in the queue again, and the processor time that it had, in seconds.
+    /// An execution after which the job was queued again, with its processor time in seconds.
     Requeued(u64),
-    /// A part of a job that has a record of its own.
+    /// A step of a job that has a record of its own.
     Step,
-    /// Nothing that jobs are made of.
+    /// A line that describes no job.
     Other,
 }
 
 impl JobRecord {
-    /// The job, in the fields of SWF.
-    pub(super) fn into_job(self, names: &mut Names) -> Result<SwfJob, Problem> {
+    /// The job as the fields of SWF.
+    pub(super) fn into_job(self, names: &mut NumberedNames) -> Result<SwfJob, LineProblem> {
         if let Some((began, ended)) = self.ran
             && ended < began
         {
-            return Err(Problem::Value {
+            return Err(LineProblem::Value {
                 name: "end",
                 value: ended.to_string().into(),
                 right: "write an end that is not before the start",
@@ -51,7 +51,7 @@ impl JobRecord {
         let given = |number: i64| if number > 0 { number } else { -1 };
         let mut named = |field, name: &str| match name {
             "" => -1,
-            name => names.number(field, name.as_bytes()),
+            name => names.number_of_name(field, name.as_bytes()),
         };
         let processors = if self.allocated > 0 { self.allocated } else { self.requested };
         let memory = match (self.memory_kib, processors) {
@@ -79,10 +79,10 @@ impl JobRecord {
     }
 }
 
-/// Seconds of `[[hours:]minutes:]seconds`.
-pub(super) fn length(text: &str) -> Option<i64> {
+/// Parses a duration `[[hours:]minutes:]seconds` to seconds; `None`: it is none.
+pub(super) fn parse_duration(text: &str) -> Option<i64> {
     let text = text.split_once('.').map_or(text, |(whole, _)| whole);
-    let parts: Option<Vec<i64>> = text.split(':').map(whole).collect();
+    let parts: Option<Vec<i64>> = text.split(':').map(parse_whole).collect();
     match parts?[..] {
         [seconds] => Some(seconds),
         [minutes, seconds] => Some(minutes * 60 + seconds),
@@ -91,14 +91,14 @@ pub(super) fn length(text: &str) -> Option<i64> {
     }
 }
 
-/// A whole number of at most twelve digits.
-pub(super) fn whole(text: &str) -> Option<i64> {
+/// Parses a whole number of at most twelve digits.
+pub(super) fn parse_whole(text: &str) -> Option<i64> {
     let fine = (1..=12).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if fine { text.parse().ok() } else { None }
 }
 
-/// KiB of a size such as `4gb`, `512mb`, `100kb`, `2G`; a plain number is in bytes.
-pub(super) fn kib(text: &str) -> Option<i64> {
+/// Parses a size such as `4gb`, `512mb`, `100kb` or `2G` to KiB; a plain number is in bytes.
+pub(super) fn parse_kib(text: &str) -> Option<i64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = match text.get(digits.len()..)?.to_ascii_lowercase().trim_end_matches('b') {
         "" => 1.0 / 1024.0,
@@ -113,10 +113,10 @@ pub(super) fn kib(text: &str) -> Option<i64> {
     (0.0..1e15).contains(&kib).then_some(kib as i64)
 }
 
-/// A field that can't be read.
-pub(super) fn flaw(name: &'static str, value: &str, right: &'static str) -> Problem {
+/// The problem of a field that can't be read: its name, its value and the expected form.
+pub(super) fn value_problem(name: &'static str, value: &str, right: &'static str) -> LineProblem {
     let value: String = value.chars().take(40).collect();
-    Problem::Value { name, value: value.into(), right }
+    LineProblem::Value { name, value: value.into(), right }
 }
 
 #[cfg(test)]
@@ -126,14 +126,14 @@ mod tests {
     #[test]
     fn lengths_and_sizes_are_read_as_batch_systems_write_them() {
         assert_eq!(
-            ["01:00:00", "90", "02:30", "100:00:00"].map(length),
+            ["01:00:00", "90", "02:30", "100:00:00"].map(parse_duration),
             [Some(3_600), Some(90), Some(150), Some(360_000)]
         );
-        assert_eq!(["", "1:2:3:4", "-5", "a"].map(length), [None; 4]);
+        assert_eq!(["", "1:2:3:4", "-5", "a"].map(parse_duration), [None; 4]);
         assert_eq!(
-            ["4gb", "512mb", "100kb", "2G", "2048", "1.5g"].map(kib),
+            ["4gb", "512mb", "100kb", "2G", "2048", "1.5g"].map(parse_kib),
             [Some(4_194_304), Some(524_288), Some(100), Some(2_097_152), Some(2), Some(1_572_864)]
         );
-        assert_eq!(["", "4x", "gb", "-1gb"].map(kib), [None; 4]);
+        assert_eq!(["", "4x", "gb", "-1gb"].map(parse_kib), [None; 4]);
     }
 }

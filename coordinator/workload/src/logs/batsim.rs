@@ -11,21 +11,23 @@ use serde_json::value::RawValue;
 
 use super::format::JobsFormat;
 use super::job::SwfJob;
-use super::listing::{Listing, Unusable};
-use super::problem::Problem;
+use super::listing::{JobListing, UnusableLog};
+use super::problem::LineProblem;
 
-/// A workload as its file has it; further keys are for people.
+/// A Batsim workload file; other keys are ignored.
 #[derive(Deserialize)]
-struct Workload<'a> {
+struct BatsimWorkload<'a> {
     nb_res: Option<u32>,
     #[serde(borrow)]
     jobs: Vec<&'a RawValue>,
     #[serde(default)]
-    profiles: BTreeMap<String, Profile>,
+    profiles: BTreeMap<String, BatsimProfile>,
 }
 
+/// One job of the workload: submission and wall time in seconds, number of hosts, and name of its
+/// profile.
 #[derive(Deserialize)]
-struct Job {
+struct BatsimJob {
     id: Value,
     subtime: f64,
     walltime: Option<f64>,
@@ -33,51 +35,55 @@ struct Job {
     profile: String,
 }
 
+/// The work of a job; the keys that are used depend on the kind.
 #[derive(Deserialize)]
-struct Profile {
+struct BatsimProfile {
     #[serde(rename = "type")]
     kind: String,
     delay: Option<f64>,
     repeat: Option<u32>,
     #[serde(default)]
     seq: Vec<String>,
-    /// The status that a job ends with; another than 0 is a failure.
+    /// Exit status of the job; any other than 0 is a failure.
     #[serde(default)]
     ret: i64,
 }
 
-/// What a profile comes to.
+/// Result of running a profile.
 #[derive(Clone, Copy, Debug, Default)]
 struct ProfileRun {
-    /// Microseconds that it takes.
+    /// Duration of the profile in microseconds.
     takes: u64,
-    /// Whether it ends with a failure.
+    /// True if the profile ends with a failure.
     fails: bool,
 }
 
-/// Reads a workload, whose jobs come out in order of submission.
-pub(super) fn read(text: &str) -> Result<Listing, Unusable> {
+/// Reads a Batsim workload into jobs in order of submission.
+pub(super) fn read(text: &str) -> Result<JobListing, UnusableLog> {
     let wrong = |error: serde_json::Error| {
         let what = format!("it is JSON, and no workload of Batsim: {error}");
-        Unusable::flaw(what, "give a log of jobs, such as {\"nb_res\": 4, \"jobs\": [...], ...}")
+        UnusableLog::unusable_file(
+            what,
+            "give a log of jobs, such as {\"nb_res\": 4, \"jobs\": [...], ...}",
+        )
     };
-    let workload: Workload<'_> = serde_json::from_str(text).map_err(wrong)?;
-    let mut listing = Listing::default();
+    let workload: BatsimWorkload<'_> = serde_json::from_str(text).map_err(wrong)?;
+    let mut listing = JobListing::default();
     listing.skipped.taken_for.format = JobsFormat::Batsim;
     if let Some(hosts) = workload.nb_res {
         listing.header.set("MaxProcs", hosts);
     }
-    let mut profiles = Profiles { all: &workload.profiles, known: BTreeMap::new() };
+    let mut profiles = ProfileTimes { all: &workload.profiles, known: BTreeMap::new() };
     let (mut line, mut at) = (1, 0);
     let (mut read, mut ids) = (Vec::new(), Vec::new());
     for job in &workload.jobs {
         let begins = job.get().as_ptr().addr().saturating_sub(text.as_ptr().addr());
         line += text.get(at..begins).map_or(0, |between| between.matches('\n').count() as u64);
         at = begins;
-        let parsed = serde_json::from_str::<Job>(job.get());
-        ids.push(parsed.as_ref().map_or(None, |job| whole(&job.id)));
-        let parsed = parsed.map_err(|error| Problem::NoJob { why: error.to_string().into() });
-        read.push((line, parsed.and_then(|job| profiles.job(&job))));
+        let parsed = serde_json::from_str::<BatsimJob>(job.get());
+        ids.push(parsed.as_ref().map_or(None, |job| parse_whole(&job.id)));
+        let parsed = parsed.map_err(|error| LineProblem::NoJob { why: error.to_string().into() });
+        read.push((line, parsed.and_then(|job| profiles.convert_job(&job))));
     }
     // Their own numbers, where all are whole ones; flawed jobs have none and are not asked.
     let is_numbered = read.iter().zip(&ids).all(|((_, job), id)| job.is_err() || id.is_some());
@@ -86,12 +92,12 @@ pub(super) fn read(text: &str) -> Result<Listing, Unusable> {
         let number = if is_numbered { id.unwrap_or(-1) } else { n };
         listing.jobs.push((line, job.map(|job| SwfJob { number, ..job })));
     }
-    listing.sort();
+    listing.sort_jobs();
     Ok(listing)
 }
 
-/// The whole number that an id is.
-fn whole(id: &Value) -> Option<i64> {
+/// Parses a job id that is a whole number.
+fn parse_whole(id: &Value) -> Option<i64> {
     let number = match id {
         Value::Number(number) => number.as_i64(),
         Value::String(text) => text.parse().ok(),
@@ -100,23 +106,24 @@ fn whole(id: &Value) -> Option<i64> {
     number.filter(|number| *number >= 0)
 }
 
-/// The profiles, with how long they take as far as that was asked.
-struct Profiles<'a> {
-    all: &'a BTreeMap<String, Profile>,
-    /// What each comes to, or why that can't be said; `None`: it is being found out.
+/// The profiles of a workload and the results computed for them so far.
+struct ProfileTimes<'a> {
+    all: &'a BTreeMap<String, BatsimProfile>,
+    /// Result of each profile, or why it has none; `None` while it is being computed, which detects
+    /// cycles.
     known: BTreeMap<&'a str, Option<Result<ProfileRun, String>>>,
 }
 
-impl<'a> Profiles<'a> {
-    fn job(&mut self, job: &Job) -> Result<SwfJob, Problem> {
-        let (submitted, micros) = exact("subtime", job.subtime)?;
+impl<'a> ProfileTimes<'a> {
+    fn convert_job(&mut self, job: &BatsimJob) -> Result<SwfJob, LineProblem> {
+        let (submitted, micros) = split_seconds("subtime", job.subtime)?;
         let (requested_time, of_request) = match job.walltime {
             // −1 and no walltime are the same to Batsim.
-            Some(walltime) if walltime > 0.0 => exact("walltime", walltime)?,
+            Some(walltime) if walltime > 0.0 => split_seconds("walltime", walltime)?,
             _ => (-1, 0),
         };
         let ProfileRun { takes: runtime, fails } = self.run(&job.profile).map_err(|what| {
-            Problem::Profile { name: job.profile.as_str().into(), what: what.into() }
+            LineProblem::Profile { name: job.profile.as_str().into(), what: what.into() }
         })?;
         let fraction = u32::try_from(runtime % 1_000_000).unwrap_or_default();
         Ok(SwfJob {
@@ -131,7 +138,7 @@ impl<'a> Profiles<'a> {
         })
     }
 
-    /// What a profile comes to, or what it is instead.
+    /// The result of the profile of this name, or an error text that says why it has none.
     fn run(&mut self, name: &str) -> Result<ProfileRun, String> {
         let Some((name, profile)) = self.all.get_key_value(name) else {
             return Err("not among the profiles".to_owned());
@@ -142,17 +149,17 @@ impl<'a> Profiles<'a> {
             None => {}
         }
         self.known.insert(name, None);
-        let run = self.found(profile);
+        let run = self.run_profile(profile);
         self.known.insert(name, Some(run.clone()));
         run
     }
 
-    fn found(&mut self, profile: &'a Profile) -> Result<ProfileRun, String> {
+    fn run_profile(&mut self, profile: &'a BatsimProfile) -> Result<ProfileRun, String> {
         let kind = &profile.kind;
         let fails = profile.ret != 0;
         match kind.as_str() {
             "delay" | "DelayProfile" => {
-                let delay = profile.delay.and_then(micros);
+                let delay = profile.delay.and_then(to_micros);
                 let takes =
                     delay.ok_or_else(|| format!("of type {kind} without a 'delay' in seconds"))?;
                 Ok(ProfileRun { takes, fails })
@@ -178,26 +185,26 @@ impl<'a> Profiles<'a> {
     }
 }
 
-/// Microseconds of a time in seconds; `None`: it is none.
+/// Converts seconds to microseconds; `None` if the value is no valid time.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the range is checked in the same expression"
 )]
-fn micros(seconds: f64) -> Option<u64> {
+fn to_micros(seconds: f64) -> Option<u64> {
     let us = (seconds * 1e6).round();
     // Up to here a float has every whole number.
     (0.0..9_007_199_254_740_992.0).contains(&us).then_some(us as u64)
 }
 
-/// A time as whole seconds and the microseconds beside them.
-fn exact(name: &'static str, seconds: f64) -> Result<(i64, u32), Problem> {
-    let wrong = || Problem::Value {
+/// Splits a time into whole seconds and the remaining microseconds.
+fn split_seconds(name: &'static str, seconds: f64) -> Result<(i64, u32), LineProblem> {
+    let wrong = || LineProblem::Value {
         name,
         value: seconds.to_string().into(),
         right: "write a number of seconds, 0 or more",
     };
-    let us = micros(seconds).ok_or_else(wrong)?;
+    let us = to_micros(seconds).ok_or_else(wrong)?;
     let whole = i64::try_from(us / 1_000_000).map_err(|_| wrong())?;
     Ok((whole, u32::try_from(us % 1_000_000).unwrap_or_default()))
 }

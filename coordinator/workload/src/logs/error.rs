@@ -3,10 +3,10 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::problem::Problem;
+use super::problem::LineProblem;
 use super::skipped::Skipped;
 
-/// Why a log can't be read.
+/// Reason why a log can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SwfError {
     /// The file can't be read.
@@ -24,8 +24,8 @@ pub enum SwfError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with the job's line.
-        problem: Problem,
+        /// The problem with the job's line.
+        problem: LineProblem,
     },
     /// The log has no job that can be run.
     #[error("{} has no job that can be run: {skipped}; give a log with jobs", path.display())]
@@ -51,7 +51,7 @@ pub enum SwfError {
         /// The flaw, in words.
         what: String,
     },
-    /// The file is of a format that is read, and can't be used.
+    /// The file has a known format but can't be used.
     #[error("{}: {what}; {remedy}", path.display())]
     Unusable {
         /// The file of the log.

@@ -17,7 +17,7 @@ pub enum JobsFormat {
     Swf,
     /// A workload of Batsim, in JSON.
     Batsim,
-    /// What Slurm's `sacct` prints, with bars (`-P`, `-p`) or in columns.
+    /// Output of Slurm's `sacct`, with bars (`-P`, `-p`) or in columns.
     Sacct,
     /// An accounting file of OpenPBS, PBS Professional or Torque.
     Pbs,
@@ -28,8 +28,8 @@ pub enum JobsFormat {
 }
 
 impl JobsFormat {
-    /// The format of a file, unpacked, that begins with these bytes, at best some kilobytes; `None`:
-    /// it is no log of jobs.
+    /// Detects the format from the first bytes of an unpacked file, preferably some kilobytes;
+    /// `None`: it is no log of jobs.
     #[must_use]
     pub fn detect(begins: &[u8]) -> Option<Self> {
         let begins = begins.trim_ascii_start();
@@ -54,19 +54,20 @@ impl JobsFormat {
         }
         let separator = Separator::from_line(first);
         let is_job = |line: &[u8]| {
-            let cells = separator.cells(line).filter(|cell| !cell.is_empty());
+            let cells = separator.split_cells(line).filter(|cell| !cell.is_empty());
             let numbers = cells.take(11).filter(|cell| is_number(cell)).count();
-            numbers == 11 && separator.cells(line).count() >= 18
+            numbers == 11 && separator.split_cells(line).count() >= 18
         };
         let is_log = is_job(first)
             || is_commented
                 && is_number(first.split(u8::is_ascii_whitespace).next().unwrap_or(first))
-            || separator.cells(first).filter(|cell| is_name(cell)).count() >= 18
+            || separator.split_cells(first).filter(|cell| is_name(cell)).count() >= 18
                 && lines.find(|line| !line.is_empty()).is_some_and(is_job);
         is_log.then_some(Self::Swf)
     }
 
-    /// The format of the accounting file that begins with this line; `None`: it is none. Comments of Grid Engine count as it.
+    /// Detects the format of an accounting file from this line; `None`: it is none. Comments of
+    /// Grid Engine count as accounting lines.
     pub(super) fn of_accounting(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);
         let line = line.trim();
@@ -81,7 +82,7 @@ impl JobsFormat {
         }
     }
 
-    /// The format of a file, which may be packed; `None`: it is no log of jobs.
+    /// Detects the format of a file, which may be packed; `None`: it is no log of jobs.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl JobsFormat {
         Ok(Self::detect(source.next_bytes()?))
     }
 
-    /// The name of the format, for people.
+    /// Name of the format for messages.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -111,7 +112,7 @@ fn is_number(cell: &[u8]) -> bool {
         && digits.iter().all(|byte| byte.is_ascii_digit() || *byte == b'.')
 }
 
-/// Whether a line is the heading of what `sacct` prints.
+/// True if a line is the column heading that `sacct` prints.
 pub(super) fn is_sacct_heading(line: &[u8]) -> bool {
     let Ok(line) = std::str::from_utf8(line) else { return false };
     if !line.starts_with(|c: char| c.is_ascii_alphabetic()) {
@@ -123,7 +124,7 @@ pub(super) fn is_sacct_heading(line: &[u8]) -> bool {
         .filter(|name| !name.is_empty())
         .collect();
     let has = |all: &[&str]| names.iter().any(|name| all.contains(&name.as_str()));
-    // Of which a log in SWF with a heading has none.
+    // An SWF log with a heading has none of these columns.
     has(&["jobid", "jobidraw"])
         && has(&["state", "elapsed", "elapsedraw", "alloccpus", "ncpus", "timelimit", "exitcode"])
         || has(&["submit"]) && has(&["state"])

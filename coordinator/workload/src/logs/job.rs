@@ -6,7 +6,7 @@ use dormouse_model::Submission;
 
 use serde::Serialize;
 
-use super::problem::Problem;
+use super::problem::LineProblem;
 
 /// A job of an SWF log: its eighteen fields, in seconds, processors and kilobytes; −1 is
 /// "not known". Fractions, which some SWF logs have, are cut off.
@@ -50,18 +50,19 @@ pub struct SwfJob {
     pub preceding_others: Box<[i64]>,
     /// 18: seconds from the end of the job it follows to its submission.
     pub think_time: i64,
-    /// Whether a time that counts (fields 2, 4 and 9) had a part of a second, which is cut off.
+    /// True if a used time (fields 2, 4 and 9) had a fraction of a second, which was cut off.
     pub had_fractions: bool,
-    /// Whether its program is to fail at its end, however it ends in the log; SWF can't say so.
+    /// True if the job's program is to fail at its end, whatever status the log has; SWF has no
+    /// field for that.
     pub fails: bool,
-    /// Whether there were more than 18 fields.
+    /// True if the line had more than 18 fields.
     pub had_more_fields: bool,
-    /// Microseconds that fields 2, 4 and 9 have beside their whole seconds; SWF has none.
+    /// Microseconds of fields 2, 4 and 9 beyond their whole seconds; SWF itself has none.
     pub micros: [u32; 3],
 }
 
 impl SwfJob {
-    /// A job of which nothing is known: all 18 fields are −1.
+    /// A job without any known value: all 18 fields are −1.
     #[must_use]
     pub fn unknown() -> Self {
         Self::from_fields([-1; 18])
@@ -127,47 +128,47 @@ impl SwfJob {
     /// # Errors
     ///
     /// What is wrong with the line.
-    pub fn parse(line: &[u8]) -> Result<Self, Problem> {
-        Self::read(line, Separator::Blanks, &mut Names::default())
+    pub fn parse(line: &[u8]) -> Result<Self, LineProblem> {
+        Self::read(line, Separator::Blanks, &mut NumberedNames::default())
     }
 
     /// Reads the line of a job.
     pub(super) fn read(
         line: &[u8],
         separator: Separator,
-        names: &mut Names,
-    ) -> Result<Self, Problem> {
+        names: &mut NumberedNames,
+    ) -> Result<Self, LineProblem> {
         if separator == Separator::Blanks
-            && let Some(fields) = plain(line)
+            && let Some(fields) = parse_plain(line)
         {
             return Ok(Self::from_fields(fields));
         }
         let mut fields = [-1; 18];
         let (mut count, mut had_fractions) = (0, false);
         let mut others = Vec::new();
-        let mut cells = separator.cells(line);
+        let mut cells = separator.split_cells(line);
         for (field, word) in fields.iter_mut().zip(&mut cells) {
             count += 1;
             // A cell of nothing between two separators: not known.
             if word.is_empty() {
                 continue;
             }
-            let (value, is_cut) = match number(word) {
+            let (value, is_cut) = match parse_number(word) {
                 Some(read) => read,
-                None if count == 17 => (several(word, &mut others).ok_or(NAN_17)?, false),
+                None if count == 17 => (parse_several(word, &mut others).ok_or(NAN_17)?, false),
                 None if NAMED.contains(&count) && is_name(word) => {
-                    (names.number(count, word), false)
+                    (names.number_of_name(count, word), false)
                 }
-                None => return Err(Problem::NotANumber { field: count }),
+                None => return Err(LineProblem::NotANumber { field: count }),
             };
             *field = value;
             had_fractions |= is_cut && [2, 4, 9].contains(&count);
             if *field < -1 {
-                return Err(Problem::Negative { field: count, value: *field });
+                return Err(LineProblem::Negative { field: count, value: *field });
             }
         }
         if count < 18 {
-            return Err(Problem::TooFewFields { found: count });
+            return Err(LineProblem::TooFewFields { found: count });
         }
         let had_more_fields = cells.any(|cell| !cell.is_empty());
         let preceding_others = others.into();
@@ -175,9 +176,9 @@ impl SwfJob {
     }
 }
 
-const NAN_17: Problem = Problem::NotANumber { field: 17 };
+const NAN_17: LineProblem = LineProblem::NotANumber { field: 17 };
 
-/// Fields in which some logs have names: user, group, program, queue and partition.
+/// Indices of the fields in which some logs have names: user, group, program, queue and partition.
 const NAMED: std::ops::RangeInclusive<usize> = 12..=16;
 
 /// The separator of the fields of a line.
@@ -196,7 +197,7 @@ pub enum Separator {
 }
 
 impl Separator {
-    /// The separator of a log whose first line, heading or job, is this one.
+    /// Detects the separator from the first line of a log, a heading or a job.
     pub(super) fn from_line(line: &[u8]) -> Self {
         let count = |byte| line.iter().filter(|b| **b == byte).count();
         // Columns that are aligned by several tabs have blanks, in effect.
@@ -212,7 +213,7 @@ impl Separator {
     }
 
     /// The cells of a line, without the blanks around them.
-    pub(super) fn cells(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    pub(super) fn split_cells(self, line: &[u8]) -> impl Iterator<Item = &[u8]> {
         let is_between = move |byte: &u8| match self {
             Self::Blanks => byte.is_ascii_whitespace(),
             Self::Tabs => *byte == b'\t',
@@ -226,14 +227,14 @@ impl Separator {
 
 /// Names of users, groups, programs, queues and partitions, numbered in order of appearance.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct NumberedNames {
     /// The names of each field, from field 12 on.
     all: [BTreeMap<Box<[u8]>, i64>; 5],
 }
 
-impl Names {
+impl NumberedNames {
     /// The number of a name in this field.
-    pub(super) fn number(&mut self, field: usize, name: &[u8]) -> i64 {
+    pub(super) fn number_of_name(&mut self, field: usize, name: &[u8]) -> i64 {
         let Some(names) = self.all.get_mut(field - NAMED.start()) else { return -1 };
         if let Some(number) = names.get(name) {
             return *number;
@@ -243,23 +244,24 @@ impl Names {
         number
     }
 
-    /// The number of names that there are.
+    /// Number of distinct names so far.
     pub(super) fn len(&self) -> u64 {
         self.all.iter().map(|names| names.len() as u64).sum()
     }
 }
 
-/// Whether a word can be a name: it begins with a letter.
+/// True if a word can be a name: it begins with a letter.
 pub(super) fn is_name(word: &[u8]) -> bool {
     word.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'_' || !byte.is_ascii())
 }
 
-/// The first of the numbers of `1&2&3`; `others` gets the rest.
-fn several(word: &[u8], others: &mut Vec<i64>) -> Option<i64> {
-    let mut numbers = word.split(|byte| *byte == b'&').map(|one| match number(one.trim_ascii()) {
-        Some((number @ 0.., false)) => Some(number),
-        _ => None,
-    });
+/// Parses a list such as `1&2&3`: returns the first number and appends the rest to `others`.
+fn parse_several(word: &[u8], others: &mut Vec<i64>) -> Option<i64> {
+    let mut numbers =
+        word.split(|byte| *byte == b'&').map(|one| match parse_number(one.trim_ascii()) {
+            Some((number @ 0.., false)) => Some(number),
+            _ => None,
+        });
     let first = numbers.next()??;
     for number in numbers {
         others.push(number?);
@@ -284,13 +286,13 @@ impl From<&Submission> for SwfJob {
             },
             status: i64::from(!job.fails),
             fails: job.fails,
-            ..follows(job)
+            ..followed_job(job)
         }
     }
 }
 
-/// A job of which nothing is known but which it follows.
-fn follows(job: &Submission) -> SwfJob {
+/// A job without known values except the one that it follows.
+fn followed_job(job: &Submission) -> SwfJob {
     let mut follows = SwfJob::unknown();
     if let Some(after) = &job.after {
         let number = |number: &u64| i64::try_from(*number).unwrap_or(-1);
@@ -303,10 +305,9 @@ fn follows(job: &Submission) -> SwfJob {
     follows
 }
 
-/// The fields of a line that is as almost all are: eighteen whole numbers with few enough digits
-/// that none can be too large, or −1, with blanks between them. It takes one pass; `None` for other
-/// lines.
-fn plain(line: &[u8]) -> Option<[i64; 18]> {
+/// Fast path for the usual line: eighteen whole numbers, short enough not to overflow, or −1, with
+/// blanks between them. It takes one pass; `None` for other lines.
+fn parse_plain(line: &[u8]) -> Option<[i64; 18]> {
     const MAX_DIGITS: usize = 18;
     let mut fields = [-1; 18];
     let mut rest = line;
@@ -331,8 +332,8 @@ fn plain(line: &[u8]) -> Option<[i64; 18]> {
     rest.is_empty().then_some(fields)
 }
 
-/// A decimal number without its fraction, and whether the fraction was more than zero.
-fn number(word: &[u8]) -> Option<(i64, bool)> {
+/// Parses a decimal number to its whole part, and true if its fraction is above zero.
+fn parse_number(word: &[u8]) -> Option<(i64, bool)> {
     let (is_negative, digits) = match word {
         [b'-', rest @ ..] => (true, rest),
         [b'+', rest @ ..] => (false, rest),
@@ -366,20 +367,20 @@ mod tests {
         let rest = " 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 -1";
         for first in ["1", "0", "-1", "000123", "999999999999999999"] {
             let line = format!("{first}{rest}");
-            let fields = plain(line.as_bytes()).expect("it is plain");
-            assert_eq!(Some((fields[0], false)), number(first.as_bytes()));
+            let fields = parse_plain(line.as_bytes()).expect("it is plain");
+            assert_eq!(Some((fields[0], false)), parse_number(first.as_bytes()));
             assert_eq!((&fields[1..4], fields[17]), (&[2, 3, 4][..], -1));
-            assert_eq!(plain(line.replace(' ', "   ").as_bytes()), Some(fields));
+            assert_eq!(parse_plain(line.replace(' ', "   ").as_bytes()), Some(fields));
             // A line with tabs is not plain.
             let wide = line.replace(' ', "\t ");
-            assert_eq!(plain(wide.as_bytes()), None);
+            assert_eq!(parse_plain(wide.as_bytes()), None);
             assert_eq!(SwfJob::parse(wide.as_bytes()), Ok(SwfJob::from_fields(fields)));
         }
         for first in ["", "-", "-0", "-12", "+3", "7.9", "1e3", "--1", "9223372036854775807"] {
-            assert_eq!(plain(format!("{first}{rest}").as_bytes()), None, "{first}");
+            assert_eq!(parse_plain(format!("{first}{rest}").as_bytes()), None, "{first}");
         }
         for line in [&rest[1..], &format!("1{rest} 19"), &format!("1{rest}0"), "1", ""] {
-            assert_eq!(plain(line.as_bytes()), None, "{line}");
+            assert_eq!(parse_plain(line.as_bytes()), None, "{line}");
         }
     }
 
@@ -391,10 +392,10 @@ mod tests {
         for (text, value) in
             whole.map(|(text, value)| (text, (value, false))).into_iter().chain(cut)
         {
-            assert_eq!(number(text.as_bytes()), Some(value), "{text}");
+            assert_eq!(parse_number(text.as_bytes()), Some(value), "{text}");
         }
         for text in ["", "-", ".", "1e3", "0x1", "1.2.3", "99999999999999999999"] {
-            assert_eq!(number(text.as_bytes()), None, "{text}");
+            assert_eq!(parse_number(text.as_bytes()), None, "{text}");
         }
     }
 }

@@ -1,44 +1,44 @@
-//! The jobs of a file that is read as a whole, by whichever reader of its format.
+//! The jobs of a file that is read as a whole, independent of its format.
 
 use std::io;
 
 use super::header::Header;
 use super::job::SwfJob;
-use super::problem::Problem;
+use super::problem::LineProblem;
 use super::skipped::Skipped;
 
-/// The jobs of a file that is not read line by line.
+/// The jobs of a file that is read as a whole, with its header and the counts of skipped lines.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct JobListing {
     pub(super) header: Header,
     pub(super) skipped: Skipped,
-    /// The jobs, each with its line.
-    pub(super) jobs: Vec<(u64, Result<SwfJob, Problem>)>,
+    /// The jobs or their problems, each with the line number.
+    pub(super) jobs: Vec<(u64, Result<SwfJob, LineProblem>)>,
 }
 
-/// Why a file that is not read line by line can't be used.
+/// Reason why a file that is read as a whole can't be used.
 #[derive(Debug)]
-pub(super) enum Unusable {
+pub(super) enum UnusableLog {
     Io(io::Error),
     Flaw { what: String, remedy: String },
 }
 
-impl From<io::Error> for Unusable {
+impl From<io::Error> for UnusableLog {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }
 }
 
-impl Unusable {
-    pub(super) fn flaw(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+impl UnusableLog {
+    pub(super) fn unusable_file(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::Flaw { what: what.into(), remedy: remedy.into() }
     }
 }
 
-impl Listing {
-    /// Puts the jobs into the order of submission; what can't be read comes first.
-    pub(super) fn sort(&mut self) {
-        let key = |(_, job): &(u64, Result<SwfJob, Problem>)| {
+impl JobListing {
+    /// Sorts the jobs by submission; unreadable ones come first.
+    pub(super) fn sort_jobs(&mut self) {
+        let key = |(_, job): &(u64, Result<SwfJob, LineProblem>)| {
             job.as_ref().ok().map(|job| (job.submitted, job.micros[0]))
         };
         let mut before = None;

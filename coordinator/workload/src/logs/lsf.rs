@@ -1,12 +1,12 @@
 //! `lsb.acct` of IBM Spectrum LSF: words and numbers a line, words in quotation marks, of which `JOB_FINISH` tells of a job
 //! that ended (LSF's reference, "lsb.acct").
 
-use super::accounting_record::{AccountingLine, JobRecord, flaw, whole};
-use super::problem::Problem;
+use super::accounting_record::{AccountingLine, JobRecord, parse_whole, value_problem};
+use super::problem::LineProblem;
 
-/// Whether a file of LSF begins with this line.
+/// True if this can be the first line of an LSF file.
 pub(super) fn is_first_line(line: &str) -> bool {
-    let mut cells = cells(line).into_iter();
+    let mut cells = split_cells(line).into_iter();
     let is_name = |cell: &LsfCell| {
         let mut bytes = cell.text.bytes();
         cell.is_quoted
@@ -15,17 +15,17 @@ pub(super) fn is_first_line(line: &str) -> bool {
     };
     cells.next().is_some_and(|cell| is_name(&cell))
         && cells.next().is_some_and(|version| version.is_quoted && version.text.contains('.'))
-        && cells.next().is_some_and(|time| !time.is_quoted && whole(&time.text).is_some())
+        && cells.next().is_some_and(|time| !time.is_quoted && parse_whole(&time.text).is_some())
 }
 
-/// What stands between two blanks, or in quotation marks, in which two are one.
+/// Parser of one cell: text between blanks, or in quotation marks, where two marks stand for one.
 #[derive(Debug)]
 struct LsfCell {
     text: String,
     is_quoted: bool,
 }
 
-fn cells(line: &str) -> Vec<LsfCell> {
+fn split_cells(line: &str) -> Vec<LsfCell> {
     let mut cells = Vec::new();
     let mut rest = line.chars().peekable();
     loop {
@@ -50,15 +50,15 @@ fn cells(line: &str) -> Vec<LsfCell> {
     }
 }
 
-/// Takes a line of the file.
-pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
-    let cells = cells(line);
+/// Parses a line of `lsb.acct`.
+pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
+    let cells = split_cells(line);
     let cell = |n: usize| cells.get(n).map_or("", |cell| cell.text.as_str());
     if cell(0) != "JOB_FINISH" {
         return Ok(AccountingLine::Other);
     }
     let number = |name: &'static str, n: usize| {
-        whole(cell(n)).ok_or_else(|| flaw(name, cell(n), "write a whole number"))
+        parse_whole(cell(n)).ok_or_else(|| value_problem(name, cell(n), "write a whole number"))
     };
     let (ended, submitted) = (number("event time", 2)?, number("submitTime", 7)?);
     let (began, requested) = (number("startTime", 10)?, number("numProcessors", 6)?);
@@ -68,10 +68,10 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
     let hosts = usize::try_from(number("numExHosts", hosts_at)?).unwrap_or(usize::MAX);
     let status_at = hosts.saturating_add(hosts_at).saturating_add(1);
     if status_at >= cells.len() {
-        return Err(flaw("numExHosts", cell(hosts_at), "write as many hosts as it says"));
+        return Err(value_problem("numExHosts", cell(hosts_at), "write as many hosts as it says"));
     }
     let slots = cells[hosts_at + 1..status_at].iter().map(|host| {
-        let count = host.text.split_once('*').and_then(|(count, _)| whole(count));
+        let count = host.text.split_once('*').and_then(|(count, _)| parse_whole(count));
         count.unwrap_or(1)
     });
     let status = cell(status_at);
@@ -80,16 +80,16 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
     let behind = cells.iter().skip(used_at).position(|cell| cell.is_quoted);
     let after_used = behind.map_or(cells.len(), |numbers| used_at + numbers);
     // The user's mail, project, exit status, most processors, shell, time event, index in an array.
-    let index = whole(cell(after_used + 6)).unwrap_or(0);
+    let index = parse_whole(cell(after_used + 6)).unwrap_or(0);
     let allocated: i64 = slots.sum();
     Ok(AccountingLine::Job(Box::new(JobRecord {
-        number: whole(cell(3)).filter(|_| index == 0),
+        number: parse_whole(cell(3)).filter(|_| index == 0),
         submitted,
         ran: (began > 0).then_some((began, ended)),
         requested,
         // Where hosts are named once, however many of their slots it had.
         allocated: if began > 0 { allocated.max(requested) } else { 0 },
-        // That of its queue and of bsub -W is not in this file.
+        // The file has neither the queue's limit nor that of bsub -W.
         limit: 0,
         memory_kib: 0,
         // JOB_STAT_DONE; else it exited.

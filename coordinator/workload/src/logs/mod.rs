@@ -26,10 +26,10 @@ pub use error::SwfError;
 pub use format::JobsFormat;
 pub use header::Header;
 pub use job::{Separator, SwfJob};
-pub use problem::Problem;
+pub use problem::LineProblem;
 pub use reader::SwfReader;
 pub use rules::{
-    ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, Odd, OnMalformed,
+    ExtraFields, FollowUps, Fractions, JobSize, LogRules, NoEstimate, OddJobs, OnMalformed,
     PartialExecutions, RanOver, Repeated,
 };
 pub use skipped::{FirstMalformed, LogForm, Skipped};

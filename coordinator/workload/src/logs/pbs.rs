@@ -3,10 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use super::accounting_record::{AccountingLine, JobRecord, flaw, kib, length, whole};
-use super::problem::Problem;
+use super::accounting_record::{
+    AccountingLine, JobRecord, parse_duration, parse_kib, parse_whole, value_problem,
+};
+use super::problem::LineProblem;
 
-/// Whether a file of PBS begins with this line.
+/// True if this can be the first line of a PBS file.
 pub(super) fn is_first_line(line: &str) -> bool {
     let mut parts = line.splitn(4, ';');
     let (date, kind) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -21,23 +23,25 @@ pub(super) fn is_first_line(line: &str) -> bool {
     like(date, "00/00/0000 00:00:00") && is_kind && parts.count() == 2
 }
 
-/// Jobs of which the file has told, and not yet the end.
+/// Jobs whose end has not been read yet.
 #[derive(Debug, Default)]
 pub(super) struct OpenJobs {
-    /// Whether each has begun.
+    /// Open jobs by id; true if the job has begun.
     begun: BTreeMap<String, bool>,
 }
 
 impl OpenJobs {
-    /// Takes a line of the file.
-    pub(super) fn read_line(&mut self, line: &str) -> Result<AccountingLine, Problem> {
+    /// Parses a line and updates the open jobs.
+    pub(super) fn read_line(&mut self, line: &str) -> Result<AccountingLine, LineProblem> {
         let mut parts = line.splitn(4, ';');
         let mut part = || parts.next().unwrap_or_default();
         let (_, kind, id, said) = (part(), part(), part(), part());
         if id.is_empty() {
-            return Err(Problem::NoJob { why: "it has no date, kind of record and job".into() });
+            return Err(LineProblem::NoJob {
+                why: "it has no date, kind of record and job".into(),
+            });
         }
-        let fields = fields(said);
+        let fields = parse_fields(said);
         match kind {
             "Q" => {
                 self.begun.entry(id.to_owned()).or_insert(false);
@@ -60,21 +64,21 @@ impl OpenJobs {
             }
             "E" => {
                 self.begun.remove(id);
-                record(id, &fields).map(|job| AccountingLine::Job(Box::new(job)))
+                job_record(id, &fields).map(|job| AccountingLine::Job(Box::new(job)))
             }
             _ => Ok(AccountingLine::Other),
         }
     }
 
-    /// The numbers of jobs that had begun and not ended, and of those that had not begun.
-    pub(super) fn left(&self) -> (u64, u64) {
+    /// Number of open jobs that had begun, and of those that had not.
+    pub(super) fn count_open(&self) -> (u64, u64) {
         let begun = self.begun.values().filter(|begun| **begun).count() as u64;
         (begun, self.begun.len() as u64 - begun)
     }
 }
 
-/// The fields of a record, by their names; a value with blanks stands in quotation marks.
-fn fields(said: &str) -> BTreeMap<&str, &str> {
+/// Fields of a record by name; a value with blanks is in quotation marks.
+fn parse_fields(said: &str) -> BTreeMap<&str, &str> {
     let mut fields = BTreeMap::new();
     let mut rest = said.trim_start();
     while let Some((name, behind)) = rest.split_once('=') {
@@ -88,29 +92,31 @@ fn fields(said: &str) -> BTreeMap<&str, &str> {
     fields
 }
 
-fn record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, Problem> {
+fn job_record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, LineProblem> {
     let field = |name: &str| fields.get(name).copied().unwrap_or_default();
     let moment = |name: &'static str| {
         let right = "write seconds since 1970";
-        whole(field(name)).ok_or_else(|| flaw(name, field(name), right))
+        parse_whole(field(name)).ok_or_else(|| value_problem(name, field(name), right))
     };
     let submitted = if fields.contains_key("ctime") { moment("ctime")? } else { moment("qtime")? };
     let limit = field("Resource_List.walltime");
     let right = "write seconds, or hours:minutes:seconds";
     let limit = match limit {
         "" => 0,
-        limit => length(limit).ok_or_else(|| flaw("Resource_List.walltime", limit, right))?,
+        limit => parse_duration(limit)
+            .ok_or_else(|| value_problem("Resource_List.walltime", limit, right))?,
     };
     let requested = requested_processors(&field);
     let allocated = ["resources_used.ncpus", "total_execution_slots"]
         .iter()
-        .find_map(|name| whole(field(name)).filter(|n| *n > 0))
+        .find_map(|name| parse_whole(field(name)).filter(|n| *n > 0))
         .unwrap_or_else(|| slots_of(field("exec_host")));
-    let memory_kib = match (kib(field("Resource_List.mem")), kib(field("Resource_List.pmem"))) {
-        (Some(all), _) => all,
-        (None, Some(each)) => each.saturating_mul(requested.max(allocated).max(1)),
-        (None, None) => 0,
-    };
+    let memory_kib =
+        match (parse_kib(field("Resource_List.mem")), parse_kib(field("Resource_List.pmem"))) {
+            (Some(all), _) => all,
+            (None, Some(each)) => each.saturating_mul(requested.max(allocated).max(1)),
+            (None, None) => 0,
+        };
     Ok(JobRecord {
         // Parts of an array have names such as 101[3].
         number: id.split_once('.').map_or(id, |(number, _)| number).parse().ok(),
@@ -127,10 +133,12 @@ fn record(id: &str, fields: &BTreeMap<&str, &str>) -> Result<JobRecord, Problem>
     })
 }
 
-/// Processors that a job asked for: as PBS counts them, or as Torque's `nodes=2:ppn=8`.
+/// Number of processors that a job asked for: by PBS's own count, or from Torque's `nodes=2:ppn=8`.
 fn requested_processors<'a>(field: &impl Fn(&str) -> &'a str) -> i64 {
     let counted = ["Resource_List.ncpus", "Resource_List.procs"];
-    if let Some(counted) = counted.iter().find_map(|name| whole(field(name)).filter(|n| *n > 0)) {
+    if let Some(counted) =
+        counted.iter().find_map(|name| parse_whole(field(name)).filter(|n| *n > 0))
+    {
         return counted;
     }
     let parts = field("Resource_List.nodes").split('+').map(|part| {
@@ -138,23 +146,24 @@ fn requested_processors<'a>(field: &impl Fn(&str) -> &'a str) -> i64 {
         // A name stands for one node.
         let nodes = words.next().map_or(0, |nodes| match nodes {
             "" => 0,
-            nodes => whole(nodes).unwrap_or(1),
+            nodes => parse_whole(nodes).unwrap_or(1),
         });
-        let each = words.find_map(|word| whole(word.strip_prefix("ppn=")?));
+        let each = words.find_map(|word| parse_whole(word.strip_prefix("ppn=")?));
         nodes.saturating_mul(each.unwrap_or(1))
     });
     parts.sum()
 }
 
-/// Processors of `node/0*4+node/1` (PBS), `node/0-7` or `node/0+node/1` (Torque).
+/// Number of processors in a host list such as `node/0*4+node/1` (PBS), `node/0-7` or
+/// `node/0+node/1` (Torque).
 fn slots_of(hosts: &str) -> i64 {
     let slots = hosts.split('+').filter(|host| !host.is_empty()).map(|host| {
         let slots = host.rsplit_once('/').map_or("", |(_, slots)| slots);
         if let Some((_, count)) = slots.split_once('*') {
-            return whole(count).unwrap_or(1);
+            return parse_whole(count).unwrap_or(1);
         }
         let ranges = slots.split(',').map(|range| match range.split_once('-') {
-            Some((first, last)) => match (whole(first), whole(last)) {
+            Some((first, last)) => match (parse_whole(first), parse_whole(last)) {
                 (Some(first), Some(last)) => (last - first + 1).max(1),
                 _ => 1,
             },
@@ -165,11 +174,11 @@ fn slots_of(hosts: &str) -> i64 {
     slots.sum()
 }
 
-/// Seconds of processor time that its processors were a job's.
+/// Processor time in seconds during which the job held its processors.
 fn cpu_seconds(fields: &BTreeMap<&str, &str>) -> u64 {
     let field = |name: &str| fields.get(name).copied().unwrap_or_default();
-    let ran = length(field("resources_used.walltime")).unwrap_or_else(|| {
-        let ran = whole(field("end")).zip(whole(field("start")));
+    let ran = parse_duration(field("resources_used.walltime")).unwrap_or_else(|| {
+        let ran = parse_whole(field("end")).zip(parse_whole(field("start")));
         ran.map_or(0, |(end, start)| end - start)
     });
     let processors = slots_of(field("exec_host")).max(requested_processors(&field)).max(1);
@@ -203,7 +212,7 @@ mod tests {
 
     #[test]
     fn values_may_stand_in_quotation_marks() {
-        let fields = fields("user=ann group=\"domain users\" jobname=a=b queue=q");
+        let fields = parse_fields("user=ann group=\"domain users\" jobname=a=b queue=q");
         assert_eq!(fields["group"], "domain users");
         assert_eq!((fields["jobname"], fields["queue"]), ("a=b", "q"));
     }

@@ -3,9 +3,9 @@
 use dormouse_input::LONGEST_LINE;
 use dormouse_units::Bytes;
 
-/// What is wrong with a line.
+/// Problem with a line or job of a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum LineProblem {
     /// The line has fewer than 18 fields.
     #[error("it has {found} fields, not 18")]
     TooFewFields {
@@ -64,10 +64,10 @@ pub enum Problem {
     /// The job's times are beyond what a simulation can count.
     #[error("its times are too large")]
     TooLate,
-    /// Nobody said how long the job would run, and the run time may not stand for that.
+    /// The job has no estimate, and the rules don't let the run time replace it.
     #[error("nobody said how long it would run (field 9)")]
     NoEstimate,
-    /// The job has the number of an earlier one, which the rules do not allow.
+    /// The number of the job is already taken by an earlier one, which the rules do not allow.
     #[error("a job above it has its number, {number}")]
     Repeated {
         /// The number of both jobs.
@@ -76,7 +76,7 @@ pub enum Problem {
     /// The job's times have parts of a second, which the rules do not allow.
     #[error("its times have parts of a second")]
     Fractions,
-    /// The row of a table has other cells than its heading.
+    /// A table row has a different number of cells than the heading.
     #[error(
         "it has {found} cells, and its heading has {wanted}: sacct does not quote what has a bar or a \
          line break in it; leave such columns out of --format"
@@ -92,12 +92,12 @@ pub enum Problem {
     Value {
         /// Name of the column or key.
         name: &'static str,
-        /// What stands there, cut where it is long.
+        /// Text of the cell or value, shortened.
         value: Box<str>,
         /// The remedy, in words.
         right: &'static str,
     },
-    /// What should be a job in a JSON file is none.
+    /// An entry of a JSON file that should be a job is none.
     #[error("it is no job: {why}")]
     NoJob {
         /// The flaw, in words.

@@ -8,10 +8,10 @@ use dormouse_input::{Line, Source, Text};
 use super::error::SwfError;
 use super::format::{JobsFormat, is_sacct_heading};
 use super::header::Header;
-use super::job::{Names, Separator, SwfJob, is_name};
-use super::listing::{Listing, Unusable};
-use super::problem::Problem;
-use super::rules::{ExtraFields, Fractions, LogRules, Odd, OnMalformed};
+use super::job::{NumberedNames, Separator, SwfJob, is_name};
+use super::listing::{JobListing, UnusableLog};
+use super::problem::LineProblem;
+use super::rules::{ExtraFields, Fractions, LogRules, OddJobs, OnMalformed};
 use super::sacct;
 use super::skipped::{LogForm, Skipped};
 use super::{accounting, batsim};
@@ -19,35 +19,37 @@ use super::{accounting, batsim};
 /// Longest JSON file that is read, in bytes: it is in memory whole.
 const LONGEST_JSON: u64 = 1 << 29;
 
-/// The jobs of a log, one after the other, whatever its format: the first bytes tell it. Those of
-/// other formats than SWF are given in the terms of SWF; they are all in memory, in order of
-/// submission.
+/// Reads the jobs of a log one by one. The format is detected from the first bytes. Jobs of other
+/// formats than SWF are converted to SWF's fields and held in memory, in order of submission.
+///
+/// Use: open it, then read job by job; [`SwfReader::skipped`] tells at any time what was left out
+/// so far.
 #[derive(Debug)]
 pub struct SwfReader {
     path: PathBuf,
-    input: Input,
+    input: JobInput,
     header: Header,
     rules: LogRules,
     skipped: Skipped,
-    /// Whether a job that was read so far names one that it follows.
+    /// True if a job that was read so far names a preceding job.
     has_predecessors: bool,
 }
 
-/// What jobs are read from.
+/// Input of jobs: a stream of SWF lines, or a list that was read as a whole.
 #[derive(Debug)]
-enum Input {
-    Lines(Lines),
-    Listed { jobs: std::vec::IntoIter<(u64, Result<SwfJob, Problem>)>, line: u64 },
+enum JobInput {
+    Lines(SwfLines),
+    Listed { jobs: std::vec::IntoIter<(u64, Result<SwfJob, LineProblem>)>, line: u64 },
 }
 
 /// The lines of an SWF log.
 #[derive(Debug)]
-struct Lines {
+struct SwfLines {
     text: Text,
     separator: Separator,
-    names: Names,
-    /// Result of reading the first job's line, which was read with the header and is still to be
-    /// given.
+    names: NumberedNames,
+    /// Result of reading the first job's line, which was read together with the header and not
+    /// returned yet.
     pending: Option<Line>,
 }
 
@@ -67,7 +69,7 @@ impl SwfReader {
         let mut source = file.and_then(Source::new).map_err(io)?;
         if source.is_json().map_err(io)? {
             let text = source.into_text(LONGEST_JSON).map_err(io)?;
-            return Self::listed(path, batsim::read(&text), rules.into());
+            return Self::read_listing(path, batsim::read(&text), rules.into());
         }
         Self::of_text(path, Text::new(source.into_input()), rules.into())
     }
@@ -85,19 +87,21 @@ impl SwfReader {
         Self::of_text(path, Text::new(input), rules.into())
     }
 
-    fn listed(
+    fn read_listing(
         path: &Path,
-        read: Result<Listing, Unusable>,
+        read: Result<JobListing, UnusableLog>,
         rules: LogRules,
     ) -> Result<Self, SwfError> {
         let path = path.to_owned();
         match read {
-            Ok(Listing { header, skipped, jobs }) => {
-                let input = Input::Listed { jobs: jobs.into_iter(), line: 0 };
+            Ok(JobListing { header, skipped, jobs }) => {
+                let input = JobInput::Listed { jobs: jobs.into_iter(), line: 0 };
                 Ok(Self { path, input, header, rules, skipped, has_predecessors: false })
             }
-            Err(Unusable::Io(source)) => Err(SwfError::Io { path, source }),
-            Err(Unusable::Flaw { what, remedy }) => Err(SwfError::Unusable { path, what, remedy }),
+            Err(UnusableLog::Io(source)) => Err(SwfError::Io { path, source }),
+            Err(UnusableLog::Flaw { what, remedy }) => {
+                Err(SwfError::Unusable { path, what, remedy })
+            }
         }
     }
 
@@ -114,10 +118,10 @@ impl SwfReader {
                 (Line::Read, [b'#', ..]) if !skipped.taken_for.heading => {}
                 (Line::Read, line) if !skipped.taken_for.heading => {
                     if is_sacct_heading(line) {
-                        return Self::listed(path, sacct::read(text), rules);
+                        return Self::read_listing(path, sacct::read(text), rules);
                     }
                     if let Some(format) = JobsFormat::of_accounting(line) {
-                        return Self::listed(path, accounting::read(text, format), rules);
+                        return Self::read_listing(path, accounting::read(text, format), rules);
                     }
                     separator = Separator::from_line(line);
                     if !is_heading(line, separator) {
@@ -130,8 +134,8 @@ impl SwfReader {
             }
         };
         skipped.taken_for.separator = separator;
-        let names = Names::default();
-        let input = Input::Lines(Lines { text, separator, names, pending: Some(pending) });
+        let names = NumberedNames::default();
+        let input = JobInput::Lines(SwfLines { text, separator, names, pending: Some(pending) });
         let path = path.to_owned();
         Ok(Self { path, input, header, rules, skipped, has_predecessors: false })
     }
@@ -152,30 +156,30 @@ impl SwfReader {
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         let mut skipped = self.skipped;
-        if let Input::Lines(lines) = &self.input {
+        if let JobInput::Lines(lines) = &self.input {
             skipped.taken_for = LogForm { names: lines.names.len(), ..skipped.taken_for };
         }
         skipped
     }
 
-    /// Path of the log.
+    /// The file's path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a job of the log names one that it follows, those that were read already among them. What
-    /// can't be read is said when it is read for its jobs.
+    /// True if any job of the log, including those already read, names a preceding job. Read errors
+    /// are ignored here: they come up again when the jobs are read.
     pub(super) fn names_predecessors(mut self) -> bool {
         while !self.has_predecessors && matches!(self.read_but(follows_none), Ok(Some(_))) {}
         self.has_predecessors
     }
 
-    /// Counts a malformed job, or returns it as an error, as the user chose.
-    pub(super) fn malformed(&mut self, problem: Problem) -> Result<(), SwfError> {
+    /// Counts a malformed job or returns it as an error, depending on the rules.
+    pub(super) fn on_malformed(&mut self, problem: LineProblem) -> Result<(), SwfError> {
         let line = match &self.input {
-            Input::Lines(lines) => lines.text.number(),
-            Input::Listed { line, .. } => *line,
+            JobInput::Lines(lines) => lines.text.number(),
+            JobInput::Listed { line, .. } => *line,
         };
         match self.rules.on_malformed {
             OnMalformed::Skip => {
@@ -193,8 +197,8 @@ impl SwfReader {
         self.rules
     }
 
-    /// Counts of oddities, to be raised for a job that is taken.
-    pub(super) const fn odd(&mut self) -> &mut Odd {
+    /// The counts of oddities, to increase for an accepted job.
+    pub(super) const fn odd_jobs(&mut self) -> &mut OddJobs {
         &mut self.skipped.odd
     }
 
@@ -202,26 +206,27 @@ impl SwfReader {
         self.skipped.never_ran += 1;
     }
 
-    pub(super) const fn partial(&mut self) {
+    pub(super) const fn count_partial(&mut self) {
         self.skipped.partial += 1;
     }
 
-    /// The next job as it stands there; `None`: there is no further one.
-    fn read(&mut self) -> Result<Option<Result<SwfJob, Problem>>, SwfError> {
+    /// The next job without further checks; `None` at the end.
+    fn read(&mut self) -> Result<Option<Result<SwfJob, LineProblem>>, SwfError> {
         self.read_but(|_, _| false)
     }
 
-    /// The next job as it stands there, but for those whose line, which has this separator, is passed over.
+    /// The next job without further checks; lines for which `is_passed_over(line, separator)`
+    /// holds are skipped.
     fn read_but(
         &mut self,
         is_passed_over: impl Fn(&[u8], Separator) -> bool,
-    ) -> Result<Option<Result<SwfJob, Problem>>, SwfError> {
+    ) -> Result<Option<Result<SwfJob, LineProblem>>, SwfError> {
         let read = match &mut self.input {
-            Input::Listed { jobs, line } => jobs.next().map(|(at, job)| {
+            JobInput::Listed { jobs, line } => jobs.next().map(|(at, job)| {
                 *line = at;
                 job
             }),
-            Input::Lines(lines) => {
+            JobInput::Lines(lines) => {
                 let io = |source| SwfError::Io { path: self.path.clone(), source };
                 lines.read_but(is_passed_over).map_err(io)?
             }
@@ -230,24 +235,24 @@ impl SwfReader {
         Ok(read)
     }
 
-    /// A job that was read, unless it is odd in a way that the rules do not allow.
-    fn allowed(&self, job: SwfJob) -> Result<SwfJob, Problem> {
+    /// A job that was read, or a problem if it is odd in a way that the rules do not allow.
+    fn check_rules(&self, job: SwfJob) -> Result<SwfJob, LineProblem> {
         if job.had_fractions && self.rules.fractions == Fractions::Malformed {
-            return Err(Problem::Fractions);
+            return Err(LineProblem::Fractions);
         }
         if job.had_more_fields && self.rules.extra_fields == ExtraFields::Malformed {
-            return Err(Problem::TooManyFields);
+            return Err(LineProblem::TooManyFields);
         }
         Ok(job)
     }
 }
 
-impl Lines {
-    /// The next job as it stands there, as [`SwfReader::read_but`].
+impl SwfLines {
+    /// The next job of the lines, as [`SwfReader::read_but`] returns it.
     fn read_but(
         &mut self,
         is_passed_over: impl Fn(&[u8], Separator) -> bool,
-    ) -> io::Result<Option<Result<SwfJob, Problem>>> {
+    ) -> io::Result<Option<Result<SwfJob, LineProblem>>> {
         loop {
             let got = match self.pending.take() {
                 Some(got) => got,
@@ -255,7 +260,7 @@ impl Lines {
             };
             let line = match got {
                 Line::End => return Ok(None),
-                Line::TooLong => return Ok(Some(Err(Problem::TooLong))),
+                Line::TooLong => return Ok(Some(Err(LineProblem::TooLong))),
                 Line::Read => self.text.line().trim_ascii(),
             };
             // Some logs have comments between jobs.
@@ -263,7 +268,7 @@ impl Lines {
                 continue;
             }
             let line = match self.separator {
-                // Its last cells may be empty.
+                // The last cells of a line may be empty.
                 Separator::Tabs => without_break(self.text.line()),
                 Separator::Blanks | Separator::Semicolons | Separator::Commas => line,
             };
@@ -272,26 +277,28 @@ impl Lines {
     }
 }
 
-/// Whether it shows at once that the job of a line follows none: both fields about that come last, and are
-/// not known. A log of a million jobs is looked through for one that follows another before its first job runs.
+/// True if a line's last two fields show directly that the job follows none: both are unknown. It
+/// makes the search for preceding jobs fast, which reads a log of a million jobs before the first
+/// runs.
 fn follows_none(line: &[u8], separator: Separator) -> bool {
-    // What separates is a blank or below it, as no cell of a job has in it: there are eighteen cells at most.
+    // Separators are blanks or control characters, which no cell contains: there are at most
+    // eighteen cells.
     let is_not_in_cells = |byte: &&u8| **byte <= b' ';
     separator == Separator::Blanks
         && line.ends_with(b" -1 -1")
         && line.iter().filter(is_not_in_cells).count() <= 17
 }
 
-/// A line without its line break.
+/// A line without its trailing line break.
 fn without_break(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// Whether a line is the names of the columns, of which none is a number.
+/// True if a line is a column heading: none of its cells is a number.
 fn is_heading(line: &[u8], separator: Separator) -> bool {
     let mut cells = 0;
-    separator.cells(line).filter(|cell| !cell.is_empty()).all(|cell| {
+    separator.split_cells(line).filter(|cell| !cell.is_empty()).all(|cell| {
         cells += 1;
         is_name(cell)
     }) && cells >= 18
@@ -306,9 +313,9 @@ impl Iterator for SwfReader {
                 Ok(read) => read?,
                 Err(error) => return Some(Err(error)),
             };
-            match read.and_then(|job| self.allowed(job)) {
+            match read.and_then(|job| self.check_rules(job)) {
                 Ok(job) => return Some(Ok(job)),
-                Err(problem) => match self.malformed(problem) {
+                Err(problem) => match self.on_malformed(problem) {
                     Ok(()) => {}
                     Err(error) => return Some(Err(error)),
                 },

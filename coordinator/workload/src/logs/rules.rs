@@ -148,16 +148,16 @@ impl From<OnMalformed> for LogRules {
     }
 }
 
-/// Number of odd jobs among those that were taken, by oddity.
+/// Counts of oddities among the accepted jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Odd {
-    /// Jobs that ran longer than their users said.
+pub struct OddJobs {
+    /// Jobs that ran longer than their estimate.
     pub ran_over: u64,
-    /// Jobs of which nobody said how long they would run.
+    /// Jobs without an estimate.
     pub no_estimate: u64,
-    /// Jobs that asked for other processors than they had.
+    /// Jobs that had a different number of processors than they asked for.
     pub other_size: u64,
-    /// Jobs whose number another job has, too.
+    /// Jobs whose number is not unique.
     pub repeated: u64,
     /// Jobs whose times had parts of a second.
     pub fractions: u64,
@@ -167,13 +167,15 @@ pub struct Odd {
     /// Jobs that are submitted after the end of others.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_ups: u64,
-    /// Jobs that should be, and are submitted when the log says: what they follow is not there.
+    /// Jobs submitted at their logged time although they follow another, as that other job is
+    /// missing.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_none: u64,
-    /// Jobs of a log in which all follow one, which follows itself: that is no information.
+    /// Jobs of a log in which all jobs follow the same one, which follows itself: the field carries
+    /// no information.
     #[serde(skip_serializing_if = "is_zero")]
     pub follow_one: u64,
-    /// Partial executions without a line for all of the job, which are jobs therefore.
+    /// Partial executions without a line for the whole job, which are treated as jobs.
     #[serde(skip_serializing_if = "is_zero")]
     pub partial: u64,
     /// Jobs whose programs fail at their end.
@@ -186,21 +188,21 @@ const fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-impl Odd {
-    /// Whether there are no odd jobs.
+impl OddJobs {
+    /// True if there are no odd jobs.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether there are odd jobs for whose sake the run is another than its user may think.
+    /// True if oddities changed the run compared with what the log's reader may expect.
     pub(super) const fn changes_the_run(&self) -> bool {
         let follow = self.follow_ups + self.follow_none + self.follow_one;
         self.extra_fields + follow + self.partial > 0
     }
 }
 
-impl fmt::Display for Odd {
+impl fmt::Display for OddJobs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = [
             (self.ran_over, "ran longer than estimated"),
@@ -223,21 +225,21 @@ impl fmt::Display for Odd {
     }
 }
 
-/// The numbers of jobs that were seen, kept as ranges, so that a log in order takes no room.
+/// Set of job numbers, kept as ranges, so that a log in order needs no memory.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct SeenNumbers {
     /// The last number of each range, by its first.
     ranges: BTreeMap<i64, i64>,
 }
 
-impl Numbers {
-    /// Whether this number was seen before.
-    pub(super) fn has(&self, number: i64) -> bool {
+impl SeenNumbers {
+    /// True if the set has this number.
+    pub(super) fn has_number(&self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back();
         before.is_some_and(|(_, last)| *last >= number)
     }
 
-    /// Whether this number was seen before; from now on it counts as seen.
+    /// Adds a number to the set; true if it was there before.
     pub(super) fn is_repeated(&mut self, number: i64) -> bool {
         let before = self.ranges.range(..=number).next_back().map(|(first, last)| (*first, *last));
         if before.is_some_and(|(_, last)| last >= number) {
@@ -260,7 +262,7 @@ mod tests {
 
     #[test]
     fn numbers_are_seen_once_in_whatever_order() {
-        let mut numbers = Numbers::default();
+        let mut numbers = SeenNumbers::default();
         let repeated: Vec<_> =
             [3, 1, 2, 2, 9, 3, 8, 7, 1, 10, 8].map(|n| numbers.is_repeated(n)).into();
         let f = false;
@@ -274,8 +276,8 @@ mod tests {
 
     #[test]
     fn only_what_is_odd_is_said() {
-        assert_eq!(Odd::default().to_string(), "");
-        let odd = Odd { ran_over: 2, fractions: 1, ..Odd::default() };
+        assert_eq!(OddJobs::default().to_string(), "");
+        let odd = OddJobs { ran_over: 2, fractions: 1, ..OddJobs::default() };
         assert_eq!(odd.to_string(), "2 ran longer than estimated, 1 had parts of a second");
     }
 }

@@ -1,48 +1,52 @@
-//! What Slurm's `sacct` prints: with bars between its cells (`-P`, or `-p`, which ends rows with one,
-//! too), with another separator, or in columns whose widths a line of dashes has.
+//! Output of Slurm's `sacct`: cells between bars (`-P`, or `-p`, which also ends rows with one) or
+//! another separator, or columns whose widths a line of dashes shows.
 
 use std::cell::OnceCell;
 
 use dormouse_input::{Line, Moment, Text};
 
 use super::format::JobsFormat;
-use super::job::{Names, SwfJob};
-use super::listing::{Listing, Unusable};
-use super::problem::Problem;
+use super::job::{NumberedNames, SwfJob};
+use super::listing::{JobListing, UnusableLog};
+use super::problem::LineProblem;
 
-/// Reads the jobs of a text whose heading was read last.
-pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
+/// Reads the jobs of `sacct` output; `text` has just read the heading.
+pub(super) fn read(mut text: Text) -> Result<JobListing, UnusableLog> {
     let heading = text.line().to_vec();
     let layout = match b"|\t;,".iter().find(|byte| heading.contains(byte)) {
-        Some(separator) => Layout::Separated(*separator),
-        None => Layout::of_dashes(&mut text)?,
+        Some(separator) => SacctLayout::Separated(*separator),
+        None => SacctLayout::of_dashes(&mut text)?,
     };
-    let columns = Columns::from_heading(&layout.cells(&heading))?;
-    let mut listing = Listing::default();
+    let columns = ColumnIndices::from_heading(&layout.split_cells(&heading))?;
+    let mut listing = JobListing::default();
     listing.skipped.taken_for.format = JobsFormat::Sacct;
     listing.header.set("UnixStartTime", 0);
-    let mut names = Names::default();
+    let mut names = NumberedNames::default();
     let mut is_numbered = true;
     loop {
         match text.read_line()? {
             Line::End => break,
             Line::TooLong => {
-                listing.jobs.push((text.number(), Err(Problem::TooLong)));
+                listing.jobs.push((text.number(), Err(LineProblem::TooLong)));
                 continue;
             }
             Line::Read if text.line().trim_ascii().is_empty() => continue,
             Line::Read => {}
         }
-        let cells = layout.cells(text.line());
-        let row = Row { cells: &cells, columns: &columns };
-        let job = match row.width() {
+        let cells = layout.split_cells(text.line());
+        let row = SacctRow { cells: &cells, columns: &columns };
+        let job = match row.check_width() {
             Err(problem) => Err(problem),
             // A step, which is a part of a job: 123.batch, 123.0.
-            Ok(()) if [Cell::Id, Cell::RawId].iter().any(|id| row.cell(*id).contains('.')) => {
+            Ok(())
+                if [SacctColumn::Id, SacctColumn::RawId]
+                    .iter()
+                    .any(|id| row.cell_text(*id).contains('.')) =>
+            {
                 listing.skipped.steps += 1;
                 continue;
             }
-            Ok(()) => row.job(&mut names),
+            Ok(()) => row.read_job(&mut names),
         };
         match job {
             Ok(RowKind::Unfinished) => listing.skipped.unfinished += 1,
@@ -66,28 +70,28 @@ pub(super) fn read(mut text: Text) -> Result<Listing, Unusable> {
     }
     listing.skipped.taken_for.numbered = !is_numbered;
     listing.skipped.taken_for.names = names.len();
-    listing.sort();
+    listing.sort_jobs();
     Ok(listing)
 }
 
-/// How rows are divided into cells.
-enum Layout {
-    /// By this byte.
+/// Layout of a row, by which it is split into cells.
+enum SacctLayout {
+    /// At every such byte.
     Separated(u8),
-    /// By place: the first byte of each column, and the one behind its last.
+    /// By position: first byte and end of each column.
     Wide(Vec<(usize, usize)>),
 }
 
-impl Layout {
-    /// The layout that a line of dashes has, which is read.
-    fn of_dashes(text: &mut Text) -> Result<Self, Unusable> {
+impl SacctLayout {
+    /// Reads the column positions from the line of dashes.
+    fn of_dashes(text: &mut Text) -> Result<Self, UnusableLog> {
         let read = text.read_line()?;
         let line = text.line().trim_ascii_end();
         let is_of_dashes = line.contains(&b'-') && line.iter().all(|byte| b"- ".contains(byte));
         if read != Line::Read || !is_of_dashes {
             let what = "it looks like sacct's output, without a line of dashes under its heading";
             let remedy = "print it with bars between its cells: sacct -P --format=JobID,Submit,...";
-            return Err(Unusable::flaw(what, remedy));
+            return Err(UnusableLog::unusable_file(what, remedy));
         }
         let mut columns = Vec::new();
         let mut from = None;
@@ -104,8 +108,8 @@ impl Layout {
         Ok(Self::Wide(columns))
     }
 
-    /// The cells of a row, without blanks around them.
-    fn cells(&self, line: &[u8]) -> Vec<String> {
+    /// Cells of a row, trimmed.
+    fn split_cells(&self, line: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(line);
         let text = text.trim_end_matches(['\n', '\r']);
         match self {
@@ -126,9 +130,9 @@ impl Layout {
     }
 }
 
-/// The columns that are read.
+/// Columns that are used.
 #[derive(Clone, Copy)]
-enum Cell {
+enum SacctColumn {
     Id,
     RawId,
     Submit,
@@ -148,8 +152,8 @@ enum Cell {
     Memory,
 }
 
-impl Cell {
-    /// Names of each in a heading, in the order of the enumeration.
+impl SacctColumn {
+    /// Heading names of each column, in the order of the enumeration.
     const NAMES: [&[&str]; 17] = [
         &["jobid"],
         &["jobidraw"],
@@ -171,31 +175,31 @@ impl Cell {
     ];
 }
 
-/// The places of the columns.
-struct Columns {
-    places: [Option<usize>; Cell::NAMES.len()],
+/// Index of each column in a row.
+struct ColumnIndices {
+    places: [Option<usize>; SacctColumn::NAMES.len()],
     width: usize,
-    /// Whether rows end with a bar that the heading does not have.
+    /// True if rows end with a bar that the heading lacks.
     end_with_bars: OnceCell<bool>,
 }
 
-impl Columns {
-    fn from_heading(heading: &[String]) -> Result<Self, Unusable> {
+impl ColumnIndices {
+    fn from_heading(heading: &[String]) -> Result<Self, UnusableLog> {
         let heading: Vec<String> = heading.iter().map(|name| name.to_ascii_lowercase()).collect();
         let place = |name: &&str| heading.iter().position(|it| it == name);
-        let places = Cell::NAMES.map(|names| names.iter().find_map(place));
+        let places = SacctColumn::NAMES.map(|names| names.iter().find_map(place));
         let columns = Self { places, width: heading.len(), end_with_bars: OnceCell::new() };
-        let has = |cell: Cell| columns.places[cell as usize].is_some();
-        let missing = if !has(Cell::Id) && !has(Cell::RawId) {
+        let has = |cell: SacctColumn| columns.places[cell as usize].is_some();
+        let missing = if !has(SacctColumn::Id) && !has(SacctColumn::RawId) {
             "JobID"
-        } else if !has(Cell::Submit) {
+        } else if !has(SacctColumn::Submit) {
             "Submit"
-        } else if !(has(Cell::Elapsed)
-            || has(Cell::ElapsedRaw)
-            || has(Cell::Start) && has(Cell::End))
+        } else if !(has(SacctColumn::Elapsed)
+            || has(SacctColumn::ElapsedRaw)
+            || has(SacctColumn::Start) && has(SacctColumn::End))
         {
             "ElapsedRaw"
-        } else if !has(Cell::Allocated) && !has(Cell::Requested) {
+        } else if !has(SacctColumn::Allocated) && !has(SacctColumn::Requested) {
             "AllocCPUS"
         } else {
             return Ok(columns);
@@ -203,68 +207,73 @@ impl Columns {
         let what = format!("it is what sacct prints, and has no column {missing}");
         let remedy = "print it with: sacct -X -P --format=JobID,Submit,Start,ElapsedRaw,TimelimitRaw,\
                       AllocCPUS,ReqCPUS,NNodes,State,User,ReqMem";
-        Err(Unusable::flaw(what, remedy))
+        Err(UnusableLog::unusable_file(what, remedy))
     }
 }
 
-/// What a row tells of.
+/// Content of a row.
 enum RowKind {
     /// A job that ended, or never ran.
     Job(Box<SwfJob>),
     /// A job that had not ended.
     Unfinished,
-    /// An execution that ended with its job in the queue again, which has rows for its later ones (`sacct -D`).
+    /// An execution after which the job was queued again; later executions have rows of their own
+    /// (`sacct -D`).
     Requeued {
-        /// Seconds of processor time that its processors had.
+        /// Processor time of the execution in seconds.
         cpu_s: u64,
     },
 }
 
-/// A row, and where its columns are.
-struct Row<'a> {
+/// A row with the column indices.
+struct SacctRow<'a> {
     cells: &'a [String],
-    columns: &'a Columns,
+    columns: &'a ColumnIndices,
 }
 
-impl Row<'_> {
-    /// The cell of a column; empty where there is none.
-    fn cell(&self, column: Cell) -> &str {
+impl SacctRow<'_> {
+    /// Text of a column's cell; empty if the column is missing.
+    fn cell_text(&self, column: SacctColumn) -> &str {
         let place = self.columns.places[column as usize];
         place.and_then(|place| self.cells.get(place)).map_or("", String::as_str)
     }
 
-    /// Whether the row has the cells of its heading; `-p` ends rows with a bar, and heads some not.
-    fn width(&self) -> Result<(), Problem> {
+    /// Checks that the row has as many cells as the heading. With `-p` rows end with a bar that
+    /// some headings lack.
+    fn check_width(&self) -> Result<(), LineProblem> {
         let (found, wanted) = (self.cells.len(), self.columns.width);
-        // The first row tells: a later one with a cell more may have a bar within another as well.
+        // The first row decides: in a later row with an extra cell, a bar may also be part of a
+        // cell.
         let ends_so = || found == wanted + 1 && self.cells.last().is_some_and(String::is_empty);
         let is_ended = *self.columns.end_with_bars.get_or_init(ends_so) && ends_so();
         if found == wanted || is_ended {
             Ok(())
         } else {
-            Err(Problem::OtherCells { found, wanted })
+            Err(LineProblem::OtherCells { found, wanted })
         }
     }
 
-    fn job(&self, names: &mut Names) -> Result<RowKind, Problem> {
-        let state = self.cell(Cell::State).to_ascii_uppercase();
-        let submitted = self.moment("Submit", Cell::Submit)?.ok_or(Problem::NoSubmission)?;
-        let allocated = self.count("AllocCPUS", Cell::Allocated)?;
-        let requested = self.count("ReqCPUS", Cell::Requested)?;
-        let start = self.cell(Cell::Start);
+    fn read_job(&self, names: &mut NumberedNames) -> Result<RowKind, LineProblem> {
+        let state = self.cell_text(SacctColumn::State).to_ascii_uppercase();
+        let submitted =
+            self.parse_moment("Submit", SacctColumn::Submit)?.ok_or(LineProblem::NoSubmission)?;
+        let allocated = self.count("AllocCPUS", SacctColumn::Allocated)?;
+        let requested = self.count("ReqCPUS", SacctColumn::Requested)?;
+        let start = self.cell_text(SacctColumn::Start);
         // A cancelled job that had not begun has a start in some versions: that of its end.
-        let elapsed = self.elapsed()?;
+        let elapsed = self.elapsed_seconds()?;
         let is_cancelled = state.starts_with("CANCELLED") && elapsed == Some(0);
-        let never_ran = is_nothing(start) && self.columns.places[Cell::Start as usize].is_some()
+        let never_ran = is_nothing(start)
+            && self.columns.places[SacctColumn::Start as usize].is_some()
             || state.starts_with("PENDING")
             || is_cancelled
             || allocated == 0;
-        let has_end = self.columns.places[Cell::End as usize].is_some();
+        let has_end = self.columns.places[SacctColumn::End as usize].is_some();
         let is_requeued = state.starts_with("REQUEUED");
         let has_not_ended = ["RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED"]
             .iter()
             .any(|it| state.starts_with(it))
-            || has_end && is_nothing(self.cell(Cell::End))
+            || has_end && is_nothing(self.cell_text(SacctColumn::End))
             || is_requeued && !has_end;
         if !never_ran && has_not_ended {
             return Ok(RowKind::Unfinished);
@@ -276,22 +285,24 @@ impl Row<'_> {
         }
         let run_time = if never_ran { -1 } else { elapsed.unwrap_or(-1) };
         let processors = if allocated > 0 { allocated } else { requested };
-        let mut numbered = |field, cell| match self.cell(cell) {
+        let mut numbered = |field, cell| match self.cell_text(cell) {
             "" => -1,
-            name => names.number(field, name.as_bytes()),
+            name => names.number_of_name(field, name.as_bytes()),
         };
-        let (user, group) = (numbered(12, Cell::User), numbered(13, Cell::Account));
-        let partition = numbered(16, Cell::Partition);
-        let wait = self.moment("Start", Cell::Start)?.map_or(-1, |at| (at - submitted).max(-1));
+        let (user, group) = (numbered(12, SacctColumn::User), numbered(13, SacctColumn::Account));
+        let partition = numbered(16, SacctColumn::Partition);
+        let wait = self
+            .parse_moment("Start", SacctColumn::Start)?
+            .map_or(-1, |at| (at - submitted).max(-1));
         Ok(RowKind::Job(Box::new(SwfJob {
-            number: self.number(),
+            number: self.job_number(),
             submitted,
             wait,
             run_time,
             allocated,
             requested,
-            requested_time: self.limit()?,
-            requested_memory: self.memory(processors)?,
+            requested_time: self.limit_seconds()?,
+            requested_memory: self.memory_kib(processors)?,
             status: match state.as_str() {
                 "COMPLETED" => 1,
                 "" => -1,
@@ -305,55 +316,66 @@ impl Row<'_> {
         })))
     }
 
-    /// Number of the job, if it is a whole one.
-    fn number(&self) -> i64 {
-        let whole = |cell| self.cell(cell).parse().ok().filter(|number: &i64| *number >= 0);
-        whole(Cell::RawId).or_else(|| whole(Cell::Id)).unwrap_or(-1)
+    /// The job's id if it is a whole number.
+    fn job_number(&self) -> i64 {
+        let whole = |cell| self.cell_text(cell).parse().ok().filter(|number: &i64| *number >= 0);
+        whole(SacctColumn::RawId).or_else(|| whole(SacctColumn::Id)).unwrap_or(-1)
     }
 
-    /// A moment in seconds since 1970; `None`: it has not come.
-    fn moment(&self, name: &'static str, column: Cell) -> Result<Option<i64>, Problem> {
-        let cell = self.cell(column);
+    /// Parses a time to seconds since 1970; `None` if it is not known yet.
+    fn parse_moment(
+        &self,
+        name: &'static str,
+        column: SacctColumn,
+    ) -> Result<Option<i64>, LineProblem> {
+        let cell = self.cell_text(column);
         if is_nothing(cell) {
             return Ok(None);
         }
         let read = Moment::read(cell);
         let right = "write a date such as 2024-06-24T12:33:26";
-        read.map(|moment| Some(moment.second)).ok_or_else(|| flaw(name, cell, right))
+        read.map(|moment| Some(moment.second)).ok_or_else(|| value_problem(name, cell, right))
     }
 
-    /// A number of processors or nodes; −1: it is not said.
-    fn count(&self, name: &'static str, column: Cell) -> Result<i64, Problem> {
-        let cell = self.cell(column);
+    /// Number of processors or nodes; −1: not recorded.
+    fn count(&self, name: &'static str, column: SacctColumn) -> Result<i64, LineProblem> {
+        let cell = self.cell_text(column);
         if cell.is_empty() {
             return Ok(-1);
         }
         // Large ones are written 1.5K in columns.
         let number = cell.parse().ok().filter(|number: &i64| *number >= 0);
-        number.ok_or_else(|| flaw(name, cell, "write a whole number"))
+        number.ok_or_else(|| value_problem(name, cell, "write a whole number"))
     }
 
-    /// The time for which it ran, in seconds; `None`: it is not said.
-    fn elapsed(&self) -> Result<Option<i64>, Problem> {
+    /// Run time in seconds; `None`: not recorded.
+    fn elapsed_seconds(&self) -> Result<Option<i64>, LineProblem> {
         let right = "write seconds, or [days-]hours:minutes:seconds";
-        let (raw, elapsed) = (self.cell(Cell::ElapsedRaw), self.cell(Cell::Elapsed));
+        let (raw, elapsed) =
+            (self.cell_text(SacctColumn::ElapsedRaw), self.cell_text(SacctColumn::Elapsed));
         if let Ok(seconds) = raw.parse::<u32>() {
             return Ok(Some(seconds.into()));
         }
         if !is_nothing(elapsed) {
-            return Ok(Some(clock(elapsed).ok_or_else(|| flaw("Elapsed", elapsed, right))?));
+            return Ok(Some(
+                parse_clock(elapsed).ok_or_else(|| value_problem("Elapsed", elapsed, right))?,
+            ));
         }
         if !is_nothing(raw) {
-            return Err(flaw("ElapsedRaw", raw, right));
+            return Err(value_problem("ElapsedRaw", raw, right));
         }
-        let (start, end) = (self.moment("Start", Cell::Start)?, self.moment("End", Cell::End)?);
+        let (start, end) = (
+            self.parse_moment("Start", SacctColumn::Start)?,
+            self.parse_moment("End", SacctColumn::End)?,
+        );
         Ok(start.zip(end).map(|(start, end)| (end - start).max(0)))
     }
 
-    /// The time limit, in seconds; −1: there is none of its own.
-    fn limit(&self) -> Result<i64, Problem> {
+    /// Time limit in seconds; −1: none.
+    fn limit_seconds(&self) -> Result<i64, LineProblem> {
         let right = "write minutes, or [days-]hours:minutes:seconds, or UNLIMITED";
-        let (raw, limit) = (self.cell(Cell::LimitRaw), self.cell(Cell::Limit));
+        let (raw, limit) =
+            (self.cell_text(SacctColumn::LimitRaw), self.cell_text(SacctColumn::Limit));
         if let Ok(minutes) = raw.parse::<u32>() {
             return Ok(i64::from(minutes) * 60);
         }
@@ -363,29 +385,32 @@ impl Row<'_> {
         };
         match (has_none(limit), has_none(raw)) {
             (true, true) => Ok(-1),
-            (true, false) => Err(flaw("TimelimitRaw", raw, right)),
-            (false, _) => clock(limit).ok_or_else(|| flaw("Timelimit", limit, right)),
+            (true, false) => Err(value_problem("TimelimitRaw", raw, right)),
+            (false, _) => {
+                parse_clock(limit).ok_or_else(|| value_problem("Timelimit", limit, right))
+            }
         }
     }
 
-    /// Memory that it asked for, in KiB for each of its processors; −1: it is not said.
-    fn memory(&self, processors: i64) -> Result<i64, Problem> {
-        let cell = self.cell(Cell::Memory).trim_end_matches('?');
+    /// Requested memory in KiB per processor; −1: not recorded.
+    fn memory_kib(&self, processors: i64) -> Result<i64, LineProblem> {
+        let cell = self.cell_text(SacctColumn::Memory).trim_end_matches('?');
         if is_nothing(cell) || processors <= 0 {
             return Ok(-1);
         }
-        // Before Slurm 21.08 memory is for each CPU or node, and says so; then it is that of all.
+        // Before Slurm 21.08 the memory is per CPU or per node, marked by a suffix; later it is the
+        // total.
         let (size, of) = match cell.strip_suffix('c') {
             Some(size) => (size, 1.0),
             None => match cell.strip_suffix('n') {
                 Some(size) => {
-                    let nodes = self.count("NNodes", Cell::Nodes)?.max(1);
+                    let nodes = self.count("NNodes", SacctColumn::Nodes)?.max(1);
                     (size, to_float(nodes) / to_float(processors))
                 }
                 None => (cell, 1.0 / to_float(processors)),
             },
         };
-        let wrong = || flaw("ReqMem", cell, "write a size such as 4000M, 16Gn or 100Mc");
+        let wrong = || value_problem("ReqMem", cell, "write a size such as 4000M, 16Gn or 100Mc");
         let digits = size.trim_end_matches(|c: char| c.is_ascii_alphabetic());
         let scale = match size.get(digits.len()..).unwrap_or_default() {
             "K" => 1.0,
@@ -412,25 +437,25 @@ const fn to_float(n: i64) -> f64 {
     n as f64
 }
 
-fn flaw(name: &'static str, value: &str, right: &'static str) -> Problem {
+fn value_problem(name: &'static str, value: &str, right: &'static str) -> LineProblem {
     let value: String = value.chars().take(40).collect();
-    Problem::Value { name, value: value.into(), right }
+    LineProblem::Value { name, value: value.into(), right }
 }
 
-/// Whether a cell says that there is no value.
+/// True if a cell has no value.
 fn is_nothing(cell: &str) -> bool {
     cell.is_empty() || ["unknown", "none"].iter().any(|it| cell.eq_ignore_ascii_case(it))
 }
 
-/// Seconds of `[days-]hours:minutes[:seconds[.part]]`, as Slurm writes lengths of time; without days
-/// two numbers are minutes and seconds.
-fn clock(text: &str) -> Option<i64> {
+/// Parses `[days-]hours:minutes[:seconds[.part]]`, Slurm's form of durations, to seconds; without
+/// days, two numbers are minutes and seconds.
+fn parse_clock(text: &str) -> Option<i64> {
     let (days, rest) = match text.split_once('-') {
-        Some((days, rest)) => (Some(number(days)?), rest),
+        Some((days, rest)) => (Some(parse_number(days)?), rest),
         None => (None, text),
     };
     let rest = rest.split_once('.').map_or(rest, |(whole, _)| whole);
-    let parts = rest.split(':').map(number).collect::<Option<Vec<i64>>>()?;
+    let parts = rest.split(':').map(parse_number).collect::<Option<Vec<i64>>>()?;
     let seconds = match (days, &parts[..]) {
         (_, [hours, minutes, seconds]) => hours * 3_600 + minutes * 60 + seconds,
         (Some(_), [hours, minutes]) => hours * 3_600 + minutes * 60,
@@ -441,8 +466,8 @@ fn clock(text: &str) -> Option<i64> {
     Some(days.unwrap_or(0) * 86_400 + seconds)
 }
 
-/// A number of at most eight digits.
-fn number(text: &str) -> Option<i64> {
+/// Parses a number of at most eight digits.
+fn parse_number(text: &str) -> Option<i64> {
     let fine = (1..=8).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     if fine { text.parse().ok() } else { None }
 }
@@ -462,10 +487,10 @@ mod tests {
             ("02:30", 150),
             ("00:03.559", 3),
         ] {
-            assert_eq!(clock(text), Some(seconds), "{text}");
+            assert_eq!(parse_clock(text), Some(seconds), "{text}");
         }
         for text in ["", "UNLIMITED", "5", "1-", "1:2:3:4", "-1:00", "1:00+"] {
-            assert_eq!(clock(text), None, "{text}");
+            assert_eq!(parse_clock(text), None, "{text}");
         }
     }
 }

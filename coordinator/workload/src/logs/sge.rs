@@ -1,26 +1,28 @@
 //! The accounting file of Grid Engine: 45 fields a line with colons between them, of a job or a task of one (accounting(5)).
 
-use super::accounting_record::{AccountingLine, JobRecord, flaw, length, whole};
-use super::problem::Problem;
+use super::accounting_record::{
+    AccountingLine, JobRecord, parse_duration, parse_whole, value_problem,
+};
+use super::problem::LineProblem;
 
-/// Fewest fields that a line has in any version.
+/// Least number of fields of a line in any version.
 const FIELDS: usize = 40;
 
-/// Whether a file of Grid Engine begins with this line, which is no comment.
+/// True if this can be the first line of a Grid Engine file that is no comment.
 pub(super) fn is_first_line(line: &str) -> bool {
     let cells: Vec<&str> = line.split(':').collect();
     let is_number = |n: usize| cells.get(n).is_some_and(|cell| whole_or_millis(cell).is_some());
     cells.len() >= FIELDS && [5, 8, 9, 10].into_iter().all(is_number)
 }
 
-/// Takes a line of the file.
-pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
+/// Parses a line of the file.
+pub(super) fn read_line(line: &str) -> Result<AccountingLine, LineProblem> {
     if line.starts_with('#') {
         return Ok(AccountingLine::Other);
     }
     let cells: Vec<&str> = line.split(':').collect();
     if cells.len() < FIELDS {
-        return Err(Problem::OtherCells { found: cells.len(), wanted: FIELDS });
+        return Err(LineProblem::OtherCells { found: cells.len(), wanted: FIELDS });
     }
     let cell = |n: usize| cells.get(n).copied().unwrap_or_default();
     // A task of a parallel job, beside which the job has a line for all of it.
@@ -29,13 +31,14 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
     }
     let moment = |name: &'static str, n: usize| {
         let right = "write seconds since 1970";
-        whole_or_millis(cell(n)).ok_or_else(|| flaw(name, cell(n), right))
+        whole_or_millis(cell(n)).ok_or_else(|| value_problem(name, cell(n), right))
     };
     let (began, ended) = (moment("start_time", 9)?, moment("end_time", 10)?);
-    let slots = whole(cell(34)).ok_or_else(|| flaw("slots", cell(34), "write a whole number"))?;
-    let is_part_of_array = whole(cell(35)).is_some_and(|task| task > 0);
+    let slots = parse_whole(cell(34))
+        .ok_or_else(|| value_problem("slots", cell(34), "write a whole number"))?;
+    let is_part_of_array = parse_whole(cell(35)).is_some_and(|task| task > 0);
     Ok(AccountingLine::Job(Box::new(JobRecord {
-        number: whole(cell(5)).filter(|_| !is_part_of_array),
+        number: parse_whole(cell(5)).filter(|_| !is_part_of_array),
         submitted: moment("submission_time", 8)?,
         ran: (began > 0 && ended > 0).then_some((began, ended)),
         requested: slots,
@@ -49,7 +52,7 @@ pub(super) fn read_line(line: &str) -> Result<AccountingLine, Problem> {
     })))
 }
 
-/// A moment in seconds since 1970; some versions write milliseconds.
+/// Parses a time to seconds since 1970; some versions write milliseconds.
 fn whole_or_millis(cell: &str) -> Option<i64> {
     match cell.parse::<i64>().ok()? {
         millis @ 100_000_000_000..=100_000_000_000_000 => Some(millis / 1000),
@@ -58,9 +61,9 @@ fn whole_or_millis(cell: &str) -> Option<i64> {
     }
 }
 
-/// Seconds of `h_rt` among what a job asked for, such as `-l h_rt=3600,h_vmem=2G`; 0: there is none.
+/// Seconds of `h_rt` in a job's resource requests, such as `-l h_rt=3600,h_vmem=2G`; 0: none.
 fn hard_limit(category: &str) -> i64 {
     let words = category.split([' ', ',']);
-    let limit = words.filter_map(|word| word.strip_prefix("h_rt=")).find_map(length);
+    let limit = words.filter_map(|word| word.strip_prefix("h_rt=")).find_map(parse_duration);
     limit.unwrap_or(0)
 }

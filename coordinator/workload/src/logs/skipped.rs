@@ -1,4 +1,4 @@
-//! What was left out of a log of jobs, and what was made of the rest.
+//! Lines and jobs of a log that were skipped, and how the rest was interpreted.
 
 use std::fmt;
 
@@ -6,56 +6,56 @@ use serde::Serialize;
 
 use super::format::JobsFormat;
 use super::job::Separator;
-use super::problem::Problem;
-use super::rules::Odd;
+use super::problem::LineProblem;
+use super::rules::OddJobs;
 
-/// Jobs that were left out, by reason.
+/// Counts of skipped lines and jobs, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Skipped {
-    /// Number of lines that are no job: too few or too many fields, no numbers, too long.
+    /// Number of lines that are no job: wrong number of fields, no numbers, or too long.
     pub unreadable: u64,
     /// Number of jobs with values below −1, times that are too large, or no submission time.
     pub impossible: u64,
     /// Number of jobs that are larger than the machine, or their processes than its memory.
     pub too_large: u64,
-    /// Number of jobs that go back in time.
+    /// Number of jobs submitted before the job above them.
     pub unsorted: u64,
     /// Number of well-formed jobs whose run time or size is not known: cancelled before they
     /// started.
     pub never_ran: u64,
-    /// Number of jobs that the rules for oddities leave out.
+    /// Number of jobs that the rules for oddities reject.
     #[serde(skip_serializing_if = "is_zero")]
     pub by_rule: u64,
-    /// Number of lines of partial executions of jobs that have a line for all of them.
+    /// Number of lines for partial executions of jobs that also have a line for the whole.
     #[serde(skip_serializing_if = "is_zero")]
     pub partial: u64,
-    /// Number of steps of jobs, which are no jobs.
+    /// Number of job steps, which are not jobs.
     #[serde(skip_serializing_if = "is_zero")]
     pub steps: u64,
     /// Number of jobs that were still running when the log was made.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfinished: u64,
-    /// Number of executions that ended with their job in the queue again.
+    /// Number of executions after which the job was queued again.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued: u64,
     /// Processor time of those executions, in seconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub requeued_cpu_s: u64,
-    /// What the log was taken for, where that is not a plain SWF log.
+    /// Detected form of the log, where it is not plain SWF.
     #[serde(skip_serializing_if = "LogForm::is_plain")]
     pub taken_for: LogForm,
-    /// Oddities of the jobs that were not left out.
-    #[serde(skip_serializing_if = "Odd::is_none")]
-    pub odd: Odd,
+    /// Oddities of the accepted jobs.
+    #[serde(skip_serializing_if = "OddJobs::is_none")]
+    pub odd: OddJobs,
     /// The first job that was malformed.
     #[serde(skip)]
     pub first: Option<FirstMalformed>,
 }
 
-/// Most bytes of what is kept of a problem's words.
+/// Longest kept text of a problem, in bytes.
 const WORDS: usize = 160;
 
-/// A malformed job that was left out: its line, and what is wrong with it.
+/// The first malformed job that was skipped: its line, and the problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstMalformed {
     line: u64,
@@ -64,7 +64,7 @@ pub struct FirstMalformed {
 }
 
 impl FirstMalformed {
-    fn new(line: u64, problem: &Problem) -> Self {
+    fn new(line: u64, problem: &LineProblem) -> Self {
         let said = problem.to_string();
         let length = said.floor_char_boundary(WORDS);
         let mut words = [0; WORDS];
@@ -80,7 +80,7 @@ impl fmt::Display for FirstMalformed {
     }
 }
 
-/// What a log was taken for.
+/// Form in which a log was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LogForm {
@@ -88,18 +88,19 @@ pub struct LogForm {
     pub format: JobsFormat,
     /// The separator of the fields of an SWF log.
     pub separator: Separator,
-    /// Whether its first line was left out as the names of its columns.
+    /// True if the first line was skipped as a column heading.
     pub heading: bool,
-    /// Number of names (of users, groups, queues) that became numbers, in order of appearance.
+    /// Number of names (of users, groups, queues) that were replaced by numbers, in order of
+    /// appearance.
     pub names: u64,
-    /// Number of jobs that were submitted before the one above them; all were sorted.
+    /// Number of jobs submitted before the one above them, in a format whose jobs are sorted.
     pub sorted: u64,
-    /// Whether jobs were numbered in the order of the file, since their names are no numbers.
+    /// True if jobs were numbered in file order, as their ids are no numbers.
     pub numbered: bool,
 }
 
 impl LogForm {
-    /// Whether it is an SWF log without anything particular.
+    /// True if the log is plain SWF without any conversion.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         *self == Self::default()
@@ -138,14 +139,14 @@ const fn is_zero(n: &u64) -> bool {
 }
 
 impl Skipped {
-    /// Number of malformed jobs, without those that merely never ran.
+    /// Number of malformed jobs, without those that never ran.
     #[must_use]
     pub const fn malformed(&self) -> u64 {
         self.unreadable + self.impossible + self.too_large + self.unsorted + self.by_rule
     }
 
-    /// Whether there is something in it that changes what is run, or that it is of: where nothing is
-    /// but oddities that every log has, nobody has to be told.
+    /// True if something was skipped or changed that affects the run; oddities that every log has
+    /// don't count.
     #[must_use]
     pub fn is_worth_telling(&self) -> bool {
         let left_out = self.malformed() + self.never_ran + self.partial + self.steps;
@@ -154,25 +155,25 @@ impl Skipped {
             || !self.taken_for.is_plain()
     }
 
-    pub(super) fn count(&mut self, line: u64, problem: &Problem) {
+    pub(super) fn count(&mut self, line: u64, problem: &LineProblem) {
         self.first.get_or_insert_with(|| FirstMalformed::new(line, problem));
         *match problem {
-            Problem::TooFewFields { .. }
-            | Problem::TooManyFields
-            | Problem::NotANumber { .. }
-            | Problem::OtherCells { .. }
-            | Problem::Value { .. }
-            | Problem::NoJob { .. }
-            | Problem::Profile { .. }
-            | Problem::TooLong => &mut self.unreadable,
-            Problem::Negative { .. } | Problem::NoSubmission | Problem::TooLate => {
+            LineProblem::TooFewFields { .. }
+            | LineProblem::TooManyFields
+            | LineProblem::NotANumber { .. }
+            | LineProblem::OtherCells { .. }
+            | LineProblem::Value { .. }
+            | LineProblem::NoJob { .. }
+            | LineProblem::Profile { .. }
+            | LineProblem::TooLong => &mut self.unreadable,
+            LineProblem::Negative { .. } | LineProblem::NoSubmission | LineProblem::TooLate => {
                 &mut self.impossible
             }
-            Problem::LargerThanMachine { .. } | Problem::MoreThanMemory { .. } => {
+            LineProblem::LargerThanMachine { .. } | LineProblem::MoreThanMemory { .. } => {
                 &mut self.too_large
             }
-            Problem::Unsorted { .. } => &mut self.unsorted,
-            Problem::NoEstimate | Problem::Repeated { .. } | Problem::Fractions => {
+            LineProblem::Unsorted { .. } => &mut self.unsorted,
+            LineProblem::NoEstimate | LineProblem::Repeated { .. } | LineProblem::Fractions => {
                 &mut self.by_rule
             }
         } += 1;

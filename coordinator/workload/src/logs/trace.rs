@@ -1,4 +1,4 @@
-//! A log as a workload: jobs that can be submitted, in order.
+//! A log as a workload: its jobs as submissions, in order.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -9,45 +9,44 @@ use dormouse_units::{Bytes, Span, Time, Usage};
 
 use super::error::SwfError;
 use super::job::SwfJob;
-use super::problem::Problem;
+use super::problem::LineProblem;
 use super::reader::SwfReader;
 use super::rules::{
-    FollowUps, JobSize, LogRules, NoEstimate, Numbers, PartialExecutions, RanOver, Repeated,
+    FollowUps, JobSize, LogRules, NoEstimate, PartialExecutions, RanOver, Repeated, SeenNumbers,
 };
 use super::skipped::Skipped;
 
-/// Longest span that is taken for a time, in seconds (31,000 years): sums stay in range.
+/// Greatest accepted time in seconds (31,000 years), so that sums can't overflow.
 const LAST: i64 = 1_000_000_000_000;
 
 /// The jobs of a log that ran, as submissions to a machine.
 ///
-/// Size: processors requested, else those allocated, or the other way round. Estimate: time
-/// requested, else the run time. [`LogRules`] say what becomes of oddities. A job whose run time or
-/// size is not known (−1, or size 0) never ran: it is counted and left out in any case, since
-/// archives keep cancelled jobs in their logs. Submission times are the log's; CPU usage is a whole
-/// processor until assigned. Memory: that requested for each processor, where the machine's memory
-/// is known.
+/// Size: requested processors, else allocated ones, or the other way round. Estimate: requested
+/// time, else the run time. [`LogRules`] decide about oddities. A job whose run time or size is
+/// unknown (−1, or size 0) never ran: it is always counted and skipped, since archives keep
+/// cancelled jobs in their logs. Submission times are the log's; CPU usage is a whole processor
+/// until assigned. Memory: the requested memory per processor, if the machine's memory is known.
 #[derive(Debug)]
 pub struct Trace {
     reader: SwfReader,
     machine: u32,
-    /// Memory that a process may have on a processor, if it is known.
+    /// Memory per processor that a process may use, if known.
     memory: Option<Bytes>,
     last: i64,
-    numbers: Numbers,
-    /// Numbers of jobs that were left out.
-    left_out: Numbers,
-    filler: Filler,
-    /// Whether a job has been given.
+    numbers: SeenNumbers,
+    /// Numbers of skipped jobs.
+    left_out: SeenNumbers,
+    filler: PrecedingJobField,
+    /// True once a job was returned.
     has_jobs: bool,
 }
 
-/// What is known of a log before its jobs are taken from it.
+/// Facts about a log that are found before its jobs are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Ahead {
-    /// Number of jobs that there are at least.
+pub(crate) struct LogPreview {
+    /// Lower bound of the number of jobs.
     pub(crate) jobs: usize,
-    /// Whether a job may follow another.
+    /// True if a job may follow another.
     pub(crate) may_have_follow_ups: bool,
 }
 
@@ -73,7 +72,7 @@ impl Trace {
     ///
     /// The size of the machine is unknown.
     pub fn new(reader: SwfReader, machine: Option<u32>) -> Result<Self, SwfError> {
-        let no_machine = || match reader.header().unread() {
+        let no_machine = || match reader.header().unread_size() {
             None => SwfError::NoMachine { path: reader.path().to_owned() },
             Some(what) => SwfError::UnreadMachine { path: reader.path().to_owned(), what },
         };
@@ -83,15 +82,15 @@ impl Trace {
             machine,
             memory: None,
             last: 0,
-            numbers: Numbers::default(),
-            left_out: Numbers::default(),
-            filler: Filler::default(),
+            numbers: SeenNumbers::default(),
+            left_out: SeenNumbers::default(),
+            filler: PrecedingJobField::default(),
             has_jobs: false,
         })
     }
 
-    /// This trace for a machine with `memory` for a process on a processor; `None`: that is
-    /// unknown, and jobs ask for none.
+    /// The trace for a machine with this memory per processor; `None`: unknown, and jobs request
+    /// none.
     #[must_use]
     pub fn with_memory(self, memory: Option<Bytes>) -> Self {
         Self { memory, ..self }
@@ -115,24 +114,23 @@ impl Trace {
         skipped
     }
 
-    /// Whether the jobs that follow others, as far as they were read, do so: where all follow one and
-    /// that follows itself, field 17 is only filled with something.
+    /// True if the jobs read so far really follow others. If all follow the same one, which follows
+    /// itself, field 17 is only a filler.
     #[must_use]
     pub const fn has_follow_ups(&self) -> bool {
         !(self.filler.is_one && self.filler.is_own)
     }
 
-    /// Looks through a log that is read from its beginning: whether a job may follow another, and how many
-    /// jobs there are, of which as many as `most` are counted. What can't be read is said when it is read
-    /// for its jobs, and nothing behind it is counted.
+    /// Scans a log from its beginning: finds out if a job may follow another, and counts jobs up to
+    /// `most`. A line that can't be read ends the count; its error comes up when the jobs are read.
     #[must_use]
-    pub(crate) fn look_ahead(mut self, most: usize) -> Ahead {
+    pub(crate) fn look_ahead(mut self, most: usize) -> LogPreview {
         let jobs = self.by_ref().take(most).take_while(Result::is_ok).count();
         let is_kept = self.reader.rules().follow_ups == FollowUps::Kept;
-        Ahead { jobs, may_have_follow_ups: is_kept && self.reader.names_predecessors() }
+        LogPreview { jobs, may_have_follow_ups: is_kept && self.reader.names_predecessors() }
     }
 
-    /// The reader of the log, which gives its jobs as the log has them, those that never ran, too.
+    /// The underlying reader, which returns all jobs of the log, including those that never ran.
     #[must_use]
     pub fn into_reader(self) -> SwfReader {
         self.reader
@@ -144,35 +142,35 @@ impl Trace {
         &self.reader
     }
 
-    /// What a job follows: nothing, where its own submission time stands.
-    fn after(&mut self, job: &SwfJob) -> Option<Arc<After>> {
-        // Logs whose jobs are numbered from 1 have 0 there for none.
-        let follows_none = job.preceding == 0 && !self.numbers.has(0);
+    /// The job that a job follows; none if the field names the job itself.
+    fn jobs_before(&mut self, job: &SwfJob) -> Option<Arc<After>> {
+        // In logs that number jobs from 1, a 0 here means no preceding job.
+        let follows_none = job.preceding == 0 && !self.numbers.has_number(0);
         if job.preceding < 0 || follows_none || self.reader.rules().follow_ups == FollowUps::Ignored
         {
             return None;
         }
-        self.filler.see(job);
+        self.filler.see_preceding(job);
         let jobs: Vec<i64> = [job.preceding].iter().chain(&job.preceding_others).copied().collect();
-        if !jobs.iter().all(|number| self.numbers.has(*number)) {
-            self.reader.odd().follow_none += 1;
+        if !jobs.iter().all(|number| self.numbers.has_number(*number)) {
+            self.reader.odd_jobs().follow_none += 1;
             return None;
         }
-        self.reader.odd().follow_ups += 1;
+        self.reader.odd_jobs().follow_ups += 1;
         let think = Span::from_secs(job.think_time.clamp(0, LAST).unsigned_abs());
         let jobs = jobs.into_iter().map(i64::unsigned_abs).collect();
         Some(Arc::new(After { jobs, think }))
     }
 
-    /// Whether a line is of a part of a job that has a line for all of it, or had one.
+    /// True if a line is for a part of a job that also has a line for the whole.
     fn is_part(&self, job: &SwfJob) -> bool {
         self.reader.rules().partial_executions == PartialExecutions::LeftOut
             && is_partial(job)
-            && (self.numbers.has(job.number) || self.left_out.has(job.number))
+            && (self.numbers.has_number(job.number) || self.left_out.has_number(job.number))
     }
 
-    /// The submission that a job makes; `None` if it never ran.
-    fn submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, Problem> {
+    /// The submission of a job; `None` if it never ran.
+    fn make_submission(&mut self, job: &SwfJob) -> Result<Option<Submission>, LineProblem> {
         let rules = self.reader.rules();
         let processes = match (rules.size, job.requested, job.allocated) {
             (JobSize::Allocated, _, allocated @ 1..) => allocated,
@@ -183,28 +181,28 @@ impl Trace {
             return Ok(None);
         }
         if job.submitted < 0 {
-            return Err(Problem::NoSubmission);
+            return Err(LineProblem::NoSubmission);
         }
         let machine = self.machine;
         let Some(size) = u32::try_from(processes).ok().filter(|&n| n <= machine) else {
-            return Err(Problem::LargerThanMachine { processes, machine });
+            return Err(LineProblem::LargerThanMachine { processes, machine });
         };
         let memory = match self.memory {
             Some(most) => {
                 let kilobytes = u64::try_from(job.requested_memory).unwrap_or_default();
                 let memory = Bytes::new(kilobytes.saturating_mul(1024));
                 if memory > most {
-                    return Err(Problem::MoreThanMemory { memory, most });
+                    return Err(LineProblem::MoreThanMemory { memory, most });
                 }
                 memory
             }
             None => Bytes::ZERO,
         };
         if job.submitted > LAST || job.run_time > LAST || job.requested_time > LAST {
-            return Err(Problem::TooLate);
+            return Err(LineProblem::TooLate);
         }
         if job.submitted < self.last {
-            return Err(Problem::Unsorted { submitted: job.submitted, before: self.last });
+            return Err(LineProblem::Unsorted { submitted: job.submitted, before: self.last });
         }
         let exactly = |seconds: i64, n: usize| {
             Span::from_secs(seconds.max(0).unsigned_abs())
@@ -214,11 +212,11 @@ impl Trace {
             (exactly(job.run_time, 1), exactly(job.requested_time, 2));
         let has_estimate = estimate > Span::ZERO;
         if !has_estimate && rules.no_estimate == NoEstimate::Malformed {
-            return Err(Problem::NoEstimate);
+            return Err(LineProblem::NoEstimate);
         }
-        let is_repeated = job.number >= 0 && self.numbers.has(job.number);
+        let is_repeated = job.number >= 0 && self.numbers.has_number(job.number);
         if is_repeated && rules.repeated == Repeated::Malformed {
-            return Err(Problem::Repeated { number: job.number });
+            return Err(LineProblem::Repeated { number: job.number });
         }
         self.last = job.submitted;
         let ran_over = has_estimate && runtime > estimate;
@@ -230,15 +228,15 @@ impl Trace {
         }
         // Before its own number counts: it can't follow itself.
         let number = job.number;
-        let after = self.after(job);
+        let after = self.jobs_before(job);
         if number >= 0 {
             self.numbers.is_repeated(number);
         }
         let is_cut = ran_over && rules.ran_over == RanOver::Cut;
-        // One that is ended at its limit never comes to say so.
+        // A job killed at its limit never reports a failure.
         let fails = job.fails && !is_cut;
         let other_size = job.requested > 0 && job.allocated > 0 && job.requested != job.allocated;
-        let odd = self.reader.odd();
+        let odd = self.reader.odd_jobs();
         odd.ran_over += u64::from(ran_over);
         odd.no_estimate += u64::from(!has_estimate);
         odd.other_size += u64::from(other_size);
@@ -271,24 +269,24 @@ impl Trace {
     }
 }
 
-/// Whether a line is of one of the times that a job ran, as its status says.
+/// True if a line is for one of several executions of a job, by its status.
 const fn is_partial(job: &SwfJob) -> bool {
     matches!(job.status, 2..=4)
 }
 
-/// What field 17 has in all lines that have something there.
+/// Content of field 17 (preceding job) over all lines that have one.
 #[derive(Debug, Default)]
-struct Filler {
-    /// The job that the first of them names.
+struct PrecedingJobField {
+    /// The first preceding job that was named.
     names: Option<i64>,
-    /// Whether all of them name that one.
+    /// True if all lines name the same job.
     is_one: bool,
-    /// Whether that one is among them.
+    /// True if that job itself is among those lines.
     is_own: bool,
 }
 
-impl Filler {
-    const fn see(&mut self, job: &SwfJob) {
+impl PrecedingJobField {
+    const fn see_preceding(&mut self, job: &SwfJob) {
         match self.names {
             None => (self.names, self.is_one) = (Some(job.preceding), true),
             Some(one) => self.is_one &= one == job.preceding,
@@ -314,10 +312,10 @@ impl Iterator for Trace {
                 }
             };
             if self.is_part(&job) {
-                self.reader.partial();
+                self.reader.count_partial();
                 continue;
             }
-            match self.submission(&job) {
+            match self.make_submission(&job) {
                 Ok(Some(submission)) => {
                     self.has_jobs = true;
                     return Some(Ok(submission));
@@ -326,7 +324,7 @@ impl Iterator for Trace {
                     self.reader.never_ran();
                     self.note_left_out(&job);
                 }
-                Err(problem) => match self.reader.malformed(problem) {
+                Err(problem) => match self.reader.on_malformed(problem) {
                     Ok(()) => self.note_left_out(&job),
                     Err(error) => return Some(Err(error)),
                 },
@@ -342,7 +340,7 @@ mod tests {
     use super::super::rules::OnMalformed;
     use super::*;
 
-    fn ahead(lines: &[&str], rules: impl Into<LogRules>, most: usize) -> Ahead {
+    fn ahead(lines: &[&str], rules: impl Into<LogRules>, most: usize) -> LogPreview {
         let text = format!("; MaxProcs: 8\n{}\n", lines.join("\n"));
         let file = Ok(Cursor::new(text.into_bytes()));
         let trace =

@@ -1,4 +1,4 @@
-//! Writing a log.
+//! Writer of SWF logs.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use super::job::SwfJob;
 use crate::decimal::whole;
 use crate::lines::Lines;
 
-/// Writes a log to `W`, which need not buffer.
+/// Writes an SWF log to `W`, which needs no buffer of its own.
 #[derive(Debug)]
 pub struct SwfWriter<W: Write>(Lines<W>);
 

@@ -13,7 +13,7 @@ use crate::sampling::exponential;
 
 /// Targets of a calibrated model: the figures that its jobs have.
 #[derive(Clone, Copy, Debug)]
-pub struct Targets {
+pub struct ModelTargets {
     /// Mean number of processes of a job.
     pub mean_size: f64,
     /// Mean run time in seconds.
@@ -37,7 +37,7 @@ pub struct Targets {
 
 /// "The average parallelism of it is 23.4, and the average runtime is 2606.6 seconds",
 /// one-process jobs "less than 18.0%".
-pub(super) const FW: Targets = Targets {
+pub(super) const FW: ModelTargets = ModelTargets {
     mean_size: 23.4,
     mean_runtime_s: 2606.6,
     serial: 0.175,
@@ -51,7 +51,7 @@ pub(super) const FW: Targets = Targets {
 
 /// "The average parallelism of it is 10.5, and the average runtime is 11267.0 seconds",
 /// one-process jobs "about 40.8%"; 18 h was the longest queue of the machine it fits.
-pub(super) const JW: Targets = Targets {
+pub(super) const JW: ModelTargets = ModelTargets {
     mean_size: 10.5,
     mean_runtime_s: 11_267.0,
     serial: 0.408,
@@ -63,11 +63,11 @@ pub(super) const JW: Targets = Targets {
     bursts: Some((0.15, 12.0)),
 };
 
-/// Mean gap between submissions; the load is set by scaling.
+/// Mean time between submissions in seconds, before the load is scaled.
 const MEAN_GAP_S: f64 = 300.0;
 
-impl Targets {
-    /// `count` jobs for a machine of `machine` processors, as [`Model::generate`] makes them.
+impl ModelTargets {
+    /// Generates `count` jobs for `machine` processors, as specified at [`Model::generate`].
     ///
     /// # Errors
     ///
@@ -80,13 +80,13 @@ impl Targets {
         machine: u32,
         seed: u64,
     ) -> Result<Vec<Submission>, ModelError> {
-        ModelError::check(count, machine)?;
+        ModelError::check_size(count, machine)?;
         Ok(generate(self, count, machine, seed))
     }
 }
 
-fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Submission> {
-    let sizes = Sizes::calibrate(targets, machine);
+fn generate(targets: &ModelTargets, count: usize, machine: u32, seed: u64) -> Vec<Submission> {
+    let sizes = SizeDistribution::calibrate(targets, machine);
     let mut size_stream = Stream::new(seed, "size", 0);
     let mut runtime_stream = Stream::new(seed, "runtime", 0);
     let mut gap_stream = Stream::new(seed, "arrival", 0);
@@ -101,7 +101,7 @@ fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Sub
     (1..)
         .zip(drawn)
         .map(|(number, (processes, unscaled))| {
-            at += gap(targets, &mut gap_stream);
+            at += draw_gap(targets, &mut gap_stream);
             let seconds = (unscaled * scale).min(targets.longest.as_secs_f64()).round().max(1.0);
             let runtime = Span::from_secs_f64(seconds).unwrap_or(Span::from_secs(1));
             let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
@@ -123,17 +123,18 @@ fn generate(targets: &Targets, count: usize, machine: u32, seed: u64) -> Vec<Sub
         .collect()
 }
 
-/// A distribution of sizes, cumulated.
-struct Sizes(Vec<f64>);
+/// Cumulative distribution of job sizes.
+struct SizeDistribution(Vec<f64>);
 
-impl Sizes {
-    /// Falls off as size^−θ with θ found by bisection so that the mean is right.
-    fn calibrate(targets: &Targets, machine: u32) -> Self {
+impl SizeDistribution {
+    /// Distribution that falls off as size^−θ, with θ found by bisection so that the mean is the
+    /// target.
+    fn calibrate(targets: &ModelTargets, machine: u32) -> Self {
         // On a machine too small for the mean, it is as near as θ in [−2, 6] comes.
         let (mut flat, mut steep) = (-2.0, 6.0);
         for _ in 0..80 {
             let middle = f64::midpoint(flat, steep);
-            let weights = weights(targets, machine, middle);
+            let weights = size_weights(targets, machine, middle);
             let mean: f64 = (1..).zip(&weights).map(|(size, w)| f64::from(size) * w).sum();
             if mean > targets.mean_size {
                 flat = middle;
@@ -142,7 +143,7 @@ impl Sizes {
             }
         }
         let mut total = 0.0;
-        let weights = weights(targets, machine, steep);
+        let weights = size_weights(targets, machine, steep);
         Self(
             weights
                 .into_iter()
@@ -161,8 +162,8 @@ impl Sizes {
     }
 }
 
-/// Probabilities of the sizes 1, 2, … with the one-process share as it should be.
-fn weights(targets: &Targets, machine: u32, theta: f64) -> Vec<f64> {
+/// Probabilities of the sizes 1, 2, … with the target share of one-process jobs.
+fn size_weights(targets: &ModelTargets, machine: u32, theta: f64) -> Vec<f64> {
     let parallel: Vec<f64> = (2..=machine)
         .map(|size| {
             let favour = if size.is_power_of_two() { targets.power_of_two_weight } else { 1.0 };
@@ -175,7 +176,7 @@ fn weights(targets: &Targets, machine: u32, theta: f64) -> Vec<f64> {
 }
 
 /// A run time in units of the mean of a short run.
-fn unscaled_runtime(targets: &Targets, size: u32, machine: u32, stream: &mut Stream) -> f64 {
+fn unscaled_runtime(targets: &ModelTargets, size: u32, machine: u32, stream: &mut Stream) -> f64 {
     let (base, grows) = targets.long;
     let relative = libm::log(f64::from(size)) / libm::log(f64::from(machine));
     let is_long = stream.unit() < base + grows * relative;
@@ -183,8 +184,9 @@ fn unscaled_runtime(targets: &Targets, size: u32, machine: u32, stream: &mut Str
     (0..targets.stages).map(|_| exponential(mean / f64::from(targets.stages), stream)).sum()
 }
 
-/// The scale at which the run times, cut at the longest, have the mean they should.
-fn runtime_scale(targets: &Targets, drawn: &[(u32, f64)]) -> f64 {
+/// Scale for the drawn run times with which their mean, after the cut at the longest, is the
+/// target.
+fn runtime_scale(targets: &ModelTargets, drawn: &[(u32, f64)]) -> f64 {
     let mean_at = |scale: f64| {
         let total: f64 =
             drawn.iter().map(|(_, x)| (x * scale).min(targets.longest.as_secs_f64())).sum();
@@ -204,7 +206,7 @@ fn runtime_scale(targets: &Targets, drawn: &[(u32, f64)]) -> f64 {
     high
 }
 
-fn gap(targets: &Targets, stream: &mut Stream) -> f64 {
+fn draw_gap(targets: &ModelTargets, stream: &mut Stream) -> f64 {
     let Some((long, times)) = targets.bursts else { return exponential(MEAN_GAP_S, stream) };
     let short = MEAN_GAP_S / (1.0 - long + long * times);
     let mean = if stream.unit() < long { short * times } else { short };

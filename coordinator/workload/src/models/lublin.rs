@@ -6,8 +6,8 @@ use dormouse_units::{Bytes, Span, Stream, Time, Usage};
 
 use crate::sampling::{gamma, gamma_cdf};
 
-/// Parameters of one stream of jobs.
-struct Parameters {
+/// Parameters of one stream of jobs: batch, interactive, or both together.
+struct LublinParameters {
     purpose: &'static str,
     serial: f64,
     power_of_two: f64,
@@ -23,7 +23,7 @@ struct Parameters {
     bend: f64,
 }
 
-const BATCH: Parameters = Parameters {
+const BATCH: LublinParameters = LublinParameters {
     purpose: "lublin-batch",
     serial: 0.2927,
     power_of_two: 0.6686,
@@ -38,7 +38,7 @@ const BATCH: Parameters = Parameters {
     bend: 2.0,
 };
 
-const INTERACTIVE: Parameters = Parameters {
+const INTERACTIVE: LublinParameters = LublinParameters {
     purpose: "lublin-interactive",
     serial: 0.1541,
     power_of_two: 0.625,
@@ -54,7 +54,7 @@ const INTERACTIVE: Parameters = Parameters {
 };
 
 /// Parameters fitted to logs that do not tell batch from interactive jobs.
-const TYPELESS: Parameters = Parameters {
+const TYPELESS: LublinParameters = LublinParameters {
     purpose: "lublin-typeless",
     serial: 0.244,
     power_of_two: 0.576,
@@ -75,45 +75,48 @@ const INTERACTIVE_BELOW_MACHINE: f64 = 1.5;
 /// Number of half-hours of a day.
 const BUCKETS: usize = 48;
 const BUCKET_S: f64 = 1800.0;
-/// The cycle's distribution is laid over the day from this half-hour on.
+/// The half-hour of the day at which the daily cycle's distribution begins.
 const CYCLE_START: usize = 11;
-/// Largest natural logarithms of run times and gaps in seconds: larger ones are drawn again.
+/// Greatest natural logarithms of run times and gaps in seconds; greater draws are repeated.
 const MAX_LN_RUNTIME: f64 = 12.0;
 const MAX_LN_GAP: f64 = 13.0;
 
 pub(super) fn generate(count: usize, machine: u32, seed: u64) -> Vec<Submission> {
     let whole = libm::log2(f64::from(machine));
-    let mut batch = Jobs::new(&BATCH, whole, seed);
-    let mut interactive = Jobs::new(&INTERACTIVE, whole - INTERACTIVE_BELOW_MACHINE, seed);
-    let (mut next_batch, mut next_interactive) = (batch.arrive(), interactive.arrive());
+    let mut batch = LublinJobs::new(&BATCH, whole, seed);
+    let mut interactive = LublinJobs::new(&INTERACTIVE, whole - INTERACTIVE_BELOW_MACHINE, seed);
+    let (mut next_batch, mut next_interactive) = (batch.next_arrival(), interactive.next_arrival());
     (1..)
         .take(count)
         .map(|number| {
             let (at, jobs) = if next_batch <= next_interactive {
-                (std::mem::replace(&mut next_batch, batch.arrive()), &mut batch)
+                (std::mem::replace(&mut next_batch, batch.next_arrival()), &mut batch)
             } else {
-                (std::mem::replace(&mut next_interactive, interactive.arrive()), &mut interactive)
+                (
+                    std::mem::replace(&mut next_interactive, interactive.next_arrival()),
+                    &mut interactive,
+                )
             };
-            jobs.submit(number, at, machine)
+            jobs.make_submission(number, at, machine)
         })
         .collect()
 }
 
 /// Jobs of one stream, with the parameters of logs that do not tell batch from interactive jobs.
 pub(super) fn generate_typeless(count: usize, machine: u32, seed: u64) -> Vec<Submission> {
-    let mut jobs = Jobs::new(&TYPELESS, libm::log2(f64::from(machine)), seed);
+    let mut jobs = LublinJobs::new(&TYPELESS, libm::log2(f64::from(machine)), seed);
     (1..)
         .take(count)
         .map(|number| {
-            let at = jobs.arrive();
-            jobs.submit(number, at, machine)
+            let at = jobs.next_arrival();
+            jobs.make_submission(number, at, machine)
         })
         .collect()
 }
 
-/// One stream of jobs.
-struct Jobs<'a> {
-    parameters: &'a Parameters,
+/// Generator of one stream of jobs.
+struct LublinJobs<'a> {
+    parameters: &'a LublinParameters,
     largest: f64,
     weights: [f64; BUCKETS],
     bucket: usize,
@@ -125,8 +128,8 @@ struct Jobs<'a> {
     runtimes: Stream,
 }
 
-impl<'a> Jobs<'a> {
-    fn new(parameters: &'a Parameters, largest: f64, seed: u64) -> Self {
+impl<'a> LublinJobs<'a> {
+    fn new(parameters: &'a LublinParameters, largest: f64, seed: u64) -> Self {
         let (shape, scale) = parameters.cycle;
         let mut weights = [0.0; BUCKETS];
         for i in CYCLE_START..CYCLE_START + BUCKETS {
@@ -154,9 +157,9 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    /// Instant at which the next job is submitted, in seconds.
-    fn arrive(&mut self) -> f64 {
-        let Parameters { arrival: (shape, scale), arrival_ratio, .. } = *self.parameters;
+    /// Submission time of the next job in seconds.
+    fn next_arrival(&mut self) -> f64 {
+        let LublinParameters { arrival: (shape, scale), arrival_ratio, .. } = *self.parameters;
         let gap = loop {
             let gap = gamma(shape * arrival_ratio, scale, &mut self.arrivals);
             if gap <= MAX_LN_GAP {
@@ -175,9 +178,9 @@ impl<'a> Jobs<'a> {
         self.now
     }
 
-    fn submit(&mut self, number: u64, at: f64, machine: u32) -> Submission {
-        let processes = self.size(machine);
-        let runtime = self.runtime(processes);
+    fn make_submission(&mut self, number: u64, at: f64, machine: u32) -> Submission {
+        let processes = self.draw_size(machine);
+        let runtime = self.draw_runtime(processes);
         let submitted = Time::ZERO + Span::from_secs_f64(at.floor()).unwrap_or_default();
         let (estimate, usage, memory) = (runtime, Usage::FULL, Bytes::ZERO);
         Submission {
@@ -194,7 +197,7 @@ impl<'a> Jobs<'a> {
         }
     }
 
-    fn size(&mut self, machine: u32) -> u32 {
+    fn draw_size(&mut self, machine: u32) -> u32 {
         let p = self.parameters;
         let u = self.sizes.unit();
         if u <= p.serial {
@@ -217,8 +220,8 @@ impl<'a> Jobs<'a> {
         size.clamp(1, machine)
     }
 
-    fn runtime(&mut self, processes: u32) -> Span {
-        let Parameters { short_by_size: (per_process, base), .. } = *self.parameters;
+    fn draw_runtime(&mut self, processes: u32) -> Span {
+        let LublinParameters { short_by_size: (per_process, base), .. } = *self.parameters;
         let probability = (per_process * f64::from(processes) + base).clamp(0.0, 1.0);
         let is_short = self.runtimes.unit() <= probability;
         let (shape, scale) =

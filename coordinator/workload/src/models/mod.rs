@@ -6,6 +6,6 @@ mod model;
 mod tsafrir;
 mod tsafrir_tables;
 
-pub use calibrated::Targets;
+pub use calibrated::ModelTargets;
 pub use model::{Model, ModelError};
 pub use tsafrir::{EstimatesError, tsafrir_estimates};

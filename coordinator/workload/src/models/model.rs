@@ -8,7 +8,7 @@ use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Targets, calibrated, lublin};
+use super::{ModelTargets, calibrated, lublin};
 
 /// A model of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -24,7 +24,7 @@ pub enum Model {
     LublinTypeless,
 }
 
-/// Why the models can't make a workload.
+/// Reason why the models can't make a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The machine is too small.
@@ -39,8 +39,8 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// Checks that the models make so many jobs for such a machine.
-    pub(super) const fn check(jobs: usize, machine: u32) -> Result<(), Self> {
+    /// Checks that the models can generate so many jobs for such a machine.
+    pub(super) const fn check_size(jobs: usize, machine: u32) -> Result<(), Self> {
         if machine < 8 {
             return Err(Self::SmallMachine(machine));
         }
@@ -84,7 +84,7 @@ impl Model {
         if let Some(targets) = self.targets() {
             return targets.generate(jobs, machine, seed);
         }
-        ModelError::check(jobs, machine)?;
+        ModelError::check_size(jobs, machine)?;
         Ok(match self {
             Self::LublinTypeless => lublin::generate_typeless(jobs, machine, seed),
             _ => lublin::generate(jobs, machine, seed),
@@ -100,9 +100,9 @@ impl Model {
         self.targets().map_or(Span::from_secs(172_800), |targets| targets.longest)
     }
 
-    /// Targets that the model was calibrated to; `None`: it was not.
+    /// Calibration targets of the model; `None`: it is not calibrated.
     #[must_use]
-    pub const fn targets(self) -> Option<Targets> {
+    pub const fn targets(self) -> Option<ModelTargets> {
         match self {
             Self::FwLike => Some(calibrated::FW),
             Self::JwLike => Some(calibrated::JW),

@@ -13,7 +13,7 @@ use super::tsafrir_tables::{
 };
 use crate::sampling::shuffle;
 
-/// Why no estimates can be made.
+/// Reason why no estimates can be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimatesError {
     /// The model has no estimates for so short a limit.
@@ -55,17 +55,17 @@ pub fn tsafrir_estimates(
     }
     let longest_s = longest.as_micros() / 1_000_000;
     let mut stream = Stream::new(seed, "estimates", 0);
-    let histogram = histogram(jobs.len(), longest_s, &mut stream);
+    let histogram = estimate_counts(jobs.len(), longest_s, &mut stream);
     let mut estimates: Vec<Span> = histogram
         .into_iter()
         .rev()
         .flat_map(|(seconds, count)| std::iter::repeat_n(Span::from_secs(seconds), count))
         .collect();
-    Ok(assign(jobs, &mut estimates, longest, &mut stream))
+    Ok(assign_estimates(jobs, &mut estimates, longest, &mut stream))
 }
 
 /// Number of jobs with each estimate in seconds, for `jobs` jobs in all.
-fn histogram(jobs: usize, longest: u64, stream: &mut Stream) -> BTreeMap<u64, usize> {
+fn estimate_counts(jobs: usize, longest: u64, stream: &mut Stream) -> BTreeMap<u64, usize> {
     let head_times = head_times(longest);
     let ranks = popularity_ranks(stream);
     let mut share: BTreeMap<u64, f64> =
@@ -115,9 +115,9 @@ fn head_times(longest: u64) -> Vec<u64> {
     times.into_iter().rev().take(HEAD).collect()
 }
 
-/// The rank by popularity of each rank by time: the longest is the most popular; each later
-/// one adds its ranks in the four logs to a pool, takes a rank that no later one has, else
-/// the more popular of two from the pool.
+/// Popularity rank of each of the head's estimates by rank of time. The longest is the most
+/// popular; each later one adds its ranks in the four logs to a pool and takes the one that no
+/// later estimate has, else the more popular of two drawn from the pool.
 fn popularity_ranks(stream: &mut Stream) -> [usize; HEAD] {
     let mut ranks = [1; HEAD];
     let mut unused: BTreeSet<u8> = (2..=20).collect();
@@ -199,9 +199,9 @@ fn to_counts(share: &BTreeMap<u64, f64>, jobs: usize) -> BTreeMap<u64, usize> {
     counts
 }
 
-/// Gives each job, longest first, one of the estimates that cover it, each with the same
-/// probability; returns the number of jobs that none covers.
-fn assign(
+/// Assigns estimates to jobs, longest job first, each drawn uniformly from the remaining ones that
+/// cover the job. Returns the number of jobs that none covers.
+fn assign_estimates(
     jobs: &mut [Submission],
     estimates: &mut [Span],
     longest: Span,
@@ -217,7 +217,7 @@ fn assign(
             hi += 1;
         }
         if estimates[at] < runtime {
-            // Estimates that cover the job ran out: it gets that of a user who knows its run time.
+            // No estimate that covers the job is left: it gets its run time, rounded up.
             raised += 1;
             let minutes5 = runtime.as_micros().div_ceil(300_000_000);
             jobs[j].estimate = Span::from_secs(minutes5 * 300).min(longest);
@@ -262,7 +262,7 @@ mod tests {
     fn counts_sum_to_the_jobs_and_the_head_to_its_share() {
         let mut stream = Stream::new(1, "test", 0);
         for jobs in [1, 19, 500, 20_000, 300_000] {
-            let counts = histogram(jobs, 64_800, &mut stream);
+            let counts = estimate_counts(jobs, 64_800, &mut stream);
             assert_eq!(counts.values().sum::<usize>(), jobs);
             if jobs >= 20_000 {
                 let head: usize = head_times(64_800).iter().map(|t| counts[t]).sum();

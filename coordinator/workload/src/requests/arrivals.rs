@@ -15,7 +15,7 @@ use crate::sampling::exponential;
     deny_unknown_fields
 )]
 #[schemars(rename = "Arrivals", tag = "process")]
-pub enum Arrivals {
+pub enum RequestArrivals {
     /// A Poisson process: the times between requests are exponentially distributed.
     Poisson {
         /// The mean time between requests.
@@ -31,7 +31,7 @@ pub enum Arrivals {
         #[schemars(range(min = 0.0, max = 1.0), example = 0.6)]
         amplitude: Ppm,
         /// From one peak to the next.
-        #[serde(default = "day")]
+        #[serde(default = "one_day")]
         #[schemars(extend("least" = "1us"), example = "1d")]
         period: Span,
         /// When in the period the rate is highest; half-way where it is not given.
@@ -63,11 +63,11 @@ pub enum Arrivals {
     },
 }
 
-const fn day() -> Span {
+const fn one_day() -> Span {
     Span::from_secs(86_400)
 }
 
-impl Arrivals {
+impl RequestArrivals {
     /// Mean rate over long times, in requests per second.
     #[must_use]
     pub fn rate(&self) -> f64 {
@@ -88,17 +88,17 @@ impl Arrivals {
 /// The times of requests, one after the other.
 #[derive(Clone, Debug)]
 pub(super) struct ArrivalTimes {
-    arrivals: Arrivals,
+    arrivals: RequestArrivals,
     now: Time,
     stream: Stream,
-    /// Whether a burst is under way; used by `Arrivals::Bursts` only, as are `until` and `turns`.
+    /// True during a burst; only `Arrivals::Bursts` uses this, `until` and `turns`.
     is_burst: bool,
     until: Time,
     turns: Stream,
 }
 
 impl ArrivalTimes {
-    pub(super) fn new(arrivals: &Arrivals, seed: u64) -> Self {
+    pub(super) fn new(arrivals: &RequestArrivals, seed: u64) -> Self {
         let mut times = Self {
             arrivals: arrivals.clone(),
             now: Time::ZERO,
@@ -107,40 +107,40 @@ impl ArrivalTimes {
             until: Time::ZERO,
             turns: Stream::new(seed, "request-burst", 0),
         };
-        if let Arrivals::Bursts { calm, burst, .. } = arrivals {
+        if let RequestArrivals::Bursts { calm, burst, .. } = arrivals {
             let (calm, burst) = (calm.as_secs_f64(), burst.as_secs_f64());
-            // The first turn, of which no beginning is seen, is as long as any: exponential laws
-            // remember nothing.
+            // The first phase began before the run, but its rest is distributed like a whole phase:
+            // exponential laws have no memory.
             let begins_calm = times.turns.unit() * (calm + burst) >= burst;
             times.is_burst = begins_calm;
-            times.turn();
+            times.switch_phase();
         }
         times
     }
 
-    /// A calm or a burst is over, and the other begins.
-    fn turn(&mut self) {
-        let Arrivals::Bursts { calm, burst, .. } = &self.arrivals else { return };
+    /// Switches from calm to burst or back.
+    fn switch_phase(&mut self) {
+        let RequestArrivals::Bursts { calm, burst, .. } = &self.arrivals else { return };
         self.is_burst = !self.is_burst;
         let mean = if self.is_burst { burst } else { calm };
-        self.until = later(self.until, *mean, &mut self.turns);
+        self.until = draw_later(self.until, *mean, &mut self.turns);
     }
 
     /// The time of the next request before `end`; `None`: there is none.
     pub(super) fn next(&mut self, end: Time) -> Option<Time> {
         while self.now < end {
             match &self.arrivals {
-                Arrivals::Poisson { every } => {
-                    self.now = later(self.now, *every, &mut self.stream);
+                RequestArrivals::Poisson { every } => {
+                    self.now = draw_later(self.now, *every, &mut self.stream);
                     break;
                 }
-                Arrivals::Diurnal { every, amplitude, period, peak, weekend } => {
+                RequestArrivals::Diurnal { every, amplitude, period, peak, weekend } => {
                     // Thinning (Lewis and Shedler 1979): times of the highest rate, each kept with the
                     // part of it that holds then.
                     let highest = 1.0 + amplitude.as_f64();
                     let gap = exponential(every.as_secs_f64() / highest, &mut self.stream);
-                    self.now = after(self.now, gap);
-                    let phase = fraction(self.now, *period, *peak);
+                    self.now = seconds_after(self.now, gap);
+                    let phase = cycle_fraction(self.now, *period, *peak);
                     let wave = libm::cos(std::f64::consts::TAU * phase);
                     let is_weekend = self.now.as_micros() / period.as_micros().max(1) % 7 >= 5;
                     let part = weekend.filter(|_| is_weekend).unwrap_or(Ppm::ONE).as_f64();
@@ -149,15 +149,15 @@ impl ArrivalTimes {
                         break;
                     }
                 }
-                Arrivals::Bursts { every, burst_every, .. } => {
+                RequestArrivals::Bursts { every, burst_every, .. } => {
                     let mean = if self.is_burst { burst_every } else { every };
-                    let next = later(self.now, *mean, &mut self.stream);
+                    let next = draw_later(self.now, *mean, &mut self.stream);
                     if next < self.until {
                         self.now = next;
                         break;
                     }
                     self.now = self.until;
-                    self.turn();
+                    self.switch_phase();
                 }
             }
         }
@@ -165,8 +165,8 @@ impl ArrivalTimes {
     }
 }
 
-/// Time since the last peak of the rate, in periods.
-fn fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
+/// Time since the last peak of the rate, as a fraction of the period.
+fn cycle_fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
     let period = period.as_micros().max(1);
     let peak = peak.map_or(period / 2, Span::as_micros) % period;
     let since = (now.as_micros() % period + period - peak) % period;
@@ -174,11 +174,11 @@ fn fraction(now: Time, period: Span, peak: Option<Span>) -> f64 {
 }
 
 /// An instant that is an exponentially distributed time with this mean after `now`.
-fn later(now: Time, mean: Span, stream: &mut Stream) -> Time {
-    after(now, exponential(mean.as_secs_f64(), stream))
+fn draw_later(now: Time, mean: Span, stream: &mut Stream) -> Time {
+    seconds_after(now, exponential(mean.as_secs_f64(), stream))
 }
 
-/// The instant `seconds` after `now`; one that is past all counting is the end of time.
-fn after(now: Time, seconds: f64) -> Time {
+/// The instant `seconds` after `now`, limited to the greatest time.
+fn seconds_after(now: Time, seconds: f64) -> Time {
     now + Span::from_secs_f64(seconds).unwrap_or(Span::from_micros(u64::MAX))
 }

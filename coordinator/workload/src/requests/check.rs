@@ -3,23 +3,23 @@
 use dormouse_cloud::Market;
 use dormouse_units::{Ppm, Span};
 
-use super::arrivals::Arrivals;
+use super::arrivals::RequestArrivals;
 use super::law::DurationLaw;
 use super::model::RequestModel;
-use super::offer::{Offer, Refusal};
+use super::offer::{Offer, OfferRefusal};
 use super::source::{RequestSource, RequestSpec};
 
 /// Least probability that a draw lies within the bounds of a law: below it, too many draws are
 /// needed.
 const LEAST_WITHIN: f64 = 0.001;
 
-/// Most requests of a stream: more are likelier to be a slip of the hand than a wish.
+/// Greatest number of requests of a stream; more are probably a mistake.
 const MOST_REQUESTS: f64 = 1e9;
 
-/// Most changes between calm and bursts from one request to the next.
+/// Greatest number of changes between calm and burst between two requests.
 const MOST_TURNS: f64 = 1_000.0;
 
-/// Longest time that a run counts (31,000 years): sums stay in range.
+/// Greatest time of a run (31,000 years), so that sums can't overflow.
 pub(super) const LAST: Span = Span::from_secs(1_000_000_000_000);
 
 /// A mistake in a source of requests.
@@ -27,18 +27,18 @@ pub(super) const LAST: Span = Span::from_secs(1_000_000_000_000);
 pub struct RequestFlaw {
     /// Path of the key with the mistake, such as `model.duration.least` or `request.3.at`.
     pub key: String,
-    /// The mistake, and what would be right.
-    pub refusal: Refusal,
+    /// The mistake and its remedy.
+    pub refusal: OfferRefusal,
 }
 
 impl RequestSource {
-    /// All mistakes in what is written: laws that give nothing, requests that go back in time, and
-    /// what the provider does not offer, if the offer is known. A CSV file is not opened.
+    /// All mistakes of a source: laws without valid values, requests out of order, and, if the
+    /// offer is known, what the provider does not sell. A CSV file is not opened.
     #[must_use]
     pub fn flaws(&self, offer: Option<&Offer>) -> Vec<RequestFlaw> {
-        let mut found = Flaws::default();
+        let mut found = RequestFlaws::default();
         match self {
-            Self::Written { request } => written(request, offer, &mut found),
+            Self::Written { request } => check_written(request, offer, &mut found),
             Self::Csv { .. } => {}
             Self::Model { model } => of_model(model, offer, &mut found),
         }
@@ -46,15 +46,16 @@ impl RequestSource {
     }
 }
 
+/// Collects the flaws of a source of requests.
 #[derive(Debug, Default)]
-struct Flaws(Vec<RequestFlaw>);
+struct RequestFlaws(Vec<RequestFlaw>);
 
-impl Flaws {
+impl RequestFlaws {
     fn add(&mut self, key: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) {
-        self.refuse(key, Refusal::new(what, remedy));
+        self.add_refusal(key, OfferRefusal::new(what, remedy));
     }
 
-    fn refuse(&mut self, key: impl Into<String>, refusal: Refusal) {
+    fn add_refusal(&mut self, key: impl Into<String>, refusal: OfferRefusal) {
         let flaw = RequestFlaw { key: key.into(), refusal };
         // A type without room has none in either market.
         if self.0.last() != Some(&flaw) {
@@ -63,7 +64,7 @@ impl Flaws {
     }
 }
 
-fn written(requests: &[RequestSpec], offer: Option<&Offer>, found: &mut Flaws) {
+fn check_written(requests: &[RequestSpec], offer: Option<&Offer>, found: &mut RequestFlaws) {
     let mut before = Span::ZERO;
     for (n, spec) in requests.iter().enumerate() {
         let key = |key: &str| format!("request.{n}.{key}");
@@ -85,24 +86,24 @@ fn written(requests: &[RequestSpec], offer: Option<&Offer>, found: &mut Flaws) {
             );
         }
         if let Some(offer) = offer {
-            sold(offer, spec.kind.as_str(), spec.market, &key("type"), found);
+            check_sold(offer, spec.kind.as_str(), spec.market, &key("type"), found);
         }
     }
 }
 
-fn sold(offer: &Offer, kind: &str, market: Market, key: &str, found: &mut Flaws) {
-    if let Err(refusal) = offer.sold(kind, market) {
-        found.refuse(key, refusal);
+fn check_sold(offer: &Offer, kind: &str, market: Market, key: &str, found: &mut RequestFlaws) {
+    if let Err(refusal) = offer.find_sold(kind, market) {
+        found.add_refusal(key, refusal);
     }
 }
 
-fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut Flaws) {
+fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut RequestFlaws) {
     if model.requests.is_none() && model.lasts.is_none() {
         let remedy = "say how many requests there are, such as: requests = 1_000_000, or for how long \
                       they come: lasts = \"30d\"";
         found.add("model", "it has no end", remedy);
     }
-    arrivals(&model.arrivals, found);
+    check_arrivals(&model.arrivals, found);
     if let (None, Some(lasts)) = (model.requests, model.lasts) {
         let expected = model.arrivals.rate() * lasts.as_secs_f64();
         if expected > MOST_REQUESTS {
@@ -111,9 +112,9 @@ fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut Flaws) {
             found.add("model.lasts", what, "let it last less long, or give `requests` as well");
         }
     }
-    law(&model.duration, "model.duration", found);
+    check_law(&model.duration, "model.duration", found);
     if let Some(preemptible) = &model.preemptible_duration {
-        law(preemptible, "model.preemptible-duration", found);
+        check_law(preemptible, "model.preemptible-duration", found);
     }
     if model.mix.is_empty() {
         let remedy = "add one, such as: mix = [{ type = \"c3.large\" }]";
@@ -142,20 +143,20 @@ fn of_model(model: &RequestModel, offer: Option<&Offer>, found: &mut Flaws) {
             );
         }
         let Some(offer) = offer else { continue };
-        if let Err(refusal) = offer.find(share.kind.as_str()) {
-            found.refuse(key("type"), refusal);
+        if let Err(refusal) = offer.find_type(share.kind.as_str()) {
+            found.add_refusal(key("type"), refusal);
             continue;
         }
         if preemptible > Ppm::ZERO {
-            sold(offer, share.kind.as_str(), Market::Spot, &key("type"), found);
+            check_sold(offer, share.kind.as_str(), Market::Spot, &key("type"), found);
         }
         if preemptible < Ppm::ONE {
-            sold(offer, share.kind.as_str(), Market::OnDemand, &key("type"), found);
+            check_sold(offer, share.kind.as_str(), Market::OnDemand, &key("type"), found);
         }
     }
 }
 
-fn arrivals(arrivals: &Arrivals, found: &mut Flaws) {
+fn check_arrivals(arrivals: &RequestArrivals, found: &mut RequestFlaws) {
     let key = |key: &str| format!("model.arrivals.{key}");
     let mut positive = |name: &str, time: Span| {
         if time == Span::ZERO || time > LAST {
@@ -167,8 +168,8 @@ fn arrivals(arrivals: &Arrivals, found: &mut Flaws) {
         }
     };
     match arrivals {
-        Arrivals::Poisson { every } => positive("every", *every),
-        Arrivals::Diurnal { every, amplitude, period, peak, weekend } => {
+        RequestArrivals::Poisson { every } => positive("every", *every),
+        RequestArrivals::Diurnal { every, amplitude, period, peak, weekend } => {
             positive("every", *every);
             positive("period", *period);
             for (name, part) in
@@ -184,7 +185,7 @@ fn arrivals(arrivals: &Arrivals, found: &mut Flaws) {
                 found.add(key("peak"), what, "count it from the beginning of a period");
             }
         }
-        Arrivals::Bursts { every, burst_every, calm, burst } => {
+        RequestArrivals::Bursts { every, burst_every, calm, burst } => {
             for (name, time) in
                 [("every", every), ("burst-every", burst_every), ("calm", calm), ("burst", burst)]
             {
@@ -200,7 +201,7 @@ fn arrivals(arrivals: &Arrivals, found: &mut Flaws) {
     }
 }
 
-fn law(law: &DurationLaw, key: &str, found: &mut Flaws) {
+fn check_law(law: &DurationLaw, key: &str, found: &mut RequestFlaws) {
     let (least, most) = law.bounds();
     if most < least {
         let what = format!("its longest duration, {most}, is shorter than its shortest, {least}");
@@ -213,7 +214,7 @@ fn law(law: &DurationLaw, key: &str, found: &mut Flaws) {
             "write more than nothing, such as \"2h\"",
         );
     }
-    let within = law.within();
+    let within = law.probability_within();
     if within.is_nan() || within < LEAST_WITHIN {
         let what = "fewer than one of a thousand of its draws lies between `least` and `most`";
         found.add(key, what, "let them be around its mean, or use law = \"uniform\"");

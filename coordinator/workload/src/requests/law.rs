@@ -1,4 +1,4 @@
-//! Laws of how long the VMs that are requested are wanted.
+//! Laws of the durations for which VMs are requested.
 
 use dormouse_units::{Ppm, Span, Stream};
 use schemars::JsonSchema;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::sampling::exponential;
 
-/// Most draws for one duration within its bounds; [`DurationLaw::within`] of a law that is fit for
+/// Most draws for one duration within its bounds; [`DurationLaw::probability_within`] of a law that is fit for
 /// use makes it less likely than 1 in 10^400 that it takes more.
 const MOST_DRAWS: u32 = 1_000_000;
 
@@ -86,7 +86,7 @@ impl DurationLaw {
 
     /// The probability that a draw of the law without bounds lies within them.
     #[must_use]
-    pub fn within(&self) -> f64 {
+    pub fn probability_within(&self) -> f64 {
         let (least, most) = self.bounds();
         let (least, most) = (least.as_secs_f64(), most.as_secs_f64());
         match self {
@@ -141,7 +141,7 @@ impl DurationLaw {
     }
 }
 
-/// A whole number from 0 to `most`, each with the same probability.
+/// A uniformly drawn whole number from 0 to `most`.
 fn up_to(stream: &mut Stream, most: u64) -> u64 {
     let count = u128::from(most) + 1;
     u64::try_from((u128::from(stream.bits()) * count) >> 64).unwrap_or(most)

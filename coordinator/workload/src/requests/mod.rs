@@ -15,12 +15,12 @@ mod statistics;
 mod stream;
 mod writer;
 
-pub use arrivals::Arrivals;
+pub use arrivals::RequestArrivals;
 pub use check::RequestFlaw;
 pub use file::{RequestFile, RequestFileError, RequestFormat, RequestRules, RequestsRead};
 pub use law::DurationLaw;
 pub use model::{RequestModel, TypeShare};
-pub use offer::{Offer, Refusal, VmSize};
+pub use offer::{Offer, OfferRefusal, VmSize};
 pub use source::{RequestSource, RequestSpec};
 pub use statistics::RequestStatistics;
 pub use stream::{RequestError, RequestStream, RequestsWanted};

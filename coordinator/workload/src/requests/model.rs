@@ -6,7 +6,7 @@ use dormouse_units::{Ppm, Span, Stream, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::arrivals::{ArrivalTimes, Arrivals};
+use super::arrivals::{ArrivalTimes, RequestArrivals};
 use super::law::DurationLaw;
 
 /// Requests that are drawn by chance: when they come, of which types, in which market and for how long is
@@ -26,7 +26,7 @@ pub struct RequestModel {
     #[schemars(extend("least" = "1us"), example = "30d")]
     pub lasts: Option<Span>,
     /// When they come.
-    pub arrivals: Arrivals,
+    pub arrivals: RequestArrivals,
     /// How long VMs are wanted, from when they are ready. What is shorter than `least` or longer than
     /// `most` is drawn again, so that the mean of what comes is another than `mean`.
     pub duration: DurationLaw,
@@ -51,7 +51,7 @@ pub struct TypeShare {
     #[serde(rename = "type")]
     pub kind: TypeName,
     /// How often it is requested, against the weights of the others.
-    #[serde(default = "whole")]
+    #[serde(default = "whole_part")]
     #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0.0), example = 3)]
     pub weight: Ppm,
     /// The share of preemptible ones among its requests; the model's where it is not given.
@@ -60,7 +60,7 @@ pub struct TypeShare {
     pub preemptible: Option<Ppm>,
 }
 
-const fn whole() -> Ppm {
+const fn whole_part() -> Ppm {
     Ppm::ONE
 }
 
@@ -81,11 +81,11 @@ impl RequestModel {
     }
 }
 
-/// Requests that are drawn by a model.
+/// Generator of the requests of a model.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct DrawnRequests {
     model: RequestModel,
-    /// Sums of the weights up to each type of the mix, that type included.
+    /// Cumulative weights of the mix's types.
     sums: Vec<u64>,
     seed: u64,
     times: ArrivalTimes,
@@ -95,7 +95,7 @@ pub(super) struct Drawn {
     next: u64,
 }
 
-impl Drawn {
+impl DrawnRequests {
     pub(super) fn new(model: RequestModel, seed: u64) -> Self {
         let weights = model.mix.iter().scan(0_u64, |sum, share| {
             *sum += u64::from(share.weight.get());
@@ -113,7 +113,7 @@ impl Drawn {
     }
 }
 
-impl Iterator for Drawn {
+impl Iterator for DrawnRequests {
     type Item = (Time, Request);
 
     fn next(&mut self) -> Option<(Time, Request)> {

@@ -1,4 +1,4 @@
-//! Offers: what may be requested of a provider.
+//! Offers: the instance types that can be requested of a provider.
 
 use std::collections::BTreeMap;
 
@@ -6,27 +6,28 @@ use dormouse_cloud::{Host, InstanceType, Market, PlacementRule, Types};
 use dormouse_documents::instead;
 use dormouse_units::{Bytes, TypeName};
 
-/// Why something is refused, and what would be right.
+/// Reason for a refusal, with its remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; {remedy}")]
-pub struct Refusal {
+pub struct OfferRefusal {
     /// The mistake, in words.
     pub what: String,
     /// The remedy, in words.
     pub remedy: String,
 }
 
-impl Refusal {
+impl OfferRefusal {
     pub(super) fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { what: what.into(), remedy: remedy.into() }
     }
 }
 
-/// Instance types of a provider, and whether it sells VMs of each and its hosts have room for them.
+/// Instance types of a provider, with the markets in which each can be had, considering sales and
+/// room on the hosts.
 #[derive(Clone, Debug)]
 pub struct Offer {
-    types: BTreeMap<TypeName, Sold>,
-    /// Sizes of all types, the smallest first; of equals the cheapest.
+    types: BTreeMap<TypeName, SoldMarkets>,
+    /// Sizes of all types, smallest first; among equal sizes only the cheapest.
     sizes: Vec<(VmSize, TypeName)>,
 }
 
@@ -40,19 +41,19 @@ pub struct VmSize {
 }
 
 impl VmSize {
-    /// Whether a VM of this size holds one of the other; rounding errors don't count.
-    fn holds(&self, other: &Self) -> bool {
+    /// True if a VM of this size holds one of the other; rounding errors don't count.
+    fn can_hold(&self, other: &Self) -> bool {
         const ROUNDING: f64 = 1e-9;
         self.vcpus * (1.0 + ROUNDING) >= other.vcpus
             && self.memory * (1.0 + ROUNDING) >= other.memory
     }
 }
 
-/// Why VMs of a type can't be had in each market; `None`: they can.
+/// Reason for each market why VMs of a type can't be had; `None`: they can.
 #[derive(Clone, Debug)]
-struct Sold {
-    spot: Option<Refusal>,
-    on_demand: Option<Refusal>,
+struct SoldMarkets {
+    spot: Option<OfferRefusal>,
+    on_demand: Option<OfferRefusal>,
 }
 
 impl Offer {
@@ -66,17 +67,17 @@ impl Offer {
             let room = rule.room_of(kind, Bytes::ZERO, false);
             let fits = kinds.is_empty() || kinds.iter().any(|host| host.holds(&room));
             let refusal = |market| match kind.price(market) {
-                _ if !fits => Some(Refusal::new(
+                _ if !fits => Some(OfferRefusal::new(
                     format!("a VM of {} takes {room}, more than any host has", kind.name),
                     "request a smaller type, or give a host of cloud.hosts as much",
                 )),
-                None => Some(Refusal::new(
+                None => Some(OfferRefusal::new(
                     format!("{} is not sold in the {market} market", kind.name),
                     "request it in the other market, or give the type a price there",
                 )),
                 Some(_) => None,
             };
-            Sold { spot: refusal(Market::Spot), on_demand: refusal(Market::OnDemand) }
+            SoldMarkets { spot: refusal(Market::Spot), on_demand: refusal(Market::OnDemand) }
         };
         let mut sizes: Vec<&InstanceType> = types.values().collect();
         sizes.sort_by_key(|kind| {
@@ -95,9 +96,9 @@ impl Offer {
     /// The smallest type that holds a VM of this size, of those that may be requested in `market`:
     /// with the fewest vCPUs, then the least memory, then the lowest price; `None`: there is none.
     #[must_use]
-    pub fn smallest(&self, size: &VmSize, market: Market) -> Option<&TypeName> {
-        let mut holding = self.sizes.iter().filter(|(held, _)| held.holds(size));
-        holding.find_map(|(_, name)| self.sold(name.as_str(), market).ok())
+    pub fn smallest_type(&self, size: &VmSize, market: Market) -> Option<&TypeName> {
+        let mut holding = self.sizes.iter().filter(|(held, _)| held.can_hold(size));
+        holding.find_map(|(_, name)| self.find_sold(name.as_str(), market).ok())
     }
 
     /// The type of this name.
@@ -105,8 +106,8 @@ impl Offer {
     /// # Errors
     ///
     /// There is no such type.
-    pub fn find(&self, name: &str) -> Result<&TypeName, Refusal> {
-        self.entry(name).map(|(kind, _)| kind)
+    pub fn find_type(&self, name: &str) -> Result<&TypeName, OfferRefusal> {
+        self.find_entry(name).map(|(kind, _)| kind)
     }
 
     /// The type of this name, if VMs of it may be requested in `market`.
@@ -114,8 +115,8 @@ impl Offer {
     /// # Errors
     ///
     /// There is no such type, it is not sold in the market, or no host has room for it.
-    pub fn sold(&self, name: &str, market: Market) -> Result<&TypeName, Refusal> {
-        let (kind, sold) = self.entry(name)?;
+    pub fn find_sold(&self, name: &str, market: Market) -> Result<&TypeName, OfferRefusal> {
+        let (kind, sold) = self.find_entry(name)?;
         let refusal = match market {
             Market::Spot => &sold.spot,
             Market::OnDemand => &sold.on_demand,
@@ -123,10 +124,10 @@ impl Offer {
         refusal.clone().map_or(Ok(kind), Err)
     }
 
-    fn entry(&self, name: &str) -> Result<(&TypeName, &Sold), Refusal> {
+    fn find_entry(&self, name: &str) -> Result<(&TypeName, &SoldMarkets), OfferRefusal> {
         self.types.get_key_value(name).ok_or_else(|| {
             let all: Vec<_> = self.types.keys().map(TypeName::as_str).collect();
-            Refusal::new(format!("there is no instance type '{name}'"), instead(name, &all))
+            OfferRefusal::new(format!("there is no instance type '{name}'"), instead(name, &all))
         })
     }
 }

@@ -52,12 +52,12 @@ pub struct RequestSpec {
     #[schemars(extend("least" = "1us"), example = "45m")]
     pub duration: Span,
     /// How many there are of these.
-    #[serde(default = "one")]
+    #[serde(default = "one_request")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub count: u32,
 }
 
-const fn one() -> u32 {
+const fn one_request() -> u32 {
     1
 }
 

@@ -10,12 +10,12 @@ use serde::{Serialize, Serializer};
 
 use crate::Moments;
 
-/// A stream of requests in figures.
+/// Statistics of a stream of requests.
 #[derive(Clone, Debug, Default)]
 pub struct RequestStatistics {
-    /// vCPUs of each type, where they are known.
+    /// vCPUs of each type, if the types are known.
     vcpus: BTreeMap<TypeName, u32>,
-    /// vCPUs of all hosts, where there are some.
+    /// Total vCPUs of the hosts, if there are any.
     capacity: Option<u64>,
     /// Times between requests, in seconds.
     pub gap: Moments,
@@ -25,14 +25,14 @@ pub struct RequestStatistics {
     pub counts: BTreeMap<Market, BTreeMap<TypeName, u64>>,
     /// Number of requests by the hour of the day in which they come; days begin with the run.
     pub hours: [u64; 24],
-    /// vCPU seconds that are wanted, by market.
+    /// Requested vCPU seconds, by market.
     work: BTreeMap<Market, f64>,
     first: Option<Time>,
     last: Time,
 }
 
 impl RequestStatistics {
-    /// Statistics of no request yet, for a provider with these types and `capacity` vCPUs in all.
+    /// Empty statistics for a provider with these types and `capacity` vCPUs in all.
     #[must_use]
     pub fn new(types: Option<&Types>, capacity: Option<u64>) -> Self {
         let vcpus = types.into_iter().flat_map(Types::values);
@@ -40,7 +40,7 @@ impl RequestStatistics {
         Self { vcpus, capacity, ..Self::default() }
     }
 
-    /// Counts a request in; they come in the order of their times.
+    /// Adds a request; they must come in order of time.
     pub fn add(&mut self, at: Time, request: &Request) {
         let Request { kind, market, duration } = request;
         if self.first.is_some() {
@@ -82,9 +82,8 @@ impl RequestStatistics {
         if self.gap.mean() > 0.0 { self.gap.deviation() / self.gap.mean() } else { 0.0 }
     }
 
-    /// vCPUs that the requests of a market want at a time, in the mean from the first request to
-    /// the last, if all had them; `None` where the types' vCPUs are unknown, or there is no such
-    /// time.
+    /// Mean number of vCPUs that a market's requests would occupy from the first request to the
+    /// last if all were granted; `None` if the types' vCPUs are unknown or that time is zero.
     #[must_use]
     pub fn vcpus_wanted(&self, market: Market) -> Option<f64> {
         let span = self.last.since(self.first?).as_secs_f64();
@@ -92,7 +91,7 @@ impl RequestStatistics {
         is_known.then(|| self.work.get(&market).copied().unwrap_or_default() / span)
     }
 
-    /// vCPUs that are wanted over vCPUs of the hosts; `None` unless both are known.
+    /// Requested vCPUs over the hosts' vCPUs; `None` unless both are known.
     #[must_use]
     pub fn offered_load(&self) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -148,7 +147,7 @@ impl Serialize for RequestStatistics {
             vcpus_wanted: Option<f64>,
         }
         #[derive(Serialize)]
-        struct Figures<'a> {
+        struct RequestFigures<'a> {
             requests: u64,
             markets: BTreeMap<String, OfMarket<'a>>,
             gap_s: &'a Moments,
@@ -163,7 +162,7 @@ impl Serialize for RequestStatistics {
             duration_s: self.durations.get(&market),
             vcpus_wanted: self.vcpus_wanted(market),
         };
-        let figures = Figures {
+        let figures = RequestFigures {
             requests: self.requests(),
             markets: MARKETS.into_iter().map(|market| (market.to_string(), of(market))).collect(),
             gap_s: &self.gap,

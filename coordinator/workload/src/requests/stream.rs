@@ -9,12 +9,12 @@ use dormouse_model::Request;
 use dormouse_units::Time;
 
 use super::file::{RequestFile, RequestFileError, RequestsRead};
-use super::model::Drawn;
-use super::offer::{Offer, Refusal};
+use super::model::DrawnRequests;
+use super::offer::{Offer, OfferRefusal};
 use super::source::{RequestSource, RequestSpec};
 use crate::{COUNTED_AHEAD, WorkloadError};
 
-/// Why requests can't be had.
+/// Error of opening or reading requests.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestError {
     /// The file can't be read.
@@ -25,17 +25,17 @@ pub enum RequestError {
     Written {
         /// The path of the key that is wrong.
         key: String,
-        /// What is wrong with the key's value, and what would be right.
-        refusal: Refusal,
+        /// The problem with the key's value, and the remedy.
+        refusal: OfferRefusal,
     },
 }
 
-/// The requests that are wanted, and what matters to those who place them.
+/// Source of requests, with the settings to open it.
 #[derive(Clone, Debug)]
 pub struct RequestsWanted<'a> {
     /// Source of the requests.
     pub source: &'a RequestSource,
-    /// What may be requested; `None`: that is unknown, and anything may.
+    /// Types that may be requested; `None`: unknown, so that any type may.
     pub offer: Option<Arc<Offer>>,
     /// Seed of all random draws.
     pub seed: u64,
@@ -46,19 +46,20 @@ pub struct RequestsWanted<'a> {
 /// Requests in order of time. Those of a file of ours and of a model are read or drawn one at a time: the
 /// memory that is needed does not grow with their number. A trace of others needs 24 bytes a request.
 #[derive(Debug)]
-pub struct RequestStream(Source);
+pub struct RequestStream(RequestInput);
 
-/// Several equal requests that come at once.
+/// Several identical requests at one time.
 type Alike = RepeatN<(Time, Request)>;
 
+/// Input that a stream takes its requests from.
 #[derive(Debug)]
-enum Source {
+enum RequestInput {
     Written(FlatMap<std::vec::IntoIter<RequestSpec>, Alike, fn(RequestSpec) -> Alike>),
     File(Box<RequestFile>),
-    Model(Box<Drawn>),
+    Model(Box<DrawnRequests>),
 }
 
-fn alike(spec: RequestSpec) -> Alike {
+fn repeat_request(spec: RequestSpec) -> Alike {
     repeat_n(spec.request(), spec.count as usize)
 }
 
@@ -74,36 +75,36 @@ impl RequestStream {
             return Err(RequestError::Written { key: flaw.key, refusal: flaw.refusal }.into());
         }
         Ok(Self(match source {
-            RequestSource::Written { request } => Source::Written(
-                request.clone().into_iter().flat_map(alike as fn(RequestSpec) -> Alike),
+            RequestSource::Written { request } => RequestInput::Written(
+                request.clone().into_iter().flat_map(repeat_request as fn(RequestSpec) -> Alike),
             ),
             RequestSource::Csv { csv, rules } => {
                 let file = RequestFile::open(csv, rules, offer.clone(), *open);
-                Source::File(Box::new(file.map_err(RequestError::from)?))
+                RequestInput::File(Box::new(file.map_err(RequestError::from)?))
             }
             RequestSource::Model { model } => {
-                Source::Model(Box::new(Drawn::new(model.clone(), *seed)))
+                RequestInput::Model(Box::new(DrawnRequests::new(model.clone(), *seed)))
             }
         }))
     }
 
-    /// Number of requests that are still to come at least: those of a model are counted up to
+    /// Lower bound of the number of remaining requests: those of a model are counted up to
     /// [`COUNTED_AHEAD`], those of a file not at all.
     #[must_use]
     pub fn at_least(&self) -> usize {
         match &self.0 {
-            Source::Written(list) => list.clone().take(COUNTED_AHEAD).count(),
-            Source::File(_) => 0,
-            Source::Model(drawn) => drawn.as_ref().clone().take(COUNTED_AHEAD).count(),
+            RequestInput::Written(list) => list.clone().take(COUNTED_AHEAD).count(),
+            RequestInput::File(_) => 0,
+            RequestInput::Model(drawn) => drawn.as_ref().clone().take(COUNTED_AHEAD).count(),
         }
     }
 
-    /// What was read of a file so far, and what was left out; `None`: the requests are from no file.
+    /// Report on the file so far; `None`: the requests are from no file.
     #[must_use]
     pub fn read(&self) -> Option<&RequestsRead> {
         match &self.0 {
-            Source::File(file) => Some(file.read()),
-            Source::Written(_) | Source::Model(_) => None,
+            RequestInput::File(file) => Some(file.read()),
+            RequestInput::Written(_) | RequestInput::Model(_) => None,
         }
     }
 }
@@ -113,11 +114,11 @@ impl Iterator for RequestStream {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {
-            Source::Written(list) => list.next().map(Ok),
-            Source::File(file) => {
+            RequestInput::Written(list) => list.next().map(Ok),
+            RequestInput::File(file) => {
                 Some(file.next()?.map_err(|error| RequestError::from(error).into()))
             }
-            Source::Model(drawn) => drawn.next().map(Ok),
+            RequestInput::Model(drawn) => drawn.next().map(Ok),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::file::HEADER;
 use crate::decimal::seconds;
 use crate::lines::Lines;
 
-/// Writes requests as CSV to `W`, which need not buffer; times in seconds, exactly.
+/// Writes requests as CSV to `W`, which needs no buffer of its own; times in seconds, exactly.
 #[derive(Debug)]
 pub struct RequestWriter<W: Write>(Lines<W>);
 
@@ -30,7 +30,7 @@ impl<W: Write> RequestWriter<W> {
     ///
     /// # Errors
     ///
-    /// Writing failed, or the name of the type could not be read in again.
+    /// Writing failed, or the type's name could not be read back.
     pub fn write(&mut self, at: Time, request: &Request) -> io::Result<()> {
         let name = request.kind.as_str();
         let is_plain = |c: char| !c.is_control() && c != ',' && c != '"';

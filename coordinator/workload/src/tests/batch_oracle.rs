@@ -40,8 +40,9 @@ const SEED: u64 = 7;
 fn ours(algorithm: Algorithm, text: &str) -> Outcome {
     let file = Ok(Cursor::new(text.to_owned().into_bytes()));
     let trace = Trace::from_file(Path::new("log.swf"), file, Some(PROCESSORS), OnMalformed::Fail);
-    let usage = UsageRule::paper(SEED);
-    let jobs = trace.expect("it opens").take(JOBS).map(|job| job.map(|job| usage.assign(job)));
+    let usage = UsageRule::paper_rule(SEED);
+    let jobs =
+        trace.expect("it opens").take(JOBS).map(|job| job.map(|job| usage.assign_usage(job)));
     let jobs: Vec<_> = jobs.collect::<Result<_, _>>().expect("well-formed");
     let (mut ends, mut moves) = (BTreeMap::new(), [0; 3]);
     let simulation = Simulation::new(Config::new(algorithm, PROCESSORS), SEED);

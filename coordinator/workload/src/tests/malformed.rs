@@ -11,7 +11,7 @@ use dormouse_units::Bytes;
 use proptest::prelude::*;
 
 use crate::{
-    Fractions, Header, JobSize, LogRules, NoEstimate, Odd, OnMalformed, RanOver, Repeated,
+    Fractions, Header, JobSize, LogRules, NoEstimate, OddJobs, OnMalformed, RanOver, Repeated,
     SwfError, SwfJob, SwfReader, SwfWriter, Trace,
 };
 
@@ -80,13 +80,13 @@ fn what_is_odd_is_counted_and_has_a_rule() {
     };
     let keep = LogRules { on_malformed: OnMalformed::Skip, ..LogRules::default() };
     let (jobs, found) = of(keep);
-    let all = Odd {
+    let all = OddJobs {
         ran_over: 1,
         no_estimate: 1,
         other_size: 1,
         repeated: 1,
         fractions: 1,
-        ..Odd::default()
+        ..OddJobs::default()
     };
     assert_eq!((found.odd, found.malformed()), (all, 0));
     assert_eq!(jobs[..3], [(1, 90, 60, 4), (2, 50, 50, 4), (3, 50, 60, 4)]);

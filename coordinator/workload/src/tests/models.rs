@@ -97,7 +97,7 @@ fn usage_is_whole_for_one_process_and_drawn_for_more() {
     let jobs = Model::FwLike.generate(2_000, 320, 1).expect("it generates");
     let (mut total, mut count) = (0.0, 0.0);
     for job in jobs {
-        let job = UsageRule::paper(5).assign(job);
+        let job = UsageRule::paper_rule(5).assign_usage(job);
         for n in 0..job.processes as usize {
             let usage = job.usage.of_process(n).as_f64();
             assert!((0.4..=1.0).contains(&usage));

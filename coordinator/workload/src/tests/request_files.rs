@@ -11,7 +11,7 @@ use dormouse_units::{Bytes, Ppm, Span, Time};
 use proptest::prelude::*;
 
 use crate::{
-    Arrivals, DurationLaw, Offer, RequestFile, RequestModel, RequestSource, RequestSpec,
+    DurationLaw, Offer, RequestArrivals, RequestFile, RequestModel, RequestSource, RequestSpec,
     RequestStream, RequestWriter, RequestsWanted, TypeShare,
 };
 
@@ -191,7 +191,7 @@ fn model() -> RequestModel {
     RequestModel {
         requests: Some(100),
         lasts: None,
-        arrivals: Arrivals::Poisson { every: second(30) },
+        arrivals: RequestArrivals::Poisson { every: second(30) },
         duration: DurationLaw::Exponential { mean: second(60), least: None, most: None },
         preemptible_duration: None,
         preemptible: Ppm::new(500_000),
@@ -220,10 +220,14 @@ fn flawed(change: impl FnOnce(&mut RequestModel)) -> Vec<String> {
 fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
     assert_eq!(flawed(|_| ()), Vec::<String>::new());
     let law = |law: DurationLaw| flawed(|model| model.duration = law);
-    let arrivals = |arrivals: Arrivals| flawed(|model| model.arrivals = arrivals);
-    let bursts =
-        |calm, burst| Arrivals::Bursts { every: second(60), burst_every: second(1), calm, burst };
-    let diurnal = |period, peak, weekend| Arrivals::Diurnal {
+    let arrivals = |arrivals: RequestArrivals| flawed(|model| model.arrivals = arrivals);
+    let bursts = |calm, burst| RequestArrivals::Bursts {
+        every: second(60),
+        burst_every: second(1),
+        calm,
+        burst,
+    };
+    let diurnal = |period, peak, weekend| RequestArrivals::Diurnal {
         every: second(60),
         amplitude: Ppm::new(2_000_000),
         period,
@@ -288,7 +292,7 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
             &["model.duration: fewer than one of a thousand"],
         ),
         (
-            arrivals(Arrivals::Poisson { every: Span::ZERO }),
+            arrivals(RequestArrivals::Poisson { every: Span::ZERO }),
             &["model.arrivals.every: 0s is no time; write more than nothing"],
         ),
         (

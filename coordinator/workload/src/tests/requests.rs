@@ -10,7 +10,7 @@ use dormouse_units::{Ppm, Span, Time};
 use proptest::prelude::*;
 
 use crate::{
-    Arrivals, DurationLaw, RequestModel, RequestSource, RequestStatistics, RequestStream,
+    DurationLaw, RequestArrivals, RequestModel, RequestSource, RequestStatistics, RequestStream,
     RequestWriter, RequestsWanted, TypeShare,
 };
 
@@ -28,7 +28,7 @@ fn model(requests: u64) -> RequestModel {
     RequestModel {
         requests: Some(requests),
         lasts: None,
-        arrivals: Arrivals::Poisson { every: Span::from_secs(30) },
+        arrivals: RequestArrivals::Poisson { every: Span::from_secs(30) },
         duration: DurationLaw::Fixed { length: HOUR },
         preemptible_duration: None,
         preemptible: share(0.3),
@@ -92,7 +92,7 @@ fn diurnal_requests_come_by_the_hour_as_the_rate_says() {
     let (amplitude, weekend, every) = (0.8, 0.25, 20.0);
     let mut model = model(0);
     (model.requests, model.lasts) = (None, Some(HOUR.times(24 * 7 * 12)));
-    model.arrivals = Arrivals::Diurnal {
+    model.arrivals = RequestArrivals::Diurnal {
         every: Span::from_secs(20),
         amplitude: share(amplitude),
         period: HOUR.times(24),
@@ -123,7 +123,7 @@ fn diurnal_requests_come_by_the_hour_as_the_rate_says() {
 #[test]
 fn half_way_is_the_peak_of_a_period_that_does_not_say() {
     let mut model = model(40_000);
-    model.arrivals = Arrivals::Diurnal {
+    model.arrivals = RequestArrivals::Diurnal {
         every: Span::from_secs(30),
         amplitude: Ppm::ONE,
         period: HOUR,
@@ -145,7 +145,7 @@ fn half_way_is_the_peak_of_a_period_that_does_not_say() {
 #[test]
 fn bursts_have_the_rate_and_the_dispersion_of_their_process() {
     let mut model = model(400_000);
-    model.arrivals = Arrivals::Bursts {
+    model.arrivals = RequestArrivals::Bursts {
         every: Span::from_secs(60),
         burst_every: Span::from_secs(2),
         calm: Span::from_secs(1_800),
@@ -202,7 +202,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     });
     let free = DurationLaw::Exponential { mean: minutes(120), least: None, most: None };
     fits(&free, 7_200.0, |x| 1.0 - (-x / 7_200.0).exp());
-    assert!((free.within() - 1.0).abs() < 1e-9);
+    assert!((free.probability_within() - 1.0).abs() < 1e-9);
     // OPIE's ages: exponential between 10 and 300 minutes.
     let bound = |least, most| DurationLaw::Exponential {
         mean: minutes(120),
@@ -214,7 +214,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     let within = above(low) - above(high);
     let of_mean = mean + (low * above(low) - high * above(high)) / within;
     fits(&bound(10, 300), of_mean, |x| (above(low) - above(x)) / within);
-    assert!((bound(10, 300).within() - within).abs() < 1e-12);
+    assert!((bound(10, 300).probability_within() - within).abs() < 1e-12);
     let variation = 1.5_f64;
     let sigma = (1.0 + variation * variation).ln().sqrt();
     let lognormal = |least, most| DurationLaw::Lognormal {
@@ -231,7 +231,7 @@ fn durations_follow_their_laws_within_their_bounds() {
     // The partial expectation of a log-normal law.
     let part = normal(score(high) - sigma) - normal(score(low) - sigma);
     fits(&cut, mean * part / (until - below), |x| (normal(score(x)) - below) / (until - below));
-    assert!((cut.within() - (until - below)).abs() < 1e-9);
+    assert!((cut.probability_within() - (until - below)).abs() < 1e-9);
 }
 
 #[test]
@@ -282,8 +282,12 @@ fn each_thing_has_a_chance_of_its_own() {
     };
     same(&mixed, of_normal, true);
     same(&mixed, |(_, r)| r.duration.to_string(), false);
-    let arrivals =
-        Arrivals::Bursts { every: HOUR, burst_every: Span::from_secs(1), calm: HOUR, burst: HOUR };
+    let arrivals = RequestArrivals::Bursts {
+        every: HOUR,
+        burst_every: Span::from_secs(1),
+        calm: HOUR,
+        burst: HOUR,
+    };
     let other = RequestModel { arrivals, ..model.clone() };
     same(&other, |(_, r)| format!("{} {} {}", r.kind, r.market, r.duration), true);
     same(&other, |(at, _)| at.to_string(), false);
@@ -370,11 +374,11 @@ fn times() -> impl Strategy<Value = Span> {
     (1_000_000_u64..604_800_000_000).prop_map(Span::from_micros)
 }
 
-fn processes() -> impl Strategy<Value = Arrivals> {
+fn processes() -> impl Strategy<Value = RequestArrivals> {
     let diurnal = (times(), 0_u32..=1_000_000, times(), 0_u32..=1_000_000);
     prop_oneof![
-        times().prop_map(|every| Arrivals::Poisson { every }),
-        diurnal.prop_map(|(every, amplitude, period, weekend)| Arrivals::Diurnal {
+        times().prop_map(|every| RequestArrivals::Poisson { every }),
+        diurnal.prop_map(|(every, amplitude, period, weekend)| RequestArrivals::Diurnal {
             every,
             amplitude: Ppm::new(amplitude),
             period,
@@ -382,7 +386,7 @@ fn processes() -> impl Strategy<Value = Arrivals> {
             weekend: Some(Ppm::new(weekend)),
         }),
         (times(), times(), times(), times()).prop_map(|(every, burst_every, calm, burst)| {
-            Arrivals::Bursts { every, burst_every, calm, burst }
+            RequestArrivals::Bursts { every, burst_every, calm, burst }
         }),
     ]
 }

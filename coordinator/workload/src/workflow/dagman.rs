@@ -1,4 +1,4 @@
-//! HTCondor's DAGMan: nodes with submit files, and which come after which.
+//! Reader of HTCondor's DAGMan files: nodes with submit files, and the order between nodes.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use dormouse_units::{Span, TaskId};
 use super::submit::{self, Settings};
 use super::{Workflow, WorkflowCommand, WorkflowTask};
 
-/// Lines that say how DAGMan works through a workflow, and nothing of what it is.
+/// Keywords of lines that only control how DAGMan executes a workflow; they are left out.
 const LEFT_OUT: [&str; 22] = [
     "RETRY",
     "SCRIPT",
@@ -36,10 +36,10 @@ const LEFT_OUT: [&str; 22] = [
     "KEEP_CLAIM_IDLE",
 ];
 
-/// Lines whose nodes stand in another file.
+/// Keywords of lines that refer to nodes in other files, which are not supported.
 const ELSEWHERE: [&str; 3] = ["SUBDAG", "SPLICE", "INCLUDE"];
 
-/// Whether the first line that is no comment is one of DAGMan's.
+/// True if the first line that is no comment begins with a DAGMan keyword.
 pub(super) fn is_one(text: &str) -> bool {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     let word = first.and_then(|line| line.split_whitespace().next()).unwrap_or_default();
@@ -54,37 +54,37 @@ struct DagNode {
     place: Option<Place>,
     /// The submit file, or the name of a description in the DAG's file.
     submit: String,
-    /// The description that stands behind the node.
+    /// The inline description of the node, if it has one.
     own: Option<Settings>,
     directory: Option<String>,
-    /// The node does nothing, and only the order goes through it.
+    /// True for a node that does nothing but carry dependencies.
     is_empty: bool,
     is_done: bool,
     macros: Settings,
     parents: BTreeSet<String>,
 }
 
-/// A DAG's file while it is read.
-struct Reading<'a> {
+/// State of reading a DAG file.
+struct DagReading<'a> {
     source: &'a str,
     names: Vec<String>,
     nodes: BTreeMap<String, DagNode>,
     /// Descriptions that stand in the file, by name.
     descriptions: BTreeMap<String, Settings>,
     left_out: BTreeMap<&'static str, usize>,
-    /// Lines that name nodes, which may come before the nodes do.
+    /// Dependency lines, with their place: parents and children, which may be defined later.
     orders: Vec<(Place, Vec<String>, Vec<String>)>,
     vars: Vec<(Place, String, Settings)>,
 }
 
-/// The workflow of a DAG's text; what is wrong with it goes to `found`.
+/// Reads a DAG's text into a workflow; mistakes are added to `found`.
 pub(super) fn read(
     source: &str,
     text: &str,
     open: &mut dyn FnMut(&str) -> Result<String, InputError>,
     found: &mut Mistakes,
 ) -> Workflow {
-    let mut reading = Reading {
+    let mut reading = DagReading {
         source,
         names: Vec::new(),
         nodes: BTreeMap::new(),
@@ -93,7 +93,7 @@ pub(super) fn read(
         orders: Vec::new(),
         vars: Vec::new(),
     };
-    let lines = joined(text);
+    let lines = join_lines(text);
     let mut lines = lines.iter().map(|(number, line)| (*number, line.as_ref()));
     while let Some((number, line)) = lines.next() {
         let line = line.trim();
@@ -106,13 +106,13 @@ pub(super) fn read(
         });
         reading.line((number, line), inside.as_deref(), found);
     }
-    reading.join(found);
-    reading.workflow(open, found)
+    reading.apply_orders(found);
+    reading.make_workflow(open, found)
 }
 
-/// The lines of a DAG with their numbers. One that ends with a blank and a backslash goes on with the next, as DAGMan's
-/// own reader has it (`getline_trim` of HTCondor's `condor_utils/config.cpp`).
-fn joined(text: &str) -> Vec<(usize, Cow<'_, str>)> {
+/// Lines of a DAG with their numbers; a line that ends in a blank and a backslash is joined with
+/// the next, like in DAGMan's reader (`getline_trim` of HTCondor's `condor_utils/config.cpp`).
+fn join_lines(text: &str) -> Vec<(usize, Cow<'_, str>)> {
     let goes_on = |line: &str| {
         let begun = line.trim_end().strip_suffix('\\')?;
         (begun.is_empty() || begun.ends_with([' ', '\t'])).then(|| begun.trim_end().to_owned())
@@ -137,17 +137,17 @@ fn joined(text: &str) -> Vec<(usize, Cow<'_, str>)> {
     all
 }
 
-impl Reading<'_> {
+impl DagReading<'_> {
     fn line(&mut self, (number, line): (usize, &str), inside: Option<&str>, found: &mut Mistakes) {
         let place = Place::line(Path::new(self.source), number, line);
         let mut words = line.trim_end_matches('{').split_whitespace();
         let keyword = words.next().unwrap_or_default().to_ascii_uppercase();
         let rest: Vec<&str> = words.collect();
         match keyword.as_str() {
-            "JOB" | "NODE" => self.job(place, &rest, inside, found),
+            "JOB" | "NODE" => self.read_job_line(place, &rest, inside, found),
             "SUBMIT-DESCRIPTION" => {
                 let name = rest.first().copied().unwrap_or_default().to_owned();
-                let (settings, _) = submit::settings(inside.unwrap_or_default());
+                let (settings, _) = submit::parse_settings(inside.unwrap_or_default());
                 self.descriptions.insert(name, settings);
             }
             "PARENT" => {
@@ -162,9 +162,9 @@ impl Reading<'_> {
             }
             "VARS" => {
                 let name = rest.first().copied().unwrap_or_default();
-                // What is behind the keyword and the name: blanks in values count.
+                // The text after the keyword and the name, unsplit, as blanks in values count.
                 let behind = line.get(keyword.len()..).unwrap_or_default().trim_start();
-                match macros(behind.get(name.len()..).unwrap_or_default()) {
+                match parse_macros(behind.get(name.len()..).unwrap_or_default()) {
                     Some(macros) if !name.is_empty() => {
                         self.vars.push((place, name.to_owned(), macros));
                     }
@@ -188,7 +188,13 @@ impl Reading<'_> {
         }
     }
 
-    fn job(&mut self, place: Place, rest: &[&str], inside: Option<&str>, found: &mut Mistakes) {
+    fn read_job_line(
+        &mut self,
+        place: Place,
+        rest: &[&str],
+        inside: Option<&str>,
+        found: &mut Mistakes,
+    ) {
         let (name, submit, more) = match (rest, inside) {
             ([name, more @ ..], Some(_)) => (*name, "", more),
             ([name, submit, more @ ..], None) => (*name, *submit, more),
@@ -198,7 +204,7 @@ impl Reading<'_> {
             }
         };
         let mut node = DagNode { submit: submit.to_owned(), ..DagNode::default() };
-        node.own = inside.map(|text| submit::settings(text).0);
+        node.own = inside.map(|text| submit::parse_settings(text).0);
         let mut more = more.iter();
         while let Some(word) = more.next() {
             match word.to_ascii_uppercase().as_str() {
@@ -219,8 +225,8 @@ impl Reading<'_> {
         self.names.push(name.to_owned());
     }
 
-    /// Gives each node what other lines say of it.
-    fn join(&mut self, found: &mut Mistakes) {
+    /// Applies lines that refer to nodes, such as variables and dependencies, to the nodes.
+    fn apply_orders(&mut self, found: &mut Mistakes) {
         let unknown = |place: &Place, name: &str, found: &mut Mistakes| {
             let what = format!("there is no node '{name}'");
             found.add(place, what, "name one that has a JOB line");
@@ -248,7 +254,7 @@ impl Reading<'_> {
         }
     }
 
-    fn workflow(
+    fn make_workflow(
         &self,
         open: &mut dyn FnMut(&str) -> Result<String, InputError>,
         found: &mut Mistakes,
@@ -263,7 +269,7 @@ impl Reading<'_> {
         let mut tasks = Vec::new();
         for name in names {
             let Some(node) = self.nodes.get(name) else { continue };
-            let after = self.before(node, &ids);
+            let after = self.tasks_before(node, &ids);
             let mut task = WorkflowTask { name: name.clone(), after, ..WorkflowTask::default() };
             let path = match node.directory.as_deref() {
                 Some(folder) => format!("{folder}/{}", node.submit),
@@ -274,7 +280,8 @@ impl Reading<'_> {
                 Some(settings) => settings,
                 None => {
                     let text = files.entry(path.clone()).or_insert_with(|| {
-                        let (settings, processes) = submit::settings(&found.take(open(&path))?);
+                        let (settings, processes) =
+                            submit::parse_settings(&found.take(open(&path))?);
                         let place = node.place.as_ref().filter(|_| processes > 1);
                         if let Some(place) = place {
                             let what = format!("'{path}' queues several processes");
@@ -300,16 +307,16 @@ impl Reading<'_> {
             }
             let directory = node.directory.clone();
             task.command = Some(WorkflowCommand { directory, ..WorkflowCommand::default() });
-            submit::describe(&mut task, settings, &macros);
+            submit::describe_task(&mut task, settings, &macros);
             task.command = task.command.filter(|command| !command.argv.is_empty());
             tasks.push(task);
         }
         Workflow { tasks, left_out: self.said_left_out() }
     }
 
-    /// The tasks that a node follows. Through nodes that do nothing it follows what those follow, and it
-    /// need not wait for nodes that are done.
-    fn before(&self, node: &DagNode, ids: &BTreeMap<&str, TaskId>) -> Vec<TaskId> {
+    /// Ids of the tasks that a node follows. Nodes that do nothing are replaced by their own
+    /// predecessors, and finished nodes are left out.
+    fn tasks_before(&self, node: &DagNode, ids: &BTreeMap<&str, TaskId>) -> Vec<TaskId> {
         let (mut before, mut seen) = (BTreeSet::new(), BTreeSet::new());
         let mut open: Vec<&String> = node.parents.iter().collect();
         while let Some(name) = open.pop() {
@@ -340,8 +347,8 @@ impl Reading<'_> {
     }
 }
 
-/// Macros with their values in double quotes, by lower-case name; `None`: they are not written so.
-fn macros(text: &str) -> Option<Settings> {
+/// Parses macros with values in double quotes, by lower-case name; `None` if the syntax is wrong.
+fn parse_macros(text: &str) -> Option<Settings> {
     let mut macros = Settings::new();
     let mut rest = text.trim_start();
     for word in ["PREPEND", "APPEND"] {

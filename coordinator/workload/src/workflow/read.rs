@@ -1,4 +1,4 @@
-//! A workflow, whatever its file's format.
+//! Workflows, independent of the format of their file.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,9 @@ use dormouse_documents::{InputError, Mistakes, Place, from_json};
 use dormouse_model::{Task, check_precedence};
 use dormouse_units::{Bytes, Span, TaskId, TypeName};
 
-use super::{WorkflowCommand, dagman, wfcommons};
+use super::{dagman, wfcommons};
 
-/// Shortest run time of a task: files have zeros for what was too short to be measured.
+/// Shortest run time of a task, used where a file has 0 for a time too short to be measured.
 const SHORTEST: Span = Span::from_micros(1_000);
 
 /// Tasks of which some follow others. The id of a task is its index.
@@ -16,7 +16,7 @@ const SHORTEST: Span = Span::from_micros(1_000);
 pub struct Workflow {
     /// The tasks in the order of the file.
     pub tasks: Vec<WorkflowTask>,
-    /// What of the file has no meaning here, in sentences.
+    /// Parts of the file that were ignored, in sentences.
     pub left_out: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ pub struct Workflow {
 pub struct WorkflowTask {
     /// The name of the task, which no other task of the workflow has.
     pub name: String,
-    /// The tasks that it follows, in ascending order.
+    /// Ids of the tasks that this one follows, ascending.
     pub after: Vec<TaskId>,
     /// The time for which it computes; `None`: the file does not say.
     pub runtime: Option<Span>,
@@ -33,12 +33,23 @@ pub struct WorkflowTask {
     pub memory: Option<Bytes>,
     /// The number of cores that it uses; `None`: the file does not say.
     pub cores: Option<u32>,
-    /// What it runs; `None`: the file does not say.
+    /// Command of the task; `None`: the file does not have it.
     pub command: Option<WorkflowCommand>,
     /// The files that it reads.
     pub inputs: Vec<String>,
     /// The files that it writes.
     pub outputs: Vec<String>,
+}
+
+/// The command of a task, as its file has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowCommand {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Variables of its environment, by name.
+    pub env: BTreeMap<String, String>,
+    /// Working directory relative to the workflow's file; `None`: that file's own folder.
+    pub directory: Option<String>,
 }
 
 /// The format of a workflow's file.
@@ -108,7 +119,7 @@ impl Workflow {
         Ok(workflow)
     }
 
-    /// The tasks with their names and what they follow, and nothing else.
+    /// The tasks with only their names and dependencies.
     pub(super) fn in_order(&self) -> Vec<Task> {
         let task = |task: &WorkflowTask| Task {
             name: task.name.clone(),
@@ -118,12 +129,12 @@ impl Workflow {
         self.tasks.iter().map(task).collect()
     }
 
-    /// The tasks of a bag that takes as long on each of these types, with this run time and memory where
-    /// the file says nothing.
+    /// The tasks as a bag that takes equally long on each of these types, with `runtime` and
+    /// `memory` as defaults where the file has none.
     ///
     /// # Errors
     ///
-    /// The name of the first task without a run time, and how many there are of those.
+    /// The name of the first task without a run time, and the number of such tasks.
     pub fn bag<'a>(
         &self,
         types: impl Iterator<Item = &'a TypeName>,

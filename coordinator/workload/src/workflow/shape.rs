@@ -1,33 +1,34 @@
-//! The shape of a workflow: how wide and deep it is, and what it takes at the least.
+//! Shape of a workflow: its width, depth and least duration.
 
 use dormouse_model::Followers;
 use dormouse_units::{Span, TaskId};
 
 use super::Workflow;
 
-/// Figures of a workflow. Times are zero for tasks whose file does not say how long they take.
+/// Figures of a workflow's graph. Tasks without a run time count as zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkflowShape {
     /// The number of tasks.
     pub tasks: usize,
-    /// The number of pairs of a task and one that it follows.
+    /// The number of dependencies, each from one task to another.
     pub edges: usize,
-    /// The number of tasks of the longest chain, by number of tasks.
+    /// The number of tasks of the longest chain.
     pub depth: u32,
-    /// The number of tasks of the widest level: tasks that have as many before them one after the other.
+    /// The number of tasks of the widest level; a task's level is the length of the longest chain
+    /// before it.
     pub width: usize,
     /// The run time of all tasks together.
     pub work: Span,
     /// The run time of the chain that takes longest, below which no makespan is.
     pub critical: Span,
-    /// The names of the tasks of that chain, in order.
+    /// The names of the critical chain's tasks, in order.
     pub path: Vec<String>,
     /// The number of tasks whose file does not say how long they take.
     pub unknown: usize,
 }
 
 impl Workflow {
-    /// The shape of the workflow, with this run time for tasks whose file does not say.
+    /// The shape of the workflow; `runtime` stands for unknown run times.
     #[must_use]
     pub fn shape(&self, runtime: Option<Span>) -> WorkflowShape {
         let length = |task: TaskId| {

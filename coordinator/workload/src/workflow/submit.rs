@@ -6,15 +6,16 @@ use dormouse_units::Bytes;
 
 use super::{WorkflowCommand, WorkflowTask};
 
-/// Most macros that are looked up for one setting, those in macros included: beyond it a slip of the hand is
-/// likelier than a wish.
+/// Greatest number of macro lookups for one setting, including nested ones; more are probably a
+/// cycle or a mistake.
 const MOST_MACROS: u32 = 1_000;
 
 /// The settings of a submit file, by lower-case name.
 pub(super) type Settings = BTreeMap<String, String>;
 
-/// The settings of a submit file's text, and how many processes its `queue` asks for.
-pub(super) fn settings(text: &str) -> (Settings, u64) {
+/// Parses a submit file: its settings, and the number of processes that its `queue` commands ask
+/// for.
+pub(super) fn parse_settings(text: &str) -> (Settings, u64) {
     let (mut settings, mut processes) = (Settings::new(), 1);
     let joined = text.replace("\\\r\n", " ").replace("\\\n", " ");
     for line in joined.lines().map(str::trim).filter(|line| !line.starts_with('#')) {
@@ -36,10 +37,10 @@ pub(super) fn settings(text: &str) -> (Settings, u64) {
     (settings, processes)
 }
 
-/// A setting with its macros in place of their names, whose values are `macros`' or the settings'. A macro that
-/// nobody gives is nothing, as HTCondor has it. `left` is how many more may be looked up: behind these they
-/// are nothing, too.
-fn expanded(text: &str, settings: &Settings, macros: &Settings, left: &mut u32) -> String {
+/// Expands the macros of a setting, first from `macros`, then from the settings. Undefined macros
+/// are empty, as in HTCondor. `left` is the number of lookups that remain; beyond it macros are
+/// empty, too.
+fn expand_macros(text: &str, settings: &Settings, macros: &Settings, left: &mut u32) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("$(") {
         let Some((name, after)) = after.split_once(')') else { break };
@@ -49,7 +50,7 @@ fn expanded(text: &str, settings: &Settings, macros: &Settings, left: &mut u32) 
         let value = macros.get(&name).or_else(|| settings.get(&name)).map_or(other, String::as_str);
         if let Some(fewer) = left.checked_sub(1) {
             *left = fewer;
-            done.push_str(&expanded(value, settings, macros, left));
+            done.push_str(&expand_macros(value, settings, macros, left));
         }
         rest = after;
     }
@@ -57,23 +58,24 @@ fn expanded(text: &str, settings: &Settings, macros: &Settings, left: &mut u32) 
     done
 }
 
-/// Puts what the settings say of a process into a task, with these macros.
-pub(super) fn describe(task: &mut WorkflowTask, settings: &Settings, macros: &Settings) {
+/// Fills a task's fields from the settings of a process, with these macros.
+pub(super) fn describe_task(task: &mut WorkflowTask, settings: &Settings, macros: &Settings) {
     let get = |name: &str| {
         let mut left = MOST_MACROS;
-        let value = settings.get(name).map(|value| expanded(value, settings, macros, &mut left));
+        let value =
+            settings.get(name).map(|value| expand_macros(value, settings, macros, &mut left));
         value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
     };
     let list = |name: &str| -> Vec<String> {
         let files = get(name).unwrap_or_default();
         files.split(',').map(|file| file.trim().to_owned()).filter(|f| !f.is_empty()).collect()
     };
-    task.memory = get("request_memory").and_then(|text| memory(&text));
+    task.memory = get("request_memory").and_then(|text| parse_memory(&text));
     task.cores = get("request_cpus").and_then(|text| text.parse().ok()).filter(|cores| *cores > 0);
     (task.inputs, task.outputs) = (list("transfer_input_files"), list("transfer_output_files"));
     if let Some(program) = get("executable") {
-        let arguments = get("arguments").map(|text| words(&text)).unwrap_or_default();
-        let variables = get("environment").map(|text| words(&text)).unwrap_or_default();
+        let arguments = get("arguments").map(|text| split_words(&text)).unwrap_or_default();
+        let variables = get("environment").map(|text| split_words(&text)).unwrap_or_default();
         let pair = |word: &String| {
             let (name, value) = word.split_once('=')?;
             Some((name.to_owned(), value.to_owned()))
@@ -85,9 +87,9 @@ pub(super) fn describe(task: &mut WorkflowTask, settings: &Settings, macros: &Se
     }
 }
 
-/// The words of arguments or an environment. In double quotes it is the new syntax, in which single quotes
-/// hold a word together; else the words stand between blanks.
-fn words(text: &str) -> Vec<String> {
+/// Splits arguments or an environment into words. In double quotes it is HTCondor's new syntax, in
+/// which single quotes keep a word together; otherwise words stand between blanks.
+fn split_words(text: &str) -> Vec<String> {
     let Some(inside) = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')) else {
         return text.split_whitespace().map(str::to_owned).collect();
     };
@@ -112,8 +114,9 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// A `request_memory`: a number of MiB, or with a unit such as `2G` or `512 MB`. `None`: it is an expression.
-fn memory(text: &str) -> Option<Bytes> {
+/// Parses a `request_memory`: a number of MiB, or with a unit such as `2G` or `512 MB`. `None`: it
+/// is an expression.
+fn parse_memory(text: &str) -> Option<Bytes> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
     let shift = match unit.trim().to_ascii_uppercase().as_str() {
@@ -135,10 +138,10 @@ mod tests {
         let text = "# a comment\nexecutable = bin/solve\narguments = \"--in '$(name) a.txt' -n $(n:3)\"\n\
                     environment = \"A=1 B='two words'\"\nrequest_memory = 2 GB\nrequest_cpus=4\n\
                     transfer_input_files = $(name).txt, \\\n  common.dat\nqueue\n";
-        let (settings, processes) = settings(text);
+        let (settings, processes) = parse_settings(text);
         let macros = Settings::from([("name".to_owned(), "left".to_owned())]);
         let mut task = WorkflowTask::default();
-        describe(&mut task, &settings, &macros);
+        describe_task(&mut task, &settings, &macros);
         let command = task.command.expect("it has an executable");
         assert_eq!(command.argv, ["bin/solve", "--in", "left a.txt", "-n", "3"]);
         assert_eq!(command.env["B"], "two words");
@@ -148,21 +151,21 @@ mod tests {
 
     #[test]
     fn old_arguments_and_plain_memory_are_read() {
-        let (settings, processes) = settings("executable=a\narguments = x 'y z'\nQueue 5\n");
+        let (settings, processes) = parse_settings("executable=a\narguments = x 'y z'\nQueue 5\n");
         let mut task = WorkflowTask::default();
-        describe(&mut task, &settings, &Settings::new());
+        describe_task(&mut task, &settings, &Settings::new());
         assert_eq!(task.command.map(|c| c.argv.join("|")), Some("a|x|'y|z'".to_owned()));
         assert_eq!(
-            (processes, memory("512"), memory("a+1")),
+            (processes, parse_memory("512"), parse_memory("a+1")),
             (5, Some(Bytes::new(512 << 20)), None)
         );
     }
 
     #[test]
     fn a_macro_of_itself_ends() {
-        let (settings, _) = settings(
+        let (settings, _) = parse_settings(
             "executable = $(executable)$(executable)$(a)$(a)$(a)\na = $(executable)$(a)$(a)\n",
         );
-        describe(&mut WorkflowTask::default(), &settings, &Settings::new());
+        describe_task(&mut WorkflowTask::default(), &settings, &Settings::new());
     }
 }

@@ -1,5 +1,6 @@
-//! WfCommons' JSON: WfFormat 1.0 to 1.4, where a task has all that is known of it, and 1.5, where what it is
-//! stands apart from what came of it. Until 1.3 run times and memory have other keys, and 1.0 calls tasks jobs.
+//! Reader of WfCommons' JSON: WfFormat 1.0 to 1.4, where a task has all its properties in one
+//! entry, and 1.5, where specification and execution are apart. Until 1.3 run times and memory have
+//! other keys, and 1.0 calls tasks jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,12 +14,13 @@ use super::{Workflow, WorkflowCommand, WorkflowTask};
 /// What of a task is read, of either version.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-struct Entry {
+#[schemars(rename = "Entry")]
+struct WfTask {
     name: Option<String>,
     id: Option<String>,
     parents: Vec<String>,
     children: Vec<String>,
-    files: Vec<FileEntry>,
+    files: Vec<WfFile>,
     input_files: Vec<String>,
     output_files: Vec<String>,
     runtime_in_seconds: Option<f64>,
@@ -35,7 +37,8 @@ struct Entry {
 /// A file of a task (1.4).
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct FileEntry {
+#[schemars(rename = "FileEntry")]
+struct WfFile {
     name: Option<String>,
     id: Option<String>,
     link: String,
@@ -49,7 +52,7 @@ struct CommandEntry {
     arguments: Vec<String>,
 }
 
-/// The workflow of an instance; what is wrong with it goes to `found`.
+/// Reads an instance into a workflow; mistakes are added to `found`.
 pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
     let of_1_5 = root.inside(["workflow", "specification"]);
     let is_1_5 = root.get("workflow").is_some_and(|inside| inside.get("specification").is_some());
@@ -66,17 +69,17 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
         found.add(&root.place, what, "give workflow.tasks, or workflow.specification.tasks of 1.5");
         return Workflow::default();
     };
-    let entries = entries(tasks, found);
-    let mut ran: BTreeMap<String, Entry> = BTreeMap::new();
-    for (_, entry) in executed.map(|node| self::entries(node, found)).unwrap_or_default() {
+    let entries = task_entries(tasks, found);
+    let mut ran: BTreeMap<String, WfTask> = BTreeMap::new();
+    for (_, entry) in executed.map(|node| self::task_entries(node, found)).unwrap_or_default() {
         if let Some(id) = entry.id.clone().or_else(|| entry.name.clone()) {
             ran.insert(id, entry);
         }
     }
-    let named = Names::new(&entries, found);
-    let after = after(&entries, &named, found);
-    let task = |((node, entry), after): ((&Node, Entry), BTreeSet<TaskId>)| {
-        let name = called(&entry);
+    let named = TaskNames::new(&entries, found);
+    let after = predecessors_of_tasks(&entries, &named, found);
+    let task = |((node, entry), after): ((&Node, WfTask), BTreeSet<TaskId>)| {
+        let name = task_name(&entry);
         let ran = entry.id.as_ref().and_then(|id| ran.get(id)).or_else(|| ran.get(&name));
         task_of(node, (name, entry), ran, after, found)
     };
@@ -84,7 +87,7 @@ pub(super) fn read(root: &Node, found: &mut Mistakes) -> Workflow {
     Workflow { tasks, left_out: unknown_version(root).into_iter().collect() }
 }
 
-/// A line about the version of the format that a file names, if that is none whose keys are known.
+/// A remark if the file names a version of the format that is not known.
 fn unknown_version(root: &Node) -> Option<String> {
     let Value::Text(version) = &root.get("schemaVersion")?.value else { return None };
     let is_known = ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"].contains(&version.as_str());
@@ -92,14 +95,14 @@ fn unknown_version(root: &Node) -> Option<String> {
     (!is_known).then(|| format!("its WfFormat {shown} is not known, and was read as 1.5 is"))
 }
 
-/// The entries of a list of tasks, with where each stands.
-fn entries<'a>(list: &'a Node, found: &mut Mistakes) -> Vec<(&'a Node, Entry)> {
+/// Entries of a list of tasks, each with its node.
+fn task_entries<'a>(list: &'a Node, found: &mut Mistakes) -> Vec<(&'a Node, WfTask)> {
     let Value::List(all) = &list.value else {
         let what = format!("a list of tasks is wanted, and this is {}", list.value.what());
         found.add(&list.place, what, "write it in [ ]");
         return Vec::new();
     };
-    let schema = schema_of::<Entry>();
+    let schema = schema_of::<WfTask>();
     let entry = |node| {
         conform(&schema, node, found);
         Some((node, dormouse_documents::read(node, found)?))
@@ -107,22 +110,22 @@ fn entries<'a>(list: &'a Node, found: &mut Mistakes) -> Vec<(&'a Node, Entry)> {
     all.iter().filter_map(entry).collect()
 }
 
-/// What a task is called: its id, which is its own, or its name where it has none.
-fn called(entry: &Entry) -> String {
+/// Unique name of a task: its id, or its name if it has no id.
+fn task_name(entry: &WfTask) -> String {
     entry.id.clone().or_else(|| entry.name.clone()).unwrap_or_default()
 }
 
-/// The tasks by their ids, and by names that only one has.
-struct Names {
+/// Tasks by id, and by name if the name is unique.
+struct TaskNames {
     ids: BTreeMap<String, TaskId>,
     names: BTreeMap<String, Option<TaskId>>,
 }
 
-impl Names {
-    fn new(entries: &[(&Node, Entry)], found: &mut Mistakes) -> Self {
+impl TaskNames {
+    fn new(entries: &[(&Node, WfTask)], found: &mut Mistakes) -> Self {
         let (mut ids, mut names) = (BTreeMap::new(), BTreeMap::new());
         for ((node, entry), task) in entries.iter().zip((0_u32..).map(TaskId::new)) {
-            let id = called(entry);
+            let id = task_name(entry);
             if id.is_empty() {
                 let what = "a task has neither an id nor a name";
                 found.add(&node.place, what, "give it an \"id\"");
@@ -137,26 +140,30 @@ impl Names {
         Self { ids, names }
     }
 
-    fn task(&self, name: &str) -> Option<TaskId> {
+    fn find_task(&self, name: &str) -> Option<TaskId> {
         self.ids.get(name).copied().or_else(|| self.names.get(name).copied().flatten())
     }
 }
 
-/// What each task follows: as parents and children say, or, where no task has any, those that write the
-/// files that it reads.
-fn after(entries: &[(&Node, Entry)], named: &Names, found: &mut Mistakes) -> Vec<BTreeSet<TaskId>> {
+/// Predecessors of each task: from its parents and children, or, if no task has any, from the files
+/// that tasks write and read.
+fn predecessors_of_tasks(
+    entries: &[(&Node, WfTask)],
+    named: &TaskNames,
+    found: &mut Mistakes,
+) -> Vec<BTreeSet<TaskId>> {
     let mut after = vec![BTreeSet::new(); entries.len()];
     let ids = || (0_u32..).map(TaskId::new);
     let is_said = entries.iter().any(|(_, e)| !(e.parents.is_empty() && e.children.is_empty()));
     if !is_said {
         let mut writers: BTreeMap<String, Vec<TaskId>> = BTreeMap::new();
         for ((_, entry), task) in entries.iter().zip(ids()) {
-            for file in files(entry, "output") {
+            for file in linked_files(entry, "output") {
                 writers.entry(file).or_default().push(task);
             }
         }
         for (((_, entry), task), after) in entries.iter().zip(ids()).zip(&mut after) {
-            let read = files(entry, "input").into_iter();
+            let read = linked_files(entry, "input").into_iter();
             let before = read.filter_map(|file| writers.get(&file)).flatten().copied();
             // One that writes over what it has read does not follow itself.
             after.extend(before.filter(|before| *before != task));
@@ -166,7 +173,7 @@ fn after(entries: &[(&Node, Entry)], named: &Names, found: &mut Mistakes) -> Vec
     for ((node, entry), task) in entries.iter().zip(ids()) {
         for (key, names) in [("parents", &entry.parents), ("children", &entry.children)] {
             for name in names {
-                let Some(other) = named.task(name) else {
+                let Some(other) = named.find_task(name) else {
                     let what = format!("there is no task '{name}'");
                     let remedy = "name a task by its id, or by a name that only one has";
                     found.add(node.place_of(key), what, remedy);
@@ -183,23 +190,23 @@ fn after(entries: &[(&Node, Entry)], named: &Names, found: &mut Mistakes) -> Vec
     after
 }
 
-/// The files of a task with this link, `input` or `output`.
-fn files(entry: &Entry, link: &str) -> Vec<String> {
+/// Names of a task's files with this link, `input` or `output`.
+fn linked_files(entry: &WfTask, link: &str) -> Vec<String> {
     let named = if link == "input" { &entry.input_files } else { &entry.output_files };
     let linked = entry.files.iter().filter(|file| file.link == link);
     let linked = linked.filter_map(|file| file.name.clone().or_else(|| file.id.clone()));
     named.iter().cloned().chain(linked).collect()
 }
 
-/// A task with what came of it, where that stands apart.
+/// Builds a task from its entry and, if separate, its execution entry.
 fn task_of(
     node: &Node,
-    (name, entry): (String, Entry),
-    ran: Option<&Entry>,
+    (name, entry): (String, WfTask),
+    ran: Option<&WfTask>,
     after: BTreeSet<TaskId>,
     found: &mut Mistakes,
 ) -> WorkflowTask {
-    let of = |value: fn(&Entry) -> Option<f64>| value(&entry).or_else(|| ran.and_then(value));
+    let of = |value: fn(&WfTask) -> Option<f64>| value(&entry).or_else(|| ran.and_then(value));
     let seconds = of(|entry| entry.runtime_in_seconds.or(entry.runtime));
     let runtime = seconds.and_then(Span::from_secs_f64);
     if let (Some(seconds), None) = (seconds, runtime) {
@@ -217,8 +224,8 @@ fn task_of(
         WorkflowCommand { argv, ..WorkflowCommand::default() }
     });
     WorkflowTask {
-        inputs: files(&entry, "input"),
-        outputs: files(&entry, "output"),
+        inputs: linked_files(&entry, "input"),
+        outputs: linked_files(&entry, "output"),
         name,
         after: after.into_iter().collect(),
         runtime,

@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio_rustls::TlsAcceptor;
 
 use crate::{
-    Authority, Credential, Fingerprint, WorkerKey, WorkerLife, client_config, dial, is_impostor,
-    server_config,
+    Authority, AuthorityFingerprint, Credential, WorkerKey, WorkerLife, client_config, dial,
+    is_impostor, server_config,
 };
 
 fn life() -> WorkerLife {
@@ -26,7 +26,7 @@ fn credential(authority: &Authority) -> Credential {
 /// A message that the dialling side sends once it is sure of the other: whether it was, and what came of it.
 async fn meet(
     server: Arc<ServerConfig>,
-    pin: Fingerprint,
+    pin: AuthorityFingerprint,
     credential: Option<&Credential>,
 ) -> (io::Result<()>, io::Result<(Option<WorkerLife>, Vec<u8>)>) {
     let (near, far) = duplex(1 << 16);
@@ -96,7 +96,7 @@ async fn an_authority_that_is_read_back_is_the_same() {
     let file = folder.path().join("credential");
     credential(&made).save(&file).unwrap();
     let credential = Credential::load(&file, read.fingerprint()).unwrap();
-    assert!(Credential::load(&file, Fingerprint::from_certificate(b"another")).is_none());
+    assert!(Credential::load(&file, AuthorityFingerprint::from_certificate(b"another")).is_none());
     let (said, heard) =
         meet(server_config(&read).unwrap(), made.fingerprint(), Some(&credential)).await;
     said.unwrap();

@@ -1,75 +1,76 @@
-//! At what speed-up an experiment is run live.
+//! Choice of the speed-up of a live run.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{errors, percent};
-use super::{Calibration, Expected, Found};
+use super::words::{errors_text, percent_text};
+use super::{Calibration, ExpectedErrors, Found};
 
-/// Who said at what speed an experiment is run live.
+/// Place where the speed-up of an experiment was set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SpeedupSaid {
-    /// Nobody: it is the standard one.
+    /// Nowhere: it is the standard one.
     #[default]
     Nobody,
-    /// The experiment's file.
+    /// In the experiment's file.
     Experiment,
-    /// The command line.
+    /// On the command line.
     CommandLine,
 }
 
-/// The distance from their virtual twins that live tasks may have.
+/// The greatest errors that live tasks may have, relative to their virtual twins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
-    /// The furthest of them.
+    /// Largest error of a single task allowed, in absolute value.
     pub worst: f64,
     /// Largest mean error allowed, in absolute value.
     pub mean: f64,
 }
 
 impl Wanted {
-    /// Whether these are within it.
+    /// True if the expected errors are within these limits.
     #[must_use]
-    pub fn holds(&self, expected: &Expected) -> bool {
+    pub fn are_kept_by(&self, expected: &ExpectedErrors) -> bool {
         expected
             .errors
             .is_some_and(|(mean, worst)| worst.abs() <= self.worst && mean.abs() <= self.mean)
     }
 }
 
-/// The properties of an experiment that matter.
+/// Properties of an experiment that the choice depends on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Demand {
     /// Load of the experiment on this host.
     pub load: f64,
     /// Length of the experiment's shortest task, in emulated seconds.
     pub shortest_s: f64,
-    /// Part of the cores that it keeps free of VMs.
+    /// Fraction of the cores that the experiment keeps free of VMs.
     pub reserve: f64,
     /// The errors that the experiment allows.
     pub wanted: Wanted,
-    /// The highest speed-up at which the host can hold it; `None`: at none.
+    /// Highest speed-up at which the host can hold the experiment; `None`: it can't at any.
     pub admitted: Option<f64>,
-    /// The speed-up it has.
+    /// The experiment's own speed-up.
     pub speedup: f64,
-    /// Who said so.
+    /// Place where that speed-up was set.
     pub said: SpeedupSaid,
-    /// Nobody knows beforehand what fits beyond that.
+    /// True if it is unknown beforehand what the host can hold beyond the experiment's own
+    /// speed-up.
     pub no_faster: bool,
 }
 
-/// The speed-up of a live run, and why.
+/// The chosen speed-up of a live run, with the reason.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct SpeedupChoice {
     /// Emulated seconds per real second.
     pub speedup: f64,
-    /// Why, as the rest of a sentence.
+    /// The reason, as the rest of a sentence.
     pub why: String,
-    /// The load, where it was asked for.
+    /// The experiment's load, if it was computed.
     pub load: Option<f64>,
-    /// The calibration that was known of this host.
+    /// The host's calibration, if there is one.
     pub calibration: Option<Calibration>,
 }
 
@@ -79,17 +80,17 @@ impl fmt::Display for SpeedupChoice {
     }
 }
 
-/// The speed-up that is chosen, or why there is none.
+/// Result of the choice of a speed-up.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Choice {
     /// Run the experiment at the chosen speed-up.
     Run(Box<SpeedupChoice>),
-    /// Don't: at every speed-up it would err more than is wanted.
+    /// Refuse the run, for this reason: the errors exceed the limits at every speed-up.
     Refuse(String),
 }
 
-/// Chooses. `demand` is asked only where there is a calibration; it gives none where no speed-up
-/// matters, because the hosts can't hold the experiment at any.
+/// Chooses the speed-up of a run. `demand` is called only if there is a calibration; it returns
+/// `None` if the hosts can't hold the experiment at any speed-up.
 pub fn choose(
     found: Found,
     speedup: f64,
@@ -115,55 +116,56 @@ pub fn choose(
         }
     };
     match demand() {
-        Some(demand) => Chooser { calibration, demand, given }.choose(),
+        Some(demand) => SpeedupChooser { calibration, demand, given }.choose_speedup(),
         None => as_given(None, None, Some(calibration)),
     }
 }
 
 impl Calibration {
-    /// The highest speed-up measured at a load that is within what is wanted.
+    /// Highest measured speed-up whose errors at this load are within the limits.
     #[must_use]
     pub fn highest(&self, load: f64, wanted: &Wanted) -> Option<f64> {
         let mut cells = self.at_load(load).into_iter().rev().map(|cell| cell.speedup);
-        cells.find(|&s| self.expected(s, load, 1.0).is_some_and(|e| wanted.holds(&e)))
+        cells.find(|&s| self.expected_errors(s, load, 1.0).is_some_and(|e| wanted.are_kept_by(&e)))
     }
 }
 
-struct Chooser {
+/// Chooses a speed-up for an experiment from a calibration.
+struct SpeedupChooser {
     calibration: Calibration,
     demand: Demand,
     given: &'static str,
 }
 
-impl Chooser {
-    fn choose(self) -> Choice {
+impl SpeedupChooser {
+    fn choose_speedup(self) -> Choice {
         let Demand { load, speedup, said, .. } = self.demand;
-        if let Some(why) = self.silent() {
+        if let Some(why) = self.why_silent() {
             let why = format!("{}: {why}", self.given);
             return self.run(speedup, why);
         }
         if said == SpeedupSaid::CommandLine {
-            return self.obey();
+            return self.obey_user();
         }
-        let candidates = self.candidates();
+        let candidates = self.candidate_speedups();
         if candidates.is_empty() {
-            let most = self.most();
+            let most = self.highest_allowed();
             let what = if most < speedup { "the highest that fits" } else { self.given };
             let why = format!("{what}: no speed-up that low was measured at load {load:.2}");
             return self.run(most, why);
         }
-        let within = candidates.iter().find(|e| self.demand.wanted.holds(e));
+        let within = candidates.iter().find(|e| self.demand.wanted.are_kept_by(e));
         match within {
             Some(taken) => {
-                let why = self.why(taken, &candidates);
+                let why = self.reason_of_choice(taken, &candidates);
                 self.run(taken.speedup, why)
             }
-            None => Choice::Refuse(self.refusal()),
+            None => Choice::Refuse(self.refusal_text()),
         }
     }
 
-    /// Why the table says nothing of this experiment, if it doesn't.
-    fn silent(&self) -> Option<String> {
+    /// Reason why the calibration doesn't apply to this experiment; `None`: it does.
+    fn why_silent(&self) -> Option<String> {
         let Demand { load, reserve, .. } = self.demand;
         let measured = self.calibration.conditions.reserve.as_f64();
         if reserve < measured {
@@ -173,7 +175,7 @@ impl Chooser {
                 reserve * 100.0
             ));
         }
-        if self.expected(1.0).is_none() {
+        if self.expected_at(1.0).is_none() {
             let highest = self.calibration.loads().first().copied().unwrap_or_default();
             return Some(format!(
                 "this host is calibrated up to a load of {highest}, and this one is {load:.2}: \
@@ -184,27 +186,28 @@ impl Chooser {
         None
     }
 
-    /// Errors last as long as they do, so that those of shorter tasks are a larger part of them.
-    fn times(&self) -> f64 {
+    /// Factor for the measured relative errors: the absolute errors are the same for shorter tasks,
+    /// so the relative ones are larger.
+    fn error_factor(&self) -> f64 {
         let (measured_s, _) = self.calibration.conditions.task_s;
         (measured_s / self.demand.shortest_s).max(1.0)
     }
 
-    fn expected(&self, speedup: f64) -> Option<Expected> {
-        self.calibration.expected(speedup, self.demand.load, self.times())
+    fn expected_at(&self, speedup: f64) -> Option<ExpectedErrors> {
+        self.calibration.expected_errors(speedup, self.demand.load, self.error_factor())
     }
 
-    /// The highest speed-up that the experiment and the host allow.
-    fn most(&self) -> f64 {
+    /// Highest speed-up that both the experiment and the host allow.
+    fn highest_allowed(&self) -> f64 {
         let Demand { speedup, said, no_faster, admitted, .. } = self.demand;
         let own = (said == SpeedupSaid::Experiment || no_faster).then_some(speedup);
         [own, admitted].into_iter().flatten().fold(f64::INFINITY, f64::min)
     }
 
-    /// The speed-ups that come into question, highest first: those that were measured, and the
-    /// highest that is allowed where a higher one was measured.
-    fn candidates(&self) -> Vec<Expected> {
-        let most = self.most();
+    /// Speed-ups to choose from, highest first: the measured ones, and the highest allowed one if a
+    /// higher one was measured.
+    fn candidate_speedups(&self) -> Vec<ExpectedErrors> {
+        let most = self.highest_allowed();
         let cells = self.calibration.at_load(self.demand.load);
         let measured: Vec<f64> = cells.iter().map(|cell| cell.speedup).collect();
         let (Some(&lowest), Some(&highest)) = (measured.first(), measured.last()) else {
@@ -216,44 +219,44 @@ impl Chooser {
             all.push(most);
         }
         all.sort_by(|a, b| b.total_cmp(a));
-        let expected = all.into_iter().filter_map(|speedup| self.expected(speedup));
+        let expected = all.into_iter().filter_map(|speedup| self.expected_at(speedup));
         // Below all that was measured it can only be better: no ground to refuse it.
-        expected.filter(|e| !below_all || self.demand.wanted.holds(e)).collect()
+        expected.filter(|e| !below_all || self.demand.wanted.are_kept_by(e)).collect()
     }
 
-    /// The speed-up that was asked for, with what it costs.
-    fn obey(self) -> Choice {
+    /// Keeps the speed-up that the user set, and tells the errors to expect.
+    fn obey_user(self) -> Choice {
         let Demand { speedup, wanted, .. } = self.demand;
-        let why = match self.expected(speedup).filter(|e| !wanted.holds(e)) {
+        let why = match self.expected_at(speedup).filter(|e| !wanted.are_kept_by(e)) {
             Some(expected) => format!(
                 "{}, though {} was measured, and {} wanted",
                 self.given,
-                self.at(&expected),
-                self.wanted()
+                self.errors_in_words(&expected),
+                self.limits_in_words()
             ),
             None => self.given.to_owned(),
         };
         self.run(speedup, why)
     }
 
-    /// The errors that are allowed, in words.
-    fn wanted(&self) -> String {
+    /// The allowed errors, in words.
+    fn limits_in_words(&self) -> String {
         let Wanted { worst, mean } = self.demand.wanted;
-        format!("at most {} % and {} % on average are", percent(worst), percent(mean))
+        format!("at most {} % and {} % on average are", percent_text(worst), percent_text(mean))
     }
 
-    /// The errors that are to be expected, in words.
-    fn at(&self, expected: &Expected) -> String {
-        let Expected { speedup, measured_at, load, .. } = *expected;
+    /// The expected errors at a speed-up, in words.
+    fn errors_in_words(&self, expected: &ExpectedErrors) -> String {
+        let ExpectedErrors { speedup, measured_at, load, .. } = *expected;
         let place = if measured_at.total_cmp(&speedup).is_eq() {
             String::new()
         } else {
             format!("at {measured_at}, ")
         };
-        format!("{place}at load {load}, {}", errors(expected.errors))
+        format!("{place}at load {load}, {}", errors_text(expected.errors))
     }
 
-    fn why(&self, taken: &Expected, candidates: &[Expected]) -> String {
+    fn reason_of_choice(&self, taken: &ExpectedErrors, candidates: &[ExpectedErrors]) -> String {
         let Demand { speedup, load, said, .. } = self.demand;
         let day = self.calibration.made.split('T').next().unwrap_or_default();
         let is_own = taken.speedup.total_cmp(&speedup).is_eq() && said == SpeedupSaid::Experiment;
@@ -261,22 +264,25 @@ impl Chooser {
             if is_own { "as in the experiment" } else { "the highest within what is wanted" };
         let better = candidates.iter().take_while(|e| e.speedup > taken.speedup).last();
         let not = better.map_or_else(String::new, |e| {
-            let (speedup, errors) = (e.speedup, errors(e.errors));
-            format!("; at {speedup} {errors}, and {} wanted", self.wanted())
+            let (speedup, errors) = (e.speedup, errors_text(e.errors));
+            format!("; at {speedup} {errors}, and {} wanted", self.limits_in_words())
         });
-        format!("{which}: {} was measured (load {load:.2}, calibrated {day}){not}", self.at(taken))
+        format!(
+            "{which}: {} was measured (load {load:.2}, calibrated {day}){not}",
+            self.errors_in_words(taken)
+        )
     }
 
-    /// The errors that were measured at each speed-up up to the highest that is allowed, what is wanted, and
-    /// what can be done.
-    fn refusal(&self) -> String {
+    /// Text of a refusal: the expected errors at each allowed speed-up, the limits, and possible
+    /// remedies.
+    fn refusal_text(&self) -> String {
         let load = self.demand.load;
-        let (most, times) = (self.most(), self.times());
+        let (most, times) = (self.highest_allowed(), self.error_factor());
         let cells = self.calibration.at_load(load);
         let above = cells.iter().position(|c| c.speedup >= most).map_or(cells.len(), |n| n + 1);
         let each = cells.iter().take(above).map(|cell| {
             let these = cell.errors().map(|(mean, worst)| (mean * times, worst * times));
-            format!("{}: {}", cell.speedup, errors(these))
+            format!("{}: {}", cell.speedup, errors_text(these))
         });
         let each: Vec<_> = each.collect();
         let lower = cells.first().map_or(1.0, |cell| cell.speedup / 2.0);
@@ -287,7 +293,7 @@ impl Chooser {
              --speedups {lower}`, or give live runs more cores",
             cells.first().map_or(load, |cell| cell.load),
             each.join("; "),
-            self.wanted()
+            self.limits_in_words()
         )
     }
 

@@ -1,4 +1,4 @@
-//! Why a calibration can't be used, or not be kept.
+//! Errors of reading and keeping a calibration.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Errors of the file of a calibration.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
-    /// The file holds something else, or half of it.
+    /// The file is no calibration or incomplete.
     #[error("{}: {why}; remove it, or measure again with `dormouse calibrate`", .path.display())]
     Damaged {
         /// File of the calibration.
@@ -14,22 +14,22 @@ pub enum CalibrationError {
         /// The flaw, in words.
         why: String,
     },
-    /// The system refused.
+    /// The system refused an operation.
     #[error("cannot {doing} {}: {source}; name another file with {option}", .path.display())]
     Io {
         /// The operation that failed.
         doing: &'static str,
         /// File on which it was tried.
         path: PathBuf,
-        /// The option that names it.
+        /// The option of the command line that names the file.
         option: &'static str,
-        /// The obstacle, in words.
+        /// The system's own error.
         source: io::Error,
     },
 }
 
 impl CalibrationError {
-    /// Error for what the system refused, with the option of the command that names another file.
+    /// Error for a refused file operation, with the option that names another file.
     pub fn io(
         doing: &'static str,
         path: &Path,

@@ -1,4 +1,4 @@
-//! The file in which a host's calibration is kept, and whether it is this host's.
+//! The file of a host's calibration, and the check that it belongs to this host.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use super::{Calibration, CalibrationError, FORMAT, HostIdentity};
 
 const NAME: &str = "calibration.json";
 
-/// The folder without `$DORMOUSE_HOME`: beside the folders of workers.
+/// Folder of the calibration if `$DORMOUSE_HOME` is not set: beside the folders of workers.
 const SYSTEM: &str = "/var/lib/dormouse";
 
 /// The state of a host's calibration.
@@ -20,7 +20,7 @@ pub enum Found {
     None,
     /// A calibration of this host.
     Current(Box<Calibration>),
-    /// One that must not be used, and why, in a clause.
+    /// A calibration that must not be used, with the reason as a clause.
     Unusable(String),
 }
 
@@ -31,13 +31,13 @@ pub fn default_path() -> PathBuf {
     home.map_or_else(|| PathBuf::from(SYSTEM), PathBuf::from).join(NAME)
 }
 
-/// The calibration at `path` for this host. Of a file that was not asked for, damage is no error but
-/// a finding.
+/// Looks for a calibration at `path` that belongs to this host. Damage is reported as unusable, not
+/// as an error, since the user did not ask for the file.
 #[must_use]
 pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> Found {
     match read(path) {
         Ok(None) => Found::None,
-        Ok(Some(calibration)) => match calibration.host.differs(&host()) {
+        Ok(Some(calibration)) => match calibration.host.first_difference(&host()) {
             None => Found::Current(Box::new(calibration)),
             Some(difference) => Found::Unusable(format!(
                 "the calibration in {} is stale ({difference}); `dormouse calibrate` makes a new one",
@@ -48,14 +48,14 @@ pub fn find(path: &Path, host: impl FnOnce() -> HostIdentity) -> Found {
     }
 }
 
-/// Reads a calibration; `None` where there is no file.
+/// Reads a calibration; `None` if there is no file.
 ///
 /// # Errors
 ///
-/// It can't be read, or is no calibration of a version that this program knows.
+/// The file can't be read, or is no calibration of a known version.
 pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
     #[derive(Deserialize)]
-    struct Versioned {
+    struct FormatVersion {
         format: u32,
     }
     let text = match fs::read_to_string(path) {
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
     };
     let damaged = |why: String| CalibrationError::Damaged { path: path.to_path_buf(), why };
     let no_json = |error: serde_json::Error| damaged(format!("it is no calibration ({error})"));
-    let Versioned { format } = serde_json::from_str(&text).map_err(no_json)?;
+    let FormatVersion { format } = serde_json::from_str(&text).map_err(no_json)?;
     if format != FORMAT {
         let why = format!("its format is {format}, this program reads {FORMAT}");
         return Err(damaged(why));
@@ -80,7 +80,7 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
     }
 }
 
-/// Writes it whole, or leaves what was there. Makes the folder if it isn't there.
+/// Writes the calibration atomically, and creates its folder if necessary.
 ///
 /// # Errors
 ///
@@ -100,11 +100,11 @@ pub fn write(path: &Path, calibration: &Calibration) -> Result<(), CalibrationEr
     Ok(())
 }
 
-/// The folder of a file to be written, made if it isn't there.
+/// The folder of a file to be written, created if necessary.
 ///
 /// # Errors
 ///
-/// The file is a folder, or the system refuses.
+/// The path is a folder, or the system refuses.
 pub fn folder_of(path: &Path) -> Result<&Path, CalibrationError> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

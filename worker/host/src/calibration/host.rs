@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::programs::criu_program;
 
-/// Longer than any healthy CRIU takes to say its version.
+/// Time limit for CRIU to report its version.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// The properties of a host and its software that the errors depend on.
+/// Properties of a host and its software that timing errors depend on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct HostIdentity {
     /// Cores that workers may use, in thousandths.
     pub millicores: u32,
-    /// The name that the host's processors give themselves, where they do.
+    /// Model name of the host's processors, if they report one.
     pub processor: Option<String>,
     /// The kernel's release.
     pub kernel: String,
@@ -40,7 +40,9 @@ impl HostIdentity {
         let criu = Criu::new(criu_program()).version(DEADLINE).ok();
         Self {
             millicores: available_millicores(),
-            processor: processor(&std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default()),
+            processor: processor_name(
+                &std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default(),
+            ),
             kernel,
             cgroups: Hierarchy::detect().ok().map(|h| if h.is_v2() { 2 } else { 1 }),
             criu: criu.map(|version| version.to_string()),
@@ -48,9 +50,9 @@ impl HostIdentity {
         }
     }
 
-    /// The first thing that is different now, as a clause; `None`: it is the same.
+    /// Description of the first difference from `now`, as a clause; `None`: they are equal.
     #[must_use]
-    pub fn differs(&self, now: &Self) -> Option<String> {
+    pub fn first_difference(&self, now: &Self) -> Option<String> {
         let cores = |h: &Self| (f64::from(h.millicores) / 1e3).to_string();
         let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".into());
         let groups = |h: &Self| h.cgroups.map_or_else(|| "none".into(), |v| format!("v{v}"));
@@ -68,8 +70,8 @@ impl HostIdentity {
     }
 }
 
-/// The first processor's name (proc(5)); some kinds of machine give none.
-fn processor(cpuinfo: &str) -> Option<String> {
+/// Name of the first processor (proc(5)); some kinds of machine report none.
+fn processor_name(cpuinfo: &str) -> Option<String> {
     let line = cpuinfo.lines().find(|line| line.starts_with("model name"))?;
     Some(line.split_once(':')?.1.trim().to_owned())
 }
@@ -96,8 +98,8 @@ pub(crate) mod tests {
             change(&mut now);
             now
         });
-        assert_eq!(then.differs(&host()), None);
-        let differs = |change| then.differs(&changed(change)).unwrap_or_default();
+        assert_eq!(then.first_difference(&host()), None);
+        let differs = |change| then.first_difference(&changed(change)).unwrap_or_default();
         assert_eq!(differs(|h| h.millicores = 4_000), "cores 2 then, 4 now");
         assert_eq!(differs(|h| h.kernel = "6.19.0".into()), "kernel 6.18.0 then, 6.19.0 now");
         assert_eq!(differs(|h| h.cgroups = Some(1)), "control groups v2 then, v1 now");
@@ -109,7 +111,7 @@ pub(crate) mod tests {
     #[test]
     fn a_processor_is_named_where_it_says_so() {
         let intel = "processor\t: 0\nmodel name\t: Some(R) CPU @ 2.50GHz\nmodel name\t: other\n";
-        assert_eq!(processor(intel).as_deref(), Some("Some(R) CPU @ 2.50GHz"));
-        assert_eq!(processor("processor\t: 0\nBogoMIPS\t: 50.00\n"), None);
+        assert_eq!(processor_name(intel).as_deref(), Some("Some(R) CPU @ 2.50GHz"));
+        assert_eq!(processor_name("processor\t: 0\nBogoMIPS\t: 50.00\n"), None);
     }
 }

@@ -1,5 +1,4 @@
-//! What `dormouse calibrate` has measured of a host: its file, and the speed-up that a live run
-//! takes from it.
+//! Results of `dormouse calibrate` for a host: their file, and the choice of a live run's speed-up.
 
 mod choose;
 mod error;
@@ -15,5 +14,6 @@ pub use file::{Found, default_path, find, folder_of, read, write};
 pub use host::HostIdentity;
 pub use samples::Samples;
 pub use table::{
-    Calibration, Came, Cell, CellFigures, Conditions, Expected, FORMAT, Spread, load_at, share_at,
+    Calibration, Came, Cell, CellFigures, Conditions, ExpectedErrors, FORMAT, Spread, load_at,
+    share_at,
 };

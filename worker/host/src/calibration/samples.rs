@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use super::{Calibration, Came, Cell, CellFigures, Conditions, FORMAT, HostIdentity, Spread};
-use crate::date::utc;
+use crate::date::utc_text;
 
 /// Samples from all runs of a cell, one after the other.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl Cell {
     /// One that was measured now.
     #[must_use]
     pub fn now(speedup: f64, load: f64, vcpus: u32, came: Came) -> Self {
-        Self { speedup, load, vcpus, made: utc(SystemTime::now()), came }
+        Self { speedup, load, vcpus, made: utc_text(SystemTime::now()), came }
     }
 }
 
@@ -70,7 +70,7 @@ impl Calibration {
         let same = |former: &Self| former.host == host && former.conditions == conditions;
         former.filter(same).unwrap_or_else(|| Self {
             format: FORMAT,
-            made: utc(SystemTime::now()),
+            made: utc_text(SystemTime::now()),
             host,
             conditions,
             cells: Vec::new(),

@@ -1,4 +1,4 @@
-//! The table of a calibration, and what it says of an experiment.
+//! The table of a calibration, and the errors that it predicts for an experiment.
 
 use dormouse_units::{Bytes, Ppm};
 use serde::{Deserialize, Serialize};
@@ -8,20 +8,21 @@ use super::HostIdentity;
 /// The version of the file's format.
 pub const FORMAT: u32 = 1;
 
-/// The number of vCPUs that share a core at a load of 1: a little more than those of the built-in experiments
-/// do on two cores.
+/// Number of vCPUs per core at a load of 1: a little more than in the built-in experiments on two
+/// cores.
 const VCPUS_A_CORE: f64 = 24.0;
 
-/// Loads closer to one another than this part are the same: shares are whole millionths.
+/// Loads that differ by less than this fraction count as the same, as shares are whole millionths.
 const SAME_LOAD: f64 = 0.005;
 
-/// The distance of live tasks from their virtual twins on a host, by speed-up and load.
+/// Measured timing errors of live tasks on a host, relative to their virtual twins, by speed-up and
+/// load.
 ///
-/// The load of an experiment is the number of vCPUs that it may have busy at once, as a part of
-/// those that the host holds at 1/24 of a core each. Measured against what the host holds at the
-/// experiment's own share, nearly every experiment would have the same load, for without
-/// `live.share` it fills the host, and what makes tasks err is how finely the cores are cut: a
-/// vCPU's share at a load L is 1/24 L of a core.
+/// The load of an experiment is the number of vCPUs that it may have busy at once, divided by the
+/// number that the host holds at 1/24 of a core each. Relative to what the host holds at the
+/// experiment's own share, nearly every experiment would have the same load: without `live.share`
+/// it fills the host, and errors depend on how finely the cores are divided. A vCPU's share at a
+/// load L is 1/24 L of a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Calibration {
@@ -29,11 +30,11 @@ pub struct Calibration {
     pub format: u32,
     /// The time at which the latest cell was measured, in UTC.
     pub made: String,
-    /// On which host.
+    /// The host that was measured.
     pub host: HostIdentity,
     /// Conditions that every cell was measured under.
     pub conditions: Conditions,
-    /// By load, highest first, and speed-up.
+    /// The measured cells, sorted by load, highest first, and speed-up.
     pub cells: Vec<Cell>,
 }
 
@@ -41,17 +42,17 @@ pub struct Calibration {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Conditions {
-    /// Part of the cores that was kept free of VMs.
+    /// Fraction of the cores that was kept free of VMs.
     pub reserve: Ppm,
-    /// The shortest and the longest task, emulated seconds.
+    /// Shortest and longest task in emulated seconds.
     pub task_s: (f64, f64),
     /// A task's memory.
     pub memory: Bytes,
-    /// Time for which a task stands still for its checkpoint, emulated seconds.
+    /// Time that a checkpoint stops a task, in emulated seconds.
     pub checkpoint_s: f64,
 }
 
-/// One speed-up at one load.
+/// Measurements at one speed-up and one load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Cell {
@@ -59,7 +60,7 @@ pub struct Cell {
     pub speedup: f64,
     /// Load at which it was measured.
     pub load: f64,
-    /// vCPUs busy at once.
+    /// Number of vCPUs busy at once.
     pub vcpus: u32,
     /// The time at which the cell was measured, in UTC.
     pub made: String,
@@ -74,9 +75,9 @@ pub struct Cell {
 pub enum Came {
     /// Tasks were run.
     Measured(CellFigures),
-    /// The host can't hold it at this speed-up.
+    /// The host can't hold this load at this speed-up.
     Refused {
-        /// Arithmetic that shows it, in words.
+        /// The calculation that shows it, in words.
         why: String,
     },
 }
@@ -89,42 +90,42 @@ pub struct CellFigures {
     pub runs: u32,
     /// The number of undisturbed tasks that were compared with their twins.
     pub tasks: u32,
-    /// The mean of (live − virtual) / virtual over their times.
+    /// Mean of (live − virtual) / virtual over the tasks' times.
     pub mean_error: f64,
-    /// The one that is furthest from zero.
+    /// The error furthest from zero.
     pub worst_error: f64,
     /// The number of checkpoints that were taken.
     pub checkpoints: u32,
     /// The number of checkpoints that the twins took.
     pub checkpoints_due: u32,
-    /// Whether every run called itself faithful.
+    /// True if every run was faithful.
     pub faithful: bool,
-    /// The notes of the runs.
+    /// Remarks of the runs.
     pub notes: Vec<String>,
-    /// From the command to a task's first instruction.
+    /// Time from the start command to a task's first instruction.
     pub start: Option<Spread>,
-    /// The same for tasks restored from a checkpoint.
+    /// Time from the restore command to a task's first instruction after the checkpoint.
     pub restore: Option<Spread>,
     /// The time that CRIU took for a checkpoint.
     pub dump: Option<Spread>,
-    /// Real seconds it took.
+    /// Duration of the cell in real seconds.
     pub real_s: f64,
 }
 
-/// Spread of a repeatedly measured duration, in real milliseconds.
+/// Median and maximum of a repeatedly measured duration, in real milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Spread {
     /// The number of measurements.
     pub n: u32,
-    /// Half of them took no longer.
+    /// Median of the durations.
     pub median_ms: f64,
     /// The longest duration measured.
     pub worst_ms: f64,
 }
 
 impl Cell {
-    /// Whether it can have been measured.
+    /// True if the values are plausible.
     pub(super) fn makes_sense(&self) -> bool {
         let came = match &self.came {
             Came::Measured(of) => {
@@ -139,7 +140,7 @@ impl Cell {
 }
 
 impl Cell {
-    /// Mean and worst error, where tasks were run.
+    /// Mean and worst error, if tasks ran.
     pub(super) fn errors(&self) -> Option<(f64, f64)> {
         match &self.came {
             Came::Measured(of) => Some((of.mean_error, of.worst_error)),
@@ -148,8 +149,8 @@ impl Cell {
     }
 }
 
-impl Expected {
-    /// The errors that are further from zero of two, and where the worst was measured.
+impl ExpectedErrors {
+    /// The worse of two errors, and the speed-up at which the worst was measured.
     fn or_worse(self, higher: Self) -> Self {
         let further = |a: f64, b: f64| if a.abs() > b.abs() { a } else { b };
         match (self.errors, higher.errors) {
@@ -158,7 +159,7 @@ impl Expected {
                 let stays = worst.abs() > higher_worst.abs();
                 Self { errors, ..if stays { self } else { higher } }
             }
-            // What was refused at a lower speed-up fits at no higher one.
+            // A load refused at a lower speed-up fits at no higher one.
             (None, _) => self,
             (_, None) => higher,
         }
@@ -180,16 +181,16 @@ impl Spread {
     }
 }
 
-/// The errors that a calibration lets one expect of a speed-up.
+/// Errors that a calibration predicts for a speed-up.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Expected {
-    /// Speed-up that this is expected of.
+pub struct ExpectedErrors {
+    /// Speed-up of the prediction.
     pub speedup: f64,
-    /// At which speed-up that was measured.
+    /// Speed-up at which the errors were measured.
     pub measured_at: f64,
-    /// At which load that was measured.
+    /// Load at which the errors were measured.
     pub load: f64,
-    /// Mean and worst error; without them it can't be run.
+    /// Mean and worst error; `None`: the host can't run this speed-up.
     pub errors: Option<(f64, f64)>,
 }
 
@@ -208,17 +209,17 @@ pub fn share_at(load: f64) -> Ppm {
 }
 
 impl Calibration {
-    /// The errors that are to be expected of tasks at a speed-up and a load, `times` as much as was measured:
-    /// the largest errors up to the next higher measured speed-up, or up to the highest, at the
-    /// next higher measured loads. `None` where no load that high was measured.
+    /// Expected errors of tasks at a speed-up and a load, the measured ones times `times`: the
+    /// largest errors up to the next higher measured speed-up, or up to the highest, at the next
+    /// higher measured loads. `None` if no load that high was measured.
     ///
-    /// Whatever makes tasks err is shorter the slower time passes: an error that a lower speed-up
-    /// showed, a higher one was only lucky not to show.
+    /// Delays that cause errors shrink as time passes more slowly, so a higher speed-up can't be
+    /// better than a lower one, except by luck.
     #[must_use]
-    pub fn expected(&self, speedup: f64, load: f64, times: f64) -> Option<Expected> {
+    pub fn expected_errors(&self, speedup: f64, load: f64, times: f64) -> Option<ExpectedErrors> {
         let cells = self.at_load(load);
         let (first, rest) = cells.split_first()?;
-        let of = |cell: &Cell| Expected {
+        let of = |cell: &Cell| ExpectedErrors {
             speedup,
             measured_at: cell.speedup,
             load: cell.load,
@@ -228,7 +229,8 @@ impl Calibration {
         Some(below.fold(of(first), |expected, (cell, _)| expected.or_worse(of(cell))))
     }
 
-    /// For each speed-up, lowest first, the cell at the lowest measured load that is as high.
+    /// For each speed-up, lowest first, the cell at the lowest measured load that is at least
+    /// `load`.
     #[must_use]
     pub fn at_load(&self, load: f64) -> Vec<&Cell> {
         let mut cells: Vec<_> =
@@ -240,7 +242,7 @@ impl Calibration {
         cells
     }
 
-    /// Every load there is, highest first.
+    /// All measured loads, highest first.
     #[must_use]
     pub fn loads(&self) -> Vec<f64> {
         let mut loads: Vec<_> = self.cells.iter().map(|cell| cell.load).collect();
@@ -249,7 +251,7 @@ impl Calibration {
         loads
     }
 
-    /// Takes in a cell, in the place of the former of its speed-up and load.
+    /// Adds a cell, replacing an earlier one of the same speed-up and load.
     pub fn add(&mut self, cell: Cell) {
         let same = |c: &Cell| (c.speedup, c.load) == (cell.speedup, cell.load);
         self.cells.retain(|c| !same(c));
@@ -320,7 +322,7 @@ pub(crate) mod tests {
             cell(10.0, 0.25, 0.005),
         ]);
         let at = |speedup, load| {
-            let e = table.expected(speedup, load, 1.0).unwrap_or_else(|| panic!("{load}"));
+            let e = table.expected_errors(speedup, load, 1.0).unwrap_or_else(|| panic!("{load}"));
             (e.measured_at, e.load, e.errors.map(|(_, worst)| worst))
         };
         assert_eq!(at(10.0, 1.0), (10.0, 1.0, Some(0.02)));
@@ -328,26 +330,28 @@ pub(crate) mod tests {
         assert_eq!(at(50.0, 0.5), (50.0, 0.5, Some(-0.04)));
         assert_eq!(at(5.0, 0.2), (10.0, 0.25, Some(0.005)));
         assert_eq!(at(30.0, 0.2), (50.0, 0.5, Some(-0.04)));
-        // Beyond the highest speed-up it says what that showed; beyond the highest load nothing.
+        // Beyond the highest speed-up the highest one counts; beyond the highest load there is no
+        // prediction.
         assert_eq!(at(200.0, 0.5), (50.0, 0.5, Some(-0.04)));
-        assert_eq!(table.expected(10.0, 1.1, 1.0), None);
-        let longer = table.expected(10.0, 1.0, 2.0).and_then(|e| e.errors);
+        assert_eq!(table.expected_errors(10.0, 1.1, 1.0), None);
+        let longer = table.expected_errors(10.0, 1.0, 2.0).and_then(|e| e.errors);
         assert_eq!(longer, Some((0.002, 0.04)));
-        assert_eq!(calibration(Vec::new()).expected(10.0, 0.1, 1.0), None);
+        assert_eq!(calibration(Vec::new()).expected_errors(10.0, 0.1, 1.0), None);
     }
 
     #[test]
     fn an_error_of_a_lower_speedup_counts_at_higher_ones() {
         let table =
             calibration(vec![cell(10.0, 1.0, 0.02), cell(20.0, 1.0, -0.3), cell(30.0, 1.0, 0.04)]);
-        let at = |speedup| table.expected(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        let at =
+            |speedup| table.expected_errors(speedup, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
         assert_eq!(at(10.0), Some((10.0, Some((0.001, 0.02)))));
         assert_eq!(at(30.0), Some((20.0, Some((-0.015, -0.3)))));
         assert_eq!(at(99.0), at(30.0));
         let mut refused = table;
         let why = "too fast".to_owned();
         refused.add(Cell { came: Came::Refused { why }, ..cell(20.0, 1.0, 0.0) });
-        let errors = refused.expected(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
+        let errors = refused.expected_errors(30.0, 1.0, 1.0).map(|e| (e.measured_at, e.errors));
         assert_eq!(errors, Some((20.0, None)));
     }
 

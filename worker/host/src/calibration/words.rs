@@ -1,15 +1,15 @@
-//! A calibration in words.
+//! Descriptions of a calibration in words.
 
 use super::{Calibration, Wanted};
 
-/// A fraction as a percentage, without digits that say nothing.
-pub(super) fn percent(fraction: f64) -> String {
+/// A fraction as a percentage, without meaningless digits.
+pub(super) fn percent_text(fraction: f64) -> String {
     let text = format!("{:.2}", fraction * 100.0);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Mean and worst error.
-pub(super) fn errors(errors: Option<(f64, f64)>) -> String {
+/// Mean and worst error in words.
+pub(super) fn errors_text(errors: Option<(f64, f64)>) -> String {
     match errors {
         Some((mean, worst)) => {
             format!("{:+.1} % at worst and {:+.2} % on average", worst * 100.0, mean * 100.0)
@@ -19,10 +19,10 @@ pub(super) fn errors(errors: Option<(f64, f64)>) -> String {
 }
 
 impl Calibration {
-    /// The highest speed-up for what is wanted: a sentence for each load.
+    /// For each load, a sentence with the highest speed-up within these limits.
     #[must_use]
     pub fn highest_in_words(&self, wanted: &Wanted) -> Vec<String> {
-        let (worst, mean) = (percent(wanted.worst), percent(wanted.mean));
+        let (worst, mean) = (percent_text(wanted.worst), percent_text(wanted.mean));
         let of = |load| match self.highest(load, wanted) {
             Some(speedup) => format!(
                 "at load {load} tasks err at most {worst} %, and {mean} % on average, up to \

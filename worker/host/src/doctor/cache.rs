@@ -1,4 +1,4 @@
-//! A proof that is good until the next boot, or until something that it depends on is another.
+//! A proof that is kept until the next boot, or until something that it depends on changes.
 
 use std::env;
 use std::fs;
@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 use dormouse_worker::place::Place;
 use serde::{Deserialize, Serialize};
 
-use super::rights::Rights;
+use super::rights::ProcessRights;
 use super::{Depth, Diagnosis, criu_program, examine, find_task_program};
 
 const FILE: &str = "proof.json";
 
 /// The circumstances that a proof depends on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Key {
+struct ProofKey {
     boot: String,
     kernel: String,
     groups: String,
@@ -24,21 +24,21 @@ struct Key {
     capabilities: u64,
     is_filtered: bool,
     is_root: bool,
-    /// This program, that of tasks, and CRIU, each with what changes when it does.
+    /// This program, the task program and CRIU, each with a stamp that changes with the file.
     programs: Vec<String>,
 }
 
-/// A proof as its file has it, with what it depends on.
+/// A proof with its key, as stored in the file.
 #[derive(Serialize, Deserialize)]
 struct KeptProof {
-    key: Key,
+    key: ProofKey,
     diagnosis: Diagnosis,
 }
 
-impl Key {
+impl ProofKey {
     fn now() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let rights = Rights::of_this_process();
+        let rights = ProcessRights::of_this_process();
         let programs = [env::current_exe().ok(), find_task_program(), Some(criu_program())];
         Self {
             boot: read("/proc/sys/kernel/random/boot_id"),
@@ -53,7 +53,7 @@ impl Key {
     }
 }
 
-/// A program's path, size and time of change.
+/// A program's path, size and modification time.
 fn stamp(path: &Path) -> String {
     let of = fs::metadata(path).map_or_else(
         |_| "none".to_owned(),
@@ -62,11 +62,11 @@ fn stamp(path: &Path) -> String {
     format!("{} {of}", path.display())
 }
 
-/// The proof of this host: the one kept since the boot, or a new one. The second is whether it
-/// was kept.
+/// The proof of this host: the kept one if it is still valid, else a new one. The flag is true if
+/// it was kept.
 #[must_use]
 pub fn proved() -> (Diagnosis, bool) {
-    let key = Key::now();
+    let key = ProofKey::now();
     for folder in folders() {
         if let Some(diagnosis) = read(&folder.join(FILE), &key) {
             return (diagnosis, true);
@@ -79,15 +79,15 @@ pub fn proved() -> (Diagnosis, bool) {
     (diagnosis, false)
 }
 
-/// The folders in which the proof may be kept; the first that can be written has it.
+/// Folders in which the proof may be kept; the first writable one is used.
 fn folders() -> Vec<PathBuf> {
     let own = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let all = own.into_iter().chain(["/var/cache", "/run"].map(PathBuf::from));
     all.map(|dir| dir.join("dormouse")).collect()
 }
 
-/// A proof that is good for this key. One that can't be read is none.
-fn read(path: &Path, key: &Key) -> Option<Diagnosis> {
+/// A kept proof that is valid for this key; an unreadable one counts as missing.
+fn read(path: &Path, key: &ProofKey) -> Option<Diagnosis> {
     let kept: KeptProof = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
     (kept.key == *key && kept.diagnosis.live).then_some(kept.diagnosis)
 }
@@ -99,7 +99,7 @@ fn keep(kept: KeptProof) {
     }
 }
 
-/// In one rename: it is there whole or not at all.
+/// Writes the proof with an atomic rename.
 fn write(folder: &Path, kept: &KeptProof) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -117,16 +117,16 @@ mod tests {
     #[test]
     fn a_proof_is_good_for_what_it_was_made_with() {
         let folder = tempfile::tempdir().unwrap();
-        let key = Key::now();
+        let key = ProofKey::now();
         let diagnosis = Diagnosis::new(vec![Finding::found("kernel", "Linux")], true);
         write(folder.path(), &KeptProof { key: key.clone(), diagnosis: diagnosis.clone() })
             .unwrap();
         let path = folder.path().join(FILE);
         assert_eq!(read(&path, &key), Some(diagnosis));
         for other in [
-            Key { boot: "another".to_owned(), ..key.clone() },
-            Key { capabilities: !key.capabilities, ..key.clone() },
-            Key { programs: Vec::new(), ..key.clone() },
+            ProofKey { boot: "another".to_owned(), ..key.clone() },
+            ProofKey { capabilities: !key.capabilities, ..key.clone() },
+            ProofKey { programs: Vec::new(), ..key.clone() },
         ] {
             assert_eq!(read(&path, &other), None);
         }

@@ -1,29 +1,29 @@
-//! The cause of a step of the proof that failed, and the line to add for it.
+//! Diagnosis of a failed step of the proof, and its remedy.
 
 use dormouse_worker::place::Place;
 
-use super::rights::Rights;
+use super::rights::ProcessRights;
 
-/// The circumstances that a failure is seen against.
+/// Circumstances from which the cause of a failure is concluded.
 #[derive(Clone, Debug)]
-pub(super) struct Circumstances {
+pub(super) struct FailureCircumstances {
     pub(super) place: Place,
-    pub(super) rights: Rights,
+    pub(super) rights: ProcessRights,
 }
 
-/// Why a step failed, and what to do about it.
+/// Cause of a failed step, and its remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cause {
-    /// In words; empty where it is not known.
+pub(super) struct FailureCause {
+    /// The cause in words; empty if unknown.
     pub(super) what: String,
     pub(super) fix: String,
 }
 
-impl Circumstances {
-    /// The cause of a failure in these words.
-    pub(super) fn cause(&self, why: &str) -> Cause {
+impl FailureCircumstances {
+    /// The cause of a failure with this error text.
+    pub(super) fn cause(&self, why: &str) -> FailureCause {
         let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
-        let cause = |what: &str, fix: String| Cause { what: what.to_owned(), fix };
+        let cause = |what: &str, fix: String| FailureCause { what: what.to_owned(), fix };
         let lacking = self.rights.lacking();
         if has(&["clock offset", "timens"]) && lacking.contains(&"SYS_TIME") {
             return cause(
@@ -49,7 +49,7 @@ impl Circumstances {
         if !lacking.is_empty() {
             let caps: Vec<_> = lacking.iter().map(|name| format!("CAP_{name}")).collect();
             let what = format!("{} is lacking", caps.join(", "));
-            return Cause { what, fix: self.place.to_add_capabilities(&lacking) };
+            return FailureCause { what, fix: self.place.to_add_capabilities(&lacking) };
         }
         if self.rights.is_filtered {
             return cause(
@@ -63,7 +63,7 @@ impl Circumstances {
     }
 }
 
-/// A failure in one line, without the end of CRIU's log, whose first error is in it already.
+/// A failure in one line, without the end of CRIU's log, whose first error the text already has.
 pub(super) fn brief(why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
     first.split_once("; its log ").map_or(first, |(call, _)| call).to_owned()
@@ -75,9 +75,9 @@ mod tests {
 
     const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 7 | 1 << 6 | 1 | 1 << 19 | 1 << 12 | 1 << 25;
 
-    fn at(effective: u64, is_filtered: bool) -> Circumstances {
-        let rights = Rights { is_root: true, effective, is_filtered };
-        Circumstances { place: Place::Docker, rights }
+    fn at(effective: u64, is_filtered: bool) -> FailureCircumstances {
+        let rights = ProcessRights { is_root: true, effective, is_filtered };
+        FailureCircumstances { place: Place::Docker, rights }
     }
 
     #[test]

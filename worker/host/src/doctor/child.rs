@@ -1,4 +1,4 @@
-//! The examination in a process of its own: it becomes a worker, and is given up when it is late.
+//! Examination in a child process, which becomes a worker, with a time limit.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
@@ -10,11 +10,10 @@ use dormouse_worker::process::Task;
 use super::{Depth, Diagnosis, Finding};
 use crate::workers;
 
-/// Time that the proof may take: longer than any host takes by far, be it as busy as it may.
+/// Time limit of the proof, far longer than even a busy host takes.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Looks at everything, and proves it, in a process that this program is started as
-/// (`dormouse doctor --here`).
+/// Examines and proves everything in a child process of this program (`dormouse doctor --here`).
 #[must_use]
 pub fn examine(depth: Depth) -> Diagnosis {
     match examined(depth) {
@@ -39,18 +38,19 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
     let mut stdout = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut text = String::new();
-        // What can't be read is no diagnosis.
+        // Unreadable output counts as no diagnosis.
         let _ = stdout.as_mut().map(|out| out.read_to_string(&mut text));
         text
     });
     let has_ended = ends(&child);
     if !has_ended {
-        // Its guardian takes away its groups.
+        // The child's guardian removes its control groups.
         let _ = child.kill();
         let _ = child.wait();
     }
-    // What is mounted in its folder it can't remove as long as it runs: the next who makes a folder does.
-    drop(workers::folder());
+    // The child can't remove mounts in its folder while it runs; making the next folder removes
+    // them.
+    drop(workers::make_folder());
     if !has_ended {
         return Err(format!("it did not end within {} s and was killed", DEADLINE.as_secs()));
     }
@@ -58,7 +58,7 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
     serde_json::from_str(&text).map_err(|e| format!("it ended without a diagnosis: {e}"))
 }
 
-/// Whether it ends in time. It is reaped then.
+/// Waits until the child ends or the deadline has passed; true if it ended, and was reaped.
 fn ends(child: &Child) -> bool {
     let task = i32::try_from(child.id()).ok().and_then(|pid| Task::adopt(pid).ok());
     task.is_some_and(|task| matches!(task.wait(DEADLINE), Ok(Some(_))))

@@ -1,24 +1,25 @@
-//! CRIU: where it is, and what it can do on this kernel.
+//! Checks of CRIU: its path, and its abilities on this kernel.
 
 use std::time::Duration;
 
 use dormouse_worker::criu::Criu;
 
-use super::cause::{Circumstances, brief};
+use super::cause::{FailureCircumstances, brief};
 use super::{Finding, criu_program};
 
-/// Longer than any healthy CRIU takes to look at a kernel.
+/// Time limit for CRIU's check of the kernel.
 const DEADLINE: Duration = Duration::from_secs(10);
 
-/// CRIU where its check fails for what is said already: without root, or without groups.
+/// Finding for a CRIU whose check would fail for a reason reported elsewhere: no root, or no
+/// control groups.
 pub(super) fn unchecked() -> Finding {
     let program = criu_program();
     let found = format!("{}, not checked for want of rights or control groups", program.display());
     Finding::judged("CRIU", false, found, "fix that first").of_checkpoints()
 }
 
-/// The CRIU of live runs, checked. `circumstances`: what a check that fails is seen against.
-pub(super) fn criu(circumstances: &Circumstances) -> Vec<Finding> {
+/// Checks the CRIU that live runs use. `circumstances` help to explain a failed check.
+pub(super) fn criu(circumstances: &FailureCircumstances) -> Vec<Finding> {
     let name = "CRIU";
     let fix = "run scripts/get-criu (with --system for a dormouse that is installed), or set DORMOUSE_CRIU to \
                one that passes `criu check`; in an image of Debian 13: apt-get install criu";
@@ -29,10 +30,10 @@ pub(super) fn criu(circumstances: &Circumstances) -> Vec<Finding> {
         let why = error.to_string();
         let mut found = format!("{program}, {version}: {}", brief(&why));
         let mut fix = fix.to_owned();
-        // It is there, and may not do what it needs.
+        // CRIU exists but lacks permissions.
         if probe.version.is_some() && why.contains("not permitted") {
             let cause = circumstances.cause(&why);
-            // What it may not do matters, of all that its log tells.
+            // The relevant part of CRIU's log is the operation that was not permitted.
             let said = why.lines().rfind(|line| line.contains("not permitted")).unwrap_or(&why);
             found =
                 format!("{}: {program}, {version}: criu check: {}", cause.what, brief(said.trim()));

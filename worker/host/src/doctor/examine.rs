@@ -1,4 +1,4 @@
-//! All that live runs need, looked at one by one and proved.
+//! Examination of everything that live runs need, with a proof by real tasks.
 
 use std::time::Duration;
 
@@ -8,46 +8,47 @@ use dormouse_worker::proof::What;
 use dormouse_worker::workspace::make_kernel_files_writable;
 use serde::{Deserialize, Serialize};
 
-use super::cause::Circumstances;
-use super::rights::Rights;
+use super::cause::FailureCircumstances;
+use super::rights::ProcessRights;
 use super::{Finding, State, criu, groups, kernel, resources, steps};
 
-/// Every precondition of live runs.
+/// Findings on every precondition of live runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnosis {
-    /// Nothing that live runs need is missing.
+    /// True if nothing that live runs need is missing.
     pub live: bool,
-    /// Virtual runs need nothing.
+    /// True: virtual runs need nothing.
     #[serde(rename = "virtual")]
     pub virtual_time: bool,
-    /// The time at which real tasks were launched, frozen, dumped and restored here; `None`: they were not.
+    /// Time at which real tasks were launched, frozen, dumped and restored here; `None`: that was
+    /// not done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proved_at: Option<String>,
     /// The preconditions that were looked at.
     pub findings: Vec<Finding>,
 }
 
-/// Whether a real task has to show it.
+/// Depth of an examination: with real tasks or without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The precondition is looked at.
+    /// Preconditions are only checked.
     Look,
-    /// The precondition is proved by a real task.
+    /// Preconditions are also proved by real tasks.
     Prove,
 }
 
-/// Looks at everything in this process, which becomes a worker where there is a proof; takes about a
-/// second, and two or three with it. To be called before any thread is started.
+/// Examines everything in this process, which becomes a worker if there is a proof; takes about a
+/// second, or two to three with a proof. Must be called before any thread is started.
 #[must_use]
 pub fn examine_here(depth: Depth) -> Diagnosis {
-    let (place, rights) = (Place::detect(), Rights::of_this_process());
+    let (place, rights) = (Place::detect(), ProcessRights::of_this_process());
     let hierarchy = Hierarchy::detect();
     let mut findings = vec![kernel::kernel(), groups::place(place, hierarchy.as_ref().ok())];
-    // What a worker sees.
+    // Control groups as a worker would see them.
     let writable =
         hierarchy.as_ref().ok().filter(|_| rights.can_mount()).map(make_kernel_files_writable);
     let is_writable = matches!(writable, Some(Ok(())));
-    let circumstances = Circumstances { place, rights };
+    let circumstances = FailureCircumstances { place, rights };
     let mut seen = groups::control_groups(&hierarchy, writable, place);
     seen.extend(match is_writable {
         true => criu::criu(&circumstances),
@@ -73,21 +74,22 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
     Diagnosis::new(findings, proved.is_some())
 }
 
-/// Whether all steps went well, those with checkpoints among them.
+/// True if all steps succeeded, including those with checkpoints.
 fn is_whole(steps: &[Finding]) -> bool {
     let has_dump = steps.iter().any(|step| step.name == What::Dump.words());
     has_dump && steps.iter().all(|step| step.state == State::Found)
 }
 
 impl Diagnosis {
-    /// The diagnosis that these findings come to.
+    /// The diagnosis with these findings.
     pub(super) fn new(findings: Vec<Finding>, proved: bool) -> Self {
         let live = findings.iter().all(|f| f.state != State::Missing);
-        let proved_at = (live && proved).then(|| crate::date::utc(std::time::SystemTime::now()));
+        let proved_at =
+            (live && proved).then(|| crate::date::utc_text(std::time::SystemTime::now()));
         Self { live, virtual_time: true, proved_at, findings }
     }
 
-    /// The preconditions of live runs that are not met here, as a clause; `None` if they are possible.
+    /// The missing preconditions of live runs as a clause; `None`: live runs are possible.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         let missing = self.findings.iter().filter(|f| f.state == State::Missing);
@@ -95,14 +97,14 @@ impl Diagnosis {
         (!self.live).then(|| format!("{} missing", names.join(", ")))
     }
 
-    /// The first thing that is missing for a live run, with CRIU among what it needs or without.
+    /// The first missing precondition of a live run, which may need CRIU or not.
     #[must_use]
     pub fn lacking(&self, needs_criu: bool) -> Option<&Finding> {
         let missing = |f: &&Finding| f.state == State::Missing;
         self.findings.iter().filter(missing).find(|f| needs_criu || !f.for_checkpoints)
     }
 
-    /// The time that a step of the proof took.
+    /// Duration of a step of the proof.
     #[must_use]
     pub fn took(&self, what: What) -> Option<Duration> {
         let step = self.findings.iter().find(|f| f.name == what.words())?;

@@ -16,22 +16,22 @@ pub enum State {
     Missing,
 }
 
-/// One precondition, what was found of it, and how to fix it.
+/// One precondition of live runs: what was found, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// The name of the precondition.
     pub name: String,
     /// The state in which the precondition was found.
     pub state: State,
-    /// The host's share of the precondition, in words.
+    /// State of the host in this respect, in words.
     pub found: String,
-    /// The remedy, in words.
+    /// The remedy, in words; `None` if nothing is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
-    /// The time that a step of the proof took, in microseconds.
+    /// Duration of a step of the proof in microseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub took_us: Option<u64>,
-    /// Only runs with checkpoints need it.
+    /// True if only runs with checkpoints need it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub for_checkpoints: bool,
 }
@@ -55,19 +55,19 @@ impl Finding {
         Self::new(name, State::Missing, found, Some(fix.into()))
     }
 
-    /// Found if `good`, else doubtful.
+    /// A finding that is met if `good`, else doubtful.
     pub(crate) fn judged(name: &str, good: bool, found: impl Into<String>, fix: &str) -> Self {
         let (state, fix) =
             if good { (State::Found, None) } else { (State::Doubtful, Some(fix.to_owned())) };
         Self::new(name, state, found, fix)
     }
 
-    /// The finding of what only runs with checkpoints need.
+    /// The finding, marked as needed only by runs with checkpoints.
     pub(crate) fn of_checkpoints(self) -> Self {
         Self { for_checkpoints: true, ..self }
     }
 
-    /// The finding of a step that took so long.
+    /// The finding with the duration of its step.
     pub(crate) fn that_took(self, took: Duration) -> Self {
         Self { took_us: u64::try_from(took.as_micros()).ok(), ..self }
     }

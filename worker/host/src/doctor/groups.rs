@@ -1,4 +1,4 @@
-//! Control groups: which version, which controllers, whether they can be written.
+//! Checks of control groups: version, controllers, and write access.
 
 use std::path::Path;
 
@@ -16,19 +16,19 @@ const CONTROLLERS: [(&str, Controller); 5] = [
     ("pids", Controller::Pids),
 ];
 
-/// The place that this process is in.
+/// Finding on the container or virtual machine that this process is in.
 pub(super) fn place(place: Place, hierarchy: Option<&Hierarchy>) -> Finding {
     Finding::found("place", place.words(hierarchy, also_v2(hierarchy)))
 }
 
-/// Whether a version 2 tree is mounted beside groups of version 1.
+/// True if a version 2 tree is mounted beside groups of version 1.
 fn also_v2(hierarchy: Option<&Hierarchy>) -> bool {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     hierarchy.is_some_and(|it| !it.is_v2()) && mounts.contains(" - cgroup2 ")
 }
 
-/// The groups as a worker sees them. `writable`: whether what is mounted read-only could be remounted;
-/// `None`: this process may not try.
+/// Finding on the control groups as a worker sees them. `writable` tells if a read-only mount could
+/// be remounted; `None`: this process may not try.
 pub(super) fn control_groups(
     hierarchy: &cgroup::Result<Hierarchy>,
     writable: Option<workspace::Result<()>>,
@@ -70,7 +70,7 @@ pub(super) fn control_groups(
     findings
 }
 
-/// The refusal and its reason, without the remedy, which the finding has.
+/// The refusal and its reason, without the remedy, which the finding has itself.
 fn refusal(error: &workspace::Error) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {
@@ -81,7 +81,7 @@ fn refusal(error: &workspace::Error) -> String {
     }
 }
 
-/// The weight of this process's groups beside others.
+/// Finding on the weight of this process's groups relative to others.
 fn weight(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
     let name = "CPU weight";
     match own_low_weight(hierarchy) {
@@ -114,7 +114,7 @@ fn controller(
     }
 }
 
-/// Makes a group and removes it.
+/// Creates and removes a group, as a test.
 fn try_group(mount: &Path) -> std::io::Result<()> {
     let group = mount.join(format!("dormouse-doctor-{}", std::process::id()));
     std::fs::create_dir(&group)?;

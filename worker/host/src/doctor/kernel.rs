@@ -1,4 +1,4 @@
-//! Kernel and namespaces.
+//! Checks of the kernel and its namespaces.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Processor, memory, disk, clock, the task program.
+//! Checks of processors, memory, disk, clock and the task program.
 
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -7,12 +7,12 @@ use dormouse_worker::agent::available_millicores;
 use dormouse_worker::cgroup::{Hierarchy, own_memory_limit};
 
 use super::{Finding, find_task_program};
-use crate::ticks::Ticks;
+use crate::ticks::ClockTicks;
 
-/// Time for which the processors are watched.
+/// Time for which the processors' load is observed.
 const WATCHED: Duration = Duration::from_millis(300);
 
-/// The part of the processors that workers here may use.
+/// Finding on the cores that workers may use here.
 pub(super) fn cores() -> Finding {
     let (own, all) = (f64::from(available_millicores()) / 1e3, processors());
     let found = format!("{own} of {all} (affinity, and the quotas of control groups)");
@@ -27,11 +27,11 @@ fn processors() -> i64 {
 pub(super) fn processor() -> Finding {
     let name = "free CPU";
     let cores = processors();
-    let Some(before) = Ticks::now().ok().filter(|ticks| ticks.all > 0) else {
+    let Some(before) = ClockTicks::now().ok().filter(|ticks| ticks.all > 0) else {
         return Finding::judged(name, false, "/proc/stat does not say", "mount /proc");
     };
     std::thread::sleep(WATCHED);
-    let after = Ticks::now().unwrap_or(before);
+    let after = ClockTicks::now().unwrap_or(before);
     let all = after.all.saturating_sub(before.all).max(1);
     let idle = 100 - (after.busy.saturating_sub(before.busy) * 100 / all).min(100);
     let found = format!("{idle} % of {cores} cores idle over {} ms", WATCHED.as_millis());

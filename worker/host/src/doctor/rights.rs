@@ -1,66 +1,71 @@
-//! The rights of this process: its user, its capabilities, the filter of its system calls.
+//! Rights of this process: its user, capabilities and system call filter.
 
 use dormouse_worker::place::Place;
 
 use super::{Finding, State};
 
-/// A capability that live runs use: its name without `CAP_`, its bit, what for.
-struct Capability {
+/// A capability that live runs use: its name without `CAP_`, its bit number, and its use.
+struct LiveCapability {
     name: &'static str,
     bit: u32,
     what: &'static str,
-    /// Only for checkpoints.
+    /// True if only checkpoints need it.
     for_checkpoints: bool,
 }
 
 /// The name of the finding.
 const CAPABILITIES_NAME: &str = "capabilities";
 
-const CAPABILITIES: [Capability; 9] = [
-    Capability {
+const CAPABILITIES: [LiveCapability; 9] = [
+    LiveCapability {
         name: "SYS_ADMIN",
         bit: 21,
         what: "namespaces, mounts, control groups",
         for_checkpoints: false,
     },
-    Capability {
+    LiveCapability {
         name: "DAC_OVERRIDE",
         bit: 1,
         what: "files of other users",
         for_checkpoints: false,
     },
-    Capability {
+    LiveCapability {
         name: "KILL",
         bit: 5,
         what: "ending tasks of other users",
         for_checkpoints: false,
     },
-    Capability {
+    LiveCapability {
         name: "SETUID",
         bit: 7,
         what: "tasks as users of their own",
         for_checkpoints: false,
     },
-    Capability {
+    LiveCapability {
         name: "SETGID",
         bit: 6,
         what: "tasks as users of their own",
         for_checkpoints: false,
     },
-    Capability { name: "CHOWN", bit: 0, what: "the files of those users", for_checkpoints: false },
-    Capability {
+    LiveCapability {
+        name: "CHOWN",
+        bit: 0,
+        what: "the files of those users",
+        for_checkpoints: false,
+    },
+    LiveCapability {
         name: "SYS_PTRACE",
         bit: 19,
         what: "dumps of running tasks",
         for_checkpoints: true,
     },
-    Capability {
+    LiveCapability {
         name: "NET_ADMIN",
         bit: 12,
         what: "CRIU's view of the network",
         for_checkpoints: true,
     },
-    Capability {
+    LiveCapability {
         name: "SYS_TIME",
         bit: 25,
         what: "the clock of a restored task",
@@ -68,24 +73,24 @@ const CAPABILITIES: [Capability; 9] = [
     },
 ];
 
-/// The rights of this process, as the kernel tells them.
+/// Rights of this process as the kernel reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Rights {
-    /// Whether it is root, of its user namespace.
+pub(super) struct ProcessRights {
+    /// True for root in its user namespace.
     pub(super) is_root: bool,
-    /// The effective capabilities.
+    /// Bit set of the effective capabilities.
     pub(super) effective: u64,
-    /// Whether its system calls are filtered.
+    /// True if system calls are filtered (seccomp).
     pub(super) is_filtered: bool,
 }
 
-impl Rights {
+impl ProcessRights {
     pub(super) fn of_this_process() -> Self {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         Self { is_root: nix::unistd::geteuid().is_root(), ..Self::read(&status) }
     }
 
-    /// From `/proc/self/status` (proc(5)).
+    /// Parses `/proc/self/status` (proc(5)).
     fn read(status: &str) -> Self {
         let field = |name: &str| {
             status
@@ -101,21 +106,22 @@ impl Rights {
         }
     }
 
-    fn lacks(&self, of: &Capability) -> bool {
+    fn lacks(&self, of: &LiveCapability) -> bool {
         self.effective >> of.bit & 1 == 0
     }
 
-    /// The capabilities that are lacking.
+    /// Names of the missing capabilities that live runs use.
     pub(super) fn lacking(&self) -> Vec<&'static str> {
         CAPABILITIES.iter().filter(|of| self.lacks(of)).map(|of| of.name).collect()
     }
 
-    /// Whether mounts, groups and CRIU can be tried at all.
+    /// True if mounts, groups and CRIU can be tried at all.
     pub(super) fn can_mount(&self) -> bool {
         self.is_root && !self.lacking().contains(&"SYS_ADMIN")
     }
 
-    /// The findings. `proved`: whether a proof went well without what is lacking, where there was one.
+    /// Findings on the rights. `proved` tells if a proof succeeded despite missing rights, if there
+    /// was one.
     pub(super) fn findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
         if !self.is_root {
             let found = "this process is not root's: control groups and CRIU are";
@@ -136,7 +142,7 @@ impl Rights {
         let names: Vec<_> = lacking.iter().map(|of| of.name).collect();
         let fix = Some(place.to_add_capabilities(&names));
         let state = match proved {
-            // What was tried works without.
+            // The proof succeeded without these capabilities.
             Some(true) => {
                 found += ", without which the proof went well";
                 State::Doubtful
@@ -169,17 +175,17 @@ impl Rights {
 mod tests {
     use super::*;
 
-    fn rights(effective: u64) -> Rights {
-        Rights { is_root: true, effective, is_filtered: false }
+    fn rights(effective: u64) -> ProcessRights {
+        ProcessRights { is_root: true, effective, is_filtered: false }
     }
 
     const ALL: u64 = 1 << 21 | 1 << 1 | 1 << 5 | 1 << 7 | 1 << 6 | 1 | 1 << 19 | 1 << 12 | 1 << 25;
 
     #[test]
     fn rights_are_read_from_the_status() {
-        let read = Rights::read("Name:\tx\nCapEff:\t0000000000200000\nSeccomp:\t2\n");
+        let read = ProcessRights::read("Name:\tx\nCapEff:\t0000000000200000\nSeccomp:\t2\n");
         assert_eq!((read.effective, read.is_filtered), (1 << 21, true));
-        assert_eq!(Rights::read("Name:\tx\n"), Rights::default());
+        assert_eq!(ProcessRights::read("Name:\tx\n"), ProcessRights::default());
     }
 
     #[test]
@@ -200,7 +206,7 @@ mod tests {
 
     #[test]
     fn who_is_not_root_hears_of_that_alone() {
-        let user = Rights { is_root: false, ..rights(0) };
+        let user = ProcessRights { is_root: false, ..rights(0) };
         let findings = user.findings(Place::Docker, None);
         assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
     }

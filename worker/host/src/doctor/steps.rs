@@ -1,16 +1,16 @@
-//! The proof's steps as findings.
+//! Findings from the steps of the proof.
 
 use dormouse_worker::agent::Config;
 use dormouse_worker::proof::{Proof, Step, prove};
 
-use super::cause::{Circumstances, brief};
+use super::cause::{FailureCircumstances, brief};
 use super::{Finding, State, criu_program, find_task_program};
 use crate::workers;
 
-/// Proves in this process, which becomes a worker for it; `None` where there is no program of tasks.
-pub(super) fn steps(circumstances: &Circumstances) -> Option<Vec<Finding>> {
+/// Runs the proof in this process, which becomes a worker; `None` without a task program.
+pub(super) fn steps(circumstances: &FailureCircumstances) -> Option<Vec<Finding>> {
     let program = find_task_program()?;
-    let folder = match workers::folder() {
+    let folder = match workers::make_folder() {
         Ok(folder) => folder,
         Err(error) => {
             let found = format!("no folder for its tasks can be made: {error}");
@@ -22,11 +22,11 @@ pub(super) fn steps(circumstances: &Circumstances) -> Option<Vec<Finding>> {
     Some(findings(prove(&config), circumstances))
 }
 
-fn findings(proof: Proof, circumstances: &Circumstances) -> Vec<Finding> {
+fn findings(proof: Proof, circumstances: &FailureCircumstances) -> Vec<Finding> {
     proof.steps.into_iter().map(|step| finding(step, circumstances)).collect()
 }
 
-fn finding(step: Step, circumstances: &Circumstances) -> Finding {
+fn finding(step: Step, circumstances: &FailureCircumstances) -> Finding {
     let Step { what, took, came } = step;
     let name = what.words();
     let finding = match came {
@@ -52,13 +52,13 @@ mod tests {
     use dormouse_worker::place::Place;
     use dormouse_worker::proof::What;
 
-    use super::super::rights::Rights;
+    use super::super::rights::ProcessRights;
     use super::*;
 
     #[test]
     fn what_built_in_tasks_do_not_need_is_a_doubt() {
-        let rights = Rights { is_root: true, effective: u64::MAX, is_filtered: false };
-        let circumstances = Circumstances { place: Place::Host, rights };
+        let rights = ProcessRights { is_root: true, effective: u64::MAX, is_filtered: false };
+        let circumstances = FailureCircumstances { place: Place::Host, rights };
         let of = |what, came: Result<&str, &str>| {
             let came = came.map(str::to_owned).map_err(str::to_owned);
             finding(Step { what, took: Duration::from_micros(12_345), came }, &circumstances)

@@ -1,4 +1,4 @@
-//! Cases of the measurement: which jobs are measured beside which.
+//! Cases of the two-tier measurement: the sizes of the jobs.
 
 use std::time::Duration;
 
@@ -7,14 +7,14 @@ use dormouse_units::Stream;
 /// The number of processes that the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Case {
-    /// One each, on one processor.
+    /// One process each, on one processor.
     Single,
-    /// Two each, on two processors.
+    /// Two processes each, on two processors.
     Several,
 }
 
 impl Case {
-    /// Both of the cases.
+    /// Both cases, the simpler first.
     pub const ALL: [Self; 2] = [Self::Single, Self::Several];
 
     /// Name of the case in tables.
@@ -26,7 +26,7 @@ impl Case {
         }
     }
 
-    /// Processes of each job.
+    /// Number of processes of each job.
     #[must_use]
     pub const fn processes(self) -> u32 {
         match self {
@@ -47,10 +47,10 @@ impl Case {
     }
 }
 
-/// A foreground and a background job, but for the foreground's usage.
+/// Parameters of a foreground and a background job, apart from the foreground's usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
-    /// The number of processes, and of processors under them.
+pub struct JobPair {
+    /// Number of processes and of the processors under them.
     pub case: Case,
     /// The seed of the phases' lengths.
     pub seed: u64,
@@ -60,12 +60,12 @@ pub struct Pair {
     pub background_phase: Duration,
 }
 
-/// The shortest and the longest phase: what a background job makes of idle cycles depends on
-/// how its phases fit the foreground's, and real programs have all lengths.
+/// Shortest and longest phase in seconds. How much a background job gains from idle cycles depends
+/// on how its phases fit the foreground's, and real programs have all lengths.
 const PHASES: (f64, f64) = (0.002, 0.05);
 
-impl Pair {
-    /// The pair of this seed: lengths of phases log-uniform in their range.
+impl JobPair {
+    /// Draws the pair of this seed: phase lengths are log-uniform in their range.
     #[must_use]
     pub fn draw(case: Case, seed: u64) -> Self {
         let mut stream = Stream::named(seed, "two-tier", case.name());
@@ -83,13 +83,13 @@ mod tests {
 
     #[test]
     fn pairs_differ_by_seed_and_case_and_are_the_same_again() {
-        let pair = |case, seed| Pair::draw(case, seed);
+        let pair = |case, seed| JobPair::draw(case, seed);
         assert_eq!(pair(Case::Single, 3), pair(Case::Single, 3));
         assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Single, 4).foreground_phase);
         assert_ne!(pair(Case::Single, 3).foreground_phase, pair(Case::Several, 3).foreground_phase);
         let (shortest, longest) = PHASES;
         for seed in 0..1000 {
-            let Pair { foreground_phase, background_phase, .. } = pair(Case::Several, seed);
+            let JobPair { foreground_phase, background_phase, .. } = pair(Case::Several, seed);
             for phase in [foreground_phase, background_phase] {
                 assert!((shortest..longest).contains(&phase.as_secs_f64()), "{phase:?}");
             }

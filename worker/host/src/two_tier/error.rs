@@ -1,4 +1,4 @@
-//! Why it can't be measured here.
+//! Errors of the two-tier measurement.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,20 +7,20 @@ use dormouse_tasks::progress::ProgressError;
 use dormouse_tasks::result::ResultError;
 use dormouse_worker::{cgroup, process, workspace};
 
-/// Why two tiers can't be measured.
+/// Reason why two tiers can't be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TwoTierError {
-    /// Control groups are root's.
+    /// The process is not root, which control groups need.
     #[error(
         "measuring two tiers needs root, for control groups, and this is user {0}; run it as \
          root; `dormouse doctor` says what else is needed"
     )]
     NoRoot(u32),
-    /// The control groups.
+    /// An operation on control groups failed.
     #[error("two tiers can't be measured without control groups; `dormouse doctor` says more")]
     Cgroup(#[from] cgroup::Error),
-    /// A place that a container mounts read-only.
+    /// The container mounts a place read-only.
     #[error("two tiers can't be measured here")]
     Place(#[from] workspace::Error),
     /// A job's process can't be run.
@@ -32,20 +32,20 @@ pub enum TwoTierError {
     /// A job left no result.
     #[error("a job that was measured left no result")]
     Result(#[from] ResultError),
-    /// A job did not do what it should.
+    /// A job ended in another way than it should.
     #[error("the {which} job {how}; run it again, or see whether dormouse-task is of this version")]
     Job {
-        /// Foreground or background.
+        /// `foreground` or `background`.
         which: &'static str,
-        /// The end of the job, in words.
+        /// Description of the job's end.
         how: String,
     },
-    /// The system refused to do something with a file.
+    /// The system refused a file operation.
     #[error("cannot {what} {}", path.display())]
     Io {
         /// The operation that failed.
         what: &'static str,
-        /// File that it was to be done with.
+        /// Path of the file.
         path: PathBuf,
         /// The system's own error.
         source: io::Error,
@@ -53,7 +53,7 @@ pub enum TwoTierError {
 }
 
 impl TwoTierError {
-    /// Error for what the system refused to do with a file.
+    /// Error for a refused file operation.
     pub fn io(what: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { what, path, source }

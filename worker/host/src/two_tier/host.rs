@@ -1,4 +1,4 @@
-//! This host made ready for measuring.
+//! This host prepared for two-tier measurements.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -13,19 +13,19 @@ use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
 
 use super::TwoTierError;
-use super::job::{Job, Spec};
-use crate::ticks::Ticks;
+use super::job::{MeasuredJob, MeasuredJobSpec};
+use crate::ticks::ClockTicks;
 
-/// The most time for what takes next to none.
+/// Time limit for operations that usually take almost no time.
 pub(super) const SOON: Duration = Duration::from_secs(10);
 
-/// The VM that all jobs share, with as many vCPUs as a job has processes at most.
+/// Id of the VM that all jobs share, with as many vCPUs as the largest job has processes.
 const VM: u64 = 1;
 const VCPUS: u32 = 2;
 
-/// Control groups of this process's own, a folder for its jobs, and the cores it may use.
-/// Dropping it takes all that away; whatever kills this process, its guardian does, and the
-/// folder goes with the next live run.
+/// Control groups, a folder for jobs, and the usable cores of this process. Dropping it removes the
+/// groups and the folder; if the process is killed, its guardian removes the groups, and the next
+/// live run the folder.
 #[derive(Debug)]
 pub struct Host {
     tree: Tree,
@@ -37,12 +37,12 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes this process one that measures with the `dormouse-task` at `program`. To be called
+    /// Prepares this process to measure with the `dormouse-task` at `program`. Must be called
     /// before any thread is started.
     ///
     /// # Errors
     ///
-    /// Without root or control groups; each says which.
+    /// The process is not root, or control groups are missing or fail.
     pub fn prepare(program: &Path) -> Result<Self, TwoTierError> {
         let user = nix::unistd::geteuid();
         if !user.is_root() {
@@ -55,7 +55,7 @@ impl Host {
         sweep_stale(&hierarchy, SOON)?;
         let tree = Tree::create(hierarchy, name, CpuQuota::DEFAULT_PERIOD_US)?;
         let vm = tree.create_vm(VM, VCPUS, None)?;
-        let folder = crate::workers::folder()
+        let folder = crate::workers::make_folder()
             .map_err(TwoTierError::io("make a folder in", std::env::temp_dir()))?;
         Ok(Self {
             tree,
@@ -67,16 +67,16 @@ impl Host {
         })
     }
 
-    /// The number of processors that jobs can have.
+    /// Number of processors that jobs can use.
     #[must_use]
     pub fn cores(&self) -> u32 {
         u32::try_from(self.cores.len()).unwrap_or(u32::MAX)
     }
 
-    /// The core that is processor `n`, of which there are as many as [`Self::cores`] says.
+    /// The core that serves as processor `n`, less than [`Self::cores`].
     pub(super) fn core(&self, n: usize) -> CpuSet {
         let mut set = CpuSet::new();
-        // Of a set that was read as one, every member can be set.
+        // Every core was read from such a set, so setting it can't fail.
         let _ = self.cores.get(n).map(|core| set.set(*core));
         set
     }
@@ -93,10 +93,10 @@ impl Host {
         &self.program
     }
 
-    /// CPU time that a block of work takes alone.
+    /// CPU time that one block of work takes on an otherwise idle core.
     pub(super) fn time_of_a_block(&self) -> Result<Duration, TwoTierError> {
-        let spec = Spec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
-        let job = Job::start(self, "calibration", Slot::A, &spec)?;
+        let spec = MeasuredJobSpec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
+        let job = MeasuredJob::start(self, "calibration", Slot::A, &spec)?;
         job.let_go()?;
         let TaskResult { units, cpu_seconds, .. } = job.finish()?;
         Ok(Duration::from_secs_f64(cpu_seconds / units.max(1) as f64))
@@ -105,30 +105,30 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // What is left the guardian takes away when this process ends.
+        // The guardian removes leftovers when this process ends.
         let _ = self.tree.remove(SOON);
     }
 }
 
-/// The cores this process may run on, in their order.
+/// Cores this process may run on, ascending.
 fn usable_cores() -> Vec<usize> {
     let all = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(|core| all.is_set(*core).unwrap_or(false)).collect()
 }
 
-/// The work of the processors besides what is measured.
-pub(super) struct Busy {
-    before: Ticks,
+/// Processor time used by work other than the measured jobs.
+pub(super) struct OtherWork {
+    before: ClockTicks,
     ours_ns: u64,
 }
 
-impl Busy {
+impl OtherWork {
     pub(super) fn begin(host: &Host) -> Result<Self, TwoTierError> {
         Ok(Self { before: ticks()?, ours_ns: host.vm.cpu_ns()? })
     }
 
-    /// The part of all processors' time that went to others since then, the time that a
-    /// hypervisor took away included.
+    /// Fraction of all processors' time since the beginning that others used, including what a
+    /// hypervisor took away.
     pub(super) fn elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
         let now = ticks()?;
         let ours_ns = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
@@ -139,8 +139,8 @@ impl Busy {
     }
 }
 
-fn ticks() -> Result<Ticks, TwoTierError> {
-    Ticks::now().map_err(TwoTierError::io("read", "/proc/stat"))
+fn ticks() -> Result<ClockTicks, TwoTierError> {
+    ClockTicks::now().map_err(TwoTierError::io("read", "/proc/stat"))
 }
 
 fn tick_ns() -> u64 {

@@ -13,28 +13,28 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use super::TwoTierError;
 use super::host::{Host, SOON};
 
-/// Time that a job which is measured may take: many times what it should.
+/// Time limit of a measured job, many times what it should take.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Memory that each process works on, in bytes: more than a core's own caches hold, so that a
-/// neighbour costs what it costs real programs.
+/// Memory of each process in bytes: more than a core's own caches hold, so that a neighbour costs
+/// as much as with real programs.
 const MEMORY: u64 = 4 << 20;
 
-/// The specification of a job.
+/// Parameters of a job to start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spec {
+pub(super) struct MeasuredJobSpec {
     pub(super) processes: u32,
-    /// CPU usage of its processes alone.
+    /// CPU usage of each process when the job runs alone.
     pub(super) usage: f64,
     pub(super) phases: u32,
-    /// Blocks of work in a phase of a process at 100 % usage.
+    /// Blocks of work per phase of a process at 100 % usage.
     pub(super) blocks: u64,
     pub(super) seed: u64,
 }
 
-/// A running job. Dropping it ends it.
+/// A running job; dropping it ends it.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct MeasuredJob {
     which: &'static str,
     process: Task,
     over: bool,
@@ -43,13 +43,13 @@ pub(super) struct Job {
     result: PathBuf,
 }
 
-impl Job {
-    /// Starts it with rank n on processor n, in `slot`; it waits to be let go.
+impl MeasuredJob {
+    /// Starts the job with rank n on processor n, in the tier `slot`; it is held until released.
     pub(super) fn start(
         host: &Host,
         which: &'static str,
         slot: Slot,
-        spec: &Spec,
+        spec: &MeasuredJobSpec,
     ) -> Result<Self, TwoTierError> {
         let folder = host.folder().join(which);
         std::fs::create_dir_all(&folder).map_err(TwoTierError::io("make", &folder))?;
@@ -77,7 +77,7 @@ impl Job {
         Ok(job)
     }
 
-    /// The PIDs of its ranks, once all are there.
+    /// Process ids of the ranks, once all exist.
     fn ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
         let begun = Instant::now();
         while begun.elapsed() < SOON {
@@ -87,31 +87,31 @@ impl Job {
             }
             self.look_again()?;
         }
-        Err(self.broke("has not started its processes".to_owned()))
+        Err(self.broken_job("has not started its processes".to_owned()))
     }
 
-    /// Nobody says that the page has changed: it is looked at every millisecond, unless the job
-    /// ends.
+    /// Sleeps a millisecond before the page is read again, as changes are not signalled; an error
+    /// if the job has ended.
     fn look_again(&self) -> Result<(), TwoTierError> {
         let mut end = [PollFd::new(self.process.as_fd(), PollFlags::POLLIN)];
         match poll(&mut end, PollTimeout::from(1_u8)) {
-            Ok(1..) => Err(self.broke("ended before its time".to_owned())),
+            Ok(1..) => Err(self.broken_job("ended before its time".to_owned())),
             _ => Ok(()),
         }
     }
 
-    /// Lets it work.
+    /// Releases the job.
     pub(super) fn let_go(&self) -> Result<(), TwoTierError> {
         Ok(progress::let_go(&self.page)?)
     }
 
-    /// Lets it work and waits until it does.
+    /// Releases the job and waits until it makes progress.
     pub(super) fn set_going(&self) -> Result<(), TwoTierError> {
         self.let_go()?;
         let begun = Instant::now();
         while self.progress()?.units == 0 {
             if begun.elapsed() > SOON {
-                return Err(self.broke("does not begin to work".to_owned()));
+                return Err(self.broken_job("does not begin to work".to_owned()));
             }
             self.look_again()?;
         }
@@ -123,47 +123,47 @@ impl Job {
         Ok(self.reader.read()?)
     }
 
-    /// Lets this much time pass while it works.
+    /// Sleeps for this time, and checks that the job still runs afterwards.
     pub(super) fn work_for(&self, time: Duration) -> Result<(), TwoTierError> {
         match self.process.wait(time)? {
             None => Ok(()),
-            Some(end) => Err(self.broke(how(end))),
+            Some(end) => Err(self.broken_job(describe_end(end))),
         }
     }
 
-    /// Waits for its end.
-    pub(super) fn wait(&mut self) -> Result<(), TwoTierError> {
+    /// Waits for the job's end.
+    pub(super) fn wait_for_end(&mut self) -> Result<(), TwoTierError> {
         let ended = self.process.wait(LONG)?;
         self.over = ended.is_some();
         match ended {
             Some(Ended::Exited(0)) => Ok(()),
-            Some(end) => Err(self.broke(how(end))),
-            None => Err(self.broke(format!("is not done after {} s", LONG.as_secs()))),
+            Some(end) => Err(self.broken_job(describe_end(end))),
+            None => Err(self.broken_job(format!("is not done after {} s", LONG.as_secs()))),
         }
     }
 
-    /// Waits for its end; what it found.
+    /// Waits for the job's end and returns its result.
     pub(super) fn finish(mut self) -> Result<TaskResult, TwoTierError> {
-        self.wait()?;
+        self.wait_for_end()?;
         Ok(TaskResult::read(&self.result)?)
     }
 
-    fn broke(&self, how: String) -> TwoTierError {
+    fn broken_job(&self, how: String) -> TwoTierError {
         TwoTierError::Job { which: self.which, how }
     }
 }
 
-impl Drop for Job {
+impl Drop for MeasuredJob {
     fn drop(&mut self) {
         if !self.over {
-            // Its end takes its ranks with it, of whose PID namespace it is the first process.
+            // The ranks are in a PID namespace whose first process this is, so they end with it.
             let _ = self.process.kill();
             let _ = self.process.wait(SOON);
         }
     }
 }
 
-fn how(end: Ended) -> String {
+fn describe_end(end: Ended) -> String {
     match end {
         Ended::Exited(status) => format!("ended with status {status}"),
         Ended::Killed(signal) => format!("was killed by signal {signal}"),

@@ -1,12 +1,12 @@
-//! The measurements as JSON: what the virtual model reads, and what it rests on.
+//! Measurements as JSON: the input of the virtual model, and the data behind it.
 
 use serde_json::{Value, json};
 
-use super::{Measured, Pair, Row};
+use super::{JobPair, Measured, Row};
 
 impl Measured {
-    /// The distributions that the virtual model takes (`[sharing] measured`), the command that made them,
-    /// every figure and every measurement.
+    /// JSON with the distributions that the virtual model reads (`[sharing] measured`), the command
+    /// that made them, and all figures and measurements.
     #[must_use]
     pub fn to_json(&self, command: &str) -> String {
         let mut value = json!({ "command": command, "sharing": self.sharing() });
@@ -16,7 +16,7 @@ impl Measured {
         });
         value["figures"] = figures.collect();
         let each = self.all.iter().map(|m| {
-            let pair = Pair::draw(m.case, m.seed);
+            let pair = JobPair::draw(m.case, m.seed);
             json!({
                 "case": m.case.name(),
                 "seed": m.seed,

@@ -1,54 +1,54 @@
-//! One measurement: a foreground job alone, and beside a background job.
+//! One measurement: a foreground job alone and beside a background job.
 
 use std::time::{Duration, Instant};
 
 use dormouse_worker::cgroup::Slot;
 
 use super::TwoTierError;
-use super::case::{Case, Pair};
-use super::host::{Busy, Host};
-use super::job::{Job, Spec};
+use super::case::{Case, JobPair};
+use super::host::{Host, OtherWork};
+use super::job::{MeasuredJob, MeasuredJobSpec};
 
 /// Time that a foreground job takes alone.
 const RUN: Duration = Duration::from_millis(500);
-/// For how long a background job is watched alone.
+/// Time for which a background job is observed alone.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// The outcome of one pair of jobs at one foreground usage.
+/// Results for one pair of jobs at one foreground usage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measurement {
     /// The number of processes that the jobs have.
     pub case: Case,
-    /// The seed that the pair was drawn with.
+    /// Seed of the pair.
     pub seed: u64,
-    /// The foreground usage that was asked for, in per cent.
+    /// Requested foreground usage, in per cent.
     pub usage: u32,
-    /// The one that it had alone.
+    /// Measured foreground usage alone, as a fraction.
     pub foreground_usage: f64,
-    /// By which part of its speed the foreground job lost.
+    /// Fraction of its speed that the foreground job lost.
     pub loss: f64,
-    /// By which part more CPU time the foreground job took for the same work: caches that its
-    /// neighbour used. The rest of the loss is time in which it waited for its processors.
+    /// Fraction of CPU time that the foreground job took more for the same work, due to shared
+    /// caches. The rest of the loss is time spent waiting for the processors.
     pub more_cpu: f64,
-    /// Progress of the background job, as a part of its progress alone.
+    /// Progress of the background job relative to its progress alone.
     pub rate: f64,
     /// The background job's usage alone.
     pub background_usage: f64,
-    /// CPU time of the background job beside the foreground, as a part of a processor.
+    /// CPU time of the background job beside the foreground, as a fraction of a processor.
     pub background_cpu: f64,
-    /// The part of all the host's processors that went to others meanwhile.
+    /// Fraction of the host's processor time that others used meanwhile.
     pub elsewhere: f64,
 }
 
 impl Measurement {
-    /// The part of the idle cycles that became progress of the background job: the x of the
-    /// paper's model. None where next to nothing is idle.
+    /// Fraction of the idle cycles that became progress of the background job: the x of the paper's
+    /// model. `None` if almost nothing is idle.
     #[must_use]
     pub fn utilisation(&self) -> Option<f64> {
         self.of_idle(self.rate * self.background_usage)
     }
 
-    /// The part of the idle cycles that the background job had.
+    /// Fraction of the idle cycles that the background job was charged for.
     #[must_use]
     pub fn share(&self) -> Option<f64> {
         self.of_idle(self.background_cpu)
@@ -59,31 +59,35 @@ impl Measurement {
         self.has_room().then_some(part / idle)
     }
 
-    /// Whether the paper lets a background job run there: its 96 % rule, which goes by what is
-    /// known of the foreground job beforehand.
+    /// True if the paper would run a background job there: its 96 % rule uses what is known of the
+    /// foreground job beforehand.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.usage < 96
     }
 }
 
-/// The figures of a background job alone.
+/// Figures of a background job that runs alone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Alone {
+pub(super) struct AloneFigures {
     units_per_second: f64,
     usage: f64,
 }
 
-/// Counters of one moment.
-struct Moment {
+/// Counters read at one instant.
+struct CounterReading {
     at: Instant,
     foreground_ns: u64,
     background_ns: u64,
     background_units: u64,
 }
 
-impl Moment {
-    fn now(host: &Host, case: Case, background: Option<&Job>) -> Result<Self, TwoTierError> {
+impl CounterReading {
+    fn read_counters(
+        host: &Host,
+        case: Case,
+        background: Option<&MeasuredJob>,
+    ) -> Result<Self, TwoTierError> {
         let cpu = |slot| (0..case.processes()).map(|n| host.vm().slot_cpu_ns(n, slot)).sum();
         let background_units = match background {
             Some(job) => job.progress()?.units,
@@ -102,17 +106,17 @@ fn cpu_sum(sum: Result<u64, dormouse_worker::cgroup::Error>) -> Result<u64, TwoT
     Ok(sum?)
 }
 
-/// A window between two moments, with what happened in it.
-struct Window {
+/// Changes of the counters between two instants.
+struct MeasuredWindow {
     seconds: f64,
-    /// CPU time of the tiers, as parts of a processor.
+    /// CPU time of each tier as a fraction of a processor.
     foreground: f64,
     background: f64,
     units_per_second: f64,
 }
 
-impl Window {
-    fn between(start: &Moment, end: &Moment, processes: u32) -> Self {
+impl MeasuredWindow {
+    fn window_between(start: &CounterReading, end: &CounterReading, processes: u32) -> Self {
         let seconds = end.at.duration_since(start.at).as_secs_f64();
         let part = |from: u64, to: u64| {
             to.saturating_sub(from) as f64 / 1e9 / seconds / f64::from(processes)
@@ -127,14 +131,14 @@ impl Window {
     }
 }
 
-impl Window {
-    /// CPU time of the foreground on a processor, in seconds.
+impl MeasuredWindow {
+    /// CPU time of the foreground per processor, in seconds.
     fn foreground_time(&self) -> f64 {
         self.foreground * self.seconds
     }
 
-    /// This one and another.
-    fn and(&self, other: &Self) -> Self {
+    /// Sum of two windows.
+    fn add_window(&self, other: &Self) -> Self {
         let seconds = self.seconds + other.seconds;
         let mean =
             |of: fn(&Self) -> f64| (of(self) * self.seconds + of(other) * other.seconds) / seconds;
@@ -147,66 +151,65 @@ impl Window {
     }
 }
 
-/// Blocks of work in a phase this long, at least one.
-fn blocks(phase: Duration, block: Duration) -> u64 {
+/// Number of blocks of work in a phase of this length, at least one.
+fn blocks_per_phase(phase: Duration, block: Duration) -> u64 {
     phase.div_duration_f64(block).round().max(1.0) as u64
 }
 
-fn foreground(pair: &Pair, usage: u32, block: Duration) -> Spec {
-    Spec {
+fn foreground_spec(pair: &JobPair, usage: u32, block: Duration) -> MeasuredJobSpec {
+    MeasuredJobSpec {
         processes: pair.case.processes(),
         usage: f64::from(usage) / 100.0,
         phases: RUN.div_duration_f64(pair.foreground_phase).round().max(1.0) as u32,
-        blocks: blocks(pair.foreground_phase, block),
+        blocks: blocks_per_phase(pair.foreground_phase, block),
         seed: pair.seed,
     }
 }
 
-/// A job that does not end by itself.
-fn background(pair: &Pair, block: Duration) -> Spec {
-    Spec {
+/// Parameters of a background job, which runs until it is ended.
+fn background_spec(pair: &JobPair, block: Duration) -> MeasuredJobSpec {
+    MeasuredJobSpec {
         processes: pair.case.processes(),
         usage: pair.case.background_usage(),
         phases: u32::MAX,
-        blocks: blocks(pair.background_phase, block),
+        blocks: blocks_per_phase(pair.background_phase, block),
         seed: pair.seed,
     }
 }
 
-/// Measures the background job of a pair alone.
+/// Measures a pair's background job alone.
 pub(super) fn background_alone(
     host: &Host,
-    pair: &Pair,
+    pair: &JobPair,
     block: Duration,
-) -> Result<Alone, TwoTierError> {
-    let job = Job::start(host, "background", Slot::B, &background(pair, block))?;
+) -> Result<AloneFigures, TwoTierError> {
+    let job = MeasuredJob::start(host, "background", Slot::B, &background_spec(pair, block))?;
     job.set_going()?;
-    let start = Moment::now(host, pair.case, Some(&job))?;
+    let start = CounterReading::read_counters(host, pair.case, Some(&job))?;
     job.work_for(WATCH)?;
-    let end = Moment::now(host, pair.case, Some(&job))?;
-    let window = Window::between(&start, &end, pair.case.processes());
-    Ok(Alone { units_per_second: window.units_per_second, usage: window.background })
+    let end = CounterReading::read_counters(host, pair.case, Some(&job))?;
+    let window = MeasuredWindow::window_between(&start, &end, pair.case.processes());
+    Ok(AloneFigures { units_per_second: window.units_per_second, usage: window.background })
 }
 
 /// Measures a pair at a foreground usage in per cent: the foreground alone, twice with its
-/// neighbour, and alone again, so that a processor that becomes faster or slower meanwhile
-/// favours neither.
-pub(super) fn both(
+/// neighbour, and alone again, so that a drift of the processor's speed cancels out.
+pub(super) fn measure_both(
     host: &Host,
-    pair: &Pair,
+    pair: &JobPair,
     usage: u32,
     block: Duration,
-    alone: &Alone,
+    alone: &AloneFigures,
 ) -> Result<Measurement, TwoTierError> {
-    let spec = foreground(pair, usage, block);
-    let busy = Busy::begin(host)?;
-    let before = beside(host, pair, &spec, None)?;
-    let neighbour = Job::start(host, "background", Slot::B, &background(pair, block))?;
+    let spec = foreground_spec(pair, usage, block);
+    let busy = OtherWork::begin(host)?;
+    let before = run_beside(host, pair, &spec, None)?;
+    let neighbour = MeasuredJob::start(host, "background", Slot::B, &background_spec(pair, block))?;
     neighbour.set_going()?;
-    let first = beside(host, pair, &spec, Some(&neighbour))?;
-    let with = first.and(&beside(host, pair, &spec, Some(&neighbour))?);
+    let first = run_beside(host, pair, &spec, Some(&neighbour))?;
+    let with = first.add_window(&run_beside(host, pair, &spec, Some(&neighbour))?);
     drop(neighbour);
-    let without = before.and(&beside(host, pair, &spec, None)?);
+    let without = before.add_window(&run_beside(host, pair, &spec, None)?);
     Ok(Measurement {
         case: pair.case,
         seed: pair.seed,
@@ -221,19 +224,19 @@ pub(super) fn both(
     })
 }
 
-/// Runs the foreground job to its end.
-fn beside(
+/// Runs the foreground job to its end beside what runs already.
+fn run_beside(
     host: &Host,
-    pair: &Pair,
-    spec: &Spec,
-    neighbour: Option<&Job>,
-) -> Result<Window, TwoTierError> {
-    let mut job = Job::start(host, "foreground", Slot::A, spec)?;
-    let start = Moment::now(host, pair.case, neighbour)?;
+    pair: &JobPair,
+    spec: &MeasuredJobSpec,
+    neighbour: Option<&MeasuredJob>,
+) -> Result<MeasuredWindow, TwoTierError> {
+    let mut job = MeasuredJob::start(host, "foreground", Slot::A, spec)?;
+    let start = CounterReading::read_counters(host, pair.case, neighbour)?;
     job.let_go()?;
-    job.wait()?;
-    let end = Moment::now(host, pair.case, neighbour)?;
-    Ok(Window::between(&start, &end, pair.case.processes()))
+    job.wait_for_end()?;
+    let end = CounterReading::read_counters(host, pair.case, neighbour)?;
+    Ok(MeasuredWindow::window_between(&start, &end, pair.case.processes()))
 }
 
 #[cfg(test)]
@@ -270,19 +273,24 @@ pub(super) mod tests {
     #[test]
     fn a_window_is_in_parts_of_a_processor() {
         let at = Instant::now();
-        let start = Moment { at, foreground_ns: 5, background_ns: 7, background_units: 100 };
-        let end = Moment {
+        let start =
+            CounterReading { at, foreground_ns: 5, background_ns: 7, background_units: 100 };
+        let end = CounterReading {
             at: at + Duration::from_secs(2),
             foreground_ns: 2_400_000_005,
             background_ns: 400_000_007,
             background_units: 1100,
         };
-        let window = Window::between(&start, &end, 2);
+        let window = MeasuredWindow::window_between(&start, &end, 2);
         assert_eq!((window.seconds, window.units_per_second), (2.0, 500.0));
         assert!((window.foreground - 0.6).abs() < 1e-9 && (window.background - 0.1).abs() < 1e-9);
-        let short =
-            Window { seconds: 1.0, foreground: 0.3, background: 0.4, units_per_second: 50.0 };
-        let both = window.and(&short);
+        let short = MeasuredWindow {
+            seconds: 1.0,
+            foreground: 0.3,
+            background: 0.4,
+            units_per_second: 50.0,
+        };
+        let both = window.add_window(&short);
         assert_eq!((both.seconds, both.units_per_second), (3.0, 350.0));
         assert!((both.foreground - 0.5).abs() < 1e-9 && (both.background - 0.2).abs() < 1e-9);
     }

@@ -24,36 +24,34 @@ mod json;
 mod measure;
 mod results;
 
-pub use case::{Case, Pair};
+pub use case::{Case, JobPair};
 pub use error::TwoTierError;
 pub use host::Host;
 pub use measure::Measurement;
 pub use results::{LOSS, LOST, Measured, Metric, Row, SHARE, UTILISATION, utilisation};
 
-/// Foreground usages that are measured unless others are asked for, in per cent: those of the
-/// paper's jobs (section 3.1).
+/// Default foreground usages to measure, in per cent: those of the paper's jobs (section 3.1).
 pub const USAGES: [u32; 7] = [40, 50, 60, 70, 80, 90, 100];
 
-/// Pairs of jobs that are drawn for each case unless another number is asked for: with these all
-/// takes less than four minutes.
+/// Default number of pairs of jobs per case: all then takes less than four minutes.
 pub const PAIRS: u64 = 7;
 
-/// A measurement in which others had more than this part of the processors' time is made again:
-/// it is of the size of the losses that are looked for.
+/// A measurement is repeated if others used more than this fraction of the processors' time, which
+/// is about the size of the losses to be measured.
 const DISTURBED: f64 = 0.02;
 
-/// The most tries of one measurement. On a host that is never quiet the quietest counts, and the
-/// results say how quiet that was.
+/// Greatest number of tries of one measurement. On a busy host the quietest try counts, and the
+/// results tell how quiet it was.
 const TRIES: usize = 3;
 
-/// Measures everything: `seeds` pairs of jobs in each case, at each foreground usage. `progress`
-/// is told how many measurements of how many are done.
+/// Measures `seeds` pairs of jobs in each case and at each foreground usage. `progress` gets the
+/// number of finished measurements and the total.
 ///
-/// To be called with one thread only.
+/// Must be called while there is only one thread.
 ///
 /// # Errors
 ///
-/// This host can't do it, or a job broke.
+/// The host can't do it, or a job failed.
 pub fn measure(
     host: &Host,
     usages: &[u32],
@@ -67,11 +65,11 @@ pub fn measure(
     let block = host.time_of_a_block()?;
     for seed in 1..=seeds {
         for &case in &cases {
-            let alone = measure::background_alone(host, &Pair::draw(case, seed), block)?;
+            let alone = measure::background_alone(host, &JobPair::draw(case, seed), block)?;
             for &usage in usages {
-                let pair = Pair::draw(case, seed);
-                let both = || measure::both(host, &pair, usage, block, &alone);
-                let (measurement, tries) = quietest(both)?;
+                let pair = JobPair::draw(case, seed);
+                let both = || measure::measure_both(host, &pair, usage, block, &alone);
+                let (measurement, tries) = measure_quietest(both)?;
                 measured.all.push(measurement);
                 measured.again += tries - 1;
                 progress(measured.all.len(), all);
@@ -81,9 +79,9 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Measures until others leave the processors alone, or have not often enough: the quietest
-/// measurement, and how many were made.
-fn quietest<E>(
+/// Repeats a measurement until it is undisturbed or the tries are used up; returns the quietest one
+/// and the number of tries.
+fn measure_quietest<E>(
     mut measure: impl FnMut() -> Result<Measurement, E>,
 ) -> Result<(Measurement, usize), E> {
     let mut best = measure()?;
@@ -107,7 +105,7 @@ mod tests {
         let tried = |elsewhere: &[f64]| {
             let mut left = elsewhere.iter();
             let of = |elsewhere| Measurement { elsewhere, ..measure::tests::MEASUREMENT };
-            let measured = quietest(|| left.next().copied().map(of).ok_or("one too many"));
+            let measured = measure_quietest(|| left.next().copied().map(of).ok_or("one too many"));
             measured.map(|(of, tries)| (of.elsewhere, tries))
         };
         assert_eq!(tried(&[0.01]), Ok((0.01, 1)));

@@ -1,4 +1,4 @@
-//! The measurements as figures, beside the paper's.
+//! Figures from the measurements, beside the paper's.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use super::measure::Measurement;
 /// All measurements that were made.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
-    /// One by one.
+    /// The measurements, one for each pair and usage.
     pub all: Vec<Measurement>,
-    /// Measurements that others disturbed, so that they were made again.
+    /// Number of measurements that were repeated because others disturbed them.
     pub again: usize,
 }
 
-/// One figure, ours beside the paper's.
+/// One figure beside the paper's.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Jobs that the figure is of, and their foreground usage if it is of one.
+    /// The jobs that the figure is about, and their foreground usage if it is one.
     pub case: String,
-    /// The name of the metric, in per cent.
+    /// Name of the metric, which is in per cent.
     pub metric: &'static str,
-    /// The paper's, if it gives one.
+    /// The paper's value, if it gives one.
     pub paper: Option<f64>,
     /// Estimate from our measurements.
     pub ours: Estimate,
@@ -42,7 +42,7 @@ pub const fn utilisation(case: Case) -> (f64, f64) {
     }
 }
 
-/// A figure of a measurement, in per cent; none where it has no meaning.
+/// Function for a figure of one measurement in per cent; `None` where it is undefined.
 pub type Metric = fn(&Measurement) -> Option<f64>;
 /// The foreground's loss.
 pub const LOST: Metric = |m| Some(100.0 * m.loss);
@@ -54,14 +54,14 @@ const MORE_CPU: Metric = |m| Some(100.0 * m.more_cpu);
 const USAGE: Metric = |m| Some(100.0 * m.foreground_usage);
 
 impl Measured {
-    /// The part of the host's processors that went to others meanwhile, on average.
+    /// Mean fraction of the host's processor time that others used.
     #[must_use]
     pub fn elsewhere(&self) -> f64 {
         let all: Vec<_> = self.all.iter().map(|m| m.elsewhere).collect();
         Estimate::from_samples(&all).map_or(0.0, |all| all.mean)
     }
 
-    /// Every figure: what the paper says first, then all usages.
+    /// All figures: those of the paper first, then those of each usage.
     #[must_use]
     pub fn rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
@@ -91,8 +91,8 @@ impl Measured {
         rows
     }
 
-    /// The figures that the paper gives. Its loss is a range of averages, its utilisation one of
-    /// single jobs.
+    /// The figures that the paper gives: a range of averages for the loss, a range of single jobs
+    /// for the utilisation.
     fn summary(&self, case: Case) -> Vec<Row> {
         let row = |metric, paper, ours: Option<Estimate>| {
             Some(Row { case: case.name().to_owned(), metric, paper, ours: ours? })
@@ -118,7 +118,7 @@ impl Measured {
         .collect()
     }
 
-    /// Mean losses at the usages at which the paper lets a background job run.
+    /// Mean losses at usages at which the paper would run a background job.
     fn losses(&self, case: Case) -> Vec<Estimate> {
         let has_room = |usage: &u32| self.at(case, *usage, UTILISATION).is_some();
         let usages = self.usages(case).into_iter().filter(has_room);
@@ -133,13 +133,13 @@ impl Measured {
         self.measurements(case).filter_map(metric).collect()
     }
 
-    /// The foreground usages that were asked for.
+    /// The measured foreground usages.
     #[must_use]
     pub fn usages(&self, case: Case) -> Vec<u32> {
         self.measurements(case).map(|m| m.usage).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// At one foreground usage, over all pairs.
+    /// A metric at one foreground usage over all pairs.
     #[must_use]
     pub fn at(&self, case: Case, usage: u32, metric: Metric) -> Option<Estimate> {
         let values: Vec<f64> =
@@ -147,7 +147,7 @@ impl Measured {
         Estimate::from_samples(&values)
     }
 
-    /// Over all foreground usages: a pair of jobs is one sample.
+    /// A metric over all foreground usages; each pair of jobs is one sample.
     fn over_usages(&self, case: Case, metric: Metric) -> Option<Estimate> {
         let seeds: BTreeSet<u64> = self.measurements(case).map(|m| m.seed).collect();
         let of_pair = |seed| {
@@ -158,9 +158,9 @@ impl Measured {
         Estimate::from_samples(&seeds.into_iter().filter_map(of_pair).collect::<Vec<_>>())
     }
 
-    /// The parameters that the virtual model makes of it, in the forms that the paper chose: the loss uniform
-    /// over the range of its averages, the utilisation uniform over its range for one process
-    /// and a cut normal distribution for several. What was not measured is the paper's.
+    /// Parameters for the virtual model in the paper's forms: the loss uniform over the range of
+    /// averages, the utilisation uniform over its range for one process, and a truncated normal
+    /// distribution for several. The paper's values stand for what was not measured.
     #[must_use]
     pub fn sharing(&self) -> Sharing {
         let paper = Sharing::default();

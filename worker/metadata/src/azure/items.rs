@@ -3,18 +3,18 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value, json};
 
-use super::versions::Version;
+use super::versions::AzureVersion;
 use crate::{Facts, Market};
 
 const SUBSCRIPTION: &str = "00000000-0000-0000-0000-000000000000";
 const RESOURCE_GROUP: &str = "dormouse";
 
-/// All of it, as this version has it: what came with a later one is not there, and what the VM has not is an
-/// empty text.
-pub(super) fn instance(facts: &Facts, version: Version) -> Value {
+/// All metadata in this version: keys of later versions are missing, and unknown values are empty
+/// texts.
+pub(super) fn instance_document(facts: &Facts, version: AzureVersion) -> Value {
     let address = facts.address.to_string();
     json!({
-        "compute": compute(facts, version),
+        "compute": compute_document(facts, version),
         "network": {
             "interface": [{
                 "ipv4": {
@@ -28,8 +28,8 @@ pub(super) fn instance(facts: &Facts, version: Version) -> Value {
     })
 }
 
-/// The keys that are known of the VM, each since the version that brought it.
-fn compute(facts: &Facts, version: Version) -> Value {
+/// The known properties of the VM, each from the version that introduced it.
+fn compute_document(facts: &Facts, version: AzureVersion) -> Value {
     let (priority, eviction) = match facts.market {
         Market::Spot => ("Spot", "Delete"),
         Market::OnDemand => ("Regular", ""),
@@ -84,24 +84,24 @@ fn compute(facts: &Facts, version: Version) -> Value {
         ("vmSize", "2017-03-01", json!(facts.kind)),
         ("zone", "2017-12-01", json!(facts.place.zone)),
     ];
-    let known = keys.into_iter().filter(|(_, since, _)| version.has(since));
+    let known = keys.into_iter().filter(|(_, since, _)| version.includes_since(since));
     Value::Object(known.map(|(key, _, value)| (key.to_owned(), value)).collect::<Map<_, _>>())
 }
 
-fn os_profile(name: &str, version: Version) -> Value {
+fn os_profile(name: &str, version: AzureVersion) -> Value {
     let mut profile = json!({ "adminUsername": "", "computerName": name });
-    if version.has("2020-10-01") {
+    if version.includes_since("2020-10-01") {
         profile["disablePasswordAuthentication"] = json!("true");
     }
     profile
 }
 
-fn security_profile(version: Version) -> Value {
+fn security_profile(version: AzureVersion) -> Value {
     let mut profile = json!({ "secureBootEnabled": "false", "virtualTpmEnabled": "false" });
     for (key, since, value) in
         [("encryptionAtHost", "2021-11-01", "false"), ("securityType", "2021-12-13", "")]
     {
-        if version.has(since) {
+        if version.includes_since(since) {
             profile[key] = json!(value);
         }
     }

@@ -1,6 +1,6 @@
 //! Versions of Azure's two services, as a VM of 2025 names them.
 
-/// Versions of the scheduled events, the newest last.
+/// Versions of scheduled events, the newest last.
 pub(super) const EVENT_VERSIONS: &[&str] =
     &["2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01"];
 
@@ -43,18 +43,18 @@ pub(super) const INSTANCE_VERSIONS: &[&str] = &[
     "2025-04-07",
 ];
 
-/// A version that is answered: the date at which its answers were fixed.
+/// A supported version: its date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Version(&'static str);
+pub(super) struct AzureVersion(&'static str);
 
-impl Version {
+impl AzureVersion {
     /// The version of this date.
     pub(super) const fn new(date: &'static str) -> Self {
         Self(date)
     }
 
-    /// Whether the version has what came with the version of that date.
-    pub(super) fn has(self, since: &str) -> bool {
+    /// True if the version includes features introduced by the version of the date `since`.
+    pub(super) fn includes_since(self, since: &str) -> bool {
         // Dates of this form are in the order of their letters.
         self.0 >= since
     }

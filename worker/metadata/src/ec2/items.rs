@@ -2,21 +2,27 @@
 
 use serde_json::{Value, json};
 
-use crate::{Facts, MaintenanceEvent, MaintenanceState, Market, notices::Notices, tree::Node};
+use crate::{
+    Facts, MaintenanceEvent, MaintenanceState, Market, notices::VmAnnouncements, tree::TreeNode,
+};
 
-/// All of them, under a version.
-pub(super) fn tree(facts: &Facts, notices: &Notices) -> Node {
-    let document = Node::directory([("document", Node::value(pretty(&document(facts))))]);
+/// All categories, under a version.
+pub(super) fn metadata_tree(facts: &Facts, notices: &VmAnnouncements) -> TreeNode {
+    let document = TreeNode::directory([(
+        "document",
+        TreeNode::value(pretty_json(&identity_document(facts))),
+    )]);
     let mut all = vec![
-        ("dynamic".to_owned(), Node::directory([("instance-identity", document)])),
-        ("meta-data".to_owned(), Node::Directory(meta_data(facts, notices))),
+        ("dynamic".to_owned(), TreeNode::directory([("instance-identity", document)])),
+        ("meta-data".to_owned(), TreeNode::Directory(meta_data(facts, notices))),
     ];
-    let user_data = facts.user_data.iter().map(|text| ("user-data".to_owned(), Node::value(text)));
+    let user_data =
+        facts.user_data.iter().map(|text| ("user-data".to_owned(), TreeNode::value(text)));
     all.extend(user_data);
-    Node::Directory(all)
+    TreeNode::Directory(all)
 }
 
-fn meta_data(facts: &Facts, notices: &Notices) -> Vec<(String, Node)> {
+fn meta_data(facts: &Facts, notices: &VmAnnouncements) -> Vec<(String, TreeNode)> {
     let mac = facts.mac();
     let hostname = facts.hostname();
     let address = facts.address.to_string();
@@ -24,66 +30,71 @@ fn meta_data(facts: &Facts, notices: &Notices) -> Vec<(String, Node)> {
         Market::Spot => "spot",
         Market::OnDemand => "on-demand",
     };
-    let disk =
-        Node::directory([("ami", Node::value("/dev/xvda")), ("root", Node::value("/dev/xvda"))]);
-    let placement = Node::directory([
-        ("availability-zone", Node::value(&facts.place.zone)),
-        ("availability-zone-id", Node::value(facts.place.zone_id())),
-        ("region", Node::value(&facts.place.region)),
+    let disk = TreeNode::directory([
+        ("ami", TreeNode::value("/dev/xvda")),
+        ("root", TreeNode::value("/dev/xvda")),
     ]);
-    let services = Node::directory([
-        ("domain", Node::value("amazonaws.com")),
-        ("partition", Node::value("aws")),
+    let placement = TreeNode::directory([
+        ("availability-zone", TreeNode::value(&facts.place.zone)),
+        ("availability-zone-id", TreeNode::value(facts.place.zone_id())),
+        ("region", TreeNode::value(&facts.place.region)),
+    ]);
+    let services = TreeNode::directory([
+        ("domain", TreeNode::value("amazonaws.com")),
+        ("partition", TreeNode::value("aws")),
     ]);
     let mut all = vec![
-        ("ami-id", Node::value(facts.ec2_id("ami"))),
-        ("ami-launch-index", Node::value("0")),
-        ("ami-manifest-path", Node::value("(unknown)")),
+        ("ami-id", TreeNode::value(facts.ec2_id("ami"))),
+        ("ami-launch-index", TreeNode::value("0")),
+        ("ami-manifest-path", TreeNode::value("(unknown)")),
         ("block-device-mapping", disk),
-        ("events", events(notices)),
-        ("hostname", Node::value(&hostname)),
-        ("instance-action", Node::value("none")),
-        ("instance-id", Node::value(facts.instance_id())),
-        ("instance-life-cycle", Node::value(life)),
-        ("instance-type", Node::value(&facts.kind)),
-        ("local-hostname", Node::value(&hostname)),
-        ("local-ipv4", Node::value(&address)),
-        ("mac", Node::value(&mac)),
-        ("network", network(mac, hostname, address)),
+        ("events", events_node(notices)),
+        ("hostname", TreeNode::value(&hostname)),
+        ("instance-action", TreeNode::value("none")),
+        ("instance-id", TreeNode::value(facts.instance_id())),
+        ("instance-life-cycle", TreeNode::value(life)),
+        ("instance-type", TreeNode::value(&facts.kind)),
+        ("local-hostname", TreeNode::value(&hostname)),
+        ("local-ipv4", TreeNode::value(&address)),
+        ("mac", TreeNode::value(&mac)),
+        ("network", network_node(mac, hostname, address)),
         ("placement", placement),
-        ("profile", Node::value("default-hvm")),
-        ("reservation-id", Node::value(facts.ec2_id("r"))),
-        ("security-groups", Node::value("default")),
+        ("profile", TreeNode::value("default-hvm")),
+        ("reservation-id", TreeNode::value(facts.ec2_id("r"))),
+        ("security-groups", TreeNode::value("default")),
         ("services", services),
     ];
-    all.extend(spot(notices).map(|spot| ("spot", spot)));
-    all.push(("system", Node::value("nitro")));
+    all.extend(spot_node(notices).map(|spot| ("spot", spot)));
+    all.push(("system", TreeNode::value("nitro")));
     if !facts.tags.is_empty() {
-        let tags = facts.tags.iter().map(|(name, value)| (name.clone(), Node::value(value)));
-        all.push(("tags", Node::directory([("instance", Node::Directory(tags.collect()))])));
+        let tags = facts.tags.iter().map(|(name, value)| (name.clone(), TreeNode::value(value)));
+        all.push((
+            "tags",
+            TreeNode::directory([("instance", TreeNode::Directory(tags.collect()))]),
+        ));
     }
     all.into_iter().map(|(name, node)| (name.to_owned(), node)).collect()
 }
 
-/// Events that the provider plans: maintenance where there is some, and a recommendation where there is one.
-fn events(notices: &Notices) -> Node {
-    let mut all = vec![("maintenance".to_owned(), maintenance(notices.maintenance.as_ref()))];
+/// Events that the provider plans: maintenance and rebalance recommendations, if there are any.
+fn events_node(notices: &VmAnnouncements) -> TreeNode {
+    let mut all = vec![("maintenance".to_owned(), maintenance_node(notices.maintenance.as_ref()))];
     if let Some(since) = notices.rebalance {
         let notice = json!({ "noticeTime": since.iso() }).to_string();
-        let recommendations = Node::directory([("rebalance", Node::value(notice))]);
+        let recommendations = TreeNode::directory([("rebalance", TreeNode::value(notice))]);
         all.push(("recommendations".to_owned(), recommendations));
     }
-    Node::Directory(all)
+    TreeNode::Directory(all)
 }
 
-/// Maintenance that is planned, with what has become of it, and what is over of it.
-fn maintenance(event: Option<&MaintenanceEvent>) -> Node {
+/// Scheduled maintenance with its state, and the history of completed events.
+fn maintenance_node(event: Option<&MaintenanceEvent>) -> TreeNode {
     let is_over = |event: &&MaintenanceEvent| event.state != MaintenanceState::Active;
     let listed = |events: Option<&MaintenanceEvent>| {
         let events: Vec<_> = events.into_iter().map(maintenance_event).collect();
-        Node::value(Value::from(events).to_string())
+        TreeNode::value(Value::from(events).to_string())
     };
-    Node::directory([("history", listed(event.filter(is_over))), ("scheduled", listed(event))])
+    TreeNode::directory([("history", listed(event.filter(is_over))), ("scheduled", listed(event))])
 }
 
 fn maintenance_event(event: &MaintenanceEvent) -> Value {
@@ -104,28 +115,28 @@ fn maintenance_event(event: &MaintenanceEvent) -> Value {
     })
 }
 
-/// The interruption that is to come; only one that terminates has a time of termination.
-fn spot(notices: &Notices) -> Option<Node> {
+/// The coming interruption; only a termination has a termination time.
+fn spot_node(notices: &VmAnnouncements) -> Option<TreeNode> {
     let action = crate::Service::notice(notices.interruption?);
-    let mut all = vec![("instance-action".to_owned(), Node::value(action))];
+    let mut all = vec![("instance-action".to_owned(), TreeNode::value(action))];
     let terminates = notices.terminates_at();
-    all.extend(terminates.map(|at| ("termination-time".to_owned(), Node::value(at.iso()))));
-    Some(Node::Directory(all))
+    all.extend(terminates.map(|at| ("termination-time".to_owned(), TreeNode::value(at.iso()))));
+    Some(TreeNode::Directory(all))
 }
 
-fn network(mac: String, hostname: String, address: String) -> Node {
-    let interface = Node::directory([
-        ("device-number", Node::value("0")),
-        ("local-hostname", Node::value(hostname)),
-        ("local-ipv4s", Node::value(address)),
-        ("mac", Node::value(&mac)),
+fn network_node(mac: String, hostname: String, address: String) -> TreeNode {
+    let interface = TreeNode::directory([
+        ("device-number", TreeNode::value("0")),
+        ("local-hostname", TreeNode::value(hostname)),
+        ("local-ipv4s", TreeNode::value(address)),
+        ("mac", TreeNode::value(&mac)),
     ]);
-    let macs = Node::Directory(vec![(mac, interface)]);
-    Node::directory([("interfaces", Node::directory([("macs", macs)]))])
+    let macs = TreeNode::Directory(vec![(mac, interface)]);
+    TreeNode::directory([("interfaces", TreeNode::directory([("macs", macs)]))])
 }
 
-/// Who the VM is, in one document. Nobody signs it.
-fn document(facts: &Facts) -> Value {
+/// Identity document of the VM. It is not signed.
+fn identity_document(facts: &Facts) -> Value {
     json!({
         "accountId": "000000000000",
         "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" },
@@ -145,6 +156,6 @@ fn document(facts: &Facts) -> Value {
     })
 }
 
-fn pretty(value: &Value) -> String {
+fn pretty_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
 }

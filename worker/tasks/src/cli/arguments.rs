@@ -1,18 +1,18 @@
-//! Reading the arguments.
+//! Command line arguments of `dormouse-task`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use dormouse_vm::shares::PPM;
 
-use crate::amount::Amount;
-use crate::class::Class;
-use crate::parallel::{self, Plan};
+use crate::class::ProblemClass;
+use crate::meter::WorkAmount;
+use crate::parallel::{self, TeamPlan};
 use crate::quantity;
-use crate::run::{Job, NasKernel, Program};
+use crate::run::{NasKernel, ProcessWork, TaskComputation};
 use crate::trail::TrailSegment;
 
-/// What `--help` prints.
+/// Text that `--help` prints.
 pub(super) const HELP: &str = "\
 Runs one task that checks its own answer.
 
@@ -55,17 +55,17 @@ exit status: 0 right answer, 1 wrong answer, 2 bad usage, 3 no reference for thi
              143 ended by SIGTERM
 ";
 
-/// The footprint of the smallest task of the Burst-HADS jobs.
+/// Default memory in bytes: that of the smallest task of the Burst-HADS jobs.
 const DEFAULT_MEMORY: usize = 10_060_000;
 
-/// What the arguments ask for.
+/// Request of the command line.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Request {
-    Job(Job),
+pub(crate) enum CommandRequest {
+    Job(ProcessWork),
     Help,
 }
 
-/// Why the arguments make no job. Each message names the argument and what would be right.
+/// Errors of the arguments. Each message names the argument and the valid form.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub(crate) enum UsageError {
     #[error(
@@ -92,121 +92,151 @@ pub(crate) enum UsageError {
     TwoAmounts,
 }
 
-/// An option: its name and what its value must be.
-struct Spec {
+/// Description of an option: its name and the valid form of its value.
+struct OptionSpec {
     name: &'static str,
     right: &'static str,
 }
 
-const CLASS: Spec = Spec { name: "--class", right: "S, W, A or B" };
-const ID: Spec = Spec { name: "--id", right: "a task number from 0 to 4294967295" };
-const MEMORY: Spec = Spec { name: "--memory", right: "a size as 10.06MB or 160MiB" };
-const WORK: Spec = Spec { name: "--work", right: "a number of repetitions from 1" };
-const CPU_TIME: Spec = Spec { name: "--cpu-time", right: "a duration as 0.39s, 250ms or 2m" };
-const PROGRESS: Spec = Spec { name: "--progress", right: "a file" };
-const RESULT: Spec = Spec { name: "--result", right: "a file" };
-const SEGMENT: Spec =
-    Spec { name: "--segment", right: "passes before it, its passes and its trail, as 96:4:1f" };
-const PROCESSES: Spec = Spec { name: "--processes", right: "a number of processes from 1 to 256" };
-const PHASES: Spec = Spec { name: "--phases", right: "a number of phases from 1 to 4294967295" };
-const USAGE: Spec =
-    Spec { name: "--usage", right: "parts of a processor above 0 and up to 1, as .7 or .7,.5" };
-const SPEED: Spec = Spec { name: "--speed", right: "a part of a core above 0 and up to 1, as .1" };
-const SEED: Spec = Spec { name: "--seed", right: "a number from 0" };
-const NONCE: Spec = Spec { name: "--nonce", right: "a number from 0" };
-const SPECS: [Spec; 14] = [
+const CLASS: OptionSpec = OptionSpec { name: "--class", right: "S, W, A or B" };
+const ID: OptionSpec = OptionSpec { name: "--id", right: "a task number from 0 to 4294967295" };
+const MEMORY: OptionSpec = OptionSpec { name: "--memory", right: "a size as 10.06MB or 160MiB" };
+const WORK: OptionSpec = OptionSpec { name: "--work", right: "a number of repetitions from 1" };
+const CPU_TIME: OptionSpec =
+    OptionSpec { name: "--cpu-time", right: "a duration as 0.39s, 250ms or 2m" };
+const PROGRESS: OptionSpec = OptionSpec { name: "--progress", right: "a file" };
+const RESULT: OptionSpec = OptionSpec { name: "--result", right: "a file" };
+const SEGMENT: OptionSpec = OptionSpec {
+    name: "--segment",
+    right: "passes before it, its passes and its trail, as 96:4:1f",
+};
+const PROCESSES: OptionSpec =
+    OptionSpec { name: "--processes", right: "a number of processes from 1 to 256" };
+const PHASES: OptionSpec =
+    OptionSpec { name: "--phases", right: "a number of phases from 1 to 4294967295" };
+const USAGE: OptionSpec = OptionSpec {
+    name: "--usage",
+    right: "parts of a processor above 0 and up to 1, as .7 or .7,.5",
+};
+const SPEED: OptionSpec =
+    OptionSpec { name: "--speed", right: "a part of a core above 0 and up to 1, as .1" };
+const SEED: OptionSpec = OptionSpec { name: "--seed", right: "a number from 0" };
+const NONCE: OptionSpec = OptionSpec { name: "--nonce", right: "a number from 0" };
+const SPECS: [OptionSpec; 14] = [
     CLASS, ID, MEMORY, SEGMENT, PROCESSES, PHASES, USAGE, SPEED, SEED, NONCE, WORK, CPU_TIME,
     PROGRESS, RESULT,
 ];
 
-/// Reads the arguments, without the program's name.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Request, UsageError> {
+/// Parses the arguments, without the program's name.
+pub(crate) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+) -> Result<CommandRequest, UsageError> {
     let mut arguments = arguments.into_iter();
     let kind = arguments.next().ok_or(UsageError::NoKind)?;
     if kind == "--help" || kind == "-h" {
-        return Ok(Request::Help);
+        return Ok(CommandRequest::Help);
     }
-    let Some(mut options) = Options::collect(arguments)? else { return Ok(Request::Help) };
+    let Some(mut options) = GivenOptions::collect_options(arguments)? else {
+        return Ok(CommandRequest::Help);
+    };
     let kind = kind.to_string_lossy();
-    let program = program(&kind, &mut options)?;
-    let work = options.value(&WORK, |text| text.parse().ok().filter(|n| *n > 0))?;
-    let cpu_time = options.value(&CPU_TIME, quantity::duration)?;
+    let program = parse_program(&kind, &mut options)?;
+    let work = options.parse_option(&WORK, |text| text.parse().ok().filter(|n| *n > 0))?;
+    let cpu_time = options.parse_option(&CPU_TIME, quantity::parse_duration)?;
     let amount = match (work, cpu_time) {
         (Some(_), Some(_)) => return Err(UsageError::TwoAmounts),
-        (_, Some(time)) => Amount::CpuTime(time),
-        (work, None) => Amount::Repetitions(work.unwrap_or(1)),
+        (_, Some(time)) => WorkAmount::CpuTime(time),
+        (work, None) => WorkAmount::Repetitions(work.unwrap_or(1)),
     };
-    if program == Program::Noop && (work.is_some() || cpu_time.is_some()) {
+    if program == TaskComputation::Noop && (work.is_some() || cpu_time.is_some()) {
         let option = if work.is_some() { WORK.name } else { CPU_TIME.name };
         return Err(UsageError::Inapplicable { option, kind: program.name() });
     }
-    let has_trail = program != Program::Noop;
-    let segment = if has_trail { options.value(&SEGMENT, TrailSegment::parse)? } else { None };
-    let nonce = options.value(&NONCE, |text| text.parse().ok())?.unwrap_or(0);
-    let (progress, result) = (options.file(&PROGRESS), options.file(&RESULT));
+    let has_trail = program != TaskComputation::Noop;
+    let segment =
+        if has_trail { options.parse_option(&SEGMENT, TrailSegment::parse)? } else { None };
+    let nonce = options.parse_option(&NONCE, |text| text.parse().ok())?.unwrap_or(0);
+    let (progress, result) = (options.take_file(&PROGRESS), options.take_file(&RESULT));
     match options.0.first() {
         Some((option, _)) => Err(UsageError::Inapplicable { option, kind: program.name() }),
-        None => Ok(Request::Job(Job { program, amount, segment, nonce, progress, result })),
+        None => Ok(CommandRequest::Job(ProcessWork {
+            program,
+            amount,
+            segment,
+            nonce,
+            progress,
+            result,
+        })),
     }
 }
 
-/// Why arguments that came from elsewhere are not run.
+/// Reasons why arguments from outside are not run.
 #[derive(Debug, thiserror::Error)]
-pub enum RemoteError {
-    /// They are no program's.
+pub enum RemoteArgumentsError {
+    /// The arguments are not valid for a program of a run.
     #[error("its arguments are no program's of a run")]
     Usage(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// They name a file, which is for the worker to do.
+    /// The arguments name a file, which only the worker may choose.
     #[error("{0}: a program of a run names no files")]
     File(&'static str),
-    /// They ask for help and not for a program.
+    /// The arguments ask for help.
     #[error("--help: no program of a run")]
     Help,
 }
 
-/// Whether arguments that came from elsewhere are a program's: its kind, its input, its amount of work.
-/// Files are named by who starts it, and programs that prove a host are no run's.
+/// Checks that arguments from outside name only a program, its input and its amount of work. Files
+/// are named by whoever starts it, and programs that test a host belong to no run.
 ///
 /// # Errors
-/// What else they are.
-pub fn check_remote<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Result<(), RemoteError> {
+///
+/// The reason why they are refused.
+pub fn check_remote<'a>(
+    arguments: impl IntoIterator<Item = &'a str>,
+) -> Result<(), RemoteArgumentsError> {
     let request = parse(arguments.into_iter().map(OsString::from));
-    match request.map_err(|error| RemoteError::Usage(Box::new(error)))? {
-        Request::Help => Err(RemoteError::Help),
-        Request::Job(Job { progress: Some(_), .. }) => Err(RemoteError::File(PROGRESS.name)),
-        Request::Job(Job { result: Some(_), .. }) => Err(RemoteError::File(RESULT.name)),
-        Request::Job(_) => Ok(()),
+    match request.map_err(|error| RemoteArgumentsError::Usage(Box::new(error)))? {
+        CommandRequest::Help => Err(RemoteArgumentsError::Help),
+        CommandRequest::Job(ProcessWork { progress: Some(_), .. }) => {
+            Err(RemoteArgumentsError::File(PROGRESS.name))
+        }
+        CommandRequest::Job(ProcessWork { result: Some(_), .. }) => {
+            Err(RemoteArgumentsError::File(RESULT.name))
+        }
+        CommandRequest::Job(_) => Ok(()),
     }
 }
 
-fn program(kind: &str, options: &mut Options) -> Result<Program, UsageError> {
-    let class =
-        |options: &mut Options| Ok(options.value(&CLASS, Class::parse)?.unwrap_or(Class::S));
+fn parse_program(kind: &str, options: &mut GivenOptions) -> Result<TaskComputation, UsageError> {
+    let class = |options: &mut GivenOptions| {
+        Ok(options.parse_option(&CLASS, ProblemClass::parse)?.unwrap_or(ProblemClass::S))
+    };
     if let Some(kernel) = NasKernel::ALL.into_iter().find(|kernel| kernel.name() == kind) {
-        return Ok(Program::Nas { kernel, class: class(options)? });
+        return Ok(TaskComputation::Nas { kernel, class: class(options)? });
     }
     match kind {
         "ed" => {
-            let id = options.value(&ID, |text| text.parse().ok())?.unwrap_or(0);
-            Ok(Program::Ed { class: class(options)?, id })
+            let id = options.parse_option(&ID, |text| text.parse().ok())?.unwrap_or(0);
+            Ok(TaskComputation::Ed { class: class(options)?, id })
         }
         "vector" => {
-            let bytes = options.value(&MEMORY, quantity::bytes)?.unwrap_or(DEFAULT_MEMORY);
-            Ok(Program::Vector { bytes })
+            let bytes =
+                options.parse_option(&MEMORY, quantity::parse_bytes)?.unwrap_or(DEFAULT_MEMORY);
+            Ok(TaskComputation::Vector { bytes })
         }
-        "parallel" => plan(options).map(Program::Parallel),
-        "noop" => Ok(Program::Noop),
+        "parallel" => plan(options).map(TaskComputation::Parallel),
+        "noop" => Ok(TaskComputation::Noop),
         _ => Err(UsageError::UnknownKind(kind.to_owned())),
     }
 }
 
-fn plan(options: &mut Options) -> Result<Plan, UsageError> {
+fn plan(options: &mut GivenOptions) -> Result<TeamPlan, UsageError> {
     let number = |text: &str| text.parse::<u32>().ok().filter(|n| *n > 0);
-    let processes =
-        options.value(&PROCESSES, |text| number(text).filter(|n| *n <= parallel::MAX_PROCESSES))?;
-    let phases = options.value(&PHASES, number)?.unwrap_or(100);
-    let usage = options
-        .value(&USAGE, |text| text.split(',').map(quantity::part).collect::<Option<Vec<u32>>>())?;
+    let processes = options
+        .parse_option(&PROCESSES, |text| number(text).filter(|n| *n <= parallel::MAX_PROCESSES))?;
+    let phases = options.parse_option(&PHASES, number)?.unwrap_or(100);
+    let usage = options.parse_option(&USAGE, |text| {
+        text.split(',').map(quantity::parse_part).collect::<Option<Vec<u32>>>()
+    })?;
     let usage = usage.unwrap_or_else(|| vec![PPM]);
     let processes = processes.unwrap_or(2);
     let usage = match usage.as_slice() {
@@ -214,18 +244,20 @@ fn plan(options: &mut Options) -> Result<Plan, UsageError> {
         each if each.len() == processes as usize => usage,
         each => return Err(UsageError::UsageCount { given: each.len(), processes }),
     };
-    let speed = options.value(&SPEED, quantity::part)?.unwrap_or(PPM);
-    let seed = options.value(&SEED, |text| text.parse().ok())?.unwrap_or(0);
-    let memory = options.value(&MEMORY, quantity::bytes)?.unwrap_or(0) as u64;
-    Ok(Plan { phases, usage, speed, memory, seed })
+    let speed = options.parse_option(&SPEED, quantity::parse_part)?.unwrap_or(PPM);
+    let seed = options.parse_option(&SEED, |text| text.parse().ok())?.unwrap_or(0);
+    let memory = options.parse_option(&MEMORY, quantity::parse_bytes)?.unwrap_or(0) as u64;
+    Ok(TeamPlan { phases, usage, speed, memory, seed })
 }
 
-/// Options given and not looked at yet.
-struct Options(Vec<(&'static str, OsString)>);
+/// Options of the command line that were not consumed yet.
+struct GivenOptions(Vec<(&'static str, OsString)>);
 
-impl Options {
-    /// `--name value` and `--name=value` pairs; `None` when help is asked for.
-    fn collect(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Self>, UsageError> {
+impl GivenOptions {
+    /// Collects `--name value` and `--name=value` pairs; `None` when help is asked for.
+    fn collect_options(
+        mut arguments: impl Iterator<Item = OsString>,
+    ) -> Result<Option<Self>, UsageError> {
         let mut options = Self(Vec::new());
         while let Some(argument) = arguments.next() {
             let text = argument.to_string_lossy();
@@ -255,17 +287,17 @@ impl Options {
         Ok(Some(options))
     }
 
-    fn take(&mut self, spec: &Spec) -> Option<OsString> {
+    fn take_option(&mut self, spec: &OptionSpec) -> Option<OsString> {
         let at = self.0.iter().position(|(name, _)| *name == spec.name)?;
         Some(self.0.remove(at).1)
     }
 
-    fn value<T>(
+    fn parse_option<T>(
         &mut self,
-        spec: &Spec,
+        spec: &OptionSpec,
         read: impl Fn(&str) -> Option<T>,
     ) -> Result<Option<T>, UsageError> {
-        let Some(value) = self.take(spec) else { return Ok(None) };
+        let Some(value) = self.take_option(spec) else { return Ok(None) };
         match value.to_str().and_then(read) {
             Some(value) => Ok(Some(value)),
             None => Err(UsageError::BadValue {
@@ -276,8 +308,8 @@ impl Options {
         }
     }
 
-    fn file(&mut self, spec: &Spec) -> Option<PathBuf> {
-        self.take(spec).map(PathBuf::from)
+    fn take_file(&mut self, spec: &OptionSpec) -> Option<PathBuf> {
+        self.take_option(spec).map(PathBuf::from)
     }
 }
 
@@ -287,13 +319,13 @@ mod tests {
 
     use super::*;
 
-    fn read(line: &str) -> Result<Request, UsageError> {
+    fn read(line: &str) -> Result<CommandRequest, UsageError> {
         parse(line.split_whitespace().map(OsString::from))
     }
 
-    fn job(line: &str) -> Job {
+    fn job(line: &str) -> ProcessWork {
         match read(line) {
-            Ok(Request::Job(job)) => job,
+            Ok(CommandRequest::Job(job)) => job,
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -323,24 +355,30 @@ mod tests {
     #[test]
     fn a_job_is_what_the_options_say() {
         let ed = job("ed --class W --id 7 --cpu-time 0.39s --progress=p --result r");
-        assert_eq!(ed.program, Program::Ed { class: Class::W, id: 7 });
-        assert_eq!(ed.amount, Amount::CpuTime(Duration::from_millis(390)));
+        assert_eq!(ed.program, TaskComputation::Ed { class: ProblemClass::W, id: 7 });
+        assert_eq!(ed.amount, WorkAmount::CpuTime(Duration::from_millis(390)));
         assert_eq!((ed.progress, ed.result), (Some("p".into()), Some("r".into())));
         let whole = job("vector --memory 13.07MB");
-        assert_eq!(whole.program, Program::Vector { bytes: 13_070_000 });
+        assert_eq!(whole.program, TaskComputation::Vector { bytes: 13_070_000 });
         assert_eq!(whole.segment, None);
         let segment = TrailSegment { from: 96, passes: 4, trail: 0x1f };
         for program in ["vector --memory 13.07MB", "cg", "ed --id 3", "parallel"] {
             let given = job(&format!("{program} --segment 96:4:1f --cpu-time 1s"));
             assert_eq!(given.segment, Some(segment), "{program}");
         }
-        assert_eq!(job("noop").amount, Amount::Repetitions(1));
+        assert_eq!(job("noop").amount, WorkAmount::Repetitions(1));
         for kernel in NasKernel::ALL {
-            let expected = Program::Nas { kernel, class: Class::A };
+            let expected = TaskComputation::Nas { kernel, class: ProblemClass::A };
             assert_eq!(job(&format!("{} --class a", kernel.name())).program, expected);
         }
         let plan = |usage: &[u32], phases, speed, memory, seed| {
-            Program::Parallel(Plan { phases, usage: usage.to_vec(), speed, memory, seed })
+            TaskComputation::Parallel(TeamPlan {
+                phases,
+                usage: usage.to_vec(),
+                speed,
+                memory,
+                seed,
+            })
         };
         let given =
             "parallel --processes 3 --phases 7 --usage .7,.41,1 --speed .125 --memory 2MB --seed 9";
@@ -351,9 +389,9 @@ mod tests {
         let given = "parallel --processes 3 --usage 0.5";
         assert_eq!(job(given).program, plan(&[500_000; 3], 100, 1_000_000, 0, 0));
         assert_eq!(job("parallel").program, plan(&[1_000_000; 2], 100, 1_000_000, 0, 0));
-        assert_eq!(job("ep --work 3").amount, Amount::Repetitions(3));
-        assert_eq!(read("--help"), Ok(Request::Help));
-        assert_eq!(read("ep --help"), Ok(Request::Help));
+        assert_eq!(job("ep --work 3").amount, WorkAmount::Repetitions(3));
+        assert_eq!(read("--help"), Ok(CommandRequest::Help));
+        assert_eq!(read("ep --help"), Ok(CommandRequest::Help));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! A result as a person reads it.
+//! A task's result as text for people.
 
 use std::fmt::Write;
 
 use crate::result::{Figure, TaskResult};
 
-/// The verdict, the figures and what it took.
+/// Text with the verdict, the figures and the cost.
 pub(super) fn text(result: &TaskResult) -> String {
     let mut out = result.kind.clone();
     if let Some(class) = &result.class {
@@ -23,7 +23,7 @@ pub(super) fn text(result: &TaskResult) -> String {
     };
     out.push_str(&format!(": {verdict}\n"));
     if !result.figures.is_empty() {
-        table(&mut out, &result.figures);
+        append_table(&mut out, &result.figures);
     }
     let plural = if result.repetitions == 1 { "" } else { "s" };
     out.push_str(&format!(
@@ -42,7 +42,7 @@ pub(super) fn text(result: &TaskResult) -> String {
     out
 }
 
-fn table(out: &mut String, figures: &[Figure]) {
+fn append_table(out: &mut String, figures: &[Figure]) {
     let name_width = figures.iter().map(|f| f.name.chars().count()).max().unwrap_or(0);
     // Writing to a string does not fail.
     let _ = writeln!(
@@ -51,24 +51,24 @@ fn table(out: &mut String, figures: &[Figure]) {
         "", "computed", "reference", "error", "tolerance"
     );
     for figure in figures {
-        let reference = figure.reference.map_or_else(|| "-".to_owned(), number);
-        let error = figure.error().map_or_else(|| "-".to_owned(), |e| format!("{e:.2e}"));
-        let tolerance = figure.reference.map_or_else(|| "-".to_owned(), |_| tolerance(figure));
+        let reference = figure.reference.map_or_else(|| "-".to_owned(), number_text);
+        let error = figure.relative_error().map_or_else(|| "-".to_owned(), |e| format!("{e:.2e}"));
+        let tolerance = figure.reference.map_or_else(|| "-".to_owned(), |_| tolerance_text(figure));
         let mark = if figure.verified() == Some(false) { "  WRONG" } else { "" };
         let _ = writeln!(
             out,
             "  {:name_width$}  {:>22}  {reference:>22}  {error:>10}  {tolerance:>9}{mark}",
             figure.name,
-            number(figure.computed),
+            number_text(figure.computed),
         );
     }
 }
 
-fn tolerance(figure: &Figure) -> String {
+fn tolerance_text(figure: &Figure) -> String {
     if figure.tolerance == 0.0 { "exact".to_owned() } else { format!("{:.0e}", figure.tolerance) }
 }
 
-/// Counts as they are, everything else with 14 digits.
-fn number(x: f64) -> String {
+/// Formats whole numbers as they are, all others with 14 digits.
+fn number_text(x: f64) -> String {
     if x.fract() == 0.0 && x.abs() < 1e16 { format!("{x:.0}") } else { format!("{x:.13e}") }
 }

@@ -3,22 +3,22 @@
 //! GridNPB publishes tasks 0 to 8 of the classes S, W and A. These were computed with
 //! NPB3.3-SER SP, changed as ED demands, and agree with the published ones to 9e-10.
 
-use crate::class::Class;
-use crate::nas::sp::Norms;
+use crate::class::ProblemClass;
+use crate::nas::sp::EquationNorms;
 
 /// A task's norms: five residuals, five errors.
 type Row = [f64; 10];
 
-/// The norms of a task, if anyone has computed them.
-pub(super) fn norms(class: Class, id: u32) -> Option<Norms> {
+/// Published norms of a task; `None` if there are none.
+pub(super) fn norms(class: ProblemClass, id: u32) -> Option<EquationNorms> {
     let rows: &[Row] = match class {
-        Class::S => &CLASS_S,
-        Class::W => &CLASS_W,
-        Class::A => &CLASS_A,
-        Class::B => &CLASS_B,
+        ProblemClass::S => &CLASS_S,
+        ProblemClass::W => &CLASS_W,
+        ProblemClass::A => &CLASS_A,
+        ProblemClass::B => &CLASS_B,
     };
     let [r1, r2, r3, r4, r5, e1, e2, e3, e4, e5] = *rows.get(id as usize)?;
-    Some(Norms { residual: [r1, r2, r3, r4, r5], error: [e1, e2, e3, e4, e5] })
+    Some(EquationNorms { residual: [r1, r2, r3, r4, r5], error: [e1, e2, e3, e4, e5] })
 }
 
 #[rustfmt::skip]

@@ -3,76 +3,81 @@
 
 mod matrix;
 
-use self::matrix::Matrix;
+use self::matrix::SparseMatrix;
 use super::input::KernelInput;
 use super::random::SEED;
-use super::{Kernel, computed};
-use crate::class::Class;
-use crate::meter::{Enough, Meter};
+use super::{RepeatedKernel, with_computed};
+use crate::class::ProblemClass;
+use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
 /// Iterations of the solver per outer iteration.
 const SOLVER_ITERATIONS: u64 = 25;
 const TOLERANCE: f64 = 1e-10;
 
-/// The problem and its answer (NPB3.3-SER `CG/cg.f`, `sys/setparams.c`).
+/// A class's problem and its answer (NPB3.3-SER `CG/cg.f`, `sys/setparams.c`).
 #[derive(Clone, Copy)]
-pub(crate) struct Problem {
+pub(crate) struct CgProblem {
     /// Order of the matrix.
     order: usize,
-    /// Nonzeros of each of the vectors it is made of.
+    /// Number of nonzeros of each random vector that the matrix is built from.
     nonzeros: usize,
     iterations: u64,
     shift: f64,
     zeta: f64,
 }
 
-fn problem(class: Class) -> Problem {
+fn class_problem(class: ProblemClass) -> CgProblem {
     let (order, nonzeros, iterations, shift, zeta) = match class {
-        Class::S => (1_400, 7, 15, 10.0, 8.597_177_507_864_8),
-        Class::W => (7_000, 8, 15, 12.0, 10.362_595_087_124),
-        Class::A => (14_000, 11, 15, 20.0, 17.130_235_054_029),
-        Class::B => (75_000, 13, 75, 60.0, 22.712_745_482_631),
+        ProblemClass::S => (1_400, 7, 15, 10.0, 8.597_177_507_864_8),
+        ProblemClass::W => (7_000, 8, 15, 12.0, 10.362_595_087_124),
+        ProblemClass::A => (14_000, 11, 15, 20.0, 17.130_235_054_029),
+        ProblemClass::B => (75_000, 13, 75, 60.0, 22.712_745_482_631),
     };
-    Problem { order, nonzeros, iterations, shift, zeta }
+    CgProblem { order, nonzeros, iterations, shift, zeta }
 }
 
-fn figures(zeta: f64) -> Vec<Figure> {
+fn zeta_figures(zeta: f64) -> Vec<Figure> {
     vec![
-        Figure::expected("zeta", Some(zeta), TOLERANCE),
-        Figure::expected("residual |x - Az|", None, 0.0),
+        Figure::expected_figure("zeta", Some(zeta), TOLERANCE),
+        Figure::expected_figure("residual |x - Az|", None, 0.0),
     ]
 }
 
-/// The figures of a class, to be computed.
-pub(crate) fn references(class: Class) -> Vec<Figure> {
-    figures(problem(class).zeta)
+/// The figures of a class with their references, not computed yet.
+pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
+    zeta_figures(class_problem(class).zeta)
 }
 
 /// The CG kernel.
-pub(crate) struct Cg {
-    problem: Problem,
+pub(crate) struct CgKernel {
+    problem: CgProblem,
     seed: u64,
 }
 
-impl Cg {
-    pub(crate) fn new(class: Class) -> Self {
-        Self { problem: problem(class), seed: SEED }
+impl CgKernel {
+    pub(crate) fn new(class: ProblemClass) -> Self {
+        Self { problem: class_problem(class), seed: SEED }
     }
 }
 
-impl Kernel for Cg {
+impl RepeatedKernel for CgKernel {
     fn units(&self) -> u64 {
-        let Problem { order, iterations, .. } = self.problem;
+        let CgProblem { order, iterations, .. } = self.problem;
         let products = iterations * (SOLVER_ITERATIONS + 1);
-        Matrix::generation_units(order) + products * Matrix::product_units(order)
+        SparseMatrix::generation_units(order) + products * SparseMatrix::product_units(order)
     }
 
-    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
-        let Problem { order, nonzeros, iterations, shift, zeta } = self.problem;
-        let matrix = Matrix::generate(order, nonzeros, shift, input.seed(self.seed), meter)?;
+    fn run(
+        &mut self,
+        input: KernelInput,
+        meter: &mut WorkMeter,
+    ) -> Result<Vec<Figure>, EnoughWork> {
+        let CgProblem { order, nonzeros, iterations, shift, zeta } = self.problem;
+        let matrix =
+            SparseMatrix::generate_matrix(order, nonzeros, shift, input.seed(self.seed), meter)?;
         let mut x = vec![1.0; order];
-        let mut solver = Solver::new(order);
+        let mut solver = CgSolver::new(order);
         let (mut ours, mut residual) = (0.0, 0.0);
         for _ in 0..iterations {
             residual = solver.solve(&matrix, &x, meter)?;
@@ -81,33 +86,38 @@ impl Kernel for Cg {
             let norm = 1.0 / dot(z, z).sqrt();
             x.iter_mut().zip(z).for_each(|(x, z)| *x = norm * z);
         }
-        Ok(computed(figures(zeta), [ours, residual]))
+        Ok(with_computed(zeta_figures(zeta), [ours, residual]))
     }
 }
 
 /// The vectors of the conjugate gradient method for A z = x.
-struct Solver {
+struct CgSolver {
     z: Vec<f64>,
     r: Vec<f64>,
     p: Vec<f64>,
     q: Vec<f64>,
 }
 
-impl Solver {
+impl CgSolver {
     fn new(order: usize) -> Self {
         let zero = || vec![0.0; order];
         Self { z: zero(), r: zero(), p: zero(), q: zero() }
     }
 
     /// Leaves an approximate solution in `z`; returns |x − A z|.
-    fn solve(&mut self, a: &Matrix, x: &[f64], meter: &mut Meter) -> Result<f64, Enough> {
+    fn solve(
+        &mut self,
+        a: &SparseMatrix,
+        x: &[f64],
+        meter: &mut WorkMeter,
+    ) -> Result<f64, EnoughWork> {
         let Self { z, r, p, q } = self;
         z.fill(0.0);
         r.copy_from_slice(x);
         p.copy_from_slice(x);
         let mut rho = dot(r, r);
         for _ in 0..SOLVER_ITERATIONS {
-            a.multiply(p, q, meter)?;
+            a.multiply_vector(p, q, meter)?;
             let alpha = rho / dot(p, q);
             for ((z, r), (p, q)) in z.iter_mut().zip(r.iter_mut()).zip(p.iter().zip(q.iter())) {
                 *z += alpha * p;
@@ -117,12 +127,12 @@ impl Solver {
             let beta = rho / previous;
             p.iter_mut().zip(r.iter()).for_each(|(p, r)| *p = r + beta * *p);
         }
-        a.multiply(z, r, meter)?;
+        a.multiply_vector(z, r, meter)?;
         Ok(x.iter().zip(r).map(|(x, r)| (x - *r) * (x - *r)).sum::<f64>().sqrt())
     }
 }
 
-/// Eight sums, so that an addition need not wait for the one before.
+/// Dot product in eight partial sums, so that additions need not wait for each other.
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a_chunks, a_rest) = a.as_chunks::<8>();
     let (b_chunks, b_rest) = b.as_chunks::<8>();
@@ -143,22 +153,22 @@ mod tests {
 
     #[test]
     fn class_s_verifies() {
-        check::verifies_again(&mut Cg::new(Class::S));
+        check::verifies_again(&mut CgKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn a_drawn_input_is_another_problem() {
-        check::hangs_on_its_input(&mut Cg::new(Class::S));
+        check::hangs_on_its_input(&mut CgKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn class_w_verifies() {
-        check::verifies(&mut Cg::new(Class::W));
+        check::verifies(&mut CgKernel::new(ProblemClass::W));
     }
 
     #[test]
     fn another_seed_does_not_verify() {
-        let mut cg = Cg::new(Class::S);
+        let mut cg = CgKernel::new(ProblemClass::S);
         cg.seed += 2;
         check::fails(&mut cg);
     }

@@ -6,13 +6,13 @@ mod reference;
 
 use std::f64::consts::PI;
 
-use self::fft::{Direction, LANES, Line};
-use self::field::{Complex, Field};
+use self::fft::{FourierDirection, FourierLines, LANES};
+use self::field::{ComplexField, ComplexNumber};
 use super::input::KernelInput;
-use super::random::{Random, SEED};
-use super::{Kernel, computed};
-use crate::class::Class;
-use crate::meter::{Enough, Meter};
+use super::random::{NasRandom, SEED};
+use super::{RepeatedKernel, with_computed};
+use crate::class::ProblemClass;
+use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
 /// Diffusivity α of the differential equation that FT solves.
@@ -20,38 +20,38 @@ const ALPHA: f64 = 1e-6;
 const TOLERANCE: f64 = 1e-12;
 
 /// The FT kernel.
-pub(crate) struct Ft {
+pub(crate) struct FtKernel {
     seed: u64,
-    /// Points in x, y and z.
+    /// Number of grid points in x, y and z.
     shape: [usize; 3],
     /// Published checksum after each time step.
     checksums: &'static [[f64; 2]],
     /// Transform of the initial state.
-    spectrum: Field,
-    state: Field,
+    spectrum: ComplexField,
+    state: ComplexField,
     /// Factors by which one time step damps the waves of x, y and z.
     damping: [Vec<f64>; 3],
-    lines: [Line; 3],
+    lines: [FourierLines; 3],
 }
 
-impl Ft {
-    pub(crate) fn new(class: Class) -> Self {
+impl FtKernel {
+    pub(crate) fn new(class: ProblemClass) -> Self {
         let (shape, checksums) = reference::problem(class);
         Self {
             seed: SEED,
             shape,
             checksums,
-            spectrum: Field::new(shape),
-            state: Field::new(shape),
-            damping: shape.map(damping),
-            lines: shape.map(Line::new),
+            spectrum: ComplexField::new(shape),
+            state: ComplexField::new(shape),
+            damping: shape.map(damping_factors),
+            lines: shape.map(FourierLines::new),
         }
     }
 
-    /// Random numbers from this seed in the order of memory, real part first.
-    fn fill(&mut self, seed: u64, meter: &mut Meter) -> Result<(), Enough> {
+    /// Fills the field with random numbers from this seed, in the order of memory, real part first.
+    fn fill_random(&mut self, seed: u64, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let [_, ny, nz] = self.shape;
-        let mut random = Random::new(seed);
+        let mut random = NasRandom::new(seed);
         for k in 0..nz {
             for j in 0..ny {
                 let (re, im) = self.spectrum.row_mut(k, j);
@@ -60,15 +60,15 @@ impl Ft {
                     *im = random.next();
                 }
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok(())
     }
 
     /// The state after `step` time steps: the damped spectrum, transformed back.
-    fn evolve(&mut self, step: i32, meter: &mut Meter) -> Result<(), Enough> {
+    fn evolve_state(&mut self, step: i32, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let nz = self.shape[2];
-        let [dx, dy, dz] = self.damping.each_ref().map(|d| powers(d, step));
+        let [dx, dy, dz] = self.damping.each_ref().map(|d| factor_powers(d, step));
         for (k, dz) in dz.iter().enumerate() {
             for (j, dy) in dy.iter().enumerate() {
                 let (re, im) = self.spectrum.row(k, j);
@@ -79,23 +79,23 @@ impl Ft {
                     out_im[i] = im[i] * (factor * dx);
                 }
             }
-            meter.work(1)?;
-            transform_plane(&mut self.state, &mut self.lines, k, Direction::Inverse, meter)?;
+            meter.count_work(1)?;
+            transform_plane(&mut self.state, &mut self.lines, k, FourierDirection::Inverse, meter)?;
         }
-        transform_depth(&mut self.state, &mut self.lines[2], nz, Direction::Inverse, meter)
+        transform_depth(&mut self.state, &mut self.lines[2], nz, FourierDirection::Inverse, meter)
     }
 
-    /// Mean over the grid's size of 1024 points scattered over it.
-    fn checksum(&self) -> Complex {
+    /// Checksum: sum over 1024 scattered points, divided by the number of grid points.
+    fn checksum(&self) -> ComplexNumber {
         let [nx, ny, nz] = self.shape;
-        let mut sum = Complex::default();
+        let mut sum = ComplexNumber::default();
         for j in 1..=1024 {
-            let at = self.state.at(5 * j % nz, 3 * j % ny, j % nx);
+            let at = self.state.value_at(5 * j % nz, 3 * j % ny, j % nx);
             sum.re += at.re;
             sum.im += at.im;
         }
         let size = (nx * ny * nz) as f64;
-        Complex { re: sum.re / size, im: sum.im / size }
+        ComplexNumber { re: sum.re / size, im: sum.im / size }
     }
 }
 
@@ -105,17 +105,17 @@ fn figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
     // The official test bounds the error of the complex number; this one bounds both of its parts and
     // so is never weaker.
     let figure = |(step, part, value): (u32, &str, &f64)| {
-        Figure::expected(&format!("checksum {step} {part}"), Some(*value), TOLERANCE)
+        Figure::expected_figure(&format!("checksum {step} {part}"), Some(*value), TOLERANCE)
     };
     parts.map(figure).collect()
 }
 
-/// The figures of a class, to be computed.
-pub(crate) fn references(class: Class) -> Vec<Figure> {
+/// The figures of a class with their references, not computed yet.
+pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
     figures(reference::problem(class).1)
 }
 
-impl Kernel for Ft {
+impl RepeatedKernel for FtKernel {
     fn units(&self) -> u64 {
         let [_, ny, nz] = self.shape;
         let transform = 2 * nz + ny;
@@ -124,91 +124,107 @@ impl Kernel for Ft {
         (nz + transform + steps * (nz + transform)) as u64
     }
 
-    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+    fn run(
+        &mut self,
+        input: KernelInput,
+        meter: &mut WorkMeter,
+    ) -> Result<Vec<Figure>, EnoughWork> {
         let nz = self.shape[2];
-        self.fill(input.seed(self.seed), meter)?;
+        self.fill_random(input.seed(self.seed), meter)?;
         for k in 0..nz {
-            transform_plane(&mut self.spectrum, &mut self.lines, k, Direction::Forward, meter)?;
+            transform_plane(
+                &mut self.spectrum,
+                &mut self.lines,
+                k,
+                FourierDirection::Forward,
+                meter,
+            )?;
         }
-        transform_depth(&mut self.spectrum, &mut self.lines[2], nz, Direction::Forward, meter)?;
+        transform_depth(
+            &mut self.spectrum,
+            &mut self.lines[2],
+            nz,
+            FourierDirection::Forward,
+            meter,
+        )?;
         let mut ours = Vec::new();
         for (step, _) in (1..).zip(self.checksums) {
-            self.evolve(step, meter)?;
-            let Complex { re, im } = self.checksum();
+            self.evolve_state(step, meter)?;
+            let ComplexNumber { re, im } = self.checksum();
             ours.extend([re, im]);
         }
-        Ok(computed(figures(self.checksums), ours))
+        Ok(with_computed(figures(self.checksums), ours))
     }
 }
 
-/// Transforms plane `k` along x, then along y, while it is in the cache.
+/// Transforms plane `k` along x and then along y, while it is in the cache.
 fn transform_plane(
-    field: &mut Field,
-    [x, y, _]: &mut [Line; 3],
+    field: &mut ComplexField,
+    [x, y, _]: &mut [FourierLines; 3],
     k: usize,
-    direction: Direction,
-    meter: &mut Meter,
-) -> Result<(), Enough> {
+    direction: FourierDirection,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
     let [nx, ny, _] = field.shape();
     for j in (0..ny).step_by(LANES) {
         for lane in 0..LANES {
             let (re, im) = field.row(k, j + lane);
             x.load_lane(lane, re, im);
         }
-        x.transform(direction);
+        x.transform_lines(direction);
         for lane in 0..LANES {
             let (re, im) = field.row_mut(k, j + lane);
             x.store_lane(lane, re, im);
         }
     }
-    meter.work(1)?;
+    meter.count_work(1)?;
     for i in (0..nx).step_by(LANES) {
         for j in 0..ny {
             let (re, im) = field.row(k, j);
-            y.load(j, &re[i..i + LANES], &im[i..i + LANES]);
+            y.load_point(j, &re[i..i + LANES], &im[i..i + LANES]);
         }
-        y.transform(direction);
+        y.transform_lines(direction);
         for j in 0..ny {
             let (re, im) = field.row_mut(k, j);
-            y.store(j, &mut re[i..i + LANES], &mut im[i..i + LANES]);
+            y.store_point(j, &mut re[i..i + LANES], &mut im[i..i + LANES]);
         }
     }
-    meter.work(1)
+    meter.count_work(1)
 }
 
-/// Transforms along z.
+/// Transforms the field along z.
 fn transform_depth(
-    field: &mut Field,
-    z: &mut Line,
+    field: &mut ComplexField,
+    z: &mut FourierLines,
     nz: usize,
-    direction: Direction,
-    meter: &mut Meter,
-) -> Result<(), Enough> {
+    direction: FourierDirection,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
     let [nx, ny, _] = field.shape();
     for j in 0..ny {
         for i in (0..nx).step_by(LANES) {
             for k in 0..nz {
                 let (re, im) = field.row(k, j);
-                z.load(k, &re[i..i + LANES], &im[i..i + LANES]);
+                z.load_point(k, &re[i..i + LANES], &im[i..i + LANES]);
             }
-            z.transform(direction);
+            z.transform_lines(direction);
             for k in 0..nz {
                 let (re, im) = field.row_mut(k, j);
-                z.store(k, &mut re[i..i + LANES], &mut im[i..i + LANES]);
+                z.store_point(k, &mut re[i..i + LANES], &mut im[i..i + LANES]);
             }
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
     Ok(())
 }
 
 /// exp(−4απ²·m²) for the wave numbers m = 0, 1, …, n/2 − 1, −n/2, …, −1.
-fn damping(n: usize) -> Vec<f64> {
+fn damping_factors(n: usize) -> Vec<f64> {
     let wave = |i: usize| if i < n / 2 { i as f64 } else { i as f64 - n as f64 };
     (0..n).map(|i| (-4.0 * ALPHA * PI * PI * wave(i) * wave(i)).exp()).collect()
 }
 
-fn powers(factors: &[f64], exponent: i32) -> Vec<f64> {
+fn factor_powers(factors: &[f64], exponent: i32) -> Vec<f64> {
     factors.iter().map(|factor| factor.powi(exponent)).collect()
 }
 
@@ -219,22 +235,22 @@ mod tests {
 
     #[test]
     fn class_s_verifies() {
-        check::verifies_again(&mut Ft::new(Class::S));
+        check::verifies_again(&mut FtKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn a_drawn_input_is_another_problem() {
-        check::hangs_on_its_input(&mut Ft::new(Class::S));
+        check::hangs_on_its_input(&mut FtKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn class_w_verifies() {
-        check::verifies(&mut Ft::new(Class::W));
+        check::verifies(&mut FtKernel::new(ProblemClass::W));
     }
 
     #[test]
     fn another_seed_does_not_verify() {
-        let mut ft = Ft::new(Class::S);
+        let mut ft = FtKernel::new(ProblemClass::S);
         ft.seed += 2;
         check::fails(&mut ft);
     }

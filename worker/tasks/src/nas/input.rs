@@ -1,52 +1,56 @@
-//! The input of one repetition of a kernel: the published one, or one that nobody has seen before.
+//! Input of one repetition of a kernel: the published input, or one that was drawn.
 //!
-//! Repetitions of the published input all come to the same figures, so that whoever has computed one knows them all. Every
-//! second repetition has an input that is drawn from the trail of the task, which takes in what the one before came to.
+//! Repetitions of the published input all have the same figures, so that one computation would tell
+//! them all. So every second repetition gets an input drawn from the task's trail, which depends on
+//! the result of the repetition before.
 
-use crate::digest::mix;
+use crate::digest::mix_bits;
 
-/// The state of the generator of the NAS benchmarks has so many bits.
+/// Number of bits of the NAS generator's state.
 const SEED_BITS: u32 = 46;
-/// Constant terms of the exact density of SP that are drawn: between those of the published tasks 0 and 100 of ED.
+/// Range of drawn constant terms of SP's exact density: between those of the published ED tasks 0
+/// and 100.
 const DENSITIES: std::ops::Range<f64> = 2.0..4.0;
 
 /// The input of one repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelInput {
-    /// The input whose figures are published.
+    /// The published input, whose figures are known.
     Published,
-    /// An input that this number makes, whose figures nobody knows who has not computed them.
+    /// An input derived from this number; its figures are known only after computing them.
     Drawn(u64),
 }
 
 impl KernelInput {
-    /// The input of the repetition with this index of a task, whose trail is at this number when it begins.
+    /// The input of repetition `index` of a task; `trail` is the trail's number when the repetition
+    /// begins.
     pub(crate) const fn of_repetition(index: u64, trail: u64) -> Self {
         if index.is_multiple_of(2) { Self::Published } else { Self::Drawn(trail) }
     }
 
-    /// The seed of a kernel whose published input has this one.
+    /// The seed of a kernel with this input; `published` is the seed of the published one.
     pub(crate) const fn seed(self, published: u64) -> u64 {
         match self {
             Self::Published => published,
             // An even seed has a short period.
-            Self::Drawn(number) => mix(number) >> (u64::BITS - SEED_BITS) | 1,
+            Self::Drawn(number) => mix_bits(number) >> (u64::BITS - SEED_BITS) | 1,
         }
     }
 
-    /// The constant term of the exact density of SP, where this is the published one.
+    /// The constant term of SP's exact density with this input; `published` is that of the
+    /// published one.
     pub(crate) fn density(self, published: f64) -> f64 {
         match self {
             Self::Published => published,
             Self::Drawn(number) => {
-                let part = (mix(number) >> 11) as f64 / (1_u64 << 53) as f64;
+                let part = (mix_bits(number) >> 11) as f64 / (1_u64 << 53) as f64;
                 DENSITIES.start + (DENSITIES.end - DENSITIES.start) * part
             }
         }
     }
 }
 
-/// The number of the first so many repetitions whose input is the published one.
+/// Number of repetitions with the published input among the first `repetitions`.
 pub(crate) const fn published_among(repetitions: u64) -> u64 {
     repetitions.div_ceil(2)
 }

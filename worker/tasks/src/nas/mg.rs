@@ -4,12 +4,12 @@ mod charges;
 mod grid;
 mod stencil;
 
-use self::grid::Grid;
+use self::grid::GhostGrid;
 use super::input::KernelInput;
 use super::random::SEED;
-use super::{Kernel, computed};
-use crate::class::Class;
-use crate::meter::{Enough, Meter};
+use super::{RepeatedKernel, with_computed};
+use crate::class::ProblemClass;
+use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
 const TOLERANCE: f64 = 1e-8;
@@ -19,8 +19,8 @@ const SMOOTHER_SMALL: [f64; 3] = [-3.0 / 8.0, 1.0 / 32.0, -1.0 / 64.0];
 /// Smoother coefficients of the larger classes.
 const SMOOTHER_LARGE: [f64; 3] = [-3.0 / 17.0, 1.0 / 33.0, -1.0 / 61.0];
 
-/// The problem and its answer (NPB3.3-SER `MG/mg.f`).
-struct Problem {
+/// A class's problem and its answer (NPB3.3-SER `MG/mg.f`).
+struct MgProblem {
     /// The grid has 2^levels points in each direction; the coarsest has two.
     levels: u32,
     cycles: u64,
@@ -28,79 +28,79 @@ struct Problem {
     residual_norm: f64,
 }
 
-fn problem(class: Class) -> Problem {
+fn class_problem(class: ProblemClass) -> MgProblem {
     let (levels, cycles, smoother, residual_norm) = match class {
-        Class::S => (5, 4, SMOOTHER_SMALL, 0.530_770_700_573_4e-4),
-        Class::W => (7, 4, SMOOTHER_SMALL, 0.646_732_937_533_9e-5),
-        Class::A => (8, 4, SMOOTHER_SMALL, 0.243_336_530_906_9e-5),
-        Class::B => (8, 20, SMOOTHER_LARGE, 0.180_056_440_135_5e-5),
+        ProblemClass::S => (5, 4, SMOOTHER_SMALL, 0.530_770_700_573_4e-4),
+        ProblemClass::W => (7, 4, SMOOTHER_SMALL, 0.646_732_937_533_9e-5),
+        ProblemClass::A => (8, 4, SMOOTHER_SMALL, 0.243_336_530_906_9e-5),
+        ProblemClass::B => (8, 20, SMOOTHER_LARGE, 0.180_056_440_135_5e-5),
     };
-    Problem { levels, cycles, smoother, residual_norm }
+    MgProblem { levels, cycles, smoother, residual_norm }
 }
 
 fn figures(norm: f64) -> Vec<Figure> {
-    vec![Figure::expected("L2 norm of r", Some(norm), TOLERANCE)]
+    vec![Figure::expected_figure("L2 norm of r", Some(norm), TOLERANCE)]
 }
 
-/// The figures of a class, to be computed.
-pub(crate) fn references(class: Class) -> Vec<Figure> {
-    figures(problem(class).residual_norm)
+/// The figures of a class with their references, not computed yet.
+pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
+    figures(class_problem(class).residual_norm)
 }
 
 /// The MG kernel.
-pub(crate) struct Mg {
-    problem: Problem,
+pub(crate) struct MgKernel {
+    problem: MgProblem,
     seed: u64,
-    /// Approximate solutions, coarsest first.
-    u: Vec<Grid>,
-    /// Residuals, coarsest first.
-    r: Vec<Grid>,
+    /// Approximate solutions by grid, coarsest first.
+    u: Vec<GhostGrid>,
+    /// Residuals by grid, coarsest first.
+    r: Vec<GhostGrid>,
     /// The right-hand side.
-    v: Grid,
+    v: GhostGrid,
 }
 
-impl Mg {
-    pub(crate) fn new(class: Class) -> Self {
-        let problem = problem(class);
-        let grids = || (1..=problem.levels).map(|level| Grid::new(1 << level)).collect();
-        let (u, r, v) = (grids(), grids(), Grid::new(1 << problem.levels));
+impl MgKernel {
+    pub(crate) fn new(class: ProblemClass) -> Self {
+        let problem = class_problem(class);
+        let grids = || (1..=problem.levels).map(|level| GhostGrid::new(1 << level)).collect();
+        let (u, r, v) = (grids(), grids(), GhostGrid::new(1 << problem.levels));
         Self { problem, seed: SEED, u, r, v }
     }
 
     /// One V-cycle: the residual goes down to the coarsest grid, the correction comes up.
-    fn v_cycle(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+    fn v_cycle(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let Self { problem, u, r, v, .. } = self;
         let smoother = &problem.smoother;
         let finest = u.len() - 1;
         for level in (1..=finest).rev() {
             let (coarse, fine) = r.split_at_mut(level);
-            stencil::restrict(&fine[0], &mut coarse[level - 1], meter)?;
+            stencil::restrict_residual(&fine[0], &mut coarse[level - 1], meter)?;
         }
-        u[0].clear(meter)?;
-        stencil::smooth(&r[0], &mut u[0], smoother, meter)?;
+        u[0].clear_grid(meter)?;
+        stencil::smooth_solution(&r[0], &mut u[0], smoother, meter)?;
         for level in 1..=finest {
             let (coarse, fine) = u.split_at_mut(level);
             if level < finest {
-                fine[0].clear(meter)?;
+                fine[0].clear_grid(meter)?;
             }
-            stencil::prolong(&coarse[level - 1], &mut fine[0], meter)?;
+            stencil::prolong_correction(&coarse[level - 1], &mut fine[0], meter)?;
             if level < finest {
                 stencil::subtract_laplacian(&u[level], &mut r[level], meter)?;
             } else {
-                stencil::residual(&u[level], v, &mut r[level], meter)?;
+                stencil::set_residual(&u[level], v, &mut r[level], meter)?;
             }
-            stencil::smooth(&r[level], &mut u[level], smoother, meter)?;
+            stencil::smooth_solution(&r[level], &mut u[level], smoother, meter)?;
         }
         Ok(())
     }
 
-    fn finest_residual(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+    fn finest_residual(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         let finest = self.u.len() - 1;
-        stencil::residual(&self.u[finest], &self.v, &mut self.r[finest], meter)
+        stencil::set_residual(&self.u[finest], &self.v, &mut self.r[finest], meter)
     }
 }
 
-impl Kernel for Mg {
+impl RepeatedKernel for MgKernel {
     fn units(&self) -> u64 {
         // Planes: solution and input cleared once, with ghosts; the input, the norm and the
         // residual once; the residual again per cycle. In a cycle, restriction, prolongation,
@@ -114,17 +114,21 @@ impl Kernel for Mg {
         2 * (finest + 2) + 3 * finest + self.problem.cycles * (cycle + finest)
     }
 
-    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough> {
+    fn run(
+        &mut self,
+        input: KernelInput,
+        meter: &mut WorkMeter,
+    ) -> Result<Vec<Figure>, EnoughWork> {
         let finest = self.u.len() - 1;
-        self.u[finest].clear(meter)?;
-        charges::place(&mut self.v, input.seed(self.seed), meter)?;
+        self.u[finest].clear_grid(meter)?;
+        charges::place_charges(&mut self.v, input.seed(self.seed), meter)?;
         self.finest_residual(meter)?;
         for _ in 0..self.problem.cycles {
             self.v_cycle(meter)?;
             self.finest_residual(meter)?;
         }
         let norm = self.r[finest].rms(meter)?;
-        Ok(computed(figures(self.problem.residual_norm), [norm]))
+        Ok(with_computed(figures(self.problem.residual_norm), [norm]))
     }
 }
 
@@ -135,22 +139,22 @@ mod tests {
 
     #[test]
     fn class_s_verifies() {
-        check::verifies_again(&mut Mg::new(Class::S));
+        check::verifies_again(&mut MgKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn a_drawn_input_is_another_problem() {
-        check::hangs_on_its_input(&mut Mg::new(Class::S));
+        check::hangs_on_its_input(&mut MgKernel::new(ProblemClass::S));
     }
 
     #[test]
     fn class_w_verifies() {
-        check::verifies(&mut Mg::new(Class::W));
+        check::verifies(&mut MgKernel::new(ProblemClass::W));
     }
 
     #[test]
     fn another_seed_does_not_verify() {
-        let mut mg = Mg::new(Class::S);
+        let mut mg = MgKernel::new(ProblemClass::S);
         mg.seed += 2;
         check::fails(&mut mg);
     }

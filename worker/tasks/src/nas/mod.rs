@@ -12,29 +12,30 @@ pub(crate) mod input;
 mod random;
 
 use self::input::KernelInput;
-use crate::meter::{Enough, Meter};
+use crate::meter::{EnoughWork, WorkMeter};
 use crate::result::Figure;
 
-/// A program that is run a number of times and checks every run.
-pub(crate) trait Kernel {
+/// A benchmark program that runs repeatedly and checks every run.
+pub(crate) trait RepeatedKernel {
     /// Units of work in one repetition.
     fn units(&self) -> u64;
 
-    /// One complete repetition on this input, from the generation of that to its figures.
+    /// Does one complete repetition on this input, from generating it to its figures.
     ///
     /// # Errors
     ///
-    /// [`Enough`] when the meter ends the run; what was computed is dropped.
-    fn run(&mut self, input: KernelInput, meter: &mut Meter) -> Result<Vec<Figure>, Enough>;
+    /// [`EnoughWork`] when the meter ends the run; the repetition is dropped.
+    fn run(&mut self, input: KernelInput, meter: &mut WorkMeter)
+    -> Result<Vec<Figure>, EnoughWork>;
 
-    /// Numbers of the last repetition that are known only to whoever has computed it, beside its figures.
+    /// Further numbers of the last repetition that are known only after computing it.
     fn traces(&self) -> &[u64] {
         &[]
     }
 }
 
-/// These figures with what was computed, in their order.
-pub(crate) fn computed(
+/// Fills in the computed values of these figures, in order.
+pub(crate) fn with_computed(
     references: Vec<Figure>,
     ours: impl IntoIterator<Item = f64>,
 ) -> Vec<Figure> {
@@ -46,9 +47,9 @@ pub(crate) fn computed(
 pub(crate) mod check {
     use super::*;
 
-    /// Runs the kernel, checks that it does the units it announced, and returns its figures.
-    pub(crate) fn figures(kernel: &mut dyn Kernel) -> Vec<Figure> {
-        let mut meter = Meter::unlimited();
+    /// Runs the kernel, checks that it does the units that it announced, and returns its figures.
+    pub(crate) fn run_for_figures(kernel: &mut dyn RepeatedKernel) -> Vec<Figure> {
+        let mut meter = WorkMeter::unlimited();
         let figures = kernel.run(KernelInput::Published, &mut meter);
         let figures = figures.expect("an unlimited meter never ends a run");
         assert_eq!(meter.units(), kernel.units(), "units announced");
@@ -56,10 +57,10 @@ pub(crate) mod check {
         figures
     }
 
-    /// What the kernel computes on a drawn input is the same whenever it is computed, and another for another input.
-    pub(crate) fn hangs_on_its_input(kernel: &mut dyn Kernel) {
+    /// Tests that the results on a drawn input are reproducible and differ between inputs.
+    pub(crate) fn hangs_on_its_input(kernel: &mut dyn RepeatedKernel) {
         let mut computed = |input| {
-            let figures = kernel.run(input, &mut Meter::unlimited()).expect("it is unlimited");
+            let figures = kernel.run(input, &mut WorkMeter::unlimited()).expect("it is unlimited");
             let figures = figures.iter().map(|figure| figure.computed.to_bits());
             figures.chain(kernel.traces().iter().copied()).collect::<Vec<_>>()
         };
@@ -74,22 +75,22 @@ pub(crate) mod check {
         assert!(one != other && one != published);
     }
 
-    /// The kernel's answer is right.
-    pub(crate) fn verifies(kernel: &mut dyn Kernel) {
-        let figures = figures(kernel);
+    /// Tests that the kernel's answer is right.
+    pub(crate) fn verifies(kernel: &mut dyn RepeatedKernel) {
+        let figures = run_for_figures(kernel);
         assert!(figures.iter().any(|f| f.verified() == Some(true)), "{figures:#?}");
         assert!(figures.iter().all(|f| f.verified() != Some(false)), "{figures:#?}");
     }
 
-    /// The kernel's answer is right, and right again when it runs once more.
-    pub(crate) fn verifies_again(kernel: &mut dyn Kernel) {
+    /// Tests that the kernel's answer is right, also on a second run.
+    pub(crate) fn verifies_again(kernel: &mut dyn RepeatedKernel) {
         verifies(kernel);
         verifies(kernel);
     }
 
-    /// The kernel notices that it computed something else than it should have.
-    pub(crate) fn fails(kernel: &mut dyn Kernel) {
-        let figures = figures(kernel);
+    /// Tests that the kernel notices a wrong answer.
+    pub(crate) fn fails(kernel: &mut dyn RepeatedKernel) {
+        let figures = run_for_figures(kernel);
         assert!(figures.iter().any(|f| f.verified() == Some(false)), "{figures:#?}");
     }
 }

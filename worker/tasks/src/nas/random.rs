@@ -1,17 +1,17 @@
 //! The pseudo-random numbers of the NAS benchmarks (NAS-95-020, section 2.3).
 
-/// x ← a·x mod 2^46 with a = 5^13; numbers are x·2^−46.
+/// Generator x ← a·x mod 2^46 with a = 5^13; its numbers are x·2^−46.
 #[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
+pub(crate) struct NasRandom(u64);
 
 const MULTIPLIER: u64 = 1_220_703_125;
 const MASK: u64 = (1 << 46) - 1;
 const SCALE: f64 = 1.0 / (1_u64 << 46) as f64;
 
-/// The seed of IS, CG, MG and FT.
+/// Seed of IS, CG, MG and FT.
 pub(crate) const SEED: u64 = 314_159_265;
 
-impl Random {
+impl NasRandom {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn is_the_published_recurrence() {
-        let mut random = Random::new(SEED);
+        let mut random = NasRandom::new(SEED);
         let mut x = u128::from(SEED);
         for _ in 0..1000 {
             x = x * u128::from(MULTIPLIER) % (1 << 46);

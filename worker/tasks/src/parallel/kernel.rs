@@ -1,135 +1,135 @@
-//! The work of a rank: a chain of integer multiplications, which nobody can shorten while
-//! doing it, and whose end is nevertheless known in closed form; and as many beside it on
-//! words of memory, if the rank has any.
+//! Work of a rank: a chain of integer multiplications that can't be shortened while it runs but
+//! whose result is known in closed form; and as many operations on memory, if the rank has any.
 
 use std::hint::black_box;
 
-use crate::digest::mix;
-use crate::trail::through;
+use crate::digest::mix_bits;
+use crate::trail::extend_lane;
 
-/// Steps in a block, which is the unit of work: about 50 µs.
+/// Number of steps in a block, the unit of work: about 50 µs.
 const STEPS: u64 = 1 << 15;
 
-/// Knuth's linear congruential generator modulo 2^64 (MMIX).
-const STEP: Affine =
-    Affine { factor: 6_364_136_223_846_793_005, offset: 1_442_695_040_888_963_407 };
+/// Step of the chain: Knuth's linear congruential generator modulo 2^64 (MMIX).
+const STEP: AffineMap =
+    AffineMap { factor: 6_364_136_223_846_793_005, offset: 1_442_695_040_888_963_407 };
 
-/// The value that rank `rank` starts from.
-pub(super) fn start(seed: u64, rank: usize) -> u64 {
+/// Start value of rank `rank`.
+pub(super) fn start_value(seed: u64, rank: usize) -> u64 {
     STEP.power(rank as u64 + 1).apply(seed)
 }
 
-/// The value that a rank goes on from, given its own and its neighbour's last results.
-pub(super) fn join(own: u64, neighbour: u64) -> u64 {
+/// Start value of a rank's next phase, from its own and its neighbour's last results.
+pub(super) fn join_results(own: u64, neighbour: u64) -> u64 {
     own.wrapping_add(neighbour.rotate_left(17))
 }
 
-/// The chain of a rank in one phase, and the trail of it: a number that goes through every value of the chain, of which no
-/// closed form is known.
+/// The chain of a rank in one phase, with its trail: a number that depends on every value of the
+/// chain and has no known closed form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockChain {
-    /// The value that the chain is at.
+    /// Current value of the chain.
     pub(crate) state: u64,
-    /// The number that went through all values before.
+    /// Trail number after all values so far.
     pub(crate) trail: u64,
 }
 
 impl BlockChain {
-    /// A chain at its beginning, of a rank in a phase of a job with this nonce.
+    /// The chain of a rank at the beginning of a phase, in a job with this nonce.
     pub(super) fn new(state: u64, nonce: u64, (rank, phase): (usize, u32)) -> Self {
         let place = (rank as u64) << 32 | u64::from(phase);
-        Self { state, trail: mix(nonce ^ mix(place)) }
+        Self { state, trail: mix_bits(nonce ^ mix_bits(place)) }
     }
 
-    fn step(&mut self) {
+    fn do_step(&mut self) {
         self.state = STEP.apply(self.state);
-        self.trail = through(self.trail, self.state);
+        self.trail = extend_lane(self.trail, self.state);
     }
 
-    /// Does a block of work without memory.
-    pub(super) fn block(mut self) -> Self {
+    /// Does a block of work without touching memory.
+    pub(super) fn do_block(mut self) -> Self {
         for _ in 0..STEPS {
-            self.step();
+            self.do_step();
         }
         black_box(self)
     }
 }
 
-/// The memory that a rank works on, as other programs work on theirs: block by block all over.
-pub(super) struct Memory {
+/// The memory that a rank works on block by block, as other programs use theirs.
+pub(super) struct RankMemory {
     words: Vec<u64>,
     blocks: u64,
 }
 
-impl Memory {
-    /// Fills so many bytes, rounded down to words.
+impl RankMemory {
+    /// Allocates and fills `bytes` bytes, rounded down to words.
     pub(super) fn new(bytes: u64) -> Self {
         let words = usize::try_from(bytes).unwrap_or(usize::MAX) / size_of::<u64>();
-        Self { words: (0..words).map(Self::first).collect(), blocks: 0 }
+        Self { words: (0..words).map(Self::first_word).collect(), blocks: 0 }
     }
 
-    /// The content of a word at first.
-    fn first(at: usize) -> u64 {
+    /// Initial content of the word at index `at`.
+    fn first_word(at: usize) -> u64 {
         STEP.apply(at as u64)
     }
 
     /// Does a block of work, and a step on each word of the next part of the memory.
-    pub(super) fn block(&mut self, mut chain: BlockChain) -> BlockChain {
-        let parts = self.parts();
+    pub(super) fn do_memory_block(&mut self, mut chain: BlockChain) -> BlockChain {
+        let parts = self.memory_parts();
         if parts == 0 {
-            return chain.block();
+            return chain.do_block();
         }
         let begin = (self.blocks % parts * STEPS) as usize;
         let end = self.words.len().min(begin + STEPS as usize);
         self.blocks += 1;
         let part = &mut self.words[begin..end];
         for word in &mut *part {
-            chain.step();
+            chain.do_step();
             *word = STEP.apply(*word);
         }
         for _ in part.len() as u64..STEPS {
-            chain.step();
+            chain.do_step();
         }
         black_box(chain)
     }
 
-    /// The number of words that are not what they should be.
-    pub(super) fn wrong(&self) -> u64 {
-        let parts = self.parts().max(1);
+    /// Number of words with a wrong value.
+    pub(super) fn count_wrong(&self) -> u64 {
+        let parts = self.memory_parts().max(1);
         let wrong = self.words.chunks(STEPS as usize).enumerate().map(|(part, words)| {
             let steps = self.blocks / parts + u64::from((part as u64) < self.blocks % parts);
             let right = STEP.power(steps);
             let first = part * STEPS as usize;
             let pairs = words.iter().enumerate();
-            pairs.filter(|(at, word)| right.apply(Self::first(first + at)) != **word).count() as u64
+            pairs.filter(|(at, word)| right.apply(Self::first_word(first + at)) != **word).count()
+                as u64
         });
         wrong.sum()
     }
 
-    fn parts(&self) -> u64 {
+    fn memory_parts(&self) -> u64 {
         (self.words.len() as u64).div_ceil(STEPS)
     }
 }
 
-/// The result of `blocks` blocks of work from `state`, without doing them.
-pub(super) fn result(state: u64, blocks: u64) -> u64 {
+/// Result of `blocks` blocks of work from `state` by the closed form.
+pub(super) fn chain_result(state: u64, blocks: u64) -> u64 {
     STEP.power(blocks.wrapping_mul(STEPS)).apply(state)
 }
 
-/// x → factor·x + offset modulo 2^64.
+/// The map x → factor·x + offset modulo 2^64.
 #[derive(Clone, Copy)]
-struct Affine {
+struct AffineMap {
     factor: u64,
     offset: u64,
 }
 
-impl Affine {
+impl AffineMap {
     fn apply(self, x: u64) -> u64 {
         self.factor.wrapping_mul(x).wrapping_add(self.offset)
     }
 
-    /// First `self`, then `next`.
-    fn then(self, next: Self) -> Self {
+    /// Composition: first `self`, then `next`.
+    fn and_then_map(self, next: Self) -> Self {
         Self { factor: next.factor.wrapping_mul(self.factor), offset: next.apply(self.offset) }
     }
 
@@ -137,9 +137,9 @@ impl Affine {
         let (mut result, mut square) = (Self { factor: 1, offset: 0 }, self);
         while exponent > 0 {
             if !exponent.is_multiple_of(2) {
-                result = result.then(square);
+                result = result.and_then_map(square);
             }
-            square = square.then(square);
+            square = square.and_then_map(square);
             exponent /= 2;
         }
         result
@@ -152,19 +152,19 @@ mod tests {
 
     #[test]
     fn the_closed_form_is_what_the_work_comes_to() {
-        let mut chain = BlockChain::new(start(7, 3), 1, (3, 0));
+        let mut chain = BlockChain::new(start_value(7, 3), 1, (3, 0));
         let mut trails = Vec::new();
         for blocks in 0..5 {
-            assert_eq!(result(start(7, 3), blocks), chain.state, "{blocks} blocks");
+            assert_eq!(chain_result(start_value(7, 3), blocks), chain.state, "{blocks} blocks");
             trails.push(chain.trail);
-            chain = chain.block();
+            chain = chain.do_block();
         }
         // The trail is another one for another nonce, rank or phase, though the chain is the same.
         for other in [(2, (3, 0)), (1, (2, 0)), (1, (3, 1))] {
-            let mut chain = BlockChain::new(start(7, 3), other.0, other.1);
+            let mut chain = BlockChain::new(start_value(7, 3), other.0, other.1);
             for trail in &trails {
                 assert_ne!(chain.trail, *trail, "{other:?}");
-                chain = chain.block();
+                chain = chain.do_block();
             }
         }
     }
@@ -172,32 +172,39 @@ mod tests {
     #[test]
     fn memory_is_worked_on_and_nothing_in_it_goes_wrong_unseen() {
         // Two parts and a bit.
-        let mut memory = Memory::new(8 * (2 * STEPS + 100) + 7);
+        let mut memory = RankMemory::new(8 * (2 * STEPS + 100) + 7);
         assert_eq!(memory.words.len() as u64, 2 * STEPS + 100);
         let begun = BlockChain::new(5, 1, (0, 0));
         let (mut chain, mut without) = (begun, begun);
         for blocks in 1..=8 {
-            (chain, without) = (memory.block(chain), without.block());
-            assert_eq!((chain.state, memory.wrong()), (result(5, blocks), 0), "{blocks} blocks");
+            (chain, without) = (memory.do_memory_block(chain), without.do_block());
+            assert_eq!(
+                (chain.state, memory.count_wrong()),
+                (chain_result(5, blocks), 0),
+                "{blocks} blocks"
+            );
             assert_eq!(chain, without, "memory is beside it");
         }
-        assert_ne!(memory.words[0], Memory::first(0));
+        assert_ne!(memory.words[0], RankMemory::first_word(0));
         let last = memory.words.len() - 1;
         for at in [0, STEPS as usize, last] {
             memory.words[at] ^= 1 << 33;
         }
-        assert_eq!(memory.wrong(), 3);
+        assert_eq!(memory.count_wrong(), 3);
         memory.blocks += 1;
-        assert_eq!(memory.wrong(), 2 + 100, "the last part was not worked on");
-        assert_eq!((Memory::new(0).block(begun).state, Memory::new(0).wrong()), (result(5, 1), 0));
+        assert_eq!(memory.count_wrong(), 2 + 100, "the last part was not worked on");
+        assert_eq!(
+            (RankMemory::new(0).do_memory_block(begun).state, RankMemory::new(0).count_wrong()),
+            (chain_result(5, 1), 0)
+        );
     }
 
     #[test]
     fn a_block_more_or_a_bit_flipped_is_another_result() {
-        let right = result(start(7, 3), 100);
-        assert_ne!(right, result(start(7, 3), 101));
-        assert_ne!(right, result(start(7, 3) ^ 1 << 40, 100));
-        assert_ne!(start(7, 3), start(7, 4));
-        assert_ne!(join(1, 2), join(2, 1));
+        let right = chain_result(start_value(7, 3), 100);
+        assert_ne!(right, chain_result(start_value(7, 3), 101));
+        assert_ne!(right, chain_result(start_value(7, 3) ^ 1 << 40, 100));
+        assert_ne!(start_value(7, 3), start_value(7, 4));
+        assert_ne!(join_results(1, 2), join_results(2, 1));
     }
 }

@@ -1,8 +1,8 @@
-//! The memory that the processes of a parallel job share: anonymous memory, mapped before they were
-//! forked, in which they count, leave their results and meet.
+//! Memory shared by the processes of a parallel job: an anonymous mapping made before the fork,
+//! with counters, results and a barrier.
 //!
-//! All waiting is on futexes of this memory, which CRIU restores with it: a process that waited
-//! when it was dumped looks again when it is restored.
+//! All waiting is on futexes in this memory, which CRIU restores with it: a process that waited
+//! when it was dumped checks again when it is restored.
 
 use std::io;
 use std::ptr::NonNull;
@@ -10,71 +10,76 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::kernel::{self, BlockChain};
-use crate::meter::Meter;
+use crate::meter::WorkMeter;
 use crate::progress::{Progress, ProgressWriter, State};
 
-/// All counts start at zero, as the kernel hands out memory.
+/// Words that all ranks share. They start at zero, as new memory does.
 #[derive(Default)]
-struct Common {
-    /// 1 once the ranks may work. A futex.
+struct TeamWords {
+    /// 1 once the ranks may work; a futex.
     go: AtomicU32,
-    /// The number of phases that are over. A futex: who has arrived waits for it to change.
+    /// Number of completed phases; a futex on which ranks wait for the next phase.
     phase: AtomicU32,
-    /// The number of ranks that have arrived at the end of this phase.
+    /// Number of ranks that have reached the end of this phase.
     arrived: AtomicU32,
-    /// Results and words of memory that were not as they should be.
+    /// Number of wrong results and of wrong words of memory.
     wrong: AtomicU64,
-    /// Times that progress was published.
+    /// Number of times that progress was published.
     beats: AtomicU64,
-    /// Held by the one that publishes.
+    /// Lock held while a rank publishes progress.
     publishing: AtomicBool,
 }
 
-/// The words that one rank leaves for the others. A cache line of its own, or two.
+/// Words that one rank writes and others read, on one or two cache lines of its own.
 #[derive(Default)]
 #[repr(align(128))]
-struct Desk {
+struct RankWords {
     pid: AtomicI32,
     units: AtomicU64,
     cpu_ns: AtomicU64,
-    /// Blocks of work in the phase that is coming to its end.
+    /// Blocks of work in the current phase.
     blocks: AtomicU64,
-    /// The trail of these.
+    /// Trail number of the current phase.
     trail: AtomicU64,
     /// Results of even and of odd phases: one is read while the other is written.
     result: [AtomicU64; 2],
-    /// The values that the results should have.
+    /// Expected values of the results, likewise.
     expected: [AtomicU64; 2],
 }
 
 /// The sums over all ranks.
-pub(super) struct Totals {
+pub(super) struct TeamTotals {
     pub(super) cpu: Duration,
     pub(super) units: u64,
     pub(super) beats: u64,
 }
 
-/// The outcome of the checks.
-pub(super) struct Checked {
-    /// Phases in which every result was checked.
+/// Outcome of the checks of all results.
+pub(super) struct CheckedPhases {
+    /// Number of phases in which every result was checked.
     pub(super) phases: u32,
     pub(super) wrong: u64,
-    /// The sum of all ranks' last results, and what it should be.
+    /// Sum of all ranks' last results, and its expected value.
     pub(super) sum: u64,
     pub(super) expected_sum: u64,
 }
 
-/// The shared memory.
-pub(super) struct Region {
-    common: NonNull<Common>,
+/// The shared memory of a team.
+///
+/// Use: the parent allocates it, sets each rank's start value, forks the ranks, stores their
+/// process ids and lets them go. Each rank waits for that, and in every phase reads its start
+/// value, stores its result and meets the others. Once all have ended the parent reads the outcome
+/// of the checks.
+pub(super) struct SharedRegion {
+    common: NonNull<TeamWords>,
     ranks: usize,
-    /// Phases of which the blocks of work are kept.
+    /// Number of phases whose block counts are kept.
     told: u32,
 }
 
-impl Region {
-    /// Memory for so many ranks, to be shared with all processes forked from now on, in which the blocks
-    /// of work of the first phases are kept.
+impl SharedRegion {
+    /// Allocates memory for `ranks` ranks that is shared with all processes forked from now on;
+    /// block counts of the first `told` phases are kept.
     pub(super) fn new(ranks: usize, told: u32) -> io::Result<Self> {
         // Miri has one process, and private memory alone.
         let sharing = if cfg!(miri) { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
@@ -97,19 +102,20 @@ impl Region {
         Ok(Self { common, ranks, told })
     }
 
-    /// The common part fits where a desk does, so the desks begin aligned.
+    /// Size of the mapping in bytes. The common words take the space of one rank's words, so that
+    /// these are aligned.
     const fn bytes(ranks: usize, told: u32) -> usize {
-        assert!(size_of::<Common>() <= size_of::<Desk>());
-        size_of::<Desk>() * (ranks + 1) + 2 * size_of::<AtomicU64>() * ranks * told as usize
+        assert!(size_of::<TeamWords>() <= size_of::<RankWords>());
+        size_of::<RankWords>() * (ranks + 1) + 2 * size_of::<AtomicU64>() * ranks * told as usize
     }
 
-    /// The blocks of work of each rank, phase by phase, as far as they are kept; behind all of them their trails.
-    fn kept(&self) -> &[AtomicU64] {
+    /// Kept block counts of each rank, phase by phase, followed by their trails.
+    fn kept_blocks(&self) -> &[AtomicU64] {
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: after the desks the mapping holds so many counts, see `bytes`; they are aligned as the
         // desks are, and zeroes are valid.
         unsafe {
-            let desks = self.common.cast::<Desk>().add(1 + self.ranks);
+            let desks = self.common.cast::<RankWords>().add(1 + self.ranks);
             std::slice::from_raw_parts(
                 desks.cast::<AtomicU64>().as_ptr(),
                 2 * self.ranks * self.told as usize,
@@ -117,15 +123,16 @@ impl Region {
         }
     }
 
-    /// The blocks of work of each rank, phase by phase, and the trails of these, once all ranks have ended.
+    /// Block counts of each rank, phase by phase, and their trails; to be read once all ranks have
+    /// ended.
     pub(super) fn blocks_and_trails(&self) -> (Vec<u64>, Vec<u64>) {
         let read =
             |words: &[AtomicU64]| words.iter().map(|it| it.load(Ordering::Relaxed)).collect();
-        let (blocks, trails) = self.kept().split_at(self.ranks * self.told as usize);
+        let (blocks, trails) = self.kept_blocks().split_at(self.ranks * self.told as usize);
         (read(blocks), read(trails))
     }
 
-    fn common(&self) -> &Common {
+    fn team_words(&self) -> &TeamWords {
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: the mapping begins with a `Common`, is aligned to a page and lives as long as
         // `self`; all its fields are atomics, for which zeroes are valid.
@@ -134,65 +141,66 @@ impl Region {
         }
     }
 
-    fn desks(&self) -> &[Desk] {
+    fn rank_words(&self) -> &[RankWords] {
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: after the place of one desk the mapping holds `ranks` of them, see `bytes`;
         // all their fields are atomics, for which zeroes are valid.
         unsafe {
-            std::slice::from_raw_parts(self.common.cast::<Desk>().add(1).as_ptr(), self.ranks)
+            std::slice::from_raw_parts(self.common.cast::<RankWords>().add(1).as_ptr(), self.ranks)
         }
     }
 
-    /// Sets what a rank starts from.
+    /// Sets a rank's start value.
     pub(super) fn begin_at(&self, rank: usize, state: u64) {
-        let desk = &self.desks()[rank];
+        let desk = &self.rank_words()[rank];
         desk.result[0].store(state, Ordering::Relaxed);
         desk.expected[0].store(state, Ordering::Relaxed);
     }
 
-    /// Notes who a rank is.
+    /// Stores a rank's process id.
     pub(super) fn set_pid(&self, rank: usize, pid: i32) {
-        self.desks()[rank].pid.store(pid, Ordering::Relaxed);
+        self.rank_words()[rank].pid.store(pid, Ordering::Relaxed);
     }
 
     /// The ranks' PIDs, in the parent's namespace.
     pub(super) fn pids(&self) -> Vec<i32> {
-        self.desks().iter().map(|desk| desk.pid.load(Ordering::Relaxed)).collect()
+        self.rank_words().iter().map(|desk| desk.pid.load(Ordering::Relaxed)).collect()
     }
 
-    /// Lets all ranks go.
+    /// Lets all ranks start.
     pub(super) fn let_go(&self) {
-        self.common().go.store(1, Ordering::Release);
-        wake_all(&self.common().go);
+        self.team_words().go.store(1, Ordering::Release);
+        wake_all(&self.team_words().go);
     }
 
-    /// Waits until the ranks may go.
+    /// Waits until the ranks may start.
     pub(super) fn wait_until_let_go(&self) {
-        wait_while(&self.common().go, 0);
+        wait_while(&self.team_words().go, 0);
     }
 
-    /// The value with which `rank` begins phase `phase`.
-    pub(super) fn joined(&self, rank: usize, phase: u32) -> u64 {
-        let result = |rank: usize| self.desks()[rank].result[parity(phase)].load(Ordering::Relaxed);
-        kernel::join(result(rank), result(self.neighbour(rank)))
+    /// Start value of `rank` in phase `phase`.
+    pub(super) fn start_of_phase(&self, rank: usize, phase: u32) -> u64 {
+        let result =
+            |rank: usize| self.rank_words()[rank].result[parity(phase)].load(Ordering::Relaxed);
+        kernel::join_results(result(rank), result(self.neighbour(rank)))
     }
 
-    /// Leaves what `rank` came to in phase `phase` by so many blocks of work.
-    pub(super) fn leave(&self, rank: usize, phase: u32, chain: BlockChain, blocks: u64) {
-        let desk = &self.desks()[rank];
+    /// Stores the result of `rank` in phase `phase` after this number of blocks.
+    pub(super) fn store_result(&self, rank: usize, phase: u32, chain: BlockChain, blocks: u64) {
+        let desk = &self.rank_words()[rank];
         desk.result[parity(phase + 1)].store(chain.state, Ordering::Relaxed);
         desk.trail.store(chain.trail, Ordering::Relaxed);
         desk.blocks.store(blocks, Ordering::Relaxed);
     }
 
-    /// Waits until all ranks have left their results of phase `phase`. The last one checks them.
-    pub(super) fn meet(&self, phase: u32, page: Option<&ProgressWriter>) {
-        let common = self.common();
-        // What the ranks left happens before the last one's reading, and that before the next
-        // phase.
+    /// Waits until all ranks have stored their results of phase `phase`. The last one checks them.
+    pub(super) fn meet_ranks(&self, phase: u32, page: Option<&ProgressWriter>) {
+        let common = self.team_words();
+        // AcqRel: the ranks' results are written before the last rank reads them, and it reads them
+        // before the next phase.
         let arrived = common.arrived.fetch_add(1, Ordering::AcqRel) + 1;
         if arrived as usize == self.ranks {
-            self.check(phase);
+            self.check_phase(phase);
             if let Some(page) = page {
                 page.write_ranks(&self.pids());
             }
@@ -204,45 +212,46 @@ impl Region {
         }
     }
 
-    fn check(&self, phase: u32) {
+    fn check_phase(&self, phase: u32) {
         let (old, new) = (parity(phase), parity(phase + 1));
-        let expected = |rank: usize| self.desks()[rank].expected[old].load(Ordering::Relaxed);
-        for (rank, desk) in self.desks().iter().enumerate() {
-            let from = kernel::join(expected(rank), expected(self.neighbour(rank)));
+        let expected = |rank: usize| self.rank_words()[rank].expected[old].load(Ordering::Relaxed);
+        for (rank, desk) in self.rank_words().iter().enumerate() {
+            let from = kernel::join_results(expected(rank), expected(self.neighbour(rank)));
             let blocks = desk.blocks.load(Ordering::Relaxed);
-            let (all_blocks, all_trails) = self.kept().split_at(self.ranks * self.told as usize);
+            let (all_blocks, all_trails) =
+                self.kept_blocks().split_at(self.ranks * self.told as usize);
             let place = phase as usize * self.ranks + rank;
             if let (Some(kept), Some(trail)) = (all_blocks.get(place), all_trails.get(place)) {
                 kept.store(blocks, Ordering::Relaxed);
                 trail.store(desk.trail.load(Ordering::Relaxed), Ordering::Relaxed);
             }
-            let right = kernel::result(from, blocks);
+            let right = kernel::chain_result(from, blocks);
             if desk.result[new].load(Ordering::Relaxed) != right {
-                self.common().wrong.fetch_add(1, Ordering::Relaxed);
+                self.team_words().wrong.fetch_add(1, Ordering::Relaxed);
             }
             desk.expected[new].store(right, Ordering::Relaxed);
         }
     }
 
-    /// Counts what was found wrong in a rank's memory.
+    /// Adds wrong words of a rank's memory to the count.
     pub(super) fn found_wrong(&self, words: u64) {
-        self.common().wrong.fetch_add(words, Ordering::Relaxed);
+        self.team_words().wrong.fetch_add(words, Ordering::Relaxed);
     }
 
-    /// Counts what `rank` has done so far.
-    pub(super) fn count(&self, rank: usize, meter: &Meter) {
-        let desk = &self.desks()[rank];
+    /// Stores the CPU time and units of `rank` so far.
+    pub(super) fn store_counts(&self, rank: usize, meter: &WorkMeter) {
+        let desk = &self.rank_words()[rank];
         desk.units.store(meter.units(), Ordering::Relaxed);
         desk.cpu_ns.store(meter.spent().as_nanos() as u64, Ordering::Relaxed);
     }
 
-    /// Publishes the progress of all ranks, unless another one is just doing that.
-    pub(super) fn publish(&self, page: &ProgressWriter, fraction: impl Fn(&Totals) -> f64) {
-        let publishing = &self.common().publishing;
+    /// Publishes the progress of all ranks, unless another rank is doing so at the moment.
+    pub(super) fn publish(&self, page: &ProgressWriter, fraction: impl Fn(&TeamTotals) -> f64) {
+        let publishing = &self.team_words().publishing;
         if publishing.swap(true, Ordering::Acquire) {
             return;
         }
-        self.common().beats.fetch_add(1, Ordering::Relaxed);
+        self.team_words().beats.fetch_add(1, Ordering::Relaxed);
         let totals = self.totals();
         page.write(&Progress {
             state: State::Running,
@@ -256,42 +265,44 @@ impl Region {
 
     /// CPU time of one rank.
     pub(super) fn cpu(&self, rank: usize) -> Duration {
-        Duration::from_nanos(self.desks()[rank].cpu_ns.load(Ordering::Relaxed))
+        Duration::from_nanos(self.rank_words()[rank].cpu_ns.load(Ordering::Relaxed))
     }
 
     /// Sums over all ranks.
-    pub(super) fn totals(&self) -> Totals {
-        Totals {
+    pub(super) fn totals(&self) -> TeamTotals {
+        TeamTotals {
             cpu: (0..self.ranks).map(|rank| self.cpu(rank)).sum(),
-            units: self.desks().iter().map(|desk| desk.units.load(Ordering::Relaxed)).sum(),
+            units: self.rank_words().iter().map(|desk| desk.units.load(Ordering::Relaxed)).sum(),
             // One is the parent's, when it was held.
-            beats: self.common().beats.load(Ordering::Relaxed) + 1,
+            beats: self.team_words().beats.load(Ordering::Relaxed) + 1,
         }
     }
 
-    /// The outcome of the checks, once all ranks have ended.
-    pub(super) fn checked(&self) -> Checked {
-        let phases = self.common().phase.load(Ordering::Acquire);
-        let sum = |of: fn(&Desk) -> &[AtomicU64; 2]| {
-            let last =
-                self.desks().iter().map(|desk| of(desk)[parity(phases)].load(Ordering::Relaxed));
+    /// Outcome of the checks, to be read once all ranks have ended.
+    pub(super) fn check_outcome(&self) -> CheckedPhases {
+        let phases = self.team_words().phase.load(Ordering::Acquire);
+        let sum = |of: fn(&RankWords) -> &[AtomicU64; 2]| {
+            let last = self
+                .rank_words()
+                .iter()
+                .map(|desk| of(desk)[parity(phases)].load(Ordering::Relaxed));
             last.fold(0, u64::wrapping_add)
         };
-        Checked {
+        CheckedPhases {
             phases,
-            wrong: self.common().wrong.load(Ordering::Relaxed),
+            wrong: self.team_words().wrong.load(Ordering::Relaxed),
             sum: sum(|desk| &desk.result),
             expected_sum: sum(|desk| &desk.expected),
         }
     }
 
-    /// The rank whose results `rank` takes in.
+    /// The rank whose results `rank` uses.
     fn neighbour(&self, rank: usize) -> usize {
         (rank + 1) % self.ranks
     }
 }
 
-impl Drop for Region {
+impl Drop for SharedRegion {
     fn drop(&mut self) {
         #[expect(unsafe_code, reason = "the mapping ends with its owner")]
         // SAFETY: the start and the length of a mapping that nothing else refers to.
@@ -305,7 +316,7 @@ fn parity(phase: u32) -> usize {
     (phase % 2) as usize
 }
 
-/// Waits for as long as `word` is `value`.
+/// Waits on the futex `word` while it has this value.
 fn wait_while(word: &AtomicU32, value: u32) {
     while word.load(Ordering::Acquire) == value {
         #[expect(unsafe_code, reason = "the standard library's futexes are of one process")]
@@ -323,7 +334,7 @@ fn wait_while(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Wakes all processes that wait at `word`.
+/// Wakes all processes that wait on `word`.
 fn wake_all(word: &AtomicU32) {
     #[expect(unsafe_code, reason = "the standard library's futexes are of one process")]
     // SAFETY: a valid, aligned word of 32 bits.
@@ -341,29 +352,29 @@ mod tests {
 
     /// Three ranks, one after the other, in five phases of some blocks of work each; `disturb`
     /// may change what a rank leaves.
-    fn after_five_phases(disturb: impl Fn(usize, u32, u64) -> u64) -> Checked {
-        let region = Region::new(RANKS, 5).unwrap();
+    fn after_five_phases(disturb: impl Fn(usize, u32, u64) -> u64) -> CheckedPhases {
+        let region = SharedRegion::new(RANKS, 5).unwrap();
         for rank in 0..RANKS {
-            region.begin_at(rank, kernel::start(1, rank));
+            region.begin_at(rank, kernel::start_value(1, rank));
         }
         for phase in 0..5 {
             for rank in 0..RANKS {
                 let blocks = rank as u64 + u64::from(phase);
-                let begun = region.joined(rank, phase);
+                let begun = region.start_of_phase(rank, phase);
                 let chain = (0..blocks)
-                    .fold(BlockChain::new(begun, 1, (rank, phase)), |chain, _| chain.block());
+                    .fold(BlockChain::new(begun, 1, (rank, phase)), |chain, _| chain.do_block());
                 let state = disturb(rank, phase, chain.state);
-                region.leave(rank, phase, BlockChain { state, ..chain }, blocks);
+                region.store_result(rank, phase, BlockChain { state, ..chain }, blocks);
             }
             // Nobody waits: as the last to arrive, the third goes through.
-            region.common().arrived.store(RANKS as u32 - 1, Ordering::Relaxed);
-            region.meet(phase, None);
+            region.team_words().arrived.store(RANKS as u32 - 1, Ordering::Relaxed);
+            region.meet_ranks(phase, None);
         }
         let (blocks, trails) = region.blocks_and_trails();
         assert_eq!(blocks, [0, 1, 2, 1, 2, 3, 2, 3, 4, 3, 4, 5, 4, 5, 6]);
         let different: std::collections::BTreeSet<_> = trails.iter().collect();
         assert_eq!(different.len(), blocks.len(), "each place has a trail of its own");
-        region.checked()
+        region.check_outcome()
     }
 
     #[test]
@@ -385,10 +396,10 @@ mod tests {
     #[test]
     fn a_rank_that_went_on_without_its_neighbour_is_found() {
         // It took in what its neighbour had left before, which is as if it had left nothing.
-        let region = Region::new(1, 0).unwrap();
+        let region = SharedRegion::new(1, 0).unwrap();
         region.begin_at(0, 5);
-        region.leave(0, 0, BlockChain::new(kernel::result(5, 2), 1, (0, 0)), 2);
-        region.meet(0, None);
-        assert_eq!(region.checked().wrong, 1);
+        region.store_result(0, 0, BlockChain::new(kernel::chain_result(5, 2), 1, (0, 0)), 2);
+        region.meet_ranks(0, None);
+        assert_eq!(region.check_outcome().wrong, 1);
     }
 }

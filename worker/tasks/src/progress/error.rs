@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a progress page cannot be written or read.
+/// Reason why a progress page cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
     /// The file cannot be opened, sized or mapped.

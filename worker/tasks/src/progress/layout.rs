@@ -1,4 +1,4 @@
-//! The places of the words of a page.
+//! Positions of the words in a progress page.
 
 use std::time::Duration;
 
@@ -22,11 +22,12 @@ pub(super) const AT_PIDS: usize = 9;
 pub(super) const AT_OWN: usize = WORDS - 2;
 pub(super) const AT_FOREIGN: usize = WORDS - 1;
 
-/// The most ranks whose PIDs a page can hold.
+/// Greatest number of ranks whose process ids fit into a page.
 pub const MAX_RANKS: usize = 256;
 
-/// Half a word for each rank, so that no two of them write the same.
+/// Index of the ranks' work counters, half a word for each rank, so that no two ranks write the
+/// same.
 pub(super) const AT_WORK: usize = AT_PIDS + MAX_RANKS;
 const _: () = assert!(AT_WORK + MAX_RANKS / 2 <= AT_OWN);
-/// In which the work is counted: eleven hours fit.
+/// Unit of the work counters: eleven hours fit.
 pub(super) const WORK_UNIT: Duration = Duration::from_micros(10);

@@ -1,4 +1,4 @@
-//! The words that are not the task's: who starts it, or stops it, sets them.
+//! Words of a progress page that are set from outside the task.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -9,8 +9,8 @@ use super::ProgressError;
 use super::layout::{AT_HOLD, AT_OWN, PAGE_BYTES};
 use crate::left;
 
-/// Makes a page before its task starts, which will wait before its first unit of work. It belongs to
-/// the owner of its folder, who is the task's user.
+/// Creates a page before its task starts; the task will wait before its first unit of work. The
+/// file gets the owner of its folder, who is the task's user.
 ///
 /// # Errors
 ///
@@ -45,10 +45,10 @@ pub fn let_go(path: &Path) -> Result<(), ProgressError> {
         .map_err(|source| ProgressError::Io { path: path.to_path_buf(), what: "written", source })
 }
 
-/// The two words about a task's clock, in nanoseconds.
+/// A task's clock words, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    /// The clock's time when the task was last stopped.
+    /// The task's clock when it was last stopped.
     pub own: i64,
     /// The part of the thread's CPU time that is not the task's own.
     pub foreign: i64,

@@ -1,4 +1,4 @@
-//! The agent's side.
+//! Reader of progress pages, for the agent.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,10 +13,10 @@ use super::layout::{
 use super::{Clock, Progress, ProgressError, State};
 use crate::left;
 
-/// The agent's side: reads the page of a running task.
+/// Reads the page of a running task.
 ///
-/// It reads the file and does not map it, so that a task that truncates its file gives an
-/// error here and not a SIGBUS.
+/// It reads the file instead of mapping it, so that a task that truncates its file causes an error
+/// here and not a SIGBUS.
 #[derive(Debug)]
 pub struct ProgressReader {
     path: PathBuf,
@@ -78,7 +78,7 @@ impl ProgressReader {
         })
     }
 
-    /// The task's clock, as the page has it.
+    /// The task's clock words on the page.
     ///
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl ProgressReader {
         .collect()
     }
 
-    /// The CPU time that each of `ranks` ranks has computed for, over all its lives. A step of the
-    /// kernel's clock that its work can't explain, as where a host stood still, is not in it.
+    /// CPU time that each of `ranks` ranks has computed for, over all its processes. Clock steps
+    /// that the work can't explain, such as while a host stood still, don't count.
     ///
     /// # Errors
     ///

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// The stage of a task's life.
+/// Stage of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The page is not set up yet.
@@ -48,7 +48,7 @@ impl State {
 /// The content of a progress page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// The stage of the task's life.
+    /// Stage of the task.
     pub state: State,
     /// Parts per million of the CPU time, or of the work, that the task was given;
     /// [`Progress::COMPLETE`] only at the end.
@@ -62,6 +62,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// `ppm` of a run that is over.
+    /// Value of `ppm` once the run is over.
     pub const COMPLETE: u64 = 1_000_000;
 }

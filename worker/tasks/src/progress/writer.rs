@@ -1,4 +1,4 @@
-//! The task's side.
+//! Writer of progress pages, for the task.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -15,17 +15,17 @@ use super::layout::{
 };
 use super::{Progress, ProgressError, State};
 
-/// Time between two looks of a held task whether it may go.
+/// Time between two checks of a held task for its release.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// The task's side: a page mapped into memory.
+/// A progress page mapped into the task's memory.
 #[derive(Debug)]
 pub struct ProgressWriter {
     page: NonNull<AtomicU64>,
 }
 
 impl ProgressWriter {
-    /// Creates the file at `path`, or takes the one that is there, and sets the page up.
+    /// Creates the file at `path`, or opens an existing one, and initialises the page.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl ProgressWriter {
             .open(path)
             .map_err(failed("opened"))?;
         let mut hold = [0; 8];
-        // A file that is too short holds nobody.
+        // A file that is too short has no hold.
         let held = file.read_exact_at(&mut hold, (AT_HOLD * 8) as u64).is_ok() && hold[0] == 1;
         file.set_len(PAGE_BYTES as u64).map_err(failed("sized"))?;
         // Written, not just sized: a full disk is an error here and not a SIGBUS later. All but
@@ -53,12 +53,12 @@ impl ProgressWriter {
         }
         let page = map_shared(&file).map_err(failed("mapped"))?;
         let writer = Self { page };
-        writer.store(AT_VERSION, VERSION);
+        writer.store_word(AT_VERSION, VERSION);
         writer.word(AT_MAGIC).store(MAGIC.to_le(), Ordering::Release);
         Ok(writer)
     }
 
-    /// Says that the task is there, and waits for as long as it is held.
+    /// Marks the page as set up, and waits as long as the task is held.
     pub fn wait_while_held(&self) {
         if self.word(AT_HOLD).load(Ordering::Acquire) == 0 {
             return;
@@ -76,23 +76,23 @@ impl ProgressWriter {
 
     /// Publishes the task's `progress`.
     pub fn write(&self, progress: &Progress) {
-        self.store(AT_PPM, progress.ppm);
-        self.store(AT_CPU_NS, u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX));
-        self.store(AT_UNITS, progress.units);
-        self.store(AT_HEARTBEAT, progress.heartbeat);
-        self.store(AT_STATE, progress.state.word());
+        self.store_word(AT_PPM, progress.ppm);
+        self.store_word(AT_CPU_NS, u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX));
+        self.store_word(AT_UNITS, progress.units);
+        self.store_word(AT_HEARTBEAT, progress.heartbeat);
+        self.store_word(AT_STATE, progress.state.word());
     }
 
-    /// Names a parallel job's ranks, at most [`MAX_RANKS`]: what says that they are all there is
+    /// Writes the process ids of a parallel job's ranks, at most [`MAX_RANKS`]; their number is
     /// written last.
     pub fn write_ranks(&self, pids: &[i32]) {
         for (at, pid) in (AT_PIDS..AT_WORK).zip(pids) {
-            self.store(at, u64::from(pid.unsigned_abs()));
+            self.store_word(at, u64::from(pid.unsigned_abs()));
         }
         self.word(AT_RANKS).store((pids.len() as u64).to_le(), Ordering::Release);
     }
 
-    /// Says what rank `rank` has computed.
+    /// Writes the CPU time that rank `rank` has computed.
     pub fn write_work(&self, rank: usize, cpu: Duration) {
         let count = cpu.as_nanos() / WORK_UNIT.as_nanos();
         let count = u32::try_from(count).unwrap_or(u32::MAX).to_le();
@@ -108,7 +108,7 @@ impl ProgressWriter {
         }
     }
 
-    pub(super) fn store(&self, at: usize, value: u64) {
+    pub(super) fn store_word(&self, at: usize, value: u64) {
         self.word(at).store(value.to_le(), Ordering::Relaxed);
     }
 

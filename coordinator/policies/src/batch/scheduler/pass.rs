@@ -3,31 +3,31 @@
 use dormouse_model::{Decision, Promotion, StartReason};
 use dormouse_units::{Cpus, Mode, Seats, TaskId, Tier, Time, VmId};
 
-use super::super::config::Fill;
+use super::super::config::BackgroundFill;
 use super::super::explain::Noted;
-use super::super::queue::{Candidate, Ending, Shortest};
-use super::super::reservation::{Reservation, by_count};
+use super::super::queue::{ExpectedEnding, QueuedJob, ShortestFirst};
+use super::super::reservation::{HeadReservation, by_count};
 use super::super::schedulers::OnPromotion;
-use super::{BatchScheduler, Known, Scanned, State};
+use super::{BatchScheduler, JobPlacement, KnownJob, ScanResult};
 
 impl BatchScheduler {
-    /// The three steps of Algorithm 1.
-    pub(super) fn pass(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
+    /// Runs one pass over the queue: the three steps of Algorithm 1.
+    pub(super) fn run_pass(&mut self, now: Time, vm: VmId, out: &mut Vec<Decision>) {
         let before = self.scanned.take().filter(|scanned| scanned.left.shadow > now);
         if before.is_none() {
             self.run_from_the_head(now, vm, out);
         }
         if self.config.algorithm.backfills() && !self.queue.is_empty() {
-            self.scanned = Some(self.backfill(now, vm, before, out));
+            self.scanned = Some(self.backfill_jobs(now, vm, before, out));
         }
         if self.promotion.is_some() {
             match (self.config.fill, self.background) {
-                (Fill::EveryPass, _) => self.fill_background((now, vm), before, out),
+                (BackgroundFill::EveryPass, _) => self.fill_background((now, vm), before, out),
                 // The last pass did not look at the jobs that it left waiting.
-                (Fill::AfterDeparture, (0, _) | (_, true)) => {
+                (BackgroundFill::AfterDeparture, (0, _) | (_, true)) => {
                     self.fill_background((now, vm), None, out);
                 }
-                (Fill::AfterDeparture, (_, false)) => {}
+                (BackgroundFill::AfterDeparture, (_, false)) => {}
             }
         }
         self.note_watched(now, self.scanned.map(|scanned| scanned.left));
@@ -45,7 +45,7 @@ impl BatchScheduler {
         let mut started = 0;
         while let Some(&first) = self.queue.get(started) {
             if first.processes > self.processors.idle_foregrounds()
-                || !self.deploy((now, vm), &first, None, StartReason::FirstInLine, out)
+                || !self.deploy_job((now, vm), &first, None, StartReason::FirstInLine, out)
             {
                 break;
             }
@@ -56,23 +56,23 @@ impl BatchScheduler {
 
     /// Step 2: a reservation for the head, then the jobs that do not delay it. After submissions
     /// alone, the reservation and the rest of the queue are as the pass `before` left them.
-    fn backfill(
+    fn backfill_jobs(
         &mut self,
         now: Time,
         vm: VmId,
-        before: Option<Scanned>,
+        before: Option<ScanResult>,
         out: &mut Vec<Decision>,
-    ) -> Scanned {
+    ) -> ScanResult {
         let head = self.queue[0];
         let mut scanned = before.unwrap_or_else(|| {
-            let (left, pinned) = self.reserve(now, &head);
-            Scanned { upto: 1, left, pinned }
+            let (left, pinned) = self.reserve_for_head(now, &head);
+            ScanResult { upto: 1, left, pinned }
         });
         let from = scanned.upto;
         let (mut at, mut kept) = (from, from);
         while self.processors.idle_foregrounds() > 0 {
             let idle = self.processors.idle_foregrounds();
-            let fits = |c: &Candidate| c.processes <= idle;
+            let fits = |c: &QueuedJob| c.processes <= idle;
             let rest = self.queue.get(at..).unwrap_or_default();
             let passed = rest.iter().position(fits).unwrap_or(rest.len());
             if kept < at {
@@ -90,23 +90,24 @@ impl BatchScheduler {
         scanned
     }
 
-    /// Starts a candidate that fits now if it does not delay the head.
+    /// Starts a candidate of the queue in the foreground if it fits now and does not delay the
+    /// head.
     fn try_backfill(
         &mut self,
         (now, vm): (Time, VmId),
         head: TaskId,
-        candidate: &Candidate,
-        scanned: &mut Scanned,
+        candidate: &QueuedJob,
+        scanned: &mut ScanResult,
         out: &mut Vec<Decision>,
     ) -> bool {
-        let Reservation { shadow, extra } = scanned.left;
+        let HeadReservation { shadow, extra } = scanned.left;
         if now + candidate.estimate <= shadow {
             let why = StartReason::EndsBeforeShadow { head, shadow };
-            return self.deploy((now, vm), candidate, None, why, out);
+            return self.deploy_job((now, vm), candidate, None, why, out);
         }
         let starts = candidate.processes <= extra && {
             let why = StartReason::OnExtra { head, shadow, extra };
-            self.deploy((now, vm), candidate, scanned.pinned, why, out)
+            self.deploy_job((now, vm), candidate, scanned.pinned, why, out)
         };
         if starts {
             scanned.left.extra -= candidate.processes;
@@ -114,32 +115,34 @@ impl BatchScheduler {
         starts
     }
 
-    /// The reservation of `head`, and `head` itself if it can run only on its own processors.
-    fn reserve(&self, now: Time, head: &Candidate) -> (Reservation, Option<TaskId>) {
+    /// The reservation of `head`, and the job itself if it may run only on its own processors
+    /// (REASY).
+    fn reserve_for_head(&self, now: Time, head: &QueuedJob) -> (HeadReservation, Option<TaskId>) {
         let idle = self.processors.idle_foregrounds();
         if self.promotion == Some(OnPromotion::Wait)
-            && let Some(Known { state: State::Background { on, .. }, .. }) = self.jobs.get(head.id)
+            && let Some(KnownJob { state: JobPlacement::Background { on, .. }, .. }) =
+                self.jobs.get(head.id)
         {
             let shadow = self
                 .processors
                 .foreground_jobs(on)
                 .filter_map(|job| match self.jobs.get(job)?.state {
-                    State::Foreground { expected_end, .. } => Some(expected_end),
-                    State::Waiting | State::Background { .. } => None,
+                    JobPlacement::Foreground { expected_end, .. } => Some(expected_end),
+                    JobPlacement::Waiting | JobPlacement::Background { .. } => None,
                 })
                 .fold(now, Time::max);
             let extra = idle - self.processors.idle_among(on);
-            return (Reservation { shadow, extra }, Some(head.id));
+            return (HeadReservation { shadow, extra }, Some(head.id));
         }
         (by_count(now, head.processes, idle, self.endings.in_order()), None)
     }
 
     /// Deploy (Algorithm 2): brings a job to the foreground, off the processors of `avoid`. Returns
     /// whether it could; the caller takes the job from the queue.
-    fn deploy(
+    fn deploy_job(
         &mut self,
         (now, vm): (Time, VmId),
-        candidate: &Candidate,
+        candidate: &QueuedJob,
         avoid: Option<TaskId>,
         reason: StartReason,
         out: &mut Vec<Decision>,
@@ -149,8 +152,8 @@ impl BatchScheduler {
         let Some(known) = self.jobs.get_mut(id) else { return false };
         let whole = now + known.job.estimate;
         let (on, expected_end, decision) = match &known.state {
-            State::Foreground { .. } => return false,
-            State::Waiting => {
+            JobPlacement::Foreground { .. } => return false,
+            JobPlacement::Waiting => {
                 let chosen = self.processors.choose_foreground(candidate.processes, avoid);
                 let Some(on) = chosen else { return false };
                 if self.promotion.is_some() {
@@ -160,7 +163,7 @@ impl BatchScheduler {
                 let mode = Mode::Burst;
                 (on, whole, Decision::Start { task: id, on: seats, mode, reason })
             }
-            State::Background { on, since } => {
+            JobPlacement::Background { on, since } => {
                 let (old, since) = (on.clone(), *since);
                 let (on, by) = if self.processors.are_idle(&old) {
                     self.processors.leave_background(&old);
@@ -188,11 +191,11 @@ impl BatchScheduler {
             }
         };
         self.processors.sit_foreground(id, &known.job.usage, &on);
-        if matches!(known.state, State::Background { .. }) {
+        if matches!(known.state, JobPlacement::Background { .. }) {
             self.background = (self.background.0 - 1, true);
         }
-        self.endings.add(Ending { at: expected_end, id, processes: candidate.processes });
-        known.state = State::Foreground { on, expected_end };
+        self.endings.add(ExpectedEnding { at: expected_end, id, processes: candidate.processes });
+        known.state = JobPlacement::Foreground { on, expected_end };
         out.push(decision);
         true
     }
@@ -202,7 +205,7 @@ impl BatchScheduler {
     fn fill_background(
         &mut self,
         (now, vm): (Time, VmId),
-        before: Option<Scanned>,
+        before: Option<ScanResult>,
         out: &mut Vec<Decision>,
     ) {
         let fresh = self.queue.get(before.map_or(0, |b| b.upto)..).unwrap_or_default();
@@ -213,8 +216,8 @@ impl BatchScheduler {
         let room = self.processors.background_room();
         let chosen = match (room, before) {
             (0, _) => Vec::new(),
-            (_, Some(_)) => fresh.iter().collect::<Shortest>().fitting(room),
-            (_, None) => self.shortest.fitting(room),
+            (_, Some(_)) => fresh.iter().collect::<ShortestFirst>().jobs_that_fit(room),
+            (_, None) => self.shortest.jobs_that_fit(room),
         };
         if chosen.is_empty() {
             return;
@@ -228,7 +231,7 @@ impl BatchScheduler {
             let Some(known) = self.jobs.get_mut(id) else { continue };
             let on = Cpus::from(on);
             self.processors.sit_background(id, &known.job.usage, &on);
-            known.state = State::Background { on: on.clone(), since: now };
+            known.state = JobPlacement::Background { on: on.clone(), since: now };
             self.background.0 += 1;
             if let Ok(at) = self.queue.binary_search_by_key(&id, |c| c.id) {
                 self.shortest.remove(&self.queue[at]);
@@ -239,22 +242,22 @@ impl BatchScheduler {
         }
     }
 
-    fn note_watched(&mut self, now: Time, reservation: Option<Reservation>) {
+    fn note_watched(&mut self, now: Time, reservation: Option<HeadReservation>) {
         let Some(watch) = &mut self.watch else { return };
         let Ok(ahead) = self.queue.binary_search_by_key(&watch.job, |c| c.id) else { return };
         let candidate = &self.queue[ahead];
         let idle = self.processors.idle_foregrounds();
         let what = match reservation {
             None => Noted::NotYet { ahead },
-            Some(Reservation { shadow, .. }) if ahead == 0 => Noted::Head { idle, shadow },
+            Some(HeadReservation { shadow, .. }) if ahead == 0 => Noted::Head { idle, shadow },
             Some(_) if candidate.processes > idle => Noted::TooFewIdle { ahead, idle },
-            Some(Reservation { shadow, extra })
+            Some(HeadReservation { shadow, extra })
                 if now + candidate.estimate > shadow && candidate.processes > extra =>
             {
                 Noted::WouldDelay { ahead, head: self.queue[0].id, shadow, extra }
             }
             Some(_) => Noted::Pinned { ahead },
         };
-        watch.note(now, what);
+        watch.add_note(now, what);
     }
 }

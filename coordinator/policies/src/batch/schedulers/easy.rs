@@ -1,11 +1,11 @@
 //! EASY, in the variant that the module `batch` describes.
 
-use super::Scheduling;
+use super::ListedBatchScheduler;
 
 /// FCFS with a reservation for the head of the queue and backfilling.
 pub(super) struct Easy;
 
-impl Scheduling for Easy {
+impl ListedBatchScheduler for Easy {
     fn name(&self) -> &'static str {
         "easy"
     }

@@ -1,11 +1,11 @@
 //! The batch scheduler FCFS.
 
-use super::Scheduling;
+use super::ListedBatchScheduler;
 
 /// First come, first served.
 pub(super) struct Fcfs;
 
-impl Scheduling for Fcfs {
+impl ListedBatchScheduler for Fcfs {
     fn name(&self) -> &'static str {
         "fcfs"
     }

@@ -1,11 +1,11 @@
 //! KEASY (MEASY paper, Algorithm 1).
 
-use super::{OnPromotion, Scheduling};
+use super::{ListedBatchScheduler, OnPromotion};
 
 /// EASY on two tiers; a background job that is to run in the foreground elsewhere is killed and restarts.
 pub(super) struct Keasy;
 
-impl Scheduling for Keasy {
+impl ListedBatchScheduler for Keasy {
     fn name(&self) -> &'static str {
         "keasy"
     }

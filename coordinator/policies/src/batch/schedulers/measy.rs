@@ -1,11 +1,11 @@
 //! MEASY (section 2.3.2 of its paper).
 
-use super::{OnPromotion, Scheduling};
+use super::{ListedBatchScheduler, OnPromotion};
 
 /// EASY on two tiers; a background job that is to run in the foreground elsewhere migrates.
 pub(super) struct Measy;
 
-impl Scheduling for Measy {
+impl ListedBatchScheduler for Measy {
     fn name(&self) -> &'static str {
         "measy"
     }

@@ -2,15 +2,15 @@
 
 use dormouse_units::TypeName;
 
-use super::{BatchPolicy, Config, OnPromotion, Scheduling};
+use super::{BatchPolicy, Config, ListedBatchScheduler, OnPromotion};
 use crate::Hearing;
-use crate::program::{self, Answered};
+use crate::program::{self, UnstartedProgram};
 
-/// The program that the configuration names. What is built here stands for it: whoever runs the
-/// experiment starts the program in its place.
-pub(super) struct Program;
+/// Entry of the list for a scheduler that is a program. [`ListedBatchScheduler::build`] returns
+/// only a placeholder; whoever runs the experiment starts the program instead.
+pub(super) struct BatchProgram;
 
-impl Scheduling for Program {
+impl ListedBatchScheduler for BatchProgram {
     fn name(&self) -> &'static str {
         program::NAME
     }
@@ -20,14 +20,14 @@ impl Scheduling for Program {
     }
 
     fn promotion(&self) -> Option<OnPromotion> {
-        // It may use both tiers, and may move jobs between processors.
+        // A program may use both tiers and move jobs between processors.
         Some(OnPromotion::Migrate)
     }
 
     fn build(&self, _: Config, _: TypeName) -> Box<dyn BatchPolicy> {
-        Box::new(Answered::new(Hearing::Instants))
+        Box::new(UnstartedProgram::new(Hearing::Instants))
     }
 }
 
-/// Nobody knows why a program lets a job wait.
-impl BatchPolicy for Answered {}
+/// A program does not tell why a job waits, so there are no notes.
+impl BatchPolicy for UnstartedProgram {}

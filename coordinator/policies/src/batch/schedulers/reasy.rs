@@ -1,11 +1,11 @@
 //! REASY (MEASY paper, Algorithm 3).
 
-use super::{OnPromotion, Scheduling};
+use super::{ListedBatchScheduler, OnPromotion};
 
 /// EASY on two tiers; a background job never leaves its processors.
 pub(super) struct Reasy;
 
-impl Scheduling for Reasy {
+impl ListedBatchScheduler for Reasy {
     fn name(&self) -> &'static str {
         "reasy"
     }

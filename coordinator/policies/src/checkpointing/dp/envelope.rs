@@ -20,18 +20,19 @@ use super::{Plan, Problem, ProblemError};
 pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     let Problem { job, checkpoint, survival, .. } = *problem;
     let (last, restart) = (survival.last(), steps(problem.restart));
-    let line = |to: usize, rest: f64| Line {
+    let line = |to: usize, rest: f64| EnvelopeLine {
         to,
         above: survival.lived(to) + rest,
         fall: survival.alive(to),
     };
-    let mut queues: Vec<Lines> = vec![Lines::default(); job + last + checkpoint + 1];
+    let mut queues: Vec<LowerEnvelope> =
+        vec![LowerEnvelope::default(); job + last + checkpoint + 1];
     let (mut plan, mut values, mut makespans) =
         (Plan::new(problem), vec![0.0; last + 1], vec![0.0; last + 1]);
-    plan.set(0, 0.0, &makespans);
+    plan.set_makespans(0, 0.0, &makespans);
     for left in 1..=job {
         // One chunk of all work that is left, or as far as the oldest VM gets.
-        let whole = |age: usize| line((age + problem.takes(left, left)).min(last), 0.0);
+        let whole = |age: usize| line((age + problem.chunk_time(left, left)).min(last), 0.0);
         // Values of jobs that are one step shorter are lines for jobs of this length.
         for age in 0..=last {
             let to = age + 1 + checkpoint;
@@ -43,47 +44,48 @@ pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
         let of_new = queues[left + checkpoint].0.iter().copied().chain([whole(0)]);
         let again = of_new.map(|l| (l.above + restart) / l.fall).fold(f64::INFINITY, f64::min);
         if !again.is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, job) });
         }
         for age in 0..=last {
             let queue = &mut queues[left + age + checkpoint];
-            queue.forward(again);
-            let (mut least, mut work) = (whole(age).at(again), left);
-            if let Some(line) = queue.0.front().filter(|line| line.at(again) < least) {
-                (least, work) = (line.at(again), line.to - age - checkpoint);
+            queue.drop_lines_before(again);
+            let (mut least, mut work) = (whole(age).value_at(again), left);
+            if let Some(line) = queue.0.front().filter(|line| line.value_at(again) < least) {
+                (least, work) = (line.value_at(again), line.to - age - checkpoint);
             }
             let alive = survival.alive(age);
             let value = alive * again - survival.lived(age) + least;
-            plan.choose(left, age, work);
+            plan.choose_chunk(left, age, work);
             values[age] = value;
             makespans[age] = if alive > 0.0 { value / alive } else { again };
         }
-        plan.set(left, again - restart, &makespans);
+        plan.set_makespans(left, again - restart, &makespans);
     }
     Ok(plan)
 }
 
-/// The line above − fall · c, for a chunk that ends at the age `to`.
+/// The line above − fall · c over the restart cost c. It is the value of a chunk that ends when the
+/// VM has the age `to`.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct EnvelopeLine {
     to: usize,
     above: f64,
     fall: f64,
 }
 
-impl Line {
-    fn at(self, c: f64) -> f64 {
+impl EnvelopeLine {
+    fn value_at(self, c: f64) -> f64 {
         self.above - self.fall * c
     }
 }
 
-/// Lines, each steeper than the one before, each of which is the least for some c.
+/// Lower envelope of lines, in order of their slope: each line is the least of all for some c.
 #[derive(Clone, Debug, Default)]
-struct Lines(VecDeque<Line>);
+struct LowerEnvelope(VecDeque<EnvelopeLine>);
 
-impl Lines {
+impl LowerEnvelope {
     /// Adds a line that falls at least as steeply as all lines that are there.
-    fn add(&mut self, line: Line) {
+    fn add(&mut self, line: EnvelopeLine) {
         while let Some(&back) = self.0.back() {
             let steeper = line.fall - back.fall;
             let needless = if steeper <= 0.0 {
@@ -106,10 +108,10 @@ impl Lines {
         self.0.push_back(line);
     }
 
-    /// Drops the lines that are no longer the least from this c on.
-    fn forward(&mut self, c: f64) {
+    /// Drops the lines from the front that are not the least for this or any greater c.
+    fn drop_lines_before(&mut self, c: f64) {
         while let (Some(a), Some(b)) = (self.0.front(), self.0.get(1)) {
-            if b.at(c) > a.at(c) {
+            if b.value_at(c) > a.value_at(c) {
                 break;
             }
             self.0.pop_front();

@@ -17,36 +17,36 @@ pub fn expected(
     problem.check()?;
     let mut anew = vec![0.0; problem.job + 1];
     for left in 1..=problem.job {
-        let way = walk(problem, &anew, (left, 0), next);
+        let way = walk_schedule(problem, &anew, (left, 0), next);
         // x = way + P(lost in the first chunk) · (restart + x)
         anew[left] = (way.takes + way.lost_first * steps(problem.restart)) / (1.0 - way.lost_first);
         if !anew[left].is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, problem.job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, problem.job) });
         }
     }
-    let way = walk(problem, &anew, (problem.job, problem.age), next);
+    let way = walk_schedule(problem, &anew, (problem.job, problem.age), next);
     Ok(way.takes + way.lost_first * (steps(problem.restart) + anew[problem.job]))
 }
 
-/// Expected time of a job on one VM and of what is left when that fails, without failures in the
-/// first chunk.
-struct Way {
+/// A job's schedule on one VM: the expected time until the job ends or the VM fails, plus what is
+/// left then, apart from failures in the first chunk.
+struct ExpectedPath {
     takes: f64,
     lost_first: f64,
 }
 
-fn walk(
+fn walk_schedule(
     problem: &Problem<'_>,
     anew: &[f64],
     (mut left, mut age): (usize, usize),
     next: &dyn Fn(usize, usize) -> usize,
-) -> Way {
+) -> ExpectedPath {
     let survival = problem.survival;
     let (born, mut alive) = (survival.alive(age), survival.alive(age));
-    let (mut way, mut is_first) = (Way { takes: 0.0, lost_first: 0.0 }, true);
+    let (mut way, mut is_first) = (ExpectedPath { takes: 0.0, lost_first: 0.0 }, true);
     while left > 0 && alive > 0.0 {
         let work = next(left, age).clamp(1, left);
-        let to = age + problem.takes(work, left);
+        let to = age + problem.chunk_time(work, left);
         let lost = (alive - survival.alive(to)) / born;
         way.takes += (survival.lived(to) - survival.lived(age)) / born;
         if is_first {

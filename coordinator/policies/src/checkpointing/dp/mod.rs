@@ -15,8 +15,8 @@ mod survival;
 mod tests;
 
 pub use expected::expected;
-pub use plan::{Chunk, Plan};
+pub use plan::{Plan, WorkChunk};
 pub use problem::{Problem, ProblemError};
-pub use rules::{AfterFailure, Loss, Probability, Rules};
+pub use rules::{AfterFailure, FailureLoss, FailureProbability, Rules};
 pub use simulate::simulate;
 pub use survival::Survival;

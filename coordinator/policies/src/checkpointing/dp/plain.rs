@@ -2,39 +2,39 @@
 //! are n · T states with up to n chunks each, so that the time grows with n² · T.
 
 use super::problem::steps;
-use super::{AfterFailure, Loss, Plan, Problem, ProblemError};
+use super::{AfterFailure, FailureLoss, Plan, Problem, ProblemError};
 
 /// The least expected makespans of jobs of 0 to `job` steps, whatever the rules.
 pub(super) fn solve(problem: &Problem<'_>) -> Result<Plan, ProblemError> {
     let Problem { job, .. } = *problem;
-    let (first, last) = (problem.youngest(), problem.survival.last());
-    let mut table = Table::new(job, last, problem.checkpoint);
+    let (first, last) = (problem.youngest_age(), problem.survival.last());
+    let mut table = MakespanTable::new(job, last, problem.checkpoint);
     let (mut plan, mut values) = (Plan::new(problem), vec![0.0; last + 1]);
-    plan.set(0, 0.0, &values);
+    plan.set_makespans(0, 0.0, &values);
     for left in 1..=job {
         let (anew, then) = after_failure(problem, &table, left);
         let again = steps(problem.restart) + anew;
         if !again.is_finite() {
-            return Err(ProblemError::NeverEnds { step: problem.takes(1, job) });
+            return Err(ProblemError::NeverEnds { step: problem.chunk_time(1, job) });
         }
-        let ages = values.iter_mut().enumerate().take(oldest(problem, left) + 1).skip(first);
+        let ages = values.iter_mut().enumerate().take(oldest_age(problem, left) + 1).skip(first);
         for (age, value) in ages {
             let (least, chosen) =
-                least(problem, &table, (left, age), (again, plan.next(left - 1, age)));
-            table.put(left, age, least);
+                least_makespan(problem, &table, (left, age), (again, plan.next(left - 1, age)));
+            table.put_makespan(left, age, least);
             *value = least;
-            plan.choose(left, age, chosen);
+            plan.choose_chunk(left, age, chosen);
         }
-        plan.set(left, anew, &values);
+        plan.set_makespans(left, anew, &values);
         plan.choose_after_failure(left, then);
     }
     Ok(plan)
 }
 
-/// The oldest VM on which a job with `left` steps is looked at. Where a new VM follows a failure it
-/// is the last age, as jobs may begin on any VM; else it is the oldest that the job can have come
-/// to.
-fn oldest(problem: &Problem<'_>, left: usize) -> usize {
+/// The oldest VM age, in steps, for which a job with `left` steps of work needs a table entry.
+/// Where every failure leads to a new VM this is the last age, as jobs may begin at any age; else
+/// it is the greatest age that the job can have reached.
+fn oldest_age(problem: &Problem<'_>, left: usize) -> usize {
     let most = (problem.job - left) * (1 + problem.checkpoint);
     match problem.rules.after_failure {
         AfterFailure::Fresh => problem.survival.last(),
@@ -42,12 +42,12 @@ fn oldest(problem: &Problem<'_>, left: usize) -> usize {
     }
 }
 
-/// The least expected makespan with `left` steps on a VM of this age, and the chunk that has it, if
-/// `again` is expected after a failure. The sooner a good chunk is looked at, the fewer others need
-/// be: `guess` is likely to be one.
-fn least(
+/// The least expected makespan, in steps, of `left` steps of work on a VM of this age, and the work
+/// of the first chunk that attains it. `again` is the expected makespan after a failure. `guess`, a
+/// first chunk that is probably good, is tried early so that others can be skipped.
+fn least_makespan(
     problem: &Problem<'_>,
-    table: &Table,
+    table: &MakespanTable,
     (left, age): (usize, usize),
     (again, guess): (f64, usize),
 ) -> (f64, usize) {
@@ -57,22 +57,23 @@ fn least(
     // the longest is the least.
     let beyond = survival.last().saturating_sub(age + checkpoint).max(1);
     for work in [left, beyond, guess.max(1)].into_iter().filter(|work| *work <= left) {
-        let takes = problem.takes(work, left);
-        let (lost, cost) = problem.chunk(age, takes);
-        let value = cost + (1.0 - lost) * table.at(left - work, age + takes) + lost * again;
+        let takes = problem.chunk_time(work, left);
+        let (lost, cost) = problem.chunk_outcome(age, takes);
+        let value =
+            cost + (1.0 - lost) * table.makespan_at(left - work, age + takes) + lost * again;
         if value < found.0 {
             found = (value, work);
         }
     }
     // Chunks after which the VM is younger than the last and there is work left.
-    let (mut from, given) = (age + checkpoint + 1, problem.given(age));
+    let (mut from, given) = (age + checkpoint + 1, problem.condition_at(age));
     let to = (age + checkpoint + left).min(survival.last());
-    let (rests, floors) = table.after(left + age + checkpoint);
+    let (rests, floors) = table.diagonal_of(left + age + checkpoint);
     let (alive, before) = (survival.alive(age), survival.lived(age));
-    let is_half = problem.rules.loss == Loss::Half;
+    let is_half = problem.rules.loss == FailureLoss::Half;
     while given > 0.0 && from < to {
         let end = ((from / BLOCK + 1) * BLOCK).min(to);
-        let (thens, lived) = survival.between(from, end);
+        let (thens, lived) = survival.survival_between(from, end);
         // The loss of a chunk that takes `takes`, after which the part `then` still lives and the
         // mean lifetime so far is `lived`.
         let lost = |then: f64| (alive - then) / given;
@@ -106,16 +107,17 @@ fn least(
     found
 }
 
-/// Expected makespan of a job with `left` steps from the VM on that follows a failure, and the
-/// first chunk there; 0: no chunk is known to take so little.
-fn after_failure(problem: &Problem<'_>, table: &Table, left: usize) -> (f64, usize) {
+/// Expected makespan, in steps, of `left` steps of work on the VM that follows a failure, and the
+/// work of the first chunk there; 0 where the lower bound of the makespan applies and no chunk
+/// attains it.
+fn after_failure(problem: &Problem<'_>, table: &MakespanTable, left: usize) -> (f64, usize) {
     let age = problem.next_age();
     let restart = steps(problem.restart);
     let of = |work| {
-        let takes = problem.takes(work, left);
-        let (lost, cost) = problem.chunk(age, takes);
+        let takes = problem.chunk_time(work, left);
+        let (lost, cost) = problem.chunk_outcome(age, takes);
         let kept = 1.0 - lost;
-        let rest = table.at(left - work, age + takes);
+        let rest = table.makespan_at(left - work, age + takes);
         match problem.rules.after_failure {
             // x = cost + kept · rest + lost · (restart + x)
             AfterFailure::Fresh => (cost + kept * rest + lost * restart) / kept,
@@ -145,9 +147,10 @@ const OFFSETS: [f64; BLOCK] = {
     all
 };
 
-/// Expected makespans by work that is left and age. All that one state looks at lies side by side,
-/// on a diagonal of equal sums of work and age. VMs beyond the last age count as of the last age.
-struct Table {
+/// Expected makespans, in steps, by remaining work and VM age. Entries that one state reads lie
+/// side by side, on a diagonal of equal sums of work and age. Ages beyond the last are read as the
+/// last.
+struct MakespanTable {
     diagonals: Vec<Vec<f64>>,
     /// Least sum of age and expected makespan in each block of `BLOCK` ages, for each diagonal.
     floors: Vec<Vec<f64>>,
@@ -155,7 +158,7 @@ struct Table {
     last: usize,
 }
 
-impl Table {
+impl MakespanTable {
     fn new(job: usize, last: usize, checkpoint: usize) -> Self {
         let sums = 0..=job + last + checkpoint;
         let diagonals = sums.clone().map(|sum| vec![0.0; sum.min(last) + 1]).collect();
@@ -163,16 +166,17 @@ impl Table {
         Self { diagonals, floors, beyond: vec![0.0; job + 1], last }
     }
 
-    /// The diagonal of states whose work and age add up to this, by age, and its floors.
-    fn after(&self, sum: usize) -> (&[f64], &[f64]) {
+    /// Expected makespans of the states whose work and age sum to `sum`, by age, and the least of
+    /// each block of [`BLOCK`] ages.
+    fn diagonal_of(&self, sum: usize) -> (&[f64], &[f64]) {
         (&self.diagonals[sum], &self.floors[sum])
     }
 
-    fn at(&self, left: usize, age: usize) -> f64 {
+    fn makespan_at(&self, left: usize, age: usize) -> f64 {
         if age >= self.last { self.beyond[left] } else { self.diagonals[left + age][age] }
     }
 
-    fn put(&mut self, left: usize, age: usize, value: f64) {
+    fn put_makespan(&mut self, left: usize, age: usize, value: f64) {
         if age >= self.last {
             self.beyond[left] = value;
         } else {

@@ -1,11 +1,13 @@
 //! The least expected makespans of a job, and the chunks that have them.
 
 use super::problem::steps;
-use super::{AfterFailure, Loss, Probability, Problem, ProblemError, envelope, plain};
+use super::{
+    AfterFailure, FailureLoss, FailureProbability, Problem, ProblemError, envelope, plain,
+};
 
 /// A piece of work between two checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chunk {
+pub struct WorkChunk {
     /// Age of the VM at its beginning, in steps.
     pub age: usize,
     /// Steps of work.
@@ -21,11 +23,12 @@ pub struct Plan {
     any_age: bool,
     checkpoint: usize,
     ages: usize,
-    /// The chunk to do next, by work that is left and age.
+    /// Work of the next chunk, in steps, by remaining work and age.
     chosen: Vec<u16>,
     /// The first chunk after a failure by work that is left, where it does not depend on the age.
     first_after: Vec<u16>,
-    /// Expected makespans of jobs of 0, 1, 2, … steps after a failure, without the restart.
+    /// Expected makespans after a failure of jobs of 0, 1, 2, … steps, without the restart, in
+    /// steps.
     anew: Vec<f64>,
     /// Expected makespan of the whole job on a VM of each age.
     values: Vec<f64>,
@@ -44,7 +47,7 @@ impl Plan {
         problem.check()?;
         let rules = problem.rules;
         match (rules.probability, rules.loss, rules.after_failure) {
-            (Probability::Conditional, Loss::Exact, AfterFailure::Fresh) => {
+            (FailureProbability::Conditional, FailureLoss::Exact, AfterFailure::Fresh) => {
                 envelope::solve(problem)
             }
             _ => plain::solve(problem),
@@ -55,7 +58,7 @@ impl Plan {
         let ages = problem.survival.last() + 1;
         Self {
             job: problem.job,
-            first: problem.youngest(),
+            first: problem.youngest_age(),
             age: problem.age,
             any_age: problem.rules.after_failure == AfterFailure::Fresh,
             checkpoint: problem.checkpoint,
@@ -67,7 +70,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn choose(&mut self, left: usize, age: usize, work: usize) {
+    pub(super) fn choose_chunk(&mut self, left: usize, age: usize, work: usize) {
         self.chosen[left * self.ages + age] = u16::try_from(work).unwrap_or(u16::MAX);
     }
 
@@ -80,9 +83,9 @@ impl Plan {
         usize::from(self.first_after[left])
     }
 
-    /// Sets the expected makespans of a job of `left` steps; those by age are kept for the whole
-    /// job only.
-    pub(super) fn set(&mut self, left: usize, anew: f64, values: &[f64]) {
+    /// Stores the expected makespans of `left` steps of work: after a failure, and, for the whole
+    /// job only, by age.
+    pub(super) fn set_makespans(&mut self, left: usize, anew: f64, values: &[f64]) {
         self.anew[left] = anew;
         if left == self.job {
             values.clone_into(&mut self.values);
@@ -110,7 +113,7 @@ impl Plan {
 
     /// Expected makespan of a job with `left` steps from the beginning of its next VM on.
     #[must_use]
-    pub fn anew(&self, left: usize) -> f64 {
+    pub fn makespan_after_failure(&self, left: usize) -> f64 {
         self.anew[left.min(self.job)]
     }
 
@@ -124,22 +127,21 @@ impl Plan {
 
     /// The chunks of a job with `left` steps, from this age on, if its VM is not taken away.
     #[must_use]
-    pub fn schedule(&self, left: usize, age: usize) -> Vec<Chunk> {
+    pub fn schedule(&self, left: usize, age: usize) -> Vec<WorkChunk> {
         let (mut left, mut age, mut chunks) = (left.min(self.job), age, Vec::new());
         while left > 0 {
             let work = self.next(left, age).clamp(1, left);
-            chunks.push(Chunk { age, work });
+            chunks.push(WorkChunk { age, work });
             left -= work;
             age += work + self.checkpoint;
         }
         chunks
     }
 
-    /// The chunks of the whole job as the paper's authors read them out of their table for their
-    /// printed schedule. At each age they take the longest chunk of any work that is left, and not
-    /// that of the job: after the first chunk mostly one that ends a much shorter job. And the age
-    /// grows by the work alone, without checkpoints. Work that is left when the next chunk would be
-    /// longer than it gets no chunk.
+    /// Work of the whole job's chunks, in steps, read from the table as the paper's authors did for
+    /// their printed schedule. At each age this takes the longest chunk of any remaining work, not
+    /// that of the job, and the age grows by the work alone, without checkpoints. Work that is left
+    /// when the next chunk would be longer gets no chunk.
     #[must_use]
     pub fn as_read_out(&self) -> Vec<usize> {
         let (mut done, mut all) = (0, Vec::new());

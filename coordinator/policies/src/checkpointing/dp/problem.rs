@@ -1,6 +1,6 @@
 //! The problem: a job that is to be checkpointed.
 
-use super::{AfterFailure, Loss, Probability, Rules, Survival};
+use super::{AfterFailure, FailureLoss, FailureProbability, Rules, Survival};
 
 /// A job on VMs that are taken away. All times are whole steps of the grid of ages.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct Problem<'a> {
     pub job: usize,
     /// Time that a checkpoint takes.
     pub checkpoint: usize,
-    /// Time that it takes to go on from a checkpoint on another VM.
+    /// Time to resume from a checkpoint on another VM.
     pub restart: usize,
     /// Age of the VM on which the job begins.
     pub age: usize,
@@ -19,7 +19,7 @@ pub struct Problem<'a> {
     pub survival: &'a Survival,
 }
 
-/// Why there is no schedule.
+/// Reason why there is no schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// No work is ever kept.
@@ -54,7 +54,7 @@ pub enum ProblemError {
     },
 }
 
-/// Most states of a table.
+/// Largest number of states that a table may have.
 const STATES: usize = 64_000_000;
 
 impl Problem<'_> {
@@ -65,9 +65,11 @@ impl Problem<'_> {
         age + restart + job * (1 + checkpoint) + 1
     }
 
+    /// Checks that the job has a schedule.
+    ///
     /// # Errors
     ///
-    /// The reason why there is no schedule.
+    /// The reason why there is none.
     pub fn check(&self) -> Result<(), ProblemError> {
         let (job, ages) = (self.job, self.survival.last() + 1);
         if job == 0 {
@@ -82,42 +84,42 @@ impl Problem<'_> {
         Ok(())
     }
 
-    /// Time that it takes to do `work` of the `left` steps and to keep it.
+    /// Time in steps of `work` of the `left` steps with the checkpoint after it, if one is taken.
     #[must_use]
-    pub const fn takes(&self, work: usize, left: usize) -> usize {
+    pub const fn chunk_time(&self, work: usize, left: usize) -> usize {
         if work == left && !self.rules.last_checkpoint { work } else { work + self.checkpoint }
     }
 
-    /// The probability on which those of a VM of this age are conditional; 1 if they are
-    /// unconditional.
-    pub(super) fn given(&self, age: usize) -> f64 {
+    /// The survival probability that failures of a VM of this age are divided by; 1 if the rules
+    /// use unconditional probabilities.
+    pub(super) fn condition_at(&self, age: usize) -> f64 {
         match self.rules.probability {
-            Probability::Conditional => self.survival.alive(age),
-            Probability::Unconditional => 1.0,
+            FailureProbability::Conditional => self.survival.alive(age),
+            FailureProbability::Unconditional => 1.0,
         }
     }
 
-    /// Probability that a chunk of `takes` steps on a VM of this age is lost, and the chunk's
-    /// expected time, lost or not.
-    pub(super) fn chunk(&self, age: usize, takes: usize) -> (f64, f64) {
+    /// Probability that a chunk of `takes` steps on a VM of this age is lost, and the expected time
+    /// that the chunk occupies, lost or not, in steps.
+    pub(super) fn chunk_outcome(&self, age: usize, takes: usize) -> (f64, f64) {
         let (survival, to) = (self.survival, age + takes);
         let (alive, then) = (survival.alive(age), survival.alive(to));
-        let given = self.given(age);
+        let given = self.condition_at(age);
         // No VM reaches this age.
         let lost = if given > 0.0 { (alive - then) / given } else { 1.0 };
         let takes = steps(takes);
         let undone = match self.rules.loss {
-            Loss::Half => lost * takes / 2.0,
-            Loss::Exact if given > 0.0 => {
+            FailureLoss::Half => lost * takes / 2.0,
+            FailureLoss::Exact if given > 0.0 => {
                 (survival.lived(to) - survival.lived(age) - takes * then) / given
             }
-            Loss::Exact => 0.0,
+            FailureLoss::Exact => 0.0,
         };
         (lost, (1.0 - lost) * takes + undone)
     }
 
-    /// The youngest VM that the job is ever on.
-    pub(super) const fn youngest(&self) -> usize {
+    /// The least VM age, in steps, on which the job can ever run.
+    pub(super) const fn youngest_age(&self) -> usize {
         match self.rules.after_failure {
             AfterFailure::Fresh => 0,
             AfterFailure::SameAge => self.age,
@@ -133,7 +135,7 @@ impl Problem<'_> {
     }
 }
 
-/// Steps as a floating-point number.
+/// Converts a number of steps to a floating-point number.
 #[expect(clippy::cast_precision_loss, reason = "steps are few")]
 pub(super) const fn steps(n: usize) -> f64 {
     n as f64

@@ -2,9 +2,9 @@
 
 use dormouse_model::DpMode;
 
-/// Probability that a VM of some age is taken away before a checkpoint is kept.
+/// Reading of the probability that a VM of some age is taken away before a checkpoint is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Probability {
+pub enum FailureProbability {
     /// Conditional on the age that the VM has reached: (F(t') − F(t)) / (1 − F(t)).
     Conditional,
     /// Unconditional, as if the VM's age were not known: F(t') − F(t).
@@ -13,7 +13,7 @@ pub enum Probability {
 
 /// Work that a failure is expected to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Loss {
+pub enum FailureLoss {
     /// All work since the last checkpoint until the VM is taken away, by the distribution of
     /// lifetimes.
     Exact,
@@ -21,7 +21,7 @@ pub enum Loss {
     Half,
 }
 
-/// How a job goes on after a failure.
+/// Reading of the way in which a job continues after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AfterFailure {
     /// The job goes on from its last checkpoint on a new VM, of age zero: an equation with the
@@ -37,29 +37,29 @@ pub enum AfterFailure {
 /// A reading of Eq. 9 to 13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Reading of the probabilities, a [`Probability`].
-    pub probability: Probability,
-    /// Reading of the work that a failure undoes, a [`Loss`].
-    pub loss: Loss,
+    /// Reading of the probabilities, a [`FailureProbability`].
+    pub probability: FailureProbability,
+    /// Reading of the work that a failure undoes, a [`FailureLoss`].
+    pub loss: FailureLoss,
     /// Reading of what follows a failure, an [`AfterFailure`].
     pub after_failure: AfterFailure,
-    /// Whether a checkpoint is also taken when the work is done.
+    /// True if a checkpoint is also taken when the work is done.
     pub last_checkpoint: bool,
 }
 
 impl Rules {
     /// The recursion as it is meant: see [`DpMode::Conditional`].
     pub const CONDITIONAL: Self = Self {
-        probability: Probability::Conditional,
-        loss: Loss::Exact,
+        probability: FailureProbability::Conditional,
+        loss: FailureLoss::Exact,
         after_failure: AfterFailure::Fresh,
         last_checkpoint: false,
     };
 
     /// The recursion as its authors computed it: see [`DpMode::Artifact`].
     pub const ARTIFACT: Self = Self {
-        probability: Probability::Unconditional,
-        loss: Loss::Half,
+        probability: FailureProbability::Unconditional,
+        loss: FailureLoss::Half,
         after_failure: AfterFailure::SameAge,
         last_checkpoint: true,
     };

@@ -29,7 +29,7 @@ fn on_fresh_vms(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f64 
     let mut life = problem.survival.draw(age, chance);
     while left > 0 {
         let work = plan.next(left, age).clamp(1, left);
-        let takes = problem.takes(work, left);
+        let takes = problem.chunk_time(work, left);
         if steps(age + takes) <= life {
             took += steps(takes);
             (left, age) = (left - work, age + takes);
@@ -48,8 +48,8 @@ fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f6
     let (mut left, mut age, mut took) = (problem.job, problem.age, 0.0);
     while left > 0 {
         let work = plan.next(left, age).clamp(1, left);
-        let takes = problem.takes(work, left);
-        let (lost, _) = problem.chunk(age, takes);
+        let takes = problem.chunk_time(work, left);
+        let (lost, _) = problem.chunk_outcome(age, takes);
         if chance.unit() >= lost {
             took += steps(takes);
             (left, age) = (left - work, age + takes);
@@ -61,8 +61,8 @@ fn as_the_authors(problem: &Problem<'_>, plan: &Plan, chance: &mut Stream) -> f6
         if work == 0 {
             return took + steps(left);
         }
-        let takes = problem.takes(work, left);
-        let (lost, _) = problem.chunk(age, takes);
+        let takes = problem.chunk_time(work, left);
+        let (lost, _) = problem.chunk_outcome(age, takes);
         while chance.unit() < lost {
             took += steps(takes) / 2.0 + steps(problem.restart);
         }

@@ -69,7 +69,7 @@ impl Survival {
     }
 
     /// `alive` and `lived` at the ages in this range, which is on the grid.
-    pub(super) fn between(&self, from: usize, to: usize) -> (&[f64], &[f64]) {
+    pub(super) fn survival_between(&self, from: usize, to: usize) -> (&[f64], &[f64]) {
         (&self.alive[from..to], &self.lived[from..to])
     }
 

@@ -74,9 +74,9 @@ fn every_stored_value_comes_out() {
         seen += 1;
     }
     for (conditional, probability) in
-        [(0, Probability::Unconditional), (1, Probability::Conditional)]
+        [(0, FailureProbability::Unconditional), (1, FailureProbability::Conditional)]
     {
-        for (exact, loss) in [(0, Loss::Half), (1, Loss::Exact)] {
+        for (exact, loss) in [(0, FailureLoss::Half), (1, FailureLoss::Exact)] {
             let rules = Rules { probability, loss, ..ALL };
             let want = &stored["principled_J300_s0"]
                 [format!("conditional={conditional},exact_loss={exact}")];
@@ -180,7 +180,7 @@ proptest! {
         match (envelope::solve(&problem), plain::solve(&problem)) {
             (Ok(quick), Ok(plain)) => {
                 for left in 1..=job {
-                    let (a, b) = (quick.anew(left), plain.anew(left));
+                    let (a, b) = (quick.makespan_after_failure(left), plain.makespan_after_failure(left));
                     prop_assert!((a - b).abs() < 1e-9 * b, "{left}: {a} {b}");
                 }
                 if survival.alive(age) > 0.0 {

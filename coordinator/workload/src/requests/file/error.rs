@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use dormouse_input::{FlawedRow, RowsError};
 
 use super::own::HEADER;
-use crate::requests::offer::Refusal;
+use crate::requests::offer::OfferRefusal;
 
-/// Why a file of requests can't be read.
+/// Reason why a file of requests can't be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestFileError {
     /// The file can't be read.
@@ -26,16 +26,16 @@ pub enum RequestFileError {
         path: PathBuf,
         /// The number of the line, from 1.
         line: u64,
-        /// What is wrong with the row, and what would be right.
-        refusal: Refusal,
+        /// The problem with the row, and the remedy.
+        refusal: OfferRefusal,
     },
     /// The file as a whole can't be used as it is asked for.
     #[error("{}: {refusal}", path.display())]
     File {
         /// Path of the file.
         path: PathBuf,
-        /// What is wrong with the file, and what would be right.
-        refusal: Refusal,
+        /// The problem with the file, and the remedy.
+        refusal: OfferRefusal,
     },
     /// The file has no requests.
     #[error("{} has no requests; write a row for each under {HEADER}", path.display())]
@@ -45,18 +45,18 @@ pub enum RequestFileError {
     },
 }
 
-/// A flaw of a file whose path the caller knows.
+/// Flaw of a file, without its path, which the caller adds.
 #[derive(Debug)]
-pub(super) enum Flaw {
+pub(super) enum RequestFileFlaw {
     Io(io::Error),
-    Row { line: u64, refusal: Refusal },
-    File(Refusal),
+    Row { line: u64, refusal: OfferRefusal },
+    File(OfferRefusal),
     Empty,
 }
 
-impl Flaw {
-    /// The error of the file at `path`.
-    pub(super) fn at(self, path: &Path) -> RequestFileError {
+impl RequestFileFlaw {
+    /// The error with the path of the file.
+    pub(super) fn with_path(self, path: &Path) -> RequestFileError {
         let path = path.to_owned();
         match self {
             Self::Io(source) => RequestFileError::Io { path, source },
@@ -66,24 +66,24 @@ impl Flaw {
         }
     }
 
-    /// A flaw of the row on this line.
-    pub(super) const fn row(line: u64, refusal: Refusal) -> Self {
+    /// A flaw of the row on line `line`.
+    pub(super) const fn of_row(line: u64, refusal: OfferRefusal) -> Self {
         Self::Row { line, refusal }
     }
 }
 
-impl From<RowsError> for Flaw {
+impl From<RowsError> for RequestFileFlaw {
     fn from(error: RowsError) -> Self {
         match error {
             RowsError::Read(error) => Self::Io(error),
             RowsError::Row(FlawedRow { line, what, .. }) => {
-                Self::Row { line, refusal: Refusal::new(what, "give a CSV file of requests") }
+                Self::Row { line, refusal: OfferRefusal::new(what, "give a CSV file of requests") }
             }
         }
     }
 }
 
-impl From<io::Error> for Flaw {
+impl From<io::Error> for RequestFileFlaw {
     fn from(error: io::Error) -> Self {
         Self::Io(error)
     }

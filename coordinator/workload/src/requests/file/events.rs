@@ -3,63 +3,63 @@
 use dormouse_input::{Line, Row, Rows, Text};
 use serde_json::Value;
 
-use super::cells::{begins, text};
-use super::error::Flaw;
+use super::cells::{shorten_row, text};
+use super::error::RequestFileFlaw;
 use super::format::{
     ALLOC, COLLECTION, CPUS, EventColumns, INDEX, PRIORITY, RAM, REQUEST, RequestFormat, TIME, TYPE,
 };
 use crate::requests::check::LAST;
-use crate::requests::offer::{Refusal, VmSize};
+use crate::requests::offer::{OfferRefusal, VmSize};
 
-/// The time of events after the trace's end.
+/// Time of events that lie after the end of the trace.
 pub(super) const AFTER_THE_END: i64 = i64::MAX;
 
-/// What an event does to an instance.
+/// Effect of an event on an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum EventEffect {
     /// The instance is placed on a machine and runs.
     Schedule,
-    /// The instance runs no more, as only one that ran does: evicted, failed or finished.
+    /// The instance stops, after it ran: it was evicted, failed or finished.
     EndRunning,
-    /// The instance runs no more, or won't: killed or lost, maybe while it waited.
+    /// The instance stops or never starts: it was killed or lost, maybe while it waited.
     EndAny,
     /// The request changes while the instance runs.
     UpdateRunning,
-    /// Nothing that matters to a VM.
+    /// An event without effect on VMs.
     Other,
 }
 
 /// An event of an instance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Event {
+pub(super) struct InstanceEvent {
     /// Microseconds since the trace's beginning.
     pub(super) time: i64,
-    pub(super) does: Does,
-    /// Collection (job) and index of the instance.
+    pub(super) does: EventEffect,
+    /// Collection id (job) and index of the instance.
     pub(super) instance: (u64, u64),
     pub(super) priority: Option<i64>,
-    /// Parts of the largest machine; `None`: the event does not say.
+    /// Size in parts of the largest machine; `None`: the event does not have it.
     pub(super) size: Option<VmSize>,
-    /// Whether it is inside an alloc instance, which has a request of its own.
+    /// True if the instance is inside an alloc instance, which has a request of its own.
     pub(super) in_alloc: bool,
     pub(super) line: u64,
 }
 
-/// Events of a file, one in memory at a time.
+/// Reader of a file's events; one is in memory at a time.
 #[derive(Debug)]
-pub(super) enum Events {
+pub(super) enum EventReader {
     Rows(Box<Rows>, RequestFormat, EventColumns),
     Json(Text),
 }
 
-impl Events {
+impl EventReader {
     /// The next event.
-    pub(super) fn next(&mut self) -> Result<Option<Event>, Flaw> {
+    pub(super) fn next(&mut self) -> Result<Option<InstanceEvent>, RequestFileFlaw> {
         match self {
             Self::Rows(rows, format, columns) => {
                 let Some(row) = rows.next_row()? else { return Ok(None) };
                 let event = of_row(&row, *format, columns);
-                event.map(Some).map_err(|refusal| Flaw::row(row.line(), refusal))
+                event.map(Some).map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal))
             }
             Self::Json(lines) => loop {
                 match lines.read_line()? {
@@ -68,12 +68,15 @@ impl Events {
                     Line::Read => {
                         let line = lines.number();
                         let event = of_json(lines.line(), line);
-                        return event.map(Some).map_err(|refusal| Flaw::row(line, refusal));
+                        return event
+                            .map(Some)
+                            .map_err(|refusal| RequestFileFlaw::of_row(line, refusal));
                     }
                     Line::TooLong => {
                         let remedy = "give a file with an event a line, as BigQuery exports it";
-                        let refusal = Refusal::new("the line is too long for an event", remedy);
-                        return Err(Flaw::row(lines.number(), refusal));
+                        let refusal =
+                            OfferRefusal::new("the line is too long for an event", remedy);
+                        return Err(RequestFileFlaw::of_row(lines.number(), refusal));
                     }
                 }
             },
@@ -81,30 +84,34 @@ impl Events {
     }
 }
 
-/// Whether a line is an event as JSON.
+/// True if a line is an event in JSON.
 pub(super) fn is_json_event(line: &[u8]) -> bool {
     let value: Option<Value> = serde_json::from_slice(line).ok();
     value.is_some_and(|value| ["time", "collection_id"].iter().all(|key| value.get(key).is_some()))
 }
 
-fn of_row(row: &Row<'_>, format: RequestFormat, columns: &EventColumns) -> Result<Event, Refusal> {
+fn of_row(
+    row: &Row<'_>,
+    format: RequestFormat,
+    columns: &EventColumns,
+) -> Result<InstanceEvent, OfferRefusal> {
     let line = text(row)?;
     if format == RequestFormat::Google2011 && row.len() != 13 {
-        let what = format!("'{}' has {} cells, not 13", begins(line), row.len());
-        return Err(Refusal::new(what, "give a whole part of task_events"));
+        let what = format!("'{}' has {} cells, not 13", shorten_row(line), row.len());
+        return Err(OfferRefusal::new(what, "give a whole part of task_events"));
     }
     let cell = |n: usize| columns.place(n).map_or("", |place| row.cell(place));
-    let part = |n: usize, what: &str| share(what, cell(n));
+    let part = |n: usize, what: &str| parse_share(what, cell(n));
     let size = match (part(CPUS, "CPU request")?, part(RAM, "memory request")?) {
         (Some(vcpus), Some(memory)) => Some(VmSize { vcpus, memory }),
-        _ => resources(cell(REQUEST)),
+        _ => parse_resources(cell(REQUEST)),
     };
-    Ok(Event {
-        time: time(cell(TIME))?,
-        does: does(format, cell(TYPE))?,
+    Ok(InstanceEvent {
+        time: parse_time(cell(TIME))?,
+        does: parse_effect(format, cell(TYPE))?,
         instance: (
-            whole("collection", cell(COLLECTION))?,
-            whole("number in its collection", cell(INDEX))?,
+            parse_whole("collection", cell(COLLECTION))?,
+            parse_whole("number in its collection", cell(INDEX))?,
         ),
         priority: cell(PRIORITY).parse().ok(),
         size,
@@ -113,9 +120,12 @@ fn of_row(row: &Row<'_>, format: RequestFormat, columns: &EventColumns) -> Resul
     })
 }
 
-fn of_json(text: &[u8], line: u64) -> Result<Event, Refusal> {
+fn of_json(text: &[u8], line: u64) -> Result<InstanceEvent, OfferRefusal> {
     let value: Value = serde_json::from_slice(text).map_err(|error| {
-        Refusal::new(format!("it is no JSON: {error}"), "give an event a line, as BigQuery exports")
+        OfferRefusal::new(
+            format!("it is no JSON: {error}"),
+            "give an event a line, as BigQuery exports",
+        )
     })?;
     let string = |key: &str| match value.get(key) {
         None | Some(Value::Null) => String::new(),
@@ -128,12 +138,12 @@ fn of_json(text: &[u8], line: u64) -> Result<Event, Refusal> {
         part.as_f64().or_else(|| part.as_str()?.parse().ok())
     };
     let size = part("cpus").zip(part("memory"));
-    Ok(Event {
-        time: time(&string("time"))?,
-        does: does(RequestFormat::Google2019, &string("type"))?,
+    Ok(InstanceEvent {
+        time: parse_time(&string("time"))?,
+        does: parse_effect(RequestFormat::Google2019, &string("type"))?,
         instance: (
-            whole("collection_id", &string("collection_id"))?,
-            whole("instance_index", &string("instance_index"))?,
+            parse_whole("collection_id", &string("collection_id"))?,
+            parse_whole("instance_index", &string("instance_index"))?,
         ),
         priority: string("priority").parse().ok(),
         size: size.map(|(vcpus, memory)| VmSize { vcpus, memory }).filter(is_share),
@@ -142,22 +152,22 @@ fn of_json(text: &[u8], line: u64) -> Result<Event, Refusal> {
     })
 }
 
-fn time(text: &str) -> Result<i64, Refusal> {
+fn parse_time(text: &str) -> Result<i64, OfferRefusal> {
     // The largest number of all stands for a time after the trace.
     let is_time = |time: &i64| {
         let us = u64::try_from(*time).ok();
         us.is_some_and(|us| us <= LAST.as_micros() || *time == AFTER_THE_END)
     };
     text.parse().ok().filter(is_time).ok_or_else(|| {
-        let what = format!("its time, '{}', is no number of microseconds", begins(text));
-        Refusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!("its time, '{}', is no number of microseconds", shorten_row(text));
+        OfferRefusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
-fn whole(what: &str, text: &str) -> Result<u64, Refusal> {
+fn parse_whole(what: &str, text: &str) -> Result<u64, OfferRefusal> {
     text.parse().map_err(|_| {
-        let what = format!("its {what}, '{}', is no whole number", begins(text));
-        Refusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!("its {what}, '{}', is no whole number", shorten_row(text));
+        OfferRefusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
@@ -165,28 +175,28 @@ fn is_share(size: &VmSize) -> bool {
     [size.vcpus, size.memory].iter().all(|part| (0.0..=1e6).contains(part))
 }
 
-/// A part of the largest machine; `None`: the cell is empty.
-fn share(what: &str, text: &str) -> Result<Option<f64>, Refusal> {
+/// Parses a share of the largest machine; `None`: the cell is empty.
+fn parse_share(what: &str, text: &str) -> Result<Option<f64>, OfferRefusal> {
     if super::cells::is_null(text) {
         return Ok(None);
     }
     let part = text.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
     part.map(Some).ok_or_else(|| {
-        let what = format!("its {what}, '{}', is no part of a machine", begins(text));
-        Refusal::new(what, "give the table as it is exported, a row a line")
+        let what = format!("its {what}, '{}', is no part of a machine", shorten_row(text));
+        OfferRefusal::new(what, "give the table as it is exported, a row a line")
     })
 }
 
-/// Reads a request written as an object: `{"cpus": 0.02, "memory": 0.01}`, or with single quotes, as
-/// Python prints it.
-fn resources(text: &str) -> Option<VmSize> {
+/// Parses a resource request written as an object: `{"cpus": 0.02, "memory": 0.01}`, or with single
+/// quotes, as Python prints it.
+fn parse_resources(text: &str) -> Option<VmSize> {
     let value: Value = serde_json::from_str(&text.replace('\'', "\"")).ok()?;
     let part = |key: &str| value.get(key)?.as_f64();
     Some(VmSize { vcpus: part("cpus")?, memory: part("memory")? }).filter(is_share)
 }
 
-/// What the type of an event says, by its number or its name.
-fn does(format: RequestFormat, text: &str) -> Result<Does, Refusal> {
+/// Effect of an event type, which is given by number or name.
+fn parse_effect(format: RequestFormat, text: &str) -> Result<EventEffect, OfferRefusal> {
     let number = text.parse::<u8>().ok();
     // The trace of 2019 has QUEUE and ENABLE at 1 and 2, which that of 2011 lacks.
     let number = match format {
@@ -194,16 +204,19 @@ fn does(format: RequestFormat, text: &str) -> Result<Does, Refusal> {
         _ => number,
     };
     match (number, text.to_ascii_uppercase().as_str()) {
-        (Some(3), _) | (None, "SCHEDULE") => Ok(Does::Schedule),
-        (Some(4..=6), _) | (None, "EVICT" | "FAIL" | "FINISH") => Ok(Does::EndRunning),
-        (Some(7 | 8), _) | (None, "KILL" | "LOST") => Ok(Does::EndAny),
-        (Some(10), _) | (None, "UPDATE_RUNNING") => Ok(Does::UpdateRunning),
+        (Some(3), _) | (None, "SCHEDULE") => Ok(EventEffect::Schedule),
+        (Some(4..=6), _) | (None, "EVICT" | "FAIL" | "FINISH") => Ok(EventEffect::EndRunning),
+        (Some(7 | 8), _) | (None, "KILL" | "LOST") => Ok(EventEffect::EndAny),
+        (Some(10), _) | (None, "UPDATE_RUNNING") => Ok(EventEffect::UpdateRunning),
         (Some(0..=2 | 9), _) | (None, "SUBMIT" | "QUEUE" | "ENABLE" | "UPDATE_PENDING") => {
-            Ok(Does::Other)
+            Ok(EventEffect::Other)
         }
         _ => {
-            let what = format!("'{}' is no type of an event", begins(text));
-            Err(Refusal::new(what, "write its number in the trace, or its name such as SCHEDULE"))
+            let what = format!("'{}' is no type of an event", shorten_row(text));
+            Err(OfferRefusal::new(
+                what,
+                "write its number in the trace, or its name such as SCHEDULE",
+            ))
         }
     }
 }

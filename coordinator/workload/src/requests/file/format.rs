@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use dormouse_input::{Chosen, Column, Columns, Row};
+use dormouse_input::{Chosen, ColumnPlaces, Row, WantedColumn};
 
-use super::cells::{begins, bucket, is_null, text, unit_of};
+use super::cells::{is_null, parse_bucket, shorten_row, text, unit_of};
 use super::own::HEADER;
-use crate::requests::offer::Refusal;
+use crate::requests::offer::OfferRefusal;
 
 /// Format of a file of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum RequestFormat {
 }
 
 impl RequestFormat {
-    /// Whether sizes of its VMs are parts of the largest machine.
+    /// True if the format gives VM sizes as parts of the largest machine.
     pub(super) const fn has_parts(self) -> bool {
         matches!(self, Self::Google2019 | Self::Google2019Json | Self::Google2011)
     }
@@ -48,7 +48,7 @@ impl fmt::Display for RequestFormat {
     }
 }
 
-/// The columns of tables of VMs, by their numbers here.
+/// Indices of the columns of VM tables in [`VMS`].
 pub(super) const AT: usize = 0;
 pub(super) const KIND: usize = 1;
 pub(super) const MARKET: usize = 2;
@@ -57,13 +57,13 @@ pub(super) const END: usize = 4;
 pub(super) const VCPUS: usize = 5;
 pub(super) const MEMORY: usize = 6;
 
-const fn column(name: &'static str, known_as: &'static [&'static str]) -> Column {
-    Column { name, known_as, is_needed: false }
+const fn wanted_column(name: &'static str, known_as: &'static [&'static str]) -> WantedColumn {
+    WantedColumn { name, known_as, is_needed: false }
 }
 
-/// What is looked for in tables of VMs.
-const VMS: [Column; 7] = [
-    column(
+/// The columns that are looked for in VM tables.
+const VMS: [WantedColumn; 7] = [
+    wanted_column(
         "at",
         &[
             "at",
@@ -84,7 +84,7 @@ const VMS: [Column; 7] = [
             "timestamp",
         ],
     ),
-    column(
+    wanted_column(
         "type",
         &[
             "type",
@@ -97,11 +97,11 @@ const VMS: [Column; 7] = [
             "sku",
         ],
     ),
-    column(
+    wanted_column(
         "market",
         &["market", "preemptible", "spot", "is spot", "is preemptible", "low priority", "priority"],
     ),
-    column(
+    wanted_column(
         "duration",
         &[
             "duration",
@@ -114,7 +114,7 @@ const VMS: [Column; 7] = [
             "lifetime_min",
         ],
     ),
-    column(
+    wanted_column(
         "end",
         &[
             "end",
@@ -131,47 +131,47 @@ const VMS: [Column; 7] = [
             "terminated",
         ],
     ),
-    column("vcpus", &["vcpus", "vcpu", "cores", "core count", "vm core count bucket"]),
-    column(
+    wanted_column("vcpus", &["vcpus", "vcpu", "cores", "core count", "vm core count bucket"]),
+    wanted_column(
         "memory",
         &["memory", "memory_gb", "memory_gib", "ram_gb", "ram_gib", "vm memory bucket"],
     ),
 ];
 
-/// How a column says in which market a VM is.
+/// Form in which a table gives the market of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MarketWord {
     /// By a name of the market.
     Name,
-    /// By yes or no to the question whether the VM may be preempted.
+    /// A flag: yes if the VM may be preempted.
     Flag,
-    /// By no column: all are in the on-demand market.
+    /// No column: all VMs are in the on-demand market.
     Nothing,
 }
 
-/// Places of what is read of a row of a table of VMs.
+/// Positions of the used columns in a row of a VM table.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct VmTableLayout {
     places: [Option<usize>; 7],
     pub(super) market: MarketWord,
-    /// Seconds of a number in the columns of the beginning, the end and the duration.
+    /// Seconds per unit of the columns begin, end and duration.
     pub(super) units: [f64; 3],
-    /// Number of cells of a row; `None`: the first row does not say.
+    /// Number of cells of a row; `None`: unknown, as the table has no heading.
     pub(super) width: Option<usize>,
     pub(super) has_heading: bool,
-    /// The columns that were found, each with its heading, in words.
+    /// The columns that were found with their headings, as text.
     pub(super) about: String,
-    /// Headings that nothing is read of.
+    /// Headings of unused columns.
     pub(super) unused: Vec<String>,
 }
 
-impl Layout {
+impl VmTableLayout {
     pub(super) const fn place(&self, n: usize) -> Option<usize> {
         self.places[n]
     }
 
-    /// The table of the Azure Public Dataset.
-    fn azure() -> Self {
+    /// Layout of the VM table of the Azure Public Dataset.
+    fn azure_layout() -> Self {
         let mut places = [None; 7];
         for (n, place) in [(AT, 3), (END, 4), (VCPUS, 9), (MEMORY, 10)] {
             places[n] = Some(place);
@@ -189,13 +189,13 @@ impl Layout {
         }
     }
 
-    fn new(columns: &Columns, first: &Row<'_>, is_packing: bool) -> Self {
+    fn new(columns: &ColumnPlaces, first: &Row<'_>, is_packing: bool) -> Self {
         let places: [_; 7] = std::array::from_fn(|n| columns.place(n));
         let heading = |n: usize| match columns.has_heading() {
             true => places[n].map_or("", |place| first.cell(place)),
             false => "",
         };
-        let market = match plain(heading(MARKET)).as_str() {
+        let market = match plain_heading(heading(MARKET)).as_str() {
             _ if places[MARKET].is_none() => MarketWord::Nothing,
             "market" | "" => MarketWord::Name,
             _ => MarketWord::Flag,
@@ -204,20 +204,20 @@ impl Layout {
         let units = [AT, END, DURATION].map(|n| if is_packing { day } else { unit_of(heading(n)) });
         let has_heading = columns.has_heading();
         let width = has_heading.then(|| columns.width());
-        let unused = columns.unused().map(str::to_owned).collect();
+        let unused = columns.unused_headings().map(str::to_owned).collect();
         let about = columns.to_string();
         Self { places, market, units, width, has_heading, about, unused }
     }
 }
 
-/// A format, and where what is read stands in rows of it.
+/// A format together with the positions of the used columns.
 #[derive(Debug)]
 pub(super) enum RowLayout {
-    Vms(RequestFormat, Layout),
+    Vms(RequestFormat, VmTableLayout),
     Events(RequestFormat, EventColumns),
 }
 
-/// Places of what is read of an event.
+/// Positions of the used columns of an event table.
 #[derive(Clone, Debug)]
 pub(super) struct EventColumns {
     places: [Option<usize>; 9],
@@ -226,7 +226,7 @@ pub(super) struct EventColumns {
     pub(super) unused: Vec<String>,
 }
 
-/// The columns of events, by their numbers here.
+/// Indices of the event columns in [`EVENTS`].
 pub(super) const TIME: usize = 0;
 pub(super) const TYPE: usize = 1;
 pub(super) const COLLECTION: usize = 2;
@@ -237,17 +237,17 @@ pub(super) const RAM: usize = 6;
 pub(super) const REQUEST: usize = 7;
 pub(super) const ALLOC: usize = 8;
 
-/// What is looked for in instance events of 2019.
-const EVENTS: [Column; 9] = [
-    Column { name: "time", known_as: &["time"], is_needed: true },
-    Column { name: "type", known_as: &["type", "instance_events_type"], is_needed: true },
-    Column { name: "collection_id", known_as: &["collection_id"], is_needed: true },
-    Column { name: "instance_index", known_as: &["instance_index"], is_needed: true },
-    column("priority", &["priority"]),
-    column("cpus", &["resource_request.cpus", "cpus", "cpu_request"]),
-    column("memory", &["resource_request.memory", "memory", "memory_request"]),
-    column("resource_request", &["resource_request"]),
-    column("alloc_collection_id", &["alloc_collection_id"]),
+/// The columns that are looked for in instance events of 2019.
+const EVENTS: [WantedColumn; 9] = [
+    WantedColumn { name: "time", known_as: &["time"], is_needed: true },
+    WantedColumn { name: "type", known_as: &["type", "instance_events_type"], is_needed: true },
+    WantedColumn { name: "collection_id", known_as: &["collection_id"], is_needed: true },
+    WantedColumn { name: "instance_index", known_as: &["instance_index"], is_needed: true },
+    wanted_column("priority", &["priority"]),
+    wanted_column("cpus", &["resource_request.cpus", "cpus", "cpu_request"]),
+    wanted_column("memory", &["resource_request.memory", "memory", "memory_request"]),
+    wanted_column("resource_request", &["resource_request"]),
+    wanted_column("alloc_collection_id", &["alloc_collection_id"]),
 ];
 
 impl EventColumns {
@@ -255,7 +255,7 @@ impl EventColumns {
         self.places[n]
     }
 
-    /// The columns of task events of 2011.
+    /// The columns of task events of 2011, which have fixed positions.
     fn of_2011(has_heading: bool) -> Self {
         let mut places = [None; 9];
         let all = [
@@ -276,33 +276,34 @@ impl EventColumns {
     }
 }
 
-/// Tells the format of a table by its first row.
+/// Detects the format of a table by its first row.
 ///
 /// # Errors
 ///
-/// It is none of requests, or lacks a column.
-pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusal> {
+/// The table is no table of requests, or lacks a column.
+pub(super) fn detect_layout(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, OfferRefusal> {
     let line = text(first)?;
     if chosen.is_empty() {
         if is_azure(first) {
-            return Ok(RowLayout::Vms(RequestFormat::AzureVms, Layout::azure()));
+            return Ok(RowLayout::Vms(RequestFormat::AzureVms, VmTableLayout::azure_layout()));
         }
         if let Some(has_heading) = is_2011(first) {
             let columns = EventColumns::of_2011(has_heading);
             return Ok(RowLayout::Events(RequestFormat::Google2011, columns));
         }
     }
-    let has = |name: &str| first.cells().any(|heading| plain(heading) == name);
-    let refused = |error: dormouse_input::NoColumn| Refusal::new(error.what, error.remedy);
+    let has = |name: &str| first.cells().any(|heading| plain_heading(heading) == name);
+    let refused = |error: dormouse_input::NoColumn| OfferRefusal::new(error.what, error.remedy);
     if has("collectionid")
         && has("instanceindex")
-        && let Some(columns) = Columns::from_heading(first, &EVENTS, chosen).map_err(refused)?
+        && let Some(columns) =
+            ColumnPlaces::from_heading(first, &EVENTS, chosen).map_err(refused)?
     {
         let columns = EventColumns {
             places: std::array::from_fn(|n| columns.place(n)),
             has_heading: columns.has_heading(),
             about: columns.to_string(),
-            unused: columns.unused().map(str::to_owned).collect(),
+            unused: columns.unused_headings().map(str::to_owned).collect(),
         };
         return Ok(RowLayout::Events(RequestFormat::Google2019, columns));
     }
@@ -310,17 +311,17 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusa
     let has_number = first.cells().any(|cell| cell.parse::<f64>().is_ok());
     let is_heading = !has_number || !chosen.is_empty();
     let columns =
-        Columns::from_heading(first, &VMS, chosen).map_err(refused)?.filter(|_| is_heading);
+        ColumnPlaces::from_heading(first, &VMS, chosen).map_err(refused)?.filter(|_| is_heading);
     let Some(columns) = columns else {
-        return Err(Refusal::new(
-            format!("'{}' is not the header of requests", begins(line)),
+        return Err(OfferRefusal::new(
+            format!("'{}' is not the header of requests", shorten_row(line)),
             format!("write {HEADER} above the rows"),
         ));
     };
-    lacks(&columns, line)?;
+    check_columns(&columns, line)?;
     let is_packing = has("vmtypeid") && has("starttime") && has("endtime");
-    let layout = Layout::new(&columns, first, is_packing);
-    let heading = |n: usize| columns.place(n).map(|place| plain(first.cell(place)));
+    let layout = VmTableLayout::new(&columns, first, is_packing);
+    let heading = |n: usize| columns.place(n).map(|place| plain_heading(first.cell(place)));
     let is_own = columns.has_heading()
         && columns.place(KIND).is_some()
         && heading(AT).as_deref() == Some("at")
@@ -333,8 +334,8 @@ pub(super) fn told(first: &Row<'_>, chosen: &Chosen) -> Result<RowLayout, Refusa
     Ok(RowLayout::Vms(format, layout))
 }
 
-/// Whether a table of VMs has what a request needs.
-fn lacks(columns: &Columns, line: &str) -> Result<(), Refusal> {
+/// Checks that a VM table has the columns that a request needs.
+fn check_columns(columns: &ColumnPlaces, line: &str) -> Result<(), OfferRefusal> {
     let has = |n: usize| columns.place(n).is_some();
     let lacks = match () {
         () if !has(AT) => "at",
@@ -343,10 +344,10 @@ fn lacks(columns: &Columns, line: &str) -> Result<(), Refusal> {
         () => return Ok(()),
     };
     let which = lacks.split(' ').next().unwrap_or(lacks);
-    Err(Refusal::new(
+    Err(OfferRefusal::new(
         format!(
             "'{}' has no column {lacks}, so that it is not the header of requests",
-            begins(line)
+            shorten_row(line)
         ),
         format!(
             "write {HEADER} above the rows, or say which column it is: columns.{which} = \"NAME\""
@@ -354,30 +355,31 @@ fn lacks(columns: &Columns, line: &str) -> Result<(), Refusal> {
     ))
 }
 
-/// Eleven cells: three names, two instants, three shares of CPU, a category and two buckets.
+/// True for a row of Azure's VM table: eleven cells, which are three names, two instants, three CPU
+/// shares, a category and two buckets.
 fn is_azure(row: &Row<'_>) -> bool {
     let is_number = |at: usize| row.cell(at).parse::<f64>().is_ok();
     row.len() == 11
         && (is_number(3) && (is_number(4) || is_null(row.cell(4))))
         && (5..8).all(|at| is_number(at) || is_null(row.cell(at)))
         && !is_number(8)
-        && [9, 10].iter().all(|at| bucket("", row.cell(*at)).is_ok())
+        && [9, 10].iter().all(|at| parse_bucket("", row.cell(*at)).is_ok())
 }
 
-/// Whether it is a row of task events, and if so, whether that row is a heading.
+/// Detects a row of task events of 2011; the value is true if it is a heading.
 fn is_2011(row: &Row<'_>) -> Option<bool> {
     let whole = |at: usize| row.cell(at).parse::<u64>().is_ok();
     if row.len() != 13 {
         return None;
     }
     if row.cell(0).starts_with('#') {
-        return (plain(row.cell(2)) == "jobid").then_some(true);
+        return (plain_heading(row.cell(2)) == "jobid").then_some(true);
     }
     let is_event = row.cell(5).parse::<u8>().is_ok_and(|event| event <= 8);
     (whole(0) && whole(2) && whole(3) && is_event && whole(8)).then_some(false)
 }
 
-/// A heading without what does not matter in it.
-fn plain(heading: &str) -> String {
+/// A heading in lower case without separators, for comparison.
+fn plain_heading(heading: &str) -> String {
     heading.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }

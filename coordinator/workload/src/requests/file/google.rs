@@ -5,80 +5,82 @@ use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
 
-use super::error::Flaw;
-use super::events::{AFTER_THE_END, Does, Event, Events};
+use super::error::RequestFileFlaw;
+use super::events::{AFTER_THE_END, EventEffect, EventReader, InstanceEvent};
 use super::format::RequestFormat;
-use super::held::{Hold, NO_TYPE, THERE_BEFORE, UNSEEN};
-use super::kinds::Kinds;
-use crate::requests::offer::Refusal;
+use super::held::{NO_TYPE, RequestCollector, THERE_BEFORE, UNSEEN};
+use super::kinds::NumberedTypes;
+use crate::requests::offer::OfferRefusal;
 
-/// Highest priority of what may be preempted, of 2019: best-effort batch has 110 to 115, and free jobs
-/// less (Tirmazi et al., "Borg: the Next Generation", EuroSys 2020, section 2).
+/// Highest priority in the 2019 trace that counts as preemptible: best-effort batch has 110 to 115,
+/// and free jobs less (Tirmazi et al., "Borg: the Next Generation", EuroSys 2020, section 2).
 const BEST_EFFORT_2019: i64 = 115;
-/// Highest priority of 2011 that may be preempted: 0 and 1 are "free" (google/cluster-data,
-/// ClusterData2011_2.md).
+/// Highest priority in the 2011 trace that counts as preemptible: 0 and 1 are "free"
+/// (google/cluster-data, ClusterData2011_2.md).
 const FREE_2011: i64 = 1;
 
-/// An instance that runs.
+/// An instance whose end has not been read yet.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningInstance {
     since: i64,
-    /// Type and market of the instance; `None`: it is left out.
+    /// Type number and market of the instance; `None`: it is left out.
     kind: Option<(u32, Market)>,
     line: u64,
 }
 
-/// Reads all events; what is kept meanwhile is the instances that run.
-pub(super) fn hold(
-    events: &mut Events,
+/// Reads all events and collects the requests; only the running instances are kept meanwhile.
+pub(super) fn collect_events(
+    events: &mut EventReader,
     format: RequestFormat,
     spot_priority: Option<u32>,
-    kinds: &mut Kinds,
-    hold: &mut Hold,
-) -> Result<(), Flaw> {
+    kinds: &mut NumberedTypes,
+    hold: &mut RequestCollector,
+) -> Result<(), RequestFileFlaw> {
     let spot_priority = spot_priority.map_or(
         if format == RequestFormat::Google2011 { FREE_2011 } else { BEST_EFFORT_2019 },
         i64::from,
     );
-    let (mut running, mut last) = (BTreeMap::<(u64, u64), Running>::new(), 0);
+    let (mut running, mut last) = (BTreeMap::<(u64, u64), RunningInstance>::new(), 0);
     while let Some(event) = events.next()? {
-        let Event { time, does, instance, line, .. } = event;
+        let InstanceEvent { time, does, instance, line, .. } = event;
         if time < last {
             let what = format!("its time, {time}, is before that of the event above it, {last}");
-            return Err(Flaw::row(line, Refusal::new(what, "sort by time")));
+            return Err(RequestFileFlaw::of_row(line, OfferRefusal::new(what, "sort by time")));
         }
         last = time;
         if time != AFTER_THE_END {
-            hold.see(time);
+            hold.note_instant(time);
         }
         match does {
-            Does::Schedule if running.contains_key(&instance) => {
+            EventEffect::Schedule if running.contains_key(&instance) => {
                 hold.changed.add("scheduled while they ran, and counted once", line);
             }
-            Does::Schedule => {
+            EventEffect::Schedule => {
                 let kind = kind_of(&event, spot_priority, kinds, hold);
-                let kind = kind.map_err(|refusal| Flaw::row(line, refusal))?;
-                running.insert(instance, Running { since: time, kind, line });
+                let kind = kind.map_err(|refusal| RequestFileFlaw::of_row(line, refusal))?;
+                running.insert(instance, RunningInstance { since: time, kind, line });
             }
-            Does::EndRunning | Does::EndAny => match running.remove(&instance) {
-                Some(was) => was.end(if time == AFTER_THE_END { UNSEEN } else { time }, hold),
-                None if does == Does::EndRunning => {
+            EventEffect::EndRunning | EventEffect::EndAny => match running.remove(&instance) {
+                Some(was) => {
+                    was.end_instance(if time == AFTER_THE_END { UNSEEN } else { time }, hold);
+                }
+                None if does == EventEffect::EndRunning => {
                     hold.left_out.add("whose beginning is not in the file", line);
                 }
                 None => {}
             },
-            Does::UpdateRunning if running.contains_key(&instance) => {
+            EventEffect::UpdateRunning if running.contains_key(&instance) => {
                 hold.changed.add("resized while they ran, and counted as they began", line);
             }
-            Does::UpdateRunning | Does::Other => {}
+            EventEffect::UpdateRunning | EventEffect::Other => {}
         }
     }
-    running.into_values().for_each(|was| was.end(UNSEEN, hold));
+    running.into_values().for_each(|was| was.end_instance(UNSEEN, hold));
     Ok(())
 }
 
-impl Running {
-    fn end(self, until: i64, hold: &mut Hold) {
+impl RunningInstance {
+    fn end_instance(self, until: i64, hold: &mut RequestCollector) {
         let Self { since, kind: Some((kind, market)), line } = self else { return };
         if since == 0 {
             hold.changed.add(THERE_BEFORE, line);
@@ -89,11 +91,11 @@ impl Running {
 
 /// The type and market of an instance; `None`: it is left out, and counted.
 fn kind_of(
-    event: &Event,
+    event: &InstanceEvent,
     spot_priority: i64,
-    kinds: &mut Kinds,
-    hold: &mut Hold,
-) -> Result<Option<(u32, Market)>, Refusal> {
+    kinds: &mut NumberedTypes,
+    hold: &mut RequestCollector,
+) -> Result<Option<(u32, Market)>, OfferRefusal> {
     let line = event.line;
     if event.in_alloc {
         hold.left_out.add("inside an alloc instance, which has a request of its own", line);
@@ -105,7 +107,7 @@ fn kind_of(
     };
     let is_spot = event.priority.is_some_and(|priority| priority <= spot_priority);
     let market = if is_spot { Market::Spot } else { Market::OnDemand };
-    let kind = kinds.part(&size, market)?;
+    let kind = kinds.number_of_part(&size, market)?;
     if kind.is_none() {
         hold.left_out.add(NO_TYPE, line);
     }

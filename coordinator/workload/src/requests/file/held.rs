@@ -1,58 +1,58 @@
-//! Requests that are held in memory until all are known, to be put in order.
+//! Collection of a file's requests in memory, to sort them by time.
 
 use dormouse_cloud::Market;
 use dormouse_input::{LeftOut, written};
 use dormouse_model::Request;
 use dormouse_units::{Span, Time};
 
-use super::error::Flaw;
-use super::kinds::Kinds;
+use super::error::RequestFileFlaw;
+use super::kinds::NumberedTypes;
 use super::rules::RequestsRead;
 
-/// A request of a file; 24 bytes of memory.
+/// One request of a file in 24 bytes of memory.
 #[derive(Clone, Copy, Debug)]
-struct Held {
-    /// The times at which it comes and ends, in microseconds as the file counts them.
+struct HeldRequest {
+    /// Begin and end in microseconds on the file's clock.
     at: i64,
     until: i64,
     kind: u32,
     market: Market,
 }
 
-/// The end of a VM that is there for longer than the file goes.
+/// End of a VM that outlives the file.
 pub(super) const UNSEEN: i64 = i64::MAX;
 
-/// All requests of a file that is read in whole: 24 MB a million, and as much for a moment while they
-/// are sorted.
+/// Collects all requests of a file that is read as a whole: 24 MB for a million, and as much again
+/// while they are sorted.
 #[derive(Debug, Default)]
-pub(super) struct Hold {
-    all: Vec<Held>,
-    /// The latest instant that the file has.
+pub(super) struct RequestCollector {
+    all: Vec<HeldRequest>,
+    /// The latest instant in the file.
     last: Option<i64>,
-    /// Beginnings and lines of those whose end is not seen.
+    /// Begins and lines of the requests whose end is not in the file.
     unseen: Vec<(i64, u64)>,
     pub(super) left_out: LeftOut,
     pub(super) changed: LeftOut,
 }
 
-impl Hold {
-    /// Adds a request, which stands on this line; without any duration it is left out.
+impl RequestCollector {
+    /// Adds the request on this line; one without any duration is left out.
     pub(super) fn add(&mut self, (at, until): (i64, i64), kind: u32, market: Market, line: u64) {
-        self.see(at);
+        self.note_instant(at);
         if until == UNSEEN {
             self.unseen.push((at, line));
         } else {
-            self.see(until);
+            self.note_instant(until);
             if until <= at {
                 self.left_out.add(if until < at { BEFORE } else { NOTHING }, line);
                 return;
             }
         }
-        self.all.push(Held { at, until, kind, market });
+        self.all.push(HeldRequest { at, until, kind, market });
     }
 
-    /// Notes an instant at which the file goes on.
-    pub(super) fn see(&mut self, at: i64) {
+    /// Records an instant of the file, to know its end.
+    pub(super) fn note_instant(&mut self, at: i64) {
         self.last = Some(self.last.map_or(at, |last| last.max(at)));
     }
 
@@ -69,38 +69,38 @@ const NOTHING: &str = "without any duration";
 const BEFORE: &str = "that end before they begin";
 pub(super) const NO_TYPE: &str = "of a size that no type for their market holds";
 
-/// What is known of the times of a file.
+/// Properties of a file's times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Times {
-    /// They are dates, and counted from 1970.
+pub(super) struct FileTimes {
+    /// True if the times are dates, counted from 1970.
     pub(super) are_dates: bool,
-    /// They are left as they are.
+    /// True if times are kept as they are in the file.
     pub(super) are_kept: bool,
-    /// VMs that end at the last instant of all were there for longer.
+    /// True if VMs that end at the very last instant ran longer than the file.
     pub(super) ends_cut: bool,
 }
 
-/// Requests of a file in order of time.
+/// The requests of a file sorted by time.
 #[derive(Debug)]
-pub(super) struct Sorted {
-    all: std::vec::IntoIter<Held>,
-    kinds: Kinds,
-    /// Microseconds of the file that are the beginning of the run.
+pub(super) struct SortedRequests {
+    all: std::vec::IntoIter<HeldRequest>,
+    kinds: NumberedTypes,
+    /// Time of the file, in microseconds, at which the run begins.
     zero: i64,
 }
 
-impl Hold {
-    /// Sorts the requests, and says in `read` what became of them.
+impl RequestCollector {
+    /// Sorts the requests and records in `read` how many were left out or changed.
     ///
     /// # Errors
     ///
-    /// There are none.
-    pub(super) fn sorted(
+    /// There are no requests.
+    pub(super) fn sort_requests(
         mut self,
-        kinds: Kinds,
-        times: Times,
+        kinds: NumberedTypes,
+        times: FileTimes,
         read: &mut RequestsRead,
-    ) -> Result<Sorted, Flaw> {
+    ) -> Result<SortedRequests, RequestFileFlaw> {
         let last = self.last.unwrap_or_default();
         if times.ends_cut {
             let cut = self.end_last();
@@ -122,7 +122,7 @@ impl Hold {
         read.left_out = std::mem::take(left_out);
         read.changed = self.changed;
         if all.is_empty() {
-            return Err(Flaw::Empty);
+            return Err(RequestFileFlaw::Empty);
         }
         all.sort_by_key(|held| held.at);
         let first = all.first().map_or(0, |held| held.at);
@@ -138,21 +138,21 @@ impl Hold {
             read.notes.push(format!("times count from the first request: {first}"));
         }
         let all = self.all.into_iter();
-        Ok(Sorted { all, kinds, zero })
+        Ok(SortedRequests { all, kinds, zero })
     }
 }
 
-/// Seconds, with parts of one only where there are some.
+/// Writes microseconds as seconds, with a fraction only if there is one.
 #[expect(clippy::cast_precision_loss, reason = "for people")]
 fn seconds(us: i64) -> f64 {
     us as f64 / 1e6
 }
 
-impl Iterator for Sorted {
+impl Iterator for SortedRequests {
     type Item = (Time, Request);
 
     fn next(&mut self) -> Option<Self::Item> {
-        let Held { at, until, kind, market } = self.all.next()?;
+        let HeldRequest { at, until, kind, market } = self.all.next()?;
         let at_us = u64::try_from(at.saturating_sub(self.zero)).unwrap_or_default();
         let duration = Span::from_micros(u64::try_from(until - at).unwrap_or_default());
         let kind = self.kinds.name(kind).clone();

@@ -7,23 +7,24 @@ use dormouse_cloud::Market;
 use dormouse_units::TypeName;
 
 use super::rules::RequestRules;
-use crate::requests::offer::{Offer, Refusal, VmSize};
+use crate::requests::offer::{Offer, OfferRefusal, VmSize};
 
 /// Bytes of a GiB.
 pub(super) const GIB: f64 = 1_073_741_824.0;
 
-/// Types by what the file says of a VM; each has a number here, so that a request needs little memory.
+/// Instance types chosen for the VMs of a file, each under a small number, so that a request needs
+/// little memory.
 #[derive(Debug)]
-pub(super) struct Kinds {
+pub(super) struct NumberedTypes {
     offer: Option<Arc<Offer>>,
     rules: RequestRules,
-    /// Parts of a machine by the names of the file's types, where there is a table of them.
+    /// Sizes as parts of a machine, by the file's type names, if there is a table of them.
     parts: BTreeMap<String, VmSize>,
     names: Vec<TypeName>,
     numbers: BTreeMap<TypeName, u32>,
 }
 
-impl Kinds {
+impl NumberedTypes {
     pub(super) fn new(
         offer: Option<Arc<Offer>>,
         rules: RequestRules,
@@ -37,7 +38,7 @@ impl Kinds {
         &self.names[number as usize]
     }
 
-    fn number(&mut self, name: &TypeName) -> u32 {
+    fn number_of_type(&mut self, name: &TypeName) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
@@ -47,87 +48,98 @@ impl Kinds {
         number
     }
 
-    /// The type that the file calls `name`; `Ok(None)`: its size is known, and no type holds it.
+    /// The number of the type that the file calls `name`; `Ok(None)`: its size is known, and no
+    /// type holds it.
     ///
     /// # Errors
     ///
-    /// There is no such type, or it is not to be had in the market.
-    pub(super) fn named(&mut self, name: &str, market: Market) -> Result<Option<u32>, Refusal> {
+    /// There is no such type, or it is not sold in the market.
+    pub(super) fn number_of_named(
+        &mut self,
+        name: &str,
+        market: Market,
+    ) -> Result<Option<u32>, OfferRefusal> {
         let mapped = self.rules.types_map.get(name);
         if mapped.is_none()
             && let (Some(part), Some(_)) = (self.parts.get(name), &self.offer)
         {
             let part = *part;
-            return self.part(&part, market);
+            return self.number_of_part(&part, market);
         }
         let called = mapped.map_or(name, TypeName::as_str);
         let kind = match &self.offer {
-            Some(offer) => offer.sold(called, market)?.clone(),
+            Some(offer) => offer.find_sold(called, market)?.clone(),
             None if self.numbers.contains_key(called) => {
                 return Ok(self.numbers.get(called).copied());
             }
             None if called.is_empty() => {
-                return Err(Refusal::new("its type is empty", "give a type in each row"));
+                return Err(OfferRefusal::new("its type is empty", "give a type in each row"));
             }
             None => TypeName::from(called),
         };
-        Ok(Some(self.number(&kind)))
+        Ok(Some(self.number_of_type(&kind)))
     }
 
-    /// The type for a VM of so many vCPUs and GiB, which the file calls so; `Ok(None)`: no type holds it.
+    /// The number of the type for a VM of so many vCPUs and GiB, which the file calls so;
+    /// `Ok(None)`: no type holds it.
     ///
     /// # Errors
     ///
-    /// The map of types has one for it that is not to be had.
-    pub(super) fn sized(
+    /// The user's map names a type for it that is not sold.
+    pub(super) fn number_of_sized(
         &mut self,
         (vcpus, memory): (&str, &str),
         size: &VmSize,
         market: Market,
-    ) -> Result<Option<u32>, Refusal> {
+    ) -> Result<Option<u32>, OfferRefusal> {
         let label = if memory.is_empty() { vcpus.to_owned() } else { format!("{vcpus}/{memory}") };
         if self.rules.types_map.contains_key(&label) {
-            return self.named(&label, market);
+            return self.number_of_named(&label, market);
         }
         let Some(offer) = &self.offer else {
             let memory = if memory.is_empty() { String::new() } else { format!(" {memory} GiB") };
             let name = TypeName::from(format!("{vcpus} vCPUs{memory}").as_str());
-            return Ok(Some(self.number(&name)));
+            return Ok(Some(self.number_of_type(&name)));
         };
-        let kind = offer.smallest(size, market).cloned();
-        Ok(kind.map(|kind| self.number(&kind)))
+        let kind = offer.smallest_type(size, market).cloned();
+        Ok(kind.map(|kind| self.number_of_type(&kind)))
     }
 
-    /// The type for a VM that is a part of the largest machine; `Ok(None)`: no type holds it.
+    /// The number of the type for a VM that is a part of the largest machine; `Ok(None)`: no type
+    /// holds it.
     ///
     /// # Errors
     ///
-    /// How large that machine is, is not said.
-    pub(super) fn part(&mut self, part: &VmSize, market: Market) -> Result<Option<u32>, Refusal> {
+    /// The size of the largest machine is not given.
+    pub(super) fn number_of_part(
+        &mut self,
+        part: &VmSize,
+        market: Market,
+    ) -> Result<Option<u32>, OfferRefusal> {
         let Some(offer) = &self.offer else {
             let of = part.vcpus.max(part.memory);
             let halves = (0_u32..20).take_while(|n| of <= 1.0 / f64::from(1_u32 << n)).last();
             let name = halves.map_or("over a machine".to_owned(), |halves| {
                 format!("1/{} of a machine", 1_u32 << halves)
             });
-            return Ok(Some(self.number(&TypeName::from(name.as_str()))));
+            return Ok(Some(self.number_of_type(&TypeName::from(name.as_str()))));
         };
-        let machine = machine(&self.rules)?;
+        let machine = largest_machine(&self.rules)?;
         let size =
             VmSize { vcpus: part.vcpus * machine.vcpus, memory: part.memory * machine.memory };
-        let kind = offer.smallest(&size, market).cloned();
-        Ok(kind.map(|kind| self.number(&kind)))
+        let kind = offer.smallest_type(&size, market).cloned();
+        Ok(kind.map(|kind| self.number_of_type(&kind)))
     }
 }
 
-/// The largest machine, of which sizes are parts.
-pub(super) fn machine(rules: &RequestRules) -> Result<VmSize, Refusal> {
+/// Size of the largest machine, which VM sizes are parts of.
+pub(super) fn largest_machine(rules: &RequestRules) -> Result<VmSize, OfferRefusal> {
     match (rules.machine_vcpus, rules.machine_memory) {
         #[expect(clippy::cast_precision_loss, reason = "memory of a machine")]
         (Some(vcpus), Some(memory)) => {
             Ok(VmSize { vcpus: f64::from(vcpus), memory: memory.get() as f64 })
         }
-        _ => Err(Refusal::new(
+        _ => Err(OfferRefusal::new(
             "its sizes are parts of the largest machine, and nobody says how large that is",
             "write it, such as machine-vcpus = 64 and machine-memory = \"256 GiB\"",
         )),

@@ -7,42 +7,42 @@ use dormouse_input::{Row, Rows};
 use dormouse_model::Request;
 use dormouse_units::{Span, Time};
 
-use super::cells::{begins, cell, flag, market_of, text, time};
-use super::error::Flaw;
-use super::format::{AT, DURATION, KIND, Layout, MARKET, MarketWord};
-use super::kinds::Kinds;
-use crate::requests::offer::Refusal;
+use super::cells::{cell_text, market_of, parse_flag, parse_time, shorten_row, text};
+use super::error::RequestFileFlaw;
+use super::format::{AT, DURATION, KIND, MARKET, MarketWord, VmTableLayout};
+use super::kinds::NumberedTypes;
+use crate::requests::offer::OfferRefusal;
 
-/// The columns as they are written, in their order.
+/// The columns in the order in which they are written.
 pub(in crate::requests) const HEADER: &str = "at,type,market,duration";
 
-/// An example of a right row.
+/// Example of a valid row for messages.
 const LIKE: &str = "12.5,c3.large,spot,2h";
 
-/// Requests of a file, one in memory at a time.
+/// Reader of our own format; one row is in memory at a time.
 #[derive(Debug)]
 pub(super) struct OwnRows {
     rows: Rows,
-    layout: Layout,
-    kinds: Kinds,
+    layout: VmTableLayout,
+    kinds: NumberedTypes,
     /// Time of the request in the row before.
     last: Time,
     has_requests: bool,
 }
 
 impl OwnRows {
-    pub(super) const fn new(rows: Rows, layout: Layout, kinds: Kinds) -> Self {
+    pub(super) const fn new(rows: Rows, layout: VmTableLayout, kinds: NumberedTypes) -> Self {
         Self { rows, layout, kinds, last: Time::ZERO, has_requests: false }
     }
 
     /// The next request.
-    pub(super) fn next(&mut self) -> Option<Result<(Time, Request), Flaw>> {
+    pub(super) fn next(&mut self) -> Option<Result<(Time, Request), RequestFileFlaw>> {
         let row = match self.rows.next_row() {
             Ok(Some(row)) => row,
             Ok(None) if self.has_requests => return None,
             Ok(None) => {
                 self.has_requests = true;
-                return Some(Err(Flaw::Empty));
+                return Some(Err(RequestFileFlaw::Empty));
             }
             Err(error) => {
                 self.has_requests = true;
@@ -50,63 +50,63 @@ impl OwnRows {
             }
         };
         self.has_requests = true;
-        let request = request(&row, &self.layout, &mut self.kinds, self.last);
+        let request = read_request(&row, &self.layout, &mut self.kinds, self.last);
         if let Ok((at, _)) = &request {
             self.last = *at;
         }
-        Some(request.map_err(|refusal| Flaw::row(row.line(), refusal)))
+        Some(request.map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal)))
     }
 }
 
-/// The request in a row, which does not come before the one above it.
-fn request(
+/// The request in a row; one before the row above it is an error.
+fn read_request(
     row: &Row<'_>,
-    layout: &Layout,
-    kinds: &mut Kinds,
+    layout: &VmTableLayout,
+    kinds: &mut NumberedTypes,
     last: Time,
-) -> Result<(Time, Request), Refusal> {
+) -> Result<(Time, Request), OfferRefusal> {
     let text = text(row)?;
     if let Some(width) = layout.width
         && row.len() != width
     {
-        let what = format!("'{}' has {} fields, not {width}", begins(text), row.len());
+        let what = format!("'{}' has {} fields, not {width}", shorten_row(text), row.len());
         let remedy = match width {
             4 => format!("write {HEADER}, such as: {LIKE}"),
             _ => "write as many as the heading names".to_owned(),
         };
-        return Err(Refusal::new(what, remedy));
+        return Err(OfferRefusal::new(what, remedy));
     }
-    let at = Time::ZERO + time("at", &number(row, layout.place(AT)))?;
+    let at = Time::ZERO + parse_time("at", &number_text(row, layout.place(AT)))?;
     if at < last {
         let since = last.since(Time::ZERO);
         let what = format!("its time, {at}, is before that of the row above it, {since}");
-        return Err(Refusal::new(what, "sort the rows by their times"));
+        return Err(OfferRefusal::new(what, "sort the rows by their times"));
     }
-    let market = market(row, layout)?;
-    let kind = kinds.named(cell(row, layout.place(KIND)), market)?;
+    let market = read_market(row, layout)?;
+    let kind = kinds.number_of_named(cell_text(row, layout.place(KIND)), market)?;
     let Some(kind) = kind.map(|kind| kinds.name(kind).clone()) else {
         let what = "no type holds a VM of its size";
-        return Err(Refusal::new(what, "map the type to a larger one"));
+        return Err(OfferRefusal::new(what, "map the type to a larger one"));
     };
-    let duration = time("duration", &number(row, layout.place(DURATION)))?;
+    let duration = parse_time("duration", &number_text(row, layout.place(DURATION)))?;
     if duration == Span::ZERO {
-        return Err(Refusal::new("its duration is 0", "write more than nothing, such as 2h"));
+        return Err(OfferRefusal::new("its duration is 0", "write more than nothing, such as 2h"));
     }
     Ok((at, Request { kind, market, duration }))
 }
 
-/// The market of a row.
-pub(super) fn market(row: &Row<'_>, layout: &Layout) -> Result<Market, Refusal> {
-    let said = cell(row, layout.place(MARKET));
+/// Market in a row.
+pub(super) fn read_market(row: &Row<'_>, layout: &VmTableLayout) -> Result<Market, OfferRefusal> {
+    let said = cell_text(row, layout.place(MARKET));
     match layout.market {
         MarketWord::Nothing => Ok(Market::OnDemand),
         MarketWord::Name => market_of(said),
-        MarketWord::Flag => flag(said),
+        MarketWord::Flag => parse_flag(said),
     }
 }
 
-/// A cell's number with a decimal point.
-pub(super) fn number<'a>(row: &Row<'a>, at: Option<usize>) -> Cow<'a, str> {
+/// A cell's number with a point as the decimal sign.
+pub(super) fn number_text<'a>(row: &Row<'a>, at: Option<usize>) -> Cow<'a, str> {
     let said = at.map_or(Cow::Borrowed(""), |at| row.number(at));
-    if said.starts_with('"') { cell(row, at).into() } else { said }
+    if said.starts_with('"') { cell_text(row, at).into() } else { said }
 }

@@ -1,25 +1,25 @@
-//! The one reader of files of requests.
+//! The reader of files of requests of every format.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dormouse_input::{Chosen, Column, Columns, Packing, Rows, Source, Text};
+use dormouse_input::{Chosen, ColumnPlaces, Packing, Rows, Source, Text, WantedColumn};
 use dormouse_model::Request;
 use dormouse_units::Time;
 
-use super::cells::begins;
-use super::error::{Flaw, RequestFileError};
-use super::events::{Events, is_json_event};
-use super::format::{EventColumns, Layout, RequestFormat, RowLayout, told};
+use super::cells::shorten_row;
+use super::error::{RequestFileError, RequestFileFlaw};
+use super::events::{EventReader, is_json_event};
+use super::format::{EventColumns, RequestFormat, RowLayout, VmTableLayout, detect_layout};
 use super::google;
-use super::held::{Hold, Sorted, Times};
-use super::kinds::{Kinds, machine};
+use super::held::{FileTimes, RequestCollector, SortedRequests};
+use super::kinds::{NumberedTypes, largest_machine};
 use super::own::OwnRows;
 use super::rules::{RequestRules, RequestsRead};
 use super::table;
-use crate::requests::offer::{Offer, Refusal, VmSize};
+use crate::requests::offer::{Offer, OfferRefusal, VmSize};
 
 /// The requests of a file, in order of time.
 ///
@@ -32,17 +32,17 @@ pub struct RequestFile {
     packing: Packing,
     about: String,
     unused: Vec<String>,
-    rest: Rest,
+    rest: UnreadRequests,
     read: RequestsRead,
 }
 
-/// What is still to be read.
+/// The part of the file that is still to be read, by format.
 #[derive(Debug)]
-enum Rest {
+enum UnreadRequests {
     Own(Box<OwnRows>),
-    Table(Box<(Rows, Layout, Kinds, RequestRules)>),
-    Events(Box<(Events, Kinds, RequestRules)>),
-    Sorted(Box<Sorted>),
+    Table(Box<(Rows, VmTableLayout, NumberedTypes, RequestRules)>),
+    Events(Box<(EventReader, NumberedTypes, RequestRules)>),
+    Sorted(Box<SortedRequests>),
     Nothing,
 }
 
@@ -60,15 +60,16 @@ impl RequestFile {
         offer: Option<Arc<Offer>>,
     ) -> Result<Self, RequestFileError> {
         let rules = RequestRules::default();
-        Self::begin(path, file, &rules, BTreeMap::new(), offer).map_err(|flaw| flaw.at(path))
+        Self::begin_reading(path, file, &rules, BTreeMap::new(), offer)
+            .map_err(|flaw| flaw.with_path(path))
     }
 
-    /// The same by rules, of a file that is opened at `path`.
+    /// Opens a file at `path` and reads it by rules; else as [`RequestFile::from_file`].
     ///
     /// # Errors
     ///
-    /// As [`RequestFile::from_file`]; or the table of types that the rules name can't be read, or they lack
-    /// what the format needs.
+    /// As [`RequestFile::from_file`]; or the rules' table of types can't be read, or the rules lack
+    /// something that the format needs.
     pub fn open(
         path: &Path,
         rules: &RequestRules,
@@ -77,44 +78,46 @@ impl RequestFile {
     ) -> Result<Self, RequestFileError> {
         let parts = match &rules.types {
             None => BTreeMap::new(),
-            Some(types) => parts(open(types)).map_err(|flaw| flaw.at(types))?,
+            Some(types) => read_type_sizes(open(types)).map_err(|flaw| flaw.with_path(types))?,
         };
-        Self::begin(path, open(path), rules, parts, offer).map_err(|flaw| flaw.at(path))
+        Self::begin_reading(path, open(path), rules, parts, offer)
+            .map_err(|flaw| flaw.with_path(path))
     }
 
-    fn begin<F: Read + Send + 'static>(
+    fn begin_reading<F: Read + Send + 'static>(
         path: &Path,
         file: io::Result<F>,
         rules: &RequestRules,
         parts: BTreeMap<String, VmSize>,
         offer: Option<Arc<Offer>>,
-    ) -> Result<Self, Flaw> {
+    ) -> Result<Self, RequestFileFlaw> {
         let mut source = Source::new(file?)?;
         let (packing, rules) = (source.packing(), rules.clone());
         let has_offer = offer.is_some();
         let has_parts = !parts.is_empty();
-        let kinds = Kinds::new(offer, rules.clone(), parts);
+        let kinds = NumberedTypes::new(offer, rules.clone(), parts);
         let (format, about, unused, rest) = if source.is_json()? {
             let line = source.next_bytes()?;
             let line = line.split(|b| *b == b'\n').find(|line| !line.trim_ascii().is_empty());
             if !line.is_some_and(is_json_event) {
-                let begins = begins(&String::from_utf8_lossy(line.unwrap_or_default()));
-                return Err(Flaw::row(
+                let begins = shorten_row(&String::from_utf8_lossy(line.unwrap_or_default()));
+                return Err(RequestFileFlaw::of_row(
                     1,
-                    Refusal::new(
+                    OfferRefusal::new(
                         format!("'{begins}' is JSON, and no event of an instance"),
                         "give lines of instance_events as BigQuery exports them, or a CSV file",
                     ),
                 ));
             }
-            let events = Events::Json(Text::new(source.into_input()));
-            let rest = Rest::Events(Box::new((events, kinds, rules.clone())));
+            let events = EventReader::Json(Text::new(source.into_input()));
+            let rest = UnreadRequests::Events(Box::new((events, kinds, rules.clone())));
             (RequestFormat::Google2019Json, String::new(), Vec::new(), rest)
         } else {
             let mut rows = Rows::new(source)?;
-            let Some(first) = rows.first() else { return Err(Flaw::Empty) };
+            let Some(first) = rows.first() else { return Err(RequestFileFlaw::Empty) };
             let line = first.line();
-            let told = told(&first, &rules.chosen()).map_err(|refusal| Flaw::row(line, refusal))?;
+            let told = detect_layout(&first, &rules.chosen_headings())
+                .map_err(|refusal| RequestFileFlaw::of_row(line, refusal))?;
             match told {
                 RowLayout::Vms(format, layout) => {
                     if layout.has_heading {
@@ -123,9 +126,9 @@ impl RequestFile {
                     let (about, unused) = (layout.about.clone(), layout.unused.clone());
                     let rest = match format {
                         RequestFormat::Own => {
-                            Rest::Own(Box::new(OwnRows::new(rows, layout, kinds)))
+                            UnreadRequests::Own(Box::new(OwnRows::new(rows, layout, kinds)))
                         }
-                        _ => Rest::Table(Box::new((rows, layout, kinds, rules.clone()))),
+                        _ => UnreadRequests::Table(Box::new((rows, layout, kinds, rules.clone()))),
                     };
                     (format, about, unused, rest)
                 }
@@ -134,17 +137,17 @@ impl RequestFile {
                     if has_heading {
                         rows.skip_first();
                     }
-                    let events = Events::Rows(Box::new(rows), format, columns);
-                    let rest = Rest::Events(Box::new((events, kinds, rules.clone())));
+                    let events = EventReader::Rows(Box::new(rows), format, columns);
+                    let rest = UnreadRequests::Events(Box::new((events, kinds, rules.clone())));
                     (format, about, unused, rest)
                 }
             }
         };
         if has_offer && (format.has_parts() || has_parts) {
-            machine(&rules).map_err(Flaw::File)?;
+            largest_machine(&rules).map_err(RequestFileFlaw::File)?;
         }
         if has_offer && format == RequestFormat::AzurePacking {
-            check_packing(&rules).map_err(Flaw::File)?;
+            check_packing(&rules).map_err(RequestFileFlaw::File)?;
         }
         let read = RequestsRead { format: format.to_string(), ..RequestsRead::default() };
         Ok(Self { path: path.to_owned(), format, packing, about, unused, rest, read })
@@ -162,26 +165,26 @@ impl RequestFile {
         self.packing
     }
 
-    /// The columns that were found, each with its heading, in words; empty of JSON.
+    /// The columns that were found with their headings, as text; empty for JSON.
     #[must_use]
     pub fn columns(&self) -> &str {
         &self.about
     }
 
-    /// Headings that nothing is read of.
+    /// Headings of unused columns.
     #[must_use]
     pub fn unused(&self) -> &[String] {
         &self.unused
     }
 
-    /// What was read, left out and changed; whole once the requests are.
+    /// Report on what was read, left out and changed; complete once all requests were returned.
     #[must_use]
     pub const fn read(&self) -> &RequestsRead {
         &self.read
     }
 
-    /// Whether a file begins as one of requests does: with a heading of theirs, or with a row of a
-    /// known trace.
+    /// True if a file begins like one of requests: with a known heading, or with a row of a known
+    /// trace.
     ///
     /// # Errors
     ///
@@ -196,36 +199,42 @@ impl RequestFile {
                 .is_some_and(is_json_event));
         }
         let rows = Rows::new(source)?;
-        Ok(rows.first().is_some_and(|first| told(&first, chosen).is_ok()))
+        Ok(rows.first().is_some_and(|first| detect_layout(&first, chosen).is_ok()))
     }
 }
 
-fn check_packing(rules: &RequestRules) -> Result<(), Refusal> {
+fn check_packing(rules: &RequestRules) -> Result<(), OfferRefusal> {
     if !rules.types_map.is_empty() || rules.types.is_some() {
         return Ok(());
     }
-    Err(Refusal::new(
+    Err(OfferRefusal::new(
         "its types are numbers, and nobody says which they are",
         "write types-map = { \"12\" = \"c3.large\" } or so, or give its table vmType: types = \
          \"vmType.csv\", with machine-vcpus and machine-memory",
     ))
 }
 
-/// Sizes of the types of the table `vmType` of the Azure trace for packing, as parts of the largest
-/// machine on which each is: the least of its parts.
-fn parts(file: io::Result<Box<dyn Read + Send>>) -> Result<BTreeMap<String, VmSize>, Flaw> {
-    const COLUMNS: [Column; 3] = [
-        Column { name: "vmTypeId", known_as: &["vmTypeId"], is_needed: true },
-        Column { name: "core", known_as: &["core"], is_needed: true },
-        Column { name: "memory", known_as: &["memory"], is_needed: true },
+/// Sizes of the types in the table `vmType` of the Azure packing trace, as parts of the largest
+/// machine; where a type is on several machines, its least part.
+fn read_type_sizes(
+    file: io::Result<Box<dyn Read + Send>>,
+) -> Result<BTreeMap<String, VmSize>, RequestFileFlaw> {
+    const COLUMNS: [WantedColumn; 3] = [
+        WantedColumn { name: "vmTypeId", known_as: &["vmTypeId"], is_needed: true },
+        WantedColumn { name: "core", known_as: &["core"], is_needed: true },
+        WantedColumn { name: "memory", known_as: &["memory"], is_needed: true },
     ];
     let mut rows = Rows::new(Source::new(file?)?)?;
-    let Some(first) = rows.first() else { return Err(Flaw::Empty) };
-    let columns = Columns::from_heading(&first, &COLUMNS, &Chosen::default());
-    let columns = columns.map_err(|error| Flaw::File(Refusal::new(error.what, error.remedy)))?;
+    let Some(first) = rows.first() else { return Err(RequestFileFlaw::Empty) };
+    let columns = ColumnPlaces::from_heading(&first, &COLUMNS, &Chosen::default());
+    let columns = columns
+        .map_err(|error| RequestFileFlaw::File(OfferRefusal::new(error.what, error.remedy)))?;
     let Some(columns) = columns else {
         let what = "it has no heading with vmTypeId, core and memory";
-        return Err(Flaw::File(Refusal::new(what, "export the table vmType with its heading")));
+        return Err(RequestFileFlaw::File(OfferRefusal::new(
+            what,
+            "export the table vmType with its heading",
+        )));
     };
     rows.skip_first();
     let mut all = BTreeMap::<String, VmSize>::new();
@@ -234,8 +243,11 @@ fn parts(file: io::Result<Box<dyn Read + Send>>) -> Result<BTreeMap<String, VmSi
             let cell = columns.cell(&row, n);
             let part = cell.parse::<f64>().ok().filter(|part| (0.0..=1e6).contains(part));
             part.ok_or_else(|| {
-                let what = format!("'{}' is no part of a machine", begins(cell));
-                Flaw::row(row.line(), Refusal::new(what, "write a number from 0 to 1"))
+                let what = format!("'{}' is no part of a machine", shorten_row(cell));
+                RequestFileFlaw::of_row(
+                    row.line(),
+                    OfferRefusal::new(what, "write a number from 0 to 1"),
+                )
             })
         };
         let part = VmSize { vcpus: part(1)?, memory: part(2)? };
@@ -247,29 +259,31 @@ fn parts(file: io::Result<Box<dyn Read + Send>>) -> Result<BTreeMap<String, VmSi
 }
 
 impl RequestFile {
-    /// Reads the whole file, if it is of a kind that is put in order.
-    fn hold(&mut self) -> Result<(), Flaw> {
-        let mut hold = Hold::default();
-        let (kinds, times) = match std::mem::replace(&mut self.rest, Rest::Nothing) {
-            Rest::Table(rest) => {
+    /// Reads the whole file if its format has to be sorted.
+    fn read_whole_file(&mut self) -> Result<(), RequestFileFlaw> {
+        let mut hold = RequestCollector::default();
+        let (kinds, times) = match std::mem::replace(&mut self.rest, UnreadRequests::Nothing) {
+            UnreadRequests::Table(rest) => {
                 let (mut rows, layout, mut kinds, rules) = *rest;
                 let vms = (self.format, &layout);
-                let times = table::hold(&mut rows, vms, &mut kinds, &mut hold)?;
-                (kinds, Times { are_kept: rules.keep_times, ..times })
+                let times = table::collect_rows(&mut rows, vms, &mut kinds, &mut hold)?;
+                (kinds, FileTimes { are_kept: rules.keep_times, ..times })
             }
-            Rest::Events(rest) => {
+            UnreadRequests::Events(rest) => {
                 let (mut events, mut kinds, rules) = *rest;
                 let spot = rules.spot_priority;
-                google::hold(&mut events, self.format, spot, &mut kinds, &mut hold)?;
-                (kinds, Times { are_kept: rules.keep_times, ..Times::default() })
+                google::collect_events(&mut events, self.format, spot, &mut kinds, &mut hold)?;
+                (kinds, FileTimes { are_kept: rules.keep_times, ..FileTimes::default() })
             }
-            rest @ (Rest::Own(_) | Rest::Sorted(_) | Rest::Nothing) => {
+            rest @ (UnreadRequests::Own(_)
+            | UnreadRequests::Sorted(_)
+            | UnreadRequests::Nothing) => {
                 self.rest = rest;
                 return Ok(());
             }
         };
-        let sorted = hold.sorted(kinds, times, &mut self.read)?;
-        self.rest = Rest::Sorted(Box::new(sorted));
+        let sorted = hold.sort_requests(kinds, times, &mut self.read)?;
+        self.rest = UnreadRequests::Sorted(Box::new(sorted));
         Ok(())
     }
 }
@@ -278,13 +292,15 @@ impl Iterator for RequestFile {
     type Item = Result<(Time, Request), RequestFileError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(flaw) = self.hold() {
-            return Some(Err(flaw.at(&self.path)));
+        if let Err(flaw) = self.read_whole_file() {
+            return Some(Err(flaw.with_path(&self.path)));
         }
         match &mut self.rest {
-            Rest::Own(rows) => Some(rows.next()?.map_err(|flaw| flaw.at(&self.path))),
-            Rest::Sorted(sorted) => sorted.next().map(Ok),
-            Rest::Table(_) | Rest::Events(_) | Rest::Nothing => None,
+            UnreadRequests::Own(rows) => {
+                Some(rows.next()?.map_err(|flaw| flaw.with_path(&self.path)))
+            }
+            UnreadRequests::Sorted(sorted) => sorted.next().map(Ok),
+            UnreadRequests::Table(_) | UnreadRequests::Events(_) | UnreadRequests::Nothing => None,
         }
     }
 }

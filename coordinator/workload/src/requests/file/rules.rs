@@ -1,4 +1,4 @@
-//! Rules by which a file of requests is read, and what is told of the reading.
+//! User's rules for reading a file of requests, and the report on the reading.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,18 +38,18 @@ pub struct RequestRules {
 }
 
 impl RequestRules {
-    /// Whether no rule is given.
+    /// True if no rule is given.
     #[must_use]
     pub fn is_default(&self) -> bool {
         *self == Self::default()
     }
 
-    pub(super) fn chosen(&self) -> Chosen {
+    pub(super) fn chosen_headings(&self) -> Chosen {
         self.columns.iter().map(|(name, heading)| (name.clone(), heading.clone())).collect()
     }
 }
 
-/// What was read of a file of requests, and what was not.
+/// Report on what was read of a file of requests, and what was left out or changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub struct RequestsRead {
@@ -57,24 +57,24 @@ pub struct RequestsRead {
     pub format: String,
     /// Entries that are no request, by reason.
     pub left_out: LeftOut,
-    /// Requests that are not quite as the file has them, by what is otherwise.
+    /// Requests that were changed, by the change.
     pub changed: LeftOut,
     /// Remarks on the whole file.
     pub notes: Vec<String>,
-    /// Second since 1970 from which times count, where the file has dates.
+    /// Time zero of the run in seconds since 1970, if the file has dates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begins_unix_s: Option<i64>,
 }
 
 impl RequestsRead {
-    /// Whether every entry is a request as it stands, so that there is nothing to say.
+    /// True if every entry became a request unchanged, so that nothing has to be reported.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.left_out.is_empty() && self.changed.is_empty() && self.notes.is_empty()
     }
 }
 
-/// For one line: the format, what was left out and changed, and the remarks.
+/// Prints one line: the format, the counts of left out and changed entries, and the remarks.
 impl fmt::Display for RequestsRead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.format)?;

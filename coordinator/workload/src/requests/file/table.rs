@@ -2,52 +2,61 @@
 
 use dormouse_input::{Row, Rows};
 
-use super::cells::{begins, bucket, cell, instant, is_null, length, text};
-use super::error::Flaw;
-use super::format::{AT, DURATION, END, KIND, Layout, MEMORY, RequestFormat, VCPUS};
-use super::held::{Hold, NO_TYPE, THERE_BEFORE, Times, UNSEEN};
-use super::kinds::{GIB, Kinds};
-use super::own::{market, number};
-use crate::requests::offer::{Refusal, VmSize};
+use super::cells::{
+    cell_text, is_null, parse_bucket, parse_instant, parse_length, shorten_row, text,
+};
+use super::error::RequestFileFlaw;
+use super::format::{AT, DURATION, END, KIND, MEMORY, RequestFormat, VCPUS, VmTableLayout};
+use super::held::{FileTimes, NO_TYPE, RequestCollector, THERE_BEFORE, UNSEEN};
+use super::kinds::{GIB, NumberedTypes};
+use super::own::{number_text, read_market};
+use crate::requests::offer::{OfferRefusal, VmSize};
 
-/// Reads all VMs of a table, and says whether its times are dates.
-pub(super) fn hold(
+/// Collects all VMs of a table; true if its times are dates.
+pub(super) fn collect_rows(
     rows: &mut Rows,
-    (format, layout): (RequestFormat, &Layout),
-    kinds: &mut Kinds,
-    hold: &mut Hold,
-) -> Result<Times, Flaw> {
-    let mut times = Times { ends_cut: format == RequestFormat::AzureVms, ..Times::default() };
+    (format, layout): (RequestFormat, &VmTableLayout),
+    kinds: &mut NumberedTypes,
+    hold: &mut RequestCollector,
+) -> Result<FileTimes, RequestFileFlaw> {
+    let mut times =
+        FileTimes { ends_cut: format == RequestFormat::AzureVms, ..FileTimes::default() };
     while let Some(row) = rows.next_row()? {
-        let vm = Vm { row, layout, format };
-        let are_dates = vm.hold(kinds, hold).map_err(|refusal| Flaw::row(row.line(), refusal))?;
+        let vm = VmTableRow { row, layout, format };
+        let are_dates = vm
+            .collect_row(kinds, hold)
+            .map_err(|refusal| RequestFileFlaw::of_row(row.line(), refusal))?;
         times.are_dates |= are_dates;
     }
     Ok(times)
 }
 
-/// A row of a table.
-struct Vm<'a> {
+/// One VM's row with what is needed to read it.
+struct VmTableRow<'a> {
     row: Row<'a>,
-    layout: &'a Layout,
+    layout: &'a VmTableLayout,
     format: RequestFormat,
 }
 
-impl Vm<'_> {
-    /// Adds the VM, if it is a request, and says whether its times are dates.
-    fn hold(&self, kinds: &mut Kinds, hold: &mut Hold) -> Result<bool, Refusal> {
+impl VmTableRow<'_> {
+    /// Collects the VM if it is a request; true if its times are dates.
+    fn collect_row(
+        &self,
+        kinds: &mut NumberedTypes,
+        hold: &mut RequestCollector,
+    ) -> Result<bool, OfferRefusal> {
         let Self { row, layout, format } = self;
         let line = row.line();
         let text = text(row)?;
         if let Some(width) = layout.width
             && row.len() != width
         {
-            let what = format!("'{}' has {} cells, not {width}", begins(text), row.len());
-            return Err(Refusal::new(what, "give a file whose rows have all columns"));
+            let what = format!("'{}' has {} cells, not {width}", shorten_row(text), row.len());
+            return Err(OfferRefusal::new(what, "give a file whose rows have all columns"));
         }
         let (begun, are_dates) =
-            instant("beginning", &number(row, layout.place(AT)), layout.units[0])?;
-        let (mut at, until) = (begun, self.until(begun)?);
+            parse_instant("beginning", &number_text(row, layout.place(AT)), layout.units[0])?;
+        let (mut at, until) = (begun, self.end_of_vm(begun)?);
         // These count time from the beginning of the trace.
         let since_trace = matches!(format, RequestFormat::AzureVms | RequestFormat::AzurePacking);
         if since_trace && at <= 0 {
@@ -57,15 +66,15 @@ impl Vm<'_> {
                 return Ok(false);
             }
         }
-        let market = market(row, layout)?;
+        let market = read_market(row, layout)?;
         let kind = match layout.place(KIND) {
-            Some(_) => self.named(kinds, market)?,
-            None => self.sized(kinds, market)?,
+            Some(_) => self.type_by_name(kinds, market)?,
+            None => self.type_by_size(kinds, market)?,
         };
         let Some(kind) = kind else {
             hold.left_out.add(NO_TYPE, line);
             // The trace goes on as long as it is there.
-            hold.see(if until == UNSEEN { at } else { until });
+            hold.note_instant(if until == UNSEEN { at } else { until });
             return Ok(are_dates);
         };
         if since_trace && begun <= 0 {
@@ -76,45 +85,46 @@ impl Vm<'_> {
     }
 
     /// The end of the VM.
-    fn until(&self, begun: i64) -> Result<i64, Refusal> {
+    fn end_of_vm(&self, begun: i64) -> Result<i64, OfferRefusal> {
         let Self { row, layout, .. } = self;
-        let duration = number(row, layout.place(DURATION));
+        let duration = number_text(row, layout.place(DURATION));
         if layout.place(DURATION).is_some() && !is_null(&duration) {
-            let duration = length("duration", &duration, layout.units[2])?;
+            let duration = parse_length("duration", &duration, layout.units[2])?;
             return Ok(begun.saturating_add(duration));
         }
-        let end = number(row, layout.place(END));
+        let end = number_text(row, layout.place(END));
         if is_null(&end) {
             return Ok(UNSEEN);
         }
-        Ok(instant("end", &end, layout.units[1])?.0)
+        Ok(parse_instant("end", &end, layout.units[1])?.0)
     }
 
-    fn named(
+    fn type_by_name(
         &self,
-        kinds: &mut Kinds,
+        kinds: &mut NumberedTypes,
         market: dormouse_cloud::Market,
-    ) -> Result<Option<u32>, Refusal> {
-        let name = cell(&self.row, self.layout.place(KIND));
-        kinds.named(name, market).map_err(|refusal| {
-            let Refusal { what, remedy } = refusal;
+    ) -> Result<Option<u32>, OfferRefusal> {
+        let name = cell_text(&self.row, self.layout.place(KIND));
+        kinds.number_of_named(name, market).map_err(|refusal| {
+            let OfferRefusal { what, remedy } = refusal;
             let remedy = format!(
                 "{remedy}; or say which type it is: types-map = {{ \"{}\" = \"TYPE\" }}",
-                begins(name)
+                shorten_row(name)
             );
-            Refusal { what, remedy }
+            OfferRefusal { what, remedy }
         })
     }
 
-    fn sized(
+    fn type_by_size(
         &self,
-        kinds: &mut Kinds,
+        kinds: &mut NumberedTypes,
         market: dormouse_cloud::Market,
-    ) -> Result<Option<u32>, Refusal> {
+    ) -> Result<Option<u32>, OfferRefusal> {
         let Self { row, layout, .. } = self;
-        let (vcpus, memory) = (number(row, layout.place(VCPUS)), number(row, layout.place(MEMORY)));
-        let gib = if memory.is_empty() { 0.0 } else { bucket("memory", &memory)? };
-        let size = VmSize { vcpus: bucket("number of vCPUs", &vcpus)?, memory: gib * GIB };
-        kinds.sized((&vcpus, &memory), &size, market)
+        let (vcpus, memory) =
+            (number_text(row, layout.place(VCPUS)), number_text(row, layout.place(MEMORY)));
+        let gib = if memory.is_empty() { 0.0 } else { parse_bucket("memory", &memory)? };
+        let size = VmSize { vcpus: parse_bucket("number of vCPUs", &vcpus)?, memory: gib * GIB };
+        kinds.number_of_sized((&vcpus, &memory), &size, market)
     }
 }

@@ -1,20 +1,20 @@
 //! The sparse matrix of CG and its product with a vector.
 
-use crate::meter::{Enough, Meter};
-use crate::nas::random::Random;
+use crate::meter::{EnoughWork, WorkMeter};
+use crate::nas::random::NasRandom;
 
-/// Rows of a matrix-vector product per unit of work.
+/// Matrix rows per unit of work of a matrix-vector product.
 const PRODUCT_ROWS: usize = 1 << 10;
-/// Random vectors, or finished rows, per unit of work of the generation.
+/// Random vectors, or finished rows, per unit of work of the matrix generation.
 const GENERATION_ROWS: usize = 1 << 9;
 
-/// Condition of the matrix: the outer products are scaled from 1 down to this.
+/// Reciprocal condition number: weights of the outer products fall from 1 to this.
 const RCOND: f64 = 0.1;
-/// The element that every random vector has on the diagonal.
+/// Diagonal element that every random vector has.
 const DIAGONAL: f64 = 0.5;
 
-/// A square sparse matrix by compressed rows.
-pub(super) struct Matrix {
+/// A square sparse matrix in compressed row form.
+pub(super) struct SparseMatrix {
     /// Row `i` is at `starts[i]..starts[i + 1]` of the two vectors below.
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -24,7 +24,7 @@ pub(super) struct Matrix {
 /// A random vector with few nonzeros, as column and value.
 type SparseVector = Vec<(u32, f64)>;
 
-impl Matrix {
+impl SparseMatrix {
     pub(super) fn generation_units(order: usize) -> u64 {
         // Drawing, counting, filling in, and adding up.
         4 * order.div_ceil(GENERATION_ROWS) as u64
@@ -35,24 +35,24 @@ impl Matrix {
     }
 
     /// Σᵢ wᵢ xᵢ xᵢᵀ + (rcond − shift)·I with random sparse xᵢ and weights wᵢ from 1 to rcond.
-    pub(super) fn generate(
+    pub(super) fn generate_matrix(
         order: usize,
         nonzeros: usize,
         shift: f64,
         seed: u64,
-        meter: &mut Meter,
-    ) -> Result<Self, Enough> {
-        let mut random = Random::new(seed);
+        meter: &mut WorkMeter,
+    ) -> Result<Self, EnoughWork> {
+        let mut random = NasRandom::new(seed);
         // The reference program draws one number before it makes the matrix.
         random.next();
         let mut vectors = Vec::with_capacity(order);
         for i in 0..order {
             vectors.push(sparse_vector(order, nonzeros, i as u32, &mut random));
             if ends_block(i, order, GENERATION_ROWS) {
-                meter.work(1)?;
+                meter.count_work(1)?;
             }
         }
-        let mut rows = Rows::with_room_for(&vectors, meter)?;
+        let mut rows = MatrixRows::with_room_for(&vectors, meter)?;
         let ratio = RCOND.powf(1.0 / order as f64);
         let mut weight = 1.0;
         for (i, vector) in vectors.iter().enumerate() {
@@ -66,32 +66,32 @@ impl Matrix {
             }
             weight *= ratio;
             if ends_block(i, order, GENERATION_ROWS) {
-                meter.work(1)?;
+                meter.count_work(1)?;
             }
         }
         rows.into_matrix(meter)
     }
 
     /// y = A x.
-    pub(super) fn multiply(
+    pub(super) fn multiply_vector(
         &self,
         x: &[f64],
         y: &mut [f64],
-        meter: &mut Meter,
-    ) -> Result<(), Enough> {
+        meter: &mut WorkMeter,
+    ) -> Result<(), EnoughWork> {
         for (block, y) in y.chunks_mut(PRODUCT_ROWS).enumerate() {
             let starts = &self.starts[block * PRODUCT_ROWS..];
             for (y, bounds) in y.iter_mut().zip(starts.windows(2)) {
                 let row = bounds[0]..bounds[1];
                 *y = row_product(&self.values[row.clone()], &self.columns[row], x);
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok(())
     }
 }
 
-/// Four sums, so that an addition need not wait for the one before.
+/// Product of a row with x in four partial sums, so that additions need not wait for each other.
 fn row_product(values: &[f64], columns: &[u32], x: &[f64]) -> f64 {
     let (value_chunks, value_rest) = values.as_chunks::<4>();
     let (column_chunks, column_rest) = columns.as_chunks::<4>();
@@ -112,7 +112,7 @@ fn ends_block(i: usize, of: usize, block: usize) -> bool {
 }
 
 /// `nonzeros` random elements at random places, and [`DIAGONAL`] at place `i`.
-fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut Random) -> SparseVector {
+fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut NasRandom) -> SparseVector {
     let places = order.next_power_of_two() as f64;
     let mut vector = SparseVector::with_capacity(nonzeros + 1);
     while vector.len() < nonzeros {
@@ -129,15 +129,15 @@ fn sparse_vector(order: usize, nonzeros: usize, i: u32, random: &mut Random) -> 
     vector
 }
 
-/// Rows being filled: elements in any order, several for one place.
-struct Rows {
-    matrix: Matrix,
+/// Matrix rows under construction: elements in any order, several for one position.
+struct MatrixRows {
+    matrix: SparseMatrix,
     /// Elements of each row so far.
     filled: Vec<usize>,
 }
 
-impl Rows {
-    fn with_room_for(vectors: &[SparseVector], meter: &mut Meter) -> Result<Self, Enough> {
+impl MatrixRows {
+    fn with_room_for(vectors: &[SparseVector], meter: &mut WorkMeter) -> Result<Self, EnoughWork> {
         let mut starts = vec![0; vectors.len() + 1];
         for block in vectors.chunks(GENERATION_ROWS) {
             for vector in block {
@@ -145,13 +145,13 @@ impl Rows {
                     starts[*row as usize + 1] += vector.len();
                 }
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         for row in 0..vectors.len() {
             starts[row + 1] += starts[row];
         }
         let room = starts[vectors.len()];
-        let matrix = Matrix { starts, columns: vec![0; room], values: vec![0.0; room] };
+        let matrix = SparseMatrix { starts, columns: vec![0; room], values: vec![0.0; room] };
         Ok(Self { matrix, filled: vec![0; vectors.len()] })
     }
 
@@ -162,8 +162,8 @@ impl Rows {
         self.filled[row] += 1;
     }
 
-    /// Orders every row by column and adds up the elements for one place, in place.
-    fn into_matrix(self, meter: &mut Meter) -> Result<Matrix, Enough> {
+    /// Sorts every row by column and adds up elements of the same position, in place.
+    fn into_matrix(self, meter: &mut WorkMeter) -> Result<SparseMatrix, EnoughWork> {
         let Self { mut matrix, filled } = self;
         let order = filled.len();
         let mut row: Vec<(u32, f64)> = Vec::new();
@@ -190,7 +190,7 @@ impl Rows {
                 }
             }
             if ends_block(i, order, GENERATION_ROWS) {
-                meter.work(1)?;
+                meter.count_work(1)?;
             }
         }
         matrix.starts[order] = end;

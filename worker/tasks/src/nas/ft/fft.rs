@@ -6,7 +6,7 @@
 
 use std::f64::consts::TAU;
 
-/// Lines that are transformed together.
+/// Number of lines that are transformed together.
 pub(super) const LANES: usize = 8;
 
 /// Numbers in a vector register of the baseline instruction set.
@@ -14,29 +14,29 @@ const WIDTH: usize = 2;
 
 /// Sign of the exponent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum FourierDirection {
     /// Forward transform, with the factors exp(−2πi·jk/n).
     Forward,
-    /// exp(+2πi·jk/n), without division by n.
+    /// Inverse transform, with the factors exp(+2πi·jk/n), without division by n.
     Inverse,
 }
 
-/// Eight lines of one length, and what is needed to transform them.
-pub(super) struct Line {
+/// Eight lines of one length, with roots and buffers to transform them.
+pub(super) struct FourierLines {
     length: usize,
     /// cos and sin of 2πk/n.
     roots: Vec<(f64, f64)>,
-    now: Buffer,
-    next: Buffer,
+    now: LineBuffer,
+    next: LineBuffer,
 }
 
-/// Values of eight lines: all lanes of the first point, of the second, …
-struct Buffer {
+/// Values of eight lines: point by point, the eight values of each point side by side.
+struct LineBuffer {
     re: Vec<f64>,
     im: Vec<f64>,
 }
 
-impl Line {
+impl FourierLines {
     /// Lines of `length` points, a power of two.
     pub(super) fn new(length: usize) -> Self {
         debug_assert!(length.is_power_of_two());
@@ -45,12 +45,12 @@ impl Line {
         Self {
             length,
             roots: (0..length).map(|k| (angle(k).cos(), angle(k).sin())).collect(),
-            now: Buffer { re: zero(), im: zero() },
-            next: Buffer { re: zero(), im: zero() },
+            now: LineBuffer { re: zero(), im: zero() },
+            next: LineBuffer { re: zero(), im: zero() },
         }
     }
 
-    /// Sets a whole line.
+    /// Sets all points of one line.
     pub(super) fn load_lane(&mut self, lane: usize, re: &[f64], im: &[f64]) {
         let (re_lines, _) = self.now.re.as_chunks_mut::<LANES>();
         let (im_lines, _) = self.now.im.as_chunks_mut::<LANES>();
@@ -62,7 +62,7 @@ impl Line {
         }
     }
 
-    /// Reads a whole line.
+    /// Reads all points of one line.
     pub(super) fn store_lane(&self, lane: usize, re: &mut [f64], im: &mut [f64]) {
         let (re_lines, _) = self.now.re.as_chunks::<LANES>();
         let (im_lines, _) = self.now.im.as_chunks::<LANES>();
@@ -75,22 +75,22 @@ impl Line {
     }
 
     /// Sets point `at` of all lines.
-    pub(super) fn load(&mut self, at: usize, re: &[f64], im: &[f64]) {
+    pub(super) fn load_point(&mut self, at: usize, re: &[f64], im: &[f64]) {
         let range = at * LANES..(at + 1) * LANES;
         self.now.re[range.clone()].copy_from_slice(re);
         self.now.im[range].copy_from_slice(im);
     }
 
     /// Reads point `at` of all lines.
-    pub(super) fn store(&self, at: usize, re: &mut [f64], im: &mut [f64]) {
+    pub(super) fn store_point(&self, at: usize, re: &mut [f64], im: &mut [f64]) {
         let range = at * LANES..(at + 1) * LANES;
         re.copy_from_slice(&self.now.re[range.clone()]);
         im.copy_from_slice(&self.now.im[range]);
     }
 
     /// Transforms all lines.
-    pub(super) fn transform(&mut self, direction: Direction) {
-        let sign = if direction == Direction::Forward { -1.0 } else { 1.0 };
+    pub(super) fn transform_lines(&mut self, direction: FourierDirection) {
+        let sign = if direction == FourierDirection::Forward { -1.0 } else { 1.0 };
         // `remaining` points of sub-transforms, of which there are `stride`.
         let (mut remaining, mut stride) = (self.length, 1);
         while remaining > 1 {
@@ -106,15 +106,15 @@ impl Line {
         }
     }
 
-    fn root(&self, k: usize, sign: f64) -> Root {
+    fn unity_root(&self, k: usize, sign: f64) -> UnityRoot {
         let (cos, sin) = self.roots[k];
-        Root { re: cos, im: sign * sin }
+        UnityRoot { re: cos, im: sign * sin }
     }
 
     fn radix2(&mut self, remaining: usize, stride: usize, sign: f64) {
         let (half, block) = (remaining / 2, stride * LANES);
         for p in 0..half {
-            let w = self.root(p * stride, sign);
+            let w = self.unity_root(p * stride, sign);
             let x = |part| block * (p + part * half);
             let y = |part| block * (2 * p + part);
             for q in (0..block).step_by(WIDTH) {
@@ -129,16 +129,16 @@ impl Line {
     fn radix4(&mut self, remaining: usize, stride: usize, sign: f64) {
         let (quarter, block) = (remaining / 4, stride * LANES);
         for p in 0..quarter {
-            let w1 = self.root(p * stride, sign);
-            let w2 = self.root(2 * p * stride, sign);
-            let w3 = self.root(3 * p * stride, sign);
+            let w1 = self.unity_root(p * stride, sign);
+            let w2 = self.unity_root(2 * p * stride, sign);
+            let w3 = self.unity_root(3 * p * stride, sign);
             let x = |part| block * (p + part * quarter);
             let y = |part| block * (4 * p + part);
             for q in (0..block).step_by(WIDTH) {
                 let (a, b) = (self.now.get(x(0) + q), self.now.get(x(1) + q));
                 let (c, d) = (self.now.get(x(2) + q), self.now.get(x(3) + q));
                 let (sum_ac, diff_ac) = (a.plus(c), a.minus(c));
-                let (sum_bd, diff_bd) = (b.plus(d), b.minus(d).turned(sign));
+                let (sum_bd, diff_bd) = (b.plus(d), b.minus(d).turn_by_i(sign));
                 self.next.set(y(0) + q, sum_ac.plus(sum_bd));
                 self.next.set(y(1) + q, diff_ac.plus(diff_bd).times(w1));
                 self.next.set(y(2) + q, sum_ac.minus(sum_bd).times(w2));
@@ -150,19 +150,19 @@ impl Line {
 
 /// A root of unity.
 #[derive(Clone, Copy)]
-struct Root {
+struct UnityRoot {
     re: f64,
     im: f64,
 }
 
-/// One register of complex numbers.
+/// A vector register of complex numbers.
 #[derive(Clone, Copy)]
-struct Packed {
+struct PackedComplex {
     re: [f64; WIDTH],
     im: [f64; WIDTH],
 }
 
-impl Packed {
+impl PackedComplex {
     #[inline]
     fn each(f: impl Fn(usize) -> (f64, f64)) -> Self {
         let mut packed = Self { re: [0.0; WIDTH], im: [0.0; WIDTH] };
@@ -183,7 +183,7 @@ impl Packed {
     }
 
     #[inline]
-    fn times(self, w: Root) -> Self {
+    fn times(self, w: UnityRoot) -> Self {
         Self::each(|l| {
             (self.re[l] * w.re - self.im[l] * w.im, self.re[l] * w.im + self.im[l] * w.re)
         })
@@ -191,20 +191,20 @@ impl Packed {
 
     /// The numbers times i·`sign`, where `sign` is ±1.
     #[inline]
-    fn turned(self, sign: f64) -> Self {
+    fn turn_by_i(self, sign: f64) -> Self {
         Self::each(|l| (-sign * self.im[l], sign * self.re[l]))
     }
 }
 
-impl Buffer {
+impl LineBuffer {
     #[inline]
-    fn get(&self, at: usize) -> Packed {
+    fn get(&self, at: usize) -> PackedComplex {
         let (re, im) = (&self.re[at..at + WIDTH], &self.im[at..at + WIDTH]);
-        Packed::each(|l| (re[l], im[l]))
+        PackedComplex::each(|l| (re[l], im[l]))
     }
 
     #[inline]
-    fn set(&mut self, at: usize, value: Packed) {
+    fn set(&mut self, at: usize, value: PackedComplex) {
         self.re[at..at + WIDTH].copy_from_slice(&value.re);
         self.im[at..at + WIDTH].copy_from_slice(&value.im);
     }
@@ -216,20 +216,22 @@ mod tests {
 
     /// A line of pseudo-random numbers, different in every lane.
     fn input(length: usize, lane: usize) -> (Vec<f64>, Vec<f64>) {
-        let mut random = crate::nas::random::Random::new(1 + lane as u64);
+        let mut random = crate::nas::random::NasRandom::new(1 + lane as u64);
         (0..length).map(|_| (random.next(), random.next())).unzip()
     }
 
     #[test]
     fn is_the_discrete_fourier_transform() {
         for length in [2, 4, 8, 32, 64] {
-            for (direction, sign) in [(Direction::Forward, -1.0), (Direction::Inverse, 1.0)] {
-                let mut line = Line::new(length);
+            for (direction, sign) in
+                [(FourierDirection::Forward, -1.0), (FourierDirection::Inverse, 1.0)]
+            {
+                let mut line = FourierLines::new(length);
                 for lane in 0..LANES {
                     let (re, im) = input(length, lane);
                     line.load_lane(lane, &re, &im);
                 }
-                line.transform(direction);
+                line.transform_lines(direction);
                 for lane in 0..LANES {
                     let (re, im) = input(length, lane);
                     let (mut out_re, mut out_im) = (vec![0.0; length], vec![0.0; length]);

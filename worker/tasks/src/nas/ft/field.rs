@@ -2,27 +2,27 @@
 
 /// A complex number.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Complex {
+pub(super) struct ComplexNumber {
     pub(super) re: f64,
     pub(super) im: f64,
 }
 
 /// Complex values on nx × ny × nz points, x fastest.
-pub(super) struct Field {
+pub(super) struct ComplexField {
     shape: [usize; 3],
-    /// Numbers from a row to the next; a little more than nx, so that rows, which are powers
-    /// of two long, do not all fall on the same cache sets.
+    /// Distance from one row to the next in numbers. It exceeds nx a little, so that rows, which
+    /// are powers of two long, don't all fall on the same cache sets.
     row: usize,
-    /// Numbers from a plane to the next, for the same reason not a power of two.
+    /// Distance from one plane to the next in numbers, likewise not a power of two.
     plane: usize,
     re: Vec<f64>,
     im: Vec<f64>,
 }
 
-/// One cache line of numbers.
+/// Size of a cache line in numbers.
 const PADDING: usize = 8;
 
-impl Field {
+impl ComplexField {
     pub(super) fn new(shape: [usize; 3]) -> Self {
         let [nx, ny, nz] = shape;
         let row = nx + PADDING;
@@ -47,8 +47,8 @@ impl Field {
         (&mut self.re[range.clone()], &mut self.im[range])
     }
 
-    pub(super) fn at(&self, k: usize, j: usize, i: usize) -> Complex {
+    pub(super) fn value_at(&self, k: usize, j: usize, i: usize) -> ComplexNumber {
         let (re, im) = self.row(k, j);
-        Complex { re: re[i], im: im[i] }
+        ComplexNumber { re: re[i], im: im[i] }
     }
 }

@@ -1,14 +1,14 @@
 //! FT's problem sizes and checksums (NPB3.3-SER `FT/verify.f`, `sys/setparams.c`).
 
-use crate::class::Class;
+use crate::class::ProblemClass;
 
 /// Points in x, y and z, and the checksum (real, imaginary) after each time step.
-pub(super) fn problem(class: Class) -> ([usize; 3], &'static [[f64; 2]]) {
+pub(super) fn problem(class: ProblemClass) -> ([usize; 3], &'static [[f64; 2]]) {
     match class {
-        Class::S => ([64, 64, 64], &CHECKSUMS_S),
-        Class::W => ([128, 128, 32], &CHECKSUMS_W),
-        Class::A => ([256, 256, 128], &CHECKSUMS_A),
-        Class::B => ([512, 256, 256], &CHECKSUMS_B),
+        ProblemClass::S => ([64, 64, 64], &CHECKSUMS_S),
+        ProblemClass::W => ([128, 128, 32], &CHECKSUMS_W),
+        ProblemClass::A => ([256, 256, 128], &CHECKSUMS_A),
+        ProblemClass::B => ([512, 256, 256], &CHECKSUMS_B),
     }
 }
 

@@ -1,58 +1,62 @@
 //! The right-hand side of MG: ten points +1, ten points −1, all others 0.
 
-use super::grid::Grid;
-use crate::meter::{Enough, Meter};
-use crate::nas::random::Random;
+use super::grid::GhostGrid;
+use crate::meter::{EnoughWork, WorkMeter};
+use crate::nas::random::NasRandom;
 
-/// Points of each sign.
+/// Number of points of each sign.
 const CHARGES: usize = 10;
 
-/// A point and the random number drawn for it.
+/// A grid point and the random number drawn for it.
 #[derive(Clone, Copy)]
-struct Draw {
+struct DrawnPoint {
     value: f64,
     k: usize,
     j: usize,
     i: usize,
 }
 
-/// Puts +1 where the largest and −1 where the smallest random numbers fall.
-pub(super) fn place(grid: &mut Grid, seed: u64, meter: &mut Meter) -> Result<(), Enough> {
-    grid.clear(meter)?;
-    let mut random = Random::new(seed);
-    let (mut largest, mut smallest) = (Extreme::new(1.0), Extreme::new(-1.0));
+/// Sets +1 at the points with the largest random numbers and −1 at those with the smallest.
+pub(super) fn place_charges(
+    grid: &mut GhostGrid,
+    seed: u64,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
+    grid.clear_grid(meter)?;
+    let mut random = NasRandom::new(seed);
+    let (mut largest, mut smallest) = (ExtremeDraws::new(1.0), ExtremeDraws::new(-1.0));
     for k in 1..=grid.points() {
         for j in 1..=grid.points() {
             for i in 1..=grid.points() {
-                let draw = Draw { value: random.next(), k, j, i };
-                largest.offer(draw);
-                smallest.offer(draw);
+                let draw = DrawnPoint { value: random.next(), k, j, i };
+                largest.offer_draw(draw);
+                smallest.offer_draw(draw);
             }
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
-    for Extreme { sign, kept } in [largest, smallest] {
-        for Draw { k, j, i, .. } in kept {
+    for ExtremeDraws { sign, kept } in [largest, smallest] {
+        for DrawnPoint { k, j, i, .. } in kept {
             grid.row_mut(k, j)[i] = sign;
         }
     }
-    grid.wrap();
+    grid.wrap_ghosts();
     Ok(())
 }
 
-/// The draws with the greatest `sign · value`, in rising order.
-struct Extreme {
+/// The draws with the greatest `sign · value` so far, ascending.
+struct ExtremeDraws {
     sign: f64,
-    kept: Vec<Draw>,
+    kept: Vec<DrawnPoint>,
 }
 
-impl Extreme {
+impl ExtremeDraws {
     fn new(sign: f64) -> Self {
         Self { sign, kept: Vec::with_capacity(CHARGES + 1) }
     }
 
     #[inline]
-    fn offer(&mut self, draw: Draw) {
+    fn offer_draw(&mut self, draw: DrawnPoint) {
         let key = self.sign * draw.value;
         if self.kept.len() == CHARGES && key <= self.sign * self.kept[0].value {
             return;

@@ -2,16 +2,16 @@
 
 use std::array::from_fn;
 
-use crate::meter::{Enough, Meter};
+use crate::meter::{EnoughWork, WorkMeter};
 
 /// Values on n³ points and their ghosts; the first index varies fastest.
-pub(super) struct Grid {
+pub(super) struct GhostGrid {
     /// Points and ghosts per side.
     side: usize,
     values: Vec<f64>,
 }
 
-impl Grid {
+impl GhostGrid {
     /// A grid of `points`³ zeros.
     pub(super) fn new(points: usize) -> Self {
         let side = points + 2;
@@ -29,10 +29,10 @@ impl Grid {
     }
 
     /// Sets all to zero; a unit of work per plane, ghosts included.
-    pub(super) fn clear(&mut self, meter: &mut Meter) -> Result<(), Enough> {
+    pub(super) fn clear_grid(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
         for plane in self.values.chunks_mut(self.side * self.side) {
             plane.fill(0.0);
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok(())
     }
@@ -49,12 +49,12 @@ impl Grid {
     }
 
     /// The nine rows around row `j` of plane `k`: `[k - 1, k, k + 1][j - 1, j, j + 1]`.
-    pub(super) fn around(&self, k: usize, j: usize) -> [[&[f64]; 3]; 3] {
+    pub(super) fn rows_around(&self, k: usize, j: usize) -> [[&[f64]; 3]; 3] {
         from_fn(|above| from_fn(|behind| self.row(k + above - 1, j + behind - 1)))
     }
 
     /// Copies the outermost points to the ghosts on the opposite side.
-    pub(super) fn wrap(&mut self) {
+    pub(super) fn wrap_ghosts(&mut self) {
         let (n, side) = (self.points(), self.side);
         let plane = side * side;
         for k in 1..=n {
@@ -72,14 +72,14 @@ impl Grid {
     }
 
     /// Root mean square over the points; a unit of work per plane.
-    pub(super) fn rms(&self, meter: &mut Meter) -> Result<f64, Enough> {
+    pub(super) fn rms(&self, meter: &mut WorkMeter) -> Result<f64, EnoughWork> {
         let n = self.points();
         let mut sum = 0.0;
         for k in 1..=n {
             for j in 1..=n {
                 sum += self.row(k, j)[1..=n].iter().map(|x| x * x).sum::<f64>();
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok((sum / (n * n * n) as f64).sqrt())
     }

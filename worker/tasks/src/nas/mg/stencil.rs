@@ -3,73 +3,86 @@
 //! Every operator goes over its target plane by plane, one unit of work each, and leaves the
 //! target's ghosts up to date.
 
-use super::grid::Grid;
-use crate::meter::{Enough, Meter};
+use super::grid::GhostGrid;
+use crate::meter::{EnoughWork, WorkMeter};
 
 /// The discrete Laplacian: centre, edges, corners; its faces have weight 0.
 const LAPLACIAN: [f64; 3] = [-8.0 / 3.0, 1.0 / 6.0, 1.0 / 12.0];
 
 /// r = v − A u.
-pub(super) fn residual(u: &Grid, v: &Grid, r: &mut Grid, meter: &mut Meter) -> Result<(), Enough> {
-    let mut sums = Sums::new(u.side());
+pub(super) fn set_residual(
+    u: &GhostGrid,
+    v: &GhostGrid,
+    r: &mut GhostGrid,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
+    let mut sums = RowSums::new(u.side());
     for k in 1..=u.points() {
         for j in 1..=u.points() {
-            let around = u.around(k, j);
+            let around = u.rows_around(k, j);
             sums.add_up(&around);
             apply_laplacian(around[1][1], &sums, v.row(k, j), r.row_mut(k, j));
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
-    r.wrap();
+    r.wrap_ghosts();
     Ok(())
 }
 
 /// r = r − A u.
-pub(super) fn subtract_laplacian(u: &Grid, r: &mut Grid, meter: &mut Meter) -> Result<(), Enough> {
-    let mut sums = Sums::new(u.side());
+pub(super) fn subtract_laplacian(
+    u: &GhostGrid,
+    r: &mut GhostGrid,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
+    let mut sums = RowSums::new(u.side());
     let mut right = vec![0.0; u.side()];
     for k in 1..=u.points() {
         for j in 1..=u.points() {
-            let around = u.around(k, j);
+            let around = u.rows_around(k, j);
             sums.add_up(&around);
             right.copy_from_slice(r.row(k, j));
             apply_laplacian(around[1][1], &sums, &right, r.row_mut(k, j));
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
-    r.wrap();
+    r.wrap_ghosts();
     Ok(())
 }
 
 /// u = u + S r.
-pub(super) fn smooth(
-    r: &Grid,
-    u: &mut Grid,
+pub(super) fn smooth_solution(
+    r: &GhostGrid,
+    u: &mut GhostGrid,
     weights: &[f64; 3],
-    meter: &mut Meter,
-) -> Result<(), Enough> {
-    let mut sums = Sums::new(r.side());
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
+    let mut sums = RowSums::new(r.side());
     for k in 1..=r.points() {
         for j in 1..=r.points() {
-            let around = r.around(k, j);
+            let around = r.rows_around(k, j);
             sums.add_up(&around);
             apply_smoother(around[1][1], &sums, weights, u.row_mut(k, j));
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
-    u.wrap();
+    u.wrap_ghosts();
     Ok(())
 }
 
 /// The residual on the next coarser grid: a weighted mean around every second point.
-pub(super) fn restrict(fine: &Grid, coarse: &mut Grid, meter: &mut Meter) -> Result<(), Enough> {
-    let mut sums = Sums::new(fine.side());
+pub(super) fn restrict_residual(
+    fine: &GhostGrid,
+    coarse: &mut GhostGrid,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
+    let mut sums = RowSums::new(fine.side());
     for k in 1..=coarse.points() {
         for j in 1..=coarse.points() {
-            let around = fine.around(2 * k, 2 * j);
+            let around = fine.rows_around(2 * k, 2 * j);
             sums.add_up(&around);
             let centre = around[1][1];
-            let Sums { faces, edges } = &sums;
+            let RowSums { faces, edges } = &sums;
             let row = coarse.row_mut(k, j);
             let last = row.len() - 1;
             for (i, target) in row[..last].iter_mut().enumerate().skip(1) {
@@ -80,9 +93,9 @@ pub(super) fn restrict(fine: &Grid, coarse: &mut Grid, meter: &mut Meter) -> Res
                     + 0.0625 * (edges[i - 1] + edges[i + 1]);
             }
         }
-        meter.work(1)?;
+        meter.count_work(1)?;
     }
-    coarse.wrap();
+    coarse.wrap_ghosts();
     Ok(())
 }
 
@@ -90,39 +103,43 @@ pub(super) fn restrict(fine: &Grid, coarse: &mut Grid, meter: &mut Meter) -> Res
 ///
 /// One unit of work per coarse plane; the ghosts of the fine grid come out right because
 /// those of the coarse grid are.
-pub(super) fn prolong(coarse: &Grid, fine: &mut Grid, meter: &mut Meter) -> Result<(), Enough> {
+pub(super) fn prolong_correction(
+    coarse: &GhostGrid,
+    fine: &mut GhostGrid,
+    meter: &mut WorkMeter,
+) -> Result<(), EnoughWork> {
     let n = coarse.points();
     let mut mean = vec![0.0; coarse.side()];
     for k in 0..=n {
         for j in 0..=n {
             let here = coarse.row(k, j);
-            interpolate(here, fine.row_mut(2 * k, 2 * j));
+            interpolate_row(here, fine.row_mut(2 * k, 2 * j));
             let next_j = coarse.row(k, j + 1);
             let next_k = coarse.row(k + 1, j);
             let next_both = coarse.row(k + 1, j + 1);
             for (i, mean) in mean.iter_mut().enumerate() {
                 *mean = 0.5 * (next_j[i] + here[i]);
             }
-            interpolate(&mean, fine.row_mut(2 * k, 2 * j + 1));
+            interpolate_row(&mean, fine.row_mut(2 * k, 2 * j + 1));
             for (i, mean) in mean.iter_mut().enumerate() {
                 *mean = 0.5 * (next_k[i] + here[i]);
             }
-            interpolate(&mean, fine.row_mut(2 * k + 1, 2 * j));
+            interpolate_row(&mean, fine.row_mut(2 * k + 1, 2 * j));
             for (i, mean) in mean.iter_mut().enumerate() {
                 *mean = 0.25 * (next_both[i] + next_k[i] + (next_j[i] + here[i]));
             }
-            interpolate(&mean, fine.row_mut(2 * k + 1, 2 * j + 1));
+            interpolate_row(&mean, fine.row_mut(2 * k + 1, 2 * j + 1));
         }
         // The plane of ghosts at the near side is counted with the first.
         if k > 0 {
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
     }
     Ok(())
 }
 
-/// Adds a coarse row to a fine one: the points themselves, and means between them.
-fn interpolate(coarse: &[f64], fine: &mut [f64]) {
+/// Adds an interpolated coarse row to a fine one: the points themselves, and means between them.
+fn interpolate_row(coarse: &[f64], fine: &mut [f64]) {
     let (pairs, _) = fine.as_chunks_mut::<2>();
     for (pair, ends) in pairs.iter_mut().zip(coarse.windows(2)) {
         pair[0] += ends[0];
@@ -130,15 +147,15 @@ fn interpolate(coarse: &[f64], fine: &mut [f64]) {
     }
 }
 
-/// Sums across a row, for each of its points.
-struct Sums {
+/// Sums of neighbours for each point of a row.
+struct RowSums {
     /// Sums of the four nearest points in the neighbouring rows.
     faces: Vec<f64>,
     /// Sums of the four diagonal points.
     edges: Vec<f64>,
 }
 
-impl Sums {
+impl RowSums {
     fn new(side: usize) -> Self {
         Self { faces: vec![0.0; side], edges: vec![0.0; side] }
     }
@@ -155,7 +172,7 @@ impl Sums {
 }
 
 /// out = right − A u along one row.
-fn apply_laplacian(u: &[f64], sums: &Sums, right: &[f64], out: &mut [f64]) {
+fn apply_laplacian(u: &[f64], sums: &RowSums, right: &[f64], out: &mut [f64]) {
     let n = out.len();
     let (u, right) = (&u[..n], &right[..n]);
     let (faces, edges) = (&sums.faces[..n], &sums.edges[..n]);
@@ -169,7 +186,7 @@ fn apply_laplacian(u: &[f64], sums: &Sums, right: &[f64], out: &mut [f64]) {
 }
 
 /// u = u + S r along one row.
-fn apply_smoother(r: &[f64], sums: &Sums, weights: &[f64; 3], u: &mut [f64]) {
+fn apply_smoother(r: &[f64], sums: &RowSums, weights: &[f64; 3], u: &mut [f64]) {
     let n = u.len();
     let r = &r[..n];
     let (faces, edges) = (&sums.faces[..n], &sums.edges[..n]);

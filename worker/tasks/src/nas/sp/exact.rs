@@ -1,7 +1,7 @@
 //! The exact solution of SP and the fields derived from it.
 
-use super::field::Field;
-use crate::meter::{Enough, Meter};
+use super::field::GridField;
+use crate::meter::{EnoughWork, WorkMeter};
 
 /// Coefficients of the exact solution (NAS-95-020, table 3.1): per quantity the constant,
 /// then (x, y, z) of the first, second, third and fourth power.
@@ -13,9 +13,9 @@ const COEFFICIENTS: [[f64; 13]; 5] = [
     [5.0, 4.0, 3.0, 2.0, 0.1, 0.4, 0.3, 0.05, 0.04, 0.03, 0.1, 0.3, 0.2],
 ];
 
-/// The way in which the inside of the initial field is made; the six faces are exact.
+/// Interpolation of the inside of the initial field; its six faces are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Initial {
+pub(crate) enum InitialField {
     /// Transfinite interpolation of the faces: NPB.
     Transfinite,
     /// Trilinear interpolation of the eight corners: GridNPB.
@@ -23,12 +23,12 @@ pub(crate) enum Initial {
 }
 
 /// The exact solution on a grid.
-pub(super) struct Exact {
+pub(super) struct ExactSolution {
     points: usize,
     coefficients: [[f64; 13]; 5],
 }
 
-impl Exact {
+impl ExactSolution {
     /// The solution on `points`³ points with the given constant term of the density.
     pub(super) fn new(points: usize, density: f64) -> Self {
         let mut coefficients = COEFFICIENTS;
@@ -36,8 +36,8 @@ impl Exact {
         Self { points, coefficients }
     }
 
-    /// The five quantities at a place of the unit cube.
-    fn at(&self, place: [f64; 3]) -> [f64; 5] {
+    /// The five quantities at a point of the unit cube.
+    fn values_at(&self, place: [f64; 3]) -> [f64; 5] {
         self.coefficients.map(|c| {
             let along = |d: usize| {
                 let x = place[d];
@@ -47,46 +47,54 @@ impl Exact {
         })
     }
 
-    fn place(&self, k: usize, j: usize, i: usize) -> [f64; 3] {
+    fn unit_place(&self, k: usize, j: usize, i: usize) -> [f64; 3] {
         // Divided, so that the last point is at 1 exactly.
         let cells = (self.points - 1) as f64;
         [i, j, k].map(|index| index as f64 / cells)
     }
 
     /// Sets `u` to the exact solution.
-    pub(super) fn fill(&self, u: &mut Field<5>, meter: &mut Meter) -> Result<(), Enough> {
-        self.set(u, |place| self.at(place), meter)
+    pub(super) fn fill_exact(
+        &self,
+        u: &mut GridField<5>,
+        meter: &mut WorkMeter,
+    ) -> Result<(), EnoughWork> {
+        self.set_points(u, |place| self.values_at(place), meter)
     }
 
     /// Sets `u` to an initial field.
-    pub(super) fn initialise(
+    pub(super) fn fill_initial(
         &self,
-        initial: Initial,
-        u: &mut Field<5>,
-        meter: &mut Meter,
-    ) -> Result<(), Enough> {
-        let corners = [0, 1, 2, 3, 4, 5, 6, 7].map(|c| self.at(corner(c)));
+        initial: InitialField,
+        u: &mut GridField<5>,
+        meter: &mut WorkMeter,
+    ) -> Result<(), EnoughWork> {
+        let corners = [0, 1, 2, 3, 4, 5, 6, 7].map(|c| self.values_at(cube_corner(c)));
         let inside = |place| match initial {
-            Initial::Transfinite => self.transfinite(place),
-            Initial::Trilinear => trilinear(&corners, place),
+            InitialField::Transfinite => self.transfinite(place),
+            InitialField::Trilinear => trilinear(&corners, place),
         };
         let on_face = |place: [f64; 3]| place.iter().any(|x| *x == 0.0 || *x == 1.0);
-        self.set(u, |place| if on_face(place) { self.at(place) } else { inside(place) }, meter)
+        self.set_points(
+            u,
+            |place| if on_face(place) { self.values_at(place) } else { inside(place) },
+            meter,
+        )
     }
 
-    fn set(
+    fn set_points(
         &self,
-        u: &mut Field<5>,
+        u: &mut GridField<5>,
         value: impl Fn([f64; 3]) -> [f64; 5],
-        meter: &mut Meter,
-    ) -> Result<(), Enough> {
+        meter: &mut WorkMeter,
+    ) -> Result<(), EnoughWork> {
         for k in 0..self.points {
             // Also the padding behind the rows gets a harmless state: a gas at rest.
             u.fill_plane(k, [1.0, 0.0, 0.0, 0.0, 1.0]);
-            for (j, i) in self.plane() {
-                u.set(k, j, i, value(self.place(k, j, i)));
+            for (j, i) in self.plane_points() {
+                u.set_point(k, j, i, value(self.unit_place(k, j, i)));
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok(())
     }
@@ -96,7 +104,7 @@ impl Exact {
         let between = |d: usize| {
             let (mut low, mut high) = (place, place);
             (low[d], high[d]) = (0.0, 1.0);
-            let (low, high) = (self.at(low), self.at(high));
+            let (low, high) = (self.values_at(low), self.values_at(high));
             let x = place[d];
             [0, 1, 2, 3, 4].map(|m| x * high[m] + (1.0 - x) * low[m])
         };
@@ -110,39 +118,40 @@ impl Exact {
     /// Sums of squared differences from the exact solution over all points.
     pub(super) fn squared_errors(
         &self,
-        u: &Field<5>,
-        meter: &mut Meter,
-    ) -> Result<[f64; 5], Enough> {
+        u: &GridField<5>,
+        meter: &mut WorkMeter,
+    ) -> Result<[f64; 5], EnoughWork> {
         let mut sums = [0.0; 5];
         for k in 0..self.points {
-            for (j, i) in self.plane() {
-                let exact = self.at(self.place(k, j, i));
+            for (j, i) in self.plane_points() {
+                let exact = self.values_at(self.unit_place(k, j, i));
                 for (sum, (ours, exact)) in sums.iter_mut().zip(u.get(k, j, i).iter().zip(exact)) {
                     *sum += (ours - exact) * (ours - exact);
                 }
             }
-            meter.work(1)?;
+            meter.count_work(1)?;
         }
         Ok(sums)
     }
 
-    /// The points of a plane in the order of memory, as (j, i).
-    fn plane(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+    /// Points of a plane in the order of memory, as (j, i).
+    fn plane_points(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
         let points = self.points;
         (0..points).flat_map(move |j| (0..points).map(move |i| (j, i)))
     }
 }
 
 /// Corner `c` of the unit cube: bit d of `c` is its coordinate d.
-fn corner(c: usize) -> [f64; 3] {
+fn cube_corner(c: usize) -> [f64; 3] {
     [0, 1, 2].map(|d| f64::from(u8::from(c >> d & 1 == 1)))
 }
 
 fn trilinear(corners: &[[f64; 5]; 8], place: [f64; 3]) -> [f64; 5] {
     let mut value = [0.0; 5];
     for (c, corner_value) in corners.iter().enumerate() {
-        let weight: f64 =
-            (0..3).map(|d| if corner(c)[d] == 1.0 { place[d] } else { 1.0 - place[d] }).product();
+        let weight: f64 = (0..3)
+            .map(|d| if cube_corner(c)[d] == 1.0 { place[d] } else { 1.0 - place[d] })
+            .product();
         for (value, corner_value) in value.iter_mut().zip(corner_value) {
             *value += weight * corner_value;
         }

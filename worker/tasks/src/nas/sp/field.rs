@@ -9,14 +9,14 @@ const LINE: usize = 8;
 /// Sweeps along x, y and z all find the quantities of one row close together. Rows are whole
 /// cache lines long, and planes an odd number of them, so that the points of a line along z
 /// do not compete for the same cache sets.
-pub(super) struct Field<const C: usize> {
+pub(super) struct GridField<const C: usize> {
     points: usize,
     row: usize,
     plane: usize,
     values: Vec<f64>,
 }
 
-impl<const C: usize> Field<C> {
+impl<const C: usize> GridField<C> {
     pub(super) fn new(points: usize) -> Self {
         let row = points.next_multiple_of(LINE);
         let lines = points * C * row / LINE;
@@ -24,7 +24,7 @@ impl<const C: usize> Field<C> {
         Self { points, row, plane, values: vec![0.0; points * plane] }
     }
 
-    /// Points per side.
+    /// Grid points per side.
     pub(super) fn points(&self) -> usize {
         self.points
     }
@@ -55,7 +55,7 @@ impl<const C: usize> Field<C> {
         self.row(k, j).map(|quantity| quantity[i])
     }
 
-    pub(super) fn set(&mut self, k: usize, j: usize, i: usize, value: [f64; C]) {
+    pub(super) fn set_point(&mut self, k: usize, j: usize, i: usize, value: [f64; C]) {
         for (quantity, value) in self.row_mut(k, j).into_iter().zip(value) {
             quantity[i] = value;
         }
@@ -70,7 +70,7 @@ impl<const C: usize> Field<C> {
         }
     }
 
-    /// Adds the squares of the points of plane `k` to `sums`.
+    /// Adds the squares at the points of plane `k` to `sums`.
     pub(super) fn add_squares(&self, k: usize, sums: &mut [f64; C]) {
         for j in 0..self.points {
             for (sum, quantity) in sums.iter_mut().zip(self.row(k, j)) {

@@ -3,7 +3,7 @@
 use std::array::from_fn;
 use std::ops::Range;
 
-use super::field::Field;
+use super::field::GridField;
 use super::gas::{C1, C1C5, C2, C3C4, CON43, DIFFUSION, DISSIPATION, INVERSE_DENSITY, KINETIC};
 
 /// Fourth differences at the two points next to a boundary and further inside; mirrored at
@@ -11,23 +11,23 @@ use super::gas::{C1, C1C5, C2, C3C4, CON43, DIFFUSION, DISSIPATION, INVERSE_DENS
 const FOURTH: [[f64; 5]; 3] =
     [[0.0, 0.0, 5.0, -4.0, 1.0], [0.0, -4.0, 6.0, -4.0, 1.0], [1.0, -4.0, 6.0, -4.0, 1.0]];
 
-/// The operator on a grid of one spacing.
-pub(super) struct Fluxes {
+/// The spatial operator for one grid spacing.
+pub(super) struct FluxOperator {
     points: usize,
-    /// 1/(2h), of central first differences.
+    /// 1/(2h), the factor of central first differences.
     first: f64,
-    /// 1/h², of second differences.
+    /// 1/h², the factor of second differences.
     second: f64,
 }
 
-/// A stretch of points, and the same stretch one and two points on in the direction of the
-/// difference. Five of `u`, from −2 to 2; three of the derived field, from −1 to 1.
-struct Stretch<'a> {
+/// A stretch of points with its neighbours in one direction: five offsets of `u`, from −2 to 2, and
+/// three of the derived field, from −1 to 1.
+struct PointStretch<'a> {
     u: [[&'a [f64]; 5]; 5],
     gas: [[&'a [f64]; 3]; 3],
 }
 
-impl Fluxes {
+impl FluxOperator {
     pub(super) fn new(points: usize) -> Self {
         let cells = (points - 1) as f64;
         Self { points, first: 0.5 * cells, second: cells * cells }
@@ -36,10 +36,10 @@ impl Fluxes {
     /// rhs = scale · (forcing + operator applied to u) inside plane `k`.
     pub(super) fn add_up(
         &self,
-        u: &Field<5>,
-        gas: &Field<3>,
-        forcing: &Field<5>,
-        rhs: &mut Field<5>,
+        u: &GridField<5>,
+        gas: &GridField<3>,
+        forcing: &GridField<5>,
+        rhs: &mut GridField<5>,
         scale: f64,
         k: usize,
     ) {
@@ -54,14 +54,14 @@ impl Fluxes {
 
             let mut out = out.map(|quantity| &mut quantity[1..last]);
             let near = |at: usize, offset: usize| (at + offset).saturating_sub(2).min(last);
-            let stretch = Stretch {
-                u: from_fn(|o| cut(&u.row(k, near(j, o)), inner.clone())),
-                gas: from_fn(|o| cut(&gas.row(k, near(j, o + 1)), inner.clone())),
+            let stretch = PointStretch {
+                u: from_fn(|o| cut_rows(&u.row(k, near(j, o)), inner.clone())),
+                gas: from_fn(|o| cut_rows(&gas.row(k, near(j, o + 1)), inner.clone())),
             };
             self.add(1, j, &stretch, &mut out);
-            let stretch = Stretch {
-                u: from_fn(|o| cut(&u.row(near(k, o), j), inner.clone())),
-                gas: from_fn(|o| cut(&gas.row(near(k, o + 1), j), inner.clone())),
+            let stretch = PointStretch {
+                u: from_fn(|o| cut_rows(&u.row(near(k, o), j), inner.clone())),
+                gas: from_fn(|o| cut_rows(&gas.row(near(k, o + 1), j), inner.clone())),
             };
             self.add(2, k, &stretch, &mut out);
             for quantity in out {
@@ -78,9 +78,9 @@ impl Fluxes {
             // Where a neighbour would be outside, its weight is zero and any will do.
             let length = end - start;
             let from = |offset: usize| (start + offset).saturating_sub(2).min(self.points - length);
-            let stretch = Stretch {
-                u: from_fn(|o| cut(u, from(o)..from(o) + length)),
-                gas: from_fn(|o| cut(gas, from(o + 1)..from(o + 1) + length)),
+            let stretch = PointStretch {
+                u: from_fn(|o| cut_rows(u, from(o)..from(o) + length)),
+                gas: from_fn(|o| cut_rows(gas, from(o + 1)..from(o + 1) + length)),
             };
             let mut out = out.each_mut().map(|quantity| &mut quantity[start..end]);
             self.add(0, start, &stretch, &mut out);
@@ -103,8 +103,14 @@ impl Fluxes {
         weights
     }
 
-    /// Adds the terms of one direction; `at` is the place of the stretch along it.
-    fn add(&self, direction: usize, at: usize, stretch: &Stretch<'_>, out: &mut [&mut [f64]; 5]) {
+    /// Adds the terms of one direction; `at` is the stretch's coordinate in it.
+    fn add(
+        &self,
+        direction: usize,
+        at: usize,
+        stretch: &PointStretch<'_>,
+        out: &mut [&mut [f64]; 5],
+    ) {
         let weights = self.dissipation(direction, at);
         let viscosity = C3C4 * self.second;
         let normal = 1 + direction;
@@ -119,31 +125,31 @@ impl Fluxes {
         self.add_energy(normal, viscosity, &weights, stretch, out[4]);
     }
 
-    fn add_mass(&self, normal: usize, weights: &[f64; 5], s: &Stretch<'_>, out: &mut [f64]) {
+    fn add_mass(&self, normal: usize, weights: &[f64; 5], s: &PointStretch<'_>, out: &mut [f64]) {
         let n = out.len();
-        let u = s.quantity(0, n);
-        let [before, _, after] = s.near(normal, n);
+        let u = s.quantity_values(0, n);
+        let [before, _, after] = s.near_values(normal, n);
         for i in 0..n {
-            out[i] += weighted(weights, &u, i) - self.first * (after[i] - before[i]);
+            out[i] += weighted_sum(weights, &u, i) - self.first * (after[i] - before[i]);
         }
     }
 
-    /// Momentum along the direction: convection, pressure and viscosity.
+    /// Adds the momentum terms along the direction: convection, pressure and viscosity.
     fn add_normal(
         &self,
         m: usize,
         viscosity: f64,
         weights: &[f64; 5],
-        s: &Stretch<'_>,
+        s: &PointStretch<'_>,
         out: &mut [f64],
     ) {
         let n = out.len();
-        let u = s.quantity(m, n);
+        let u = s.quantity_values(m, n);
         let [_, before, here, after, _] = u;
-        let [r_before, r_here, r_after] = s.derived(INVERSE_DENSITY, n);
-        let [k_before, _, k_after] = s.derived(KINETIC, n);
-        let [d_before, _, d_after] = s.near(0, n);
-        let [e_before, _, e_after] = s.near(4, n);
+        let [r_before, r_here, r_after] = s.derived_values(INVERSE_DENSITY, n);
+        let [k_before, _, k_after] = s.derived_values(KINETIC, n);
+        let [d_before, _, d_after] = s.near_values(0, n);
+        let [e_before, _, e_after] = s.near_values(4, n);
         for i in 0..n {
             let v_before = before[i] * r_before[i];
             let v_after = after[i] * r_after[i];
@@ -151,31 +157,31 @@ impl Fluxes {
             let pressure = C2
                 * ((e_after[i] - d_after[i] * k_after[i])
                     - (e_before[i] - d_before[i] * k_before[i]));
-            out[i] += weighted(weights, &u, i) + viscosity * (v_after - 2.0 * v + v_before)
+            out[i] += weighted_sum(weights, &u, i) + viscosity * (v_after - 2.0 * v + v_before)
                 - self.first * (after[i] * v_after - before[i] * v_before + pressure);
         }
     }
 
-    /// Momentum across the direction.
+    /// Adds the momentum terms across the direction.
     fn add_tangential(
         &self,
         m: usize,
         normal: usize,
         viscosity: f64,
         weights: &[f64; 5],
-        s: &Stretch<'_>,
+        s: &PointStretch<'_>,
         out: &mut [f64],
     ) {
         let n = out.len();
-        let u = s.quantity(m, n);
+        let u = s.quantity_values(m, n);
         let [_, before, here, after, _] = u;
-        let [r_before, r_here, r_after] = s.derived(INVERSE_DENSITY, n);
-        let [n_before, _, n_after] = s.near(normal, n);
+        let [r_before, r_here, r_after] = s.derived_values(INVERSE_DENSITY, n);
+        let [n_before, _, n_after] = s.near_values(normal, n);
         for i in 0..n {
             let v_before = before[i] * r_before[i];
             let v_after = after[i] * r_after[i];
             let v = here[i] * r_here[i];
-            out[i] += weighted(weights, &u, i) + viscosity * (v_after - 2.0 * v + v_before)
+            out[i] += weighted_sum(weights, &u, i) + viscosity * (v_after - 2.0 * v + v_before)
                 - self.first * (n_after[i] * v_after - n_before[i] * v_before);
         }
     }
@@ -185,16 +191,16 @@ impl Fluxes {
         normal: usize,
         viscosity: f64,
         weights: &[f64; 5],
-        s: &Stretch<'_>,
+        s: &PointStretch<'_>,
         out: &mut [f64],
     ) {
         let n = out.len();
-        let u = s.quantity(4, n);
+        let u = s.quantity_values(4, n);
         let [_, before, here, after, _] = u;
-        let [r_before, r_here, r_after] = s.derived(INVERSE_DENSITY, n);
-        let [k_before, k_here, k_after] = s.derived(KINETIC, n);
-        let [d_before, _, d_after] = s.near(0, n);
-        let [n_before, n_here, n_after] = s.near(normal, n);
+        let [r_before, r_here, r_after] = s.derived_values(INVERSE_DENSITY, n);
+        let [k_before, k_here, k_after] = s.derived_values(KINETIC, n);
+        let [d_before, _, d_after] = s.near_values(0, n);
+        let [n_before, n_here, n_after] = s.near_values(normal, n);
         let of_kinetic = viscosity * (1.0 - C1C5);
         let of_normal = viscosity / 6.0;
         let of_energy = viscosity * C1C5;
@@ -208,35 +214,36 @@ impl Fluxes {
                     * (after[i] * r_after[i] - 2.0 * here[i] * r_here[i] + before[i] * r_before[i]);
             let flux_before = (C1 * before[i] - C2 * d_before[i] * k_before[i]) * v_before;
             let flux_after = (C1 * after[i] - C2 * d_after[i] * k_after[i]) * v_after;
-            out[i] += weighted(weights, &u, i) + viscous - self.first * (flux_after - flux_before);
+            out[i] +=
+                weighted_sum(weights, &u, i) + viscous - self.first * (flux_after - flux_before);
         }
     }
 }
 
-impl<'a> Stretch<'a> {
+impl<'a> PointStretch<'a> {
     /// Quantity `m` at all five offsets, `n` points each.
-    fn quantity(&self, m: usize, n: usize) -> [&'a [f64]; 5] {
+    fn quantity_values(&self, m: usize, n: usize) -> [&'a [f64]; 5] {
         from_fn(|offset| &self.u[offset][m][..n])
     }
 
-    /// Quantity `m` before, here and after.
-    fn near(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
+    /// Quantity `m` at the offsets −1, 0 and 1.
+    fn near_values(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
         from_fn(|offset| &self.u[offset + 1][m][..n])
     }
 
-    /// A derived quantity before, here and after.
-    fn derived(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
+    /// A derived quantity at the offsets −1, 0 and 1.
+    fn derived_values(&self, m: usize, n: usize) -> [&'a [f64]; 3] {
         from_fn(|offset| &self.gas[offset][m][..n])
     }
 }
 
-/// The same part of every quantity of a row. (`array::map` is not inlined here, and slow.)
-fn cut<'a, const C: usize>(row: &[&'a [f64]; C], part: Range<usize>) -> [&'a [f64]; C] {
+/// The same range of every quantity of a row. (`array::map` is not inlined here, and slow.)
+fn cut_rows<'a, const C: usize>(row: &[&'a [f64]; C], part: Range<usize>) -> [&'a [f64]; C] {
     from_fn(|m| &row[m][part.clone()])
 }
 
 #[inline]
-fn weighted(weights: &[f64; 5], u: &[&[f64]; 5], i: usize) -> f64 {
+fn weighted_sum(weights: &[f64; 5], u: &[&[f64]; 5], i: usize) -> f64 {
     weights[0] * u[0][i]
         + weights[1] * u[1][i]
         + weights[2] * u[2][i]

@@ -1,6 +1,6 @@
-//! The gas: its constants, and what follows from the conserved quantities at a point.
+//! Gas constants and the quantities derived from the conserved ones at a point.
 
-use super::field::Field;
+use super::field::GridField;
 
 /// Ratio of specific heats.
 pub(super) const C1: f64 = 1.4;
@@ -17,15 +17,15 @@ pub(super) const DIFFUSION: [f64; 3] = [0.75, 0.75, 1.0];
 /// Fourth-order dissipation: a quarter of the greatest of [`DIFFUSION`].
 pub(super) const DISSIPATION: f64 = 0.25;
 
-/// Quantities of the derived field.
+/// Index of 1/density in the derived field.
 pub(super) const INVERSE_DENSITY: usize = 0;
-/// Half the square of the speed, ½|V|².
+/// Index of half the square of the speed, ½|V|².
 pub(super) const KINETIC: usize = 1;
-/// Speed of sound.
+/// Index of the speed of sound.
 pub(super) const SOUND: usize = 2;
 
-/// Derives plane `k`.
-pub(super) fn derive(u: &Field<5>, gas: &mut Field<3>, k: usize) {
+/// Computes plane `k` of the derived field.
+pub(super) fn derive_plane(u: &GridField<5>, gas: &mut GridField<3>, k: usize) {
     for j in 0..u.points() {
         let [density, x, y, z, energy] = u.row(k, j);
         let [inverse, kinetic, sound] = gas.row_mut(k, j);

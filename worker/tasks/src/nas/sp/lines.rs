@@ -5,41 +5,41 @@
 //! speed of sound. Eight neighbouring lines are solved together, so that every operation is
 //! on neighbouring numbers and all of it stays in the cache.
 
-/// Lines in a bundle.
+/// Number of lines in a bundle.
 pub(super) const LANES: usize = 8;
 
-/// A number for each line.
+/// One number for each line of a bundle.
 pub(super) type Lanes = [f64; LANES];
 
-/// Sign of the speed of sound in the three systems, and the variables they are for.
+/// The three systems: the sign of the speed of sound, and the variables that each solves for.
 const SYSTEMS: [(f64, std::ops::Range<usize>); 3] = [(0.0, 0..3), (1.0, 3..4), (-1.0, 4..5)];
 
-/// One point of every line.
+/// The coefficients at one point of every line.
 #[derive(Clone, Default)]
-pub(super) struct Station {
+pub(super) struct LinePoint {
     /// Δt/(2h) · velocity.
     pub(super) advection: Lanes,
     /// Δt/h² · diffusivity.
     pub(super) diffusion: Lanes,
     /// Δt/(2h) · speed of sound.
     pub(super) sound: Lanes,
-    /// Right-hand sides, then solutions.
+    /// Right-hand sides, which become the solutions.
     pub(super) x: [Lanes; 5],
     /// First and second superdiagonal of each system after elimination.
     upper: [[Lanes; 2]; 3],
 }
 
-/// A bundle of lines, from boundary to boundary. At the boundaries the solution is zero.
-pub(super) struct Lines {
-    pub(super) stations: Vec<Station>,
+/// A bundle of lines from boundary to boundary; the solution is zero at the boundaries.
+pub(super) struct LineBundle {
+    pub(super) stations: Vec<LinePoint>,
 }
 
-impl Lines {
+impl LineBundle {
     pub(super) fn new(points: usize) -> Self {
-        Self { stations: vec![Station::default(); points] }
+        Self { stations: vec![LinePoint::default(); points] }
     }
 
-    /// Solves all systems; `dissipation` is Δt times that of the fourth differences.
+    /// Solves all systems; `dissipation` is Δt times the factor of fourth differences.
     pub(super) fn solve(&mut self, dissipation: f64) {
         let last = self.stations.len() - 1;
         // The boundary stations' solutions and superdiagonals are zero, so what couples to
@@ -50,23 +50,23 @@ impl Lines {
             let (here, after) = (&mut here[0], &after[0]);
             let (second, first) = (&before[at.saturating_sub(2)], &before[at - 1]);
             let diagonal = if at == 1 || at == last - 1 { 5.0 } else { 6.0 };
-            eliminate(second, first, here, after, dissipation, diagonal * dissipation);
+            eliminate_points(second, first, here, after, dissipation, diagonal * dissipation);
         }
         for at in (1..last).rev() {
             let (front, behind) = self.stations.split_at_mut(at + 1);
             let second = &behind[1.min(behind.len() - 1)];
-            substitute(&mut front[at], &behind[0], second);
+            substitute_points(&mut front[at], &behind[0], second);
         }
     }
 }
 
-/// Takes the two stations before out of the rows of `here`, and scales them to diagonal 1.
+/// Eliminates the two preceding points from the rows of `here` and scales the diagonal to 1.
 #[inline(never)]
-fn eliminate(
-    second: &Station,
-    first: &Station,
-    here: &mut Station,
-    after: &Station,
+fn eliminate_points(
+    second: &LinePoint,
+    first: &LinePoint,
+    here: &mut LinePoint,
+    after: &LinePoint,
     dissipation: f64,
     diagonal: f64,
 ) {
@@ -99,9 +99,9 @@ fn eliminate(
     }
 }
 
-/// Takes the two stations behind, which are solved, out of `here`.
+/// Substitutes the solutions at the two following points into `here`.
 #[inline(never)]
-fn substitute(here: &mut Station, first: &Station, second: &Station) {
+fn substitute_points(here: &mut LinePoint, first: &LinePoint, second: &LinePoint) {
     for (system, (_, variables)) in SYSTEMS.into_iter().enumerate() {
         for m in variables {
             for l in 0..LANES {

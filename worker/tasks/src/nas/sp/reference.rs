@@ -1,12 +1,12 @@
 //! SP's verification values (NPB3.3-SER `SP/verify.f`).
 
-use super::Norms;
-use crate::class::Class;
+use super::EquationNorms;
+use crate::class::ProblemClass;
 
-/// Norms after the class's number of steps.
-pub(super) fn norms(class: Class) -> Norms {
+/// Published norms after the class's number of steps.
+pub(super) fn norms(class: ProblemClass) -> EquationNorms {
     match class {
-        Class::S => Norms {
+        ProblemClass::S => EquationNorms {
             residual: [
                 2.747_031_545_133_948e-2,
                 1.036_074_670_528_541_7e-2,
@@ -22,7 +22,7 @@ pub(super) fn norms(class: Class) -> Norms {
                 3.417_766_618_339_053e-5,
             ],
         },
-        Class::W => Norms {
+        ProblemClass::W => EquationNorms {
             residual: [
                 1.893_253_733_584e-3,
                 1.717_075_447_775e-4,
@@ -38,7 +38,7 @@ pub(super) fn norms(class: Class) -> Norms {
                 1.212_845_639_773e-4,
             ],
         },
-        Class::A => Norms {
+        ProblemClass::A => EquationNorms {
             residual: [
                 2.479_982_239_930_019_5,
                 1.127_633_796_436_883_2,
@@ -54,7 +54,7 @@ pub(super) fn norms(class: Class) -> Norms {
                 1.362_161_339_921_3e-4,
             ],
         },
-        Class::B => Norms {
+        ProblemClass::B => EquationNorms {
             residual: [
                 6.903_293_579_998e1,
                 3.095_134_488_084e1,

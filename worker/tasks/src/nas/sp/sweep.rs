@@ -6,12 +6,12 @@
 use std::array::from_fn;
 use std::f64::consts::FRAC_1_SQRT_2;
 
-use super::field::Field;
+use super::field::GridField;
 use super::gas::{C1C5, C2, C3C4, DIFFUSION, DISSIPATION, INVERSE_DENSITY, KINETIC, SOUND};
-use super::lines::{LANES, Lanes, Lines, Station};
+use super::lines::{LANES, Lanes, LineBundle, LinePoint};
 
-/// The factors for one grid and time step.
-pub(super) struct Factors {
+/// Factors of the implicit step for one grid and time step, with buffers.
+pub(super) struct SweepFactors {
     points: usize,
     /// Factor of first differences, Δt/(2h).
     first: f64,
@@ -19,14 +19,14 @@ pub(super) struct Factors {
     second: f64,
     /// Δt · fourth-order dissipation.
     dissipation: f64,
-    /// Five quantities of a row.
+    /// Buffer for the five quantities of a row.
     row: [Vec<f64>; 5],
 }
 
-impl Factors {
+impl SweepFactors {
     pub(super) fn new(points: usize, time_step: f64) -> Self {
         let cells = (points - 1) as f64;
-        let row = Field::<1>::new(points).row_length();
+        let row = GridField::<1>::new(points).row_length();
         Self {
             points,
             first: time_step * 0.5 * cells,
@@ -36,13 +36,13 @@ impl Factors {
         }
     }
 
-    /// T⁻¹, the lines along x of plane `k`, and N⁻¹.
+    /// Applies T⁻¹, solves the lines along x of plane `k`, and applies N⁻¹.
     pub(super) fn sweep_x(
         &mut self,
-        u: &Field<5>,
-        gas: &Field<3>,
-        rhs: &mut Field<5>,
-        lines: &mut Lines,
+        u: &GridField<5>,
+        gas: &GridField<3>,
+        rhs: &mut GridField<5>,
+        lines: &mut LineBundle,
         k: usize,
     ) {
         let last = self.points - 1;
@@ -76,18 +76,18 @@ impl Factors {
         }
     }
 
-    /// The lines along y of plane `k`, and P⁻¹.
+    /// Solves the lines along y of plane `k` and applies P⁻¹.
     pub(super) fn sweep_y(
         &self,
-        u: &Field<5>,
-        gas: &Field<3>,
-        rhs: &mut Field<5>,
-        lines: &mut Lines,
+        u: &GridField<5>,
+        gas: &GridField<3>,
+        rhs: &mut GridField<5>,
+        lines: &mut LineBundle,
         k: usize,
     ) {
         for start in (0..u.row_length()).step_by(LANES) {
             for (j, station) in lines.stations.iter_mut().enumerate() {
-                self.load(1, &u.row(k, j), &gas.row(k, j), &rhs.row(k, j), start, station);
+                self.load_lines(1, &u.row(k, j), &gas.row(k, j), &rhs.row(k, j), start, station);
             }
             lines.solve(self.dissipation);
             for (j, station) in lines.stations.iter_mut().enumerate() {
@@ -99,19 +99,19 @@ impl Factors {
         }
     }
 
-    /// The lines along z at row `j`, and T; adds the result to `u`.
+    /// Solves the lines along z at row `j`, applies T, and adds the result to `u`.
     pub(super) fn sweep_z(
         &self,
-        u: &mut Field<5>,
-        gas: &Field<3>,
-        rhs: &Field<5>,
-        lines: &mut Lines,
+        u: &mut GridField<5>,
+        gas: &GridField<3>,
+        rhs: &GridField<5>,
+        lines: &mut LineBundle,
         j: usize,
     ) {
         let inner = 1..self.points - 1;
         for start in (0..u.row_length()).step_by(LANES) {
             for (k, station) in lines.stations.iter_mut().enumerate() {
-                self.load(2, &u.row(k, j), &gas.row(k, j), &rhs.row(k, j), start, station);
+                self.load_lines(2, &u.row(k, j), &gas.row(k, j), &rhs.row(k, j), start, station);
             }
             lines.solve(self.dissipation);
             for k in inner.clone() {
@@ -120,38 +120,38 @@ impl Factors {
         }
     }
 
-    /// Fills a station of lines along `direction` from the numbers at `start` of a row.
-    fn load(
+    /// Fills one point of the lines along `direction` from the numbers at `start` of a row.
+    fn load_lines(
         &self,
         direction: usize,
         u: &[&[f64]; 5],
         gas: &[&[f64]; 3],
         rhs: &[&[f64]; 5],
         start: usize,
-        station: &mut Station,
+        station: &mut LinePoint,
     ) {
-        let momentum = chunk(u[1 + direction], start);
-        let inverse = chunk(gas[INVERSE_DENSITY], start);
-        let sound = chunk(gas[SOUND], start);
+        let momentum = lane_chunk(u[1 + direction], start);
+        let inverse = lane_chunk(gas[INVERSE_DENSITY], start);
+        let sound = lane_chunk(gas[SOUND], start);
         for l in 0..LANES {
             station.advection[l] = self.first * momentum[l] * inverse[l];
             station.diffusion[l] = self.second * diffusivity(direction, inverse[l]);
             station.sound[l] = self.first * sound[l];
         }
         for (x, quantity) in station.x.iter_mut().zip(rhs) {
-            *x = *chunk(quantity, start);
+            *x = *lane_chunk(quantity, start);
         }
     }
 }
 
-/// The greatest of the diffusivities of the five equations. With equal second-order
-/// dissipation in all and a positive density it is always that of the energy.
+/// The greatest diffusivity of the five equations. With equal second-order dissipation in all and a
+/// positive density it is always that of the energy.
 #[inline]
 fn diffusivity(direction: usize, inverse_density: f64) -> f64 {
     DIFFUSION[direction] + C1C5 * C3C4 * inverse_density
 }
 
-fn chunk(row: &[f64], start: usize) -> &Lanes {
+fn lane_chunk(row: &[f64], start: usize) -> &Lanes {
     &row[start..].as_chunks::<LANES>().0[0]
 }
 
@@ -159,7 +159,7 @@ fn chunk_mut(row: &mut [f64], start: usize) -> &mut Lanes {
     &mut row[start..].as_chunks_mut::<LANES>().0[0]
 }
 
-/// T⁻¹ along a row: from changes of the conserved quantities to the variables of x.
+/// Applies T⁻¹ along a row: from changes of the conserved quantities to the variables of x.
 #[inline(never)]
 fn to_characteristic(
     u: &[&[f64]; 5],
@@ -190,7 +190,7 @@ fn to_characteristic(
     }
 }
 
-/// N⁻¹: from the variables of x to those of y.
+/// Applies N⁻¹: from the variables of x to those of y.
 fn x_to_y(x: &mut [Lanes; 5]) {
     let [x0, x1, x2, x3, x4] = x;
     for l in 0..LANES {
@@ -204,7 +204,7 @@ fn x_to_y(x: &mut [Lanes; 5]) {
     }
 }
 
-/// P⁻¹: from the variables of y to those of z.
+/// Applies P⁻¹: from the variables of y to those of z.
 fn y_to_z(x: &mut [Lanes; 5]) {
     let [x0, x1, x2, x3, x4] = x;
     for l in 0..LANES {
@@ -218,14 +218,15 @@ fn y_to_z(x: &mut [Lanes; 5]) {
     }
 }
 
-/// T: from the variables of z to changes of the conserved quantities, which are added to `u`.
+/// Applies T: from the variables of z to changes of the conserved quantities, which are added to
+/// `u`.
 #[inline(never)]
 fn add_conserved(x: &[Lanes; 5], gas: &[&[f64]; 3], u: [&mut [f64]; 5], start: usize) {
     let [u0, u1, u2, u3, u4] = u;
     let (u0, u1, u2) = (chunk_mut(u0, start), chunk_mut(u1, start), chunk_mut(u2, start));
     let (u3, u4) = (chunk_mut(u3, start), chunk_mut(u4, start));
-    let inverse = chunk(gas[INVERSE_DENSITY], start);
-    let (kinetic, sound) = (chunk(gas[KINETIC], start), chunk(gas[SOUND], start));
+    let inverse = lane_chunk(gas[INVERSE_DENSITY], start);
+    let (kinetic, sound) = (lane_chunk(gas[KINETIC], start), lane_chunk(gas[SOUND], start));
     for l in 0..LANES {
         let [r0, r1, r2, r3, r4] = [x[0][l], x[1][l], x[2][l], x[3][l], x[4][l]];
         let (density, inverse) = (u0[l], inverse[l]);

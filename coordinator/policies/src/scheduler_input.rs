@@ -4,14 +4,14 @@ use dormouse_cloud::Catalogue;
 use dormouse_model::{Bag, CheckpointConfig};
 
 use crate::BagSchedulerConfig;
-use crate::problem::Problem;
+use crate::problem::SchedulingProblem;
 
 /// A bag, the types it may run on, and the configuration of its scheduler.
-pub(crate) struct Given<'a> {
+pub(crate) struct SchedulerInput<'a> {
     /// Configuration of the scheduler.
     pub(crate) config: &'a BagSchedulerConfig,
     /// The bag and the catalogue as tables of numbers.
-    pub(crate) problem: Problem,
+    pub(crate) problem: SchedulingProblem,
     /// The types on offer.
     pub(crate) catalogue: &'a Catalogue,
     /// When tasks are checkpointed, and what that costs.

@@ -6,23 +6,23 @@ use std::collections::BinaryHeap;
 use dormouse_cloud::Market;
 use dormouse_units::{Bytes, Price, Span, TaskId, Time};
 
-use super::floor::Floor;
-use super::sites::{Class, Site};
-use crate::packing::Packing;
+use super::cluster_view::ClusterView;
+use super::sites::{PlacementSite, SiteClass};
+use crate::packing::VcpuPacking;
 use crate::problem::KindId;
 
 /// The rule by which tasks are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum PlacementOrder {
     /// As in Algorithm 4's attempts: on VMs that are busy, then on new ones, by D.
     Attempts,
     /// Each task where it ends first.
     Soonest,
 }
 
-/// The VM that a task was placed on, and how long it takes there.
+/// Result of placing one task: the VM's index, and the task's length there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Placed {
+pub(crate) struct TrialPlacement {
     pub(crate) site: usize,
     pub(crate) task: TaskId,
     pub(crate) length: Span,
@@ -31,37 +31,37 @@ pub(crate) struct Placed {
 /// The length of a task where it can't run.
 pub(crate) const UNABLE: Span = Span::from_micros(u64::MAX);
 
-/// Key by which places are compared, the least is best: the rank of the VM among those that are tried
-/// one after the other, the end of the task, whether the VM is new, and its index.
+/// Sort key of places, least first: rank of the VM among those tried in turn, end of the task, true
+/// for a new VM, and the VM's index.
 type Key = (u64, Time, bool, usize);
 
-/// The VMs of one type.
-struct OfKind {
+/// The VMs of one type in a trial placement.
+struct TrialVms {
     kind: KindId,
-    /// Place of the type among those of which a task's lengths are given.
+    /// Index of the type among those for which a task's lengths are given.
     column: usize,
     /// Rank of a new VM where busy ones are tried before, and have rank 0: the cheaper first.
     rank: u64,
     vcpus: usize,
     /// When a VM that is launched now will have booted.
     booted: Time,
-    busy: Busy,
-    /// Indices of the VMs to be launched, the first last.
+    busy: BusyVms,
+    /// Indices of the VMs still to be launched, as a stack.
     new: Vec<usize>,
 }
 
-/// The VMs of a type that have something to do.
-enum Busy {
+/// The VMs of a type that have tasks.
+enum BusyVms {
     /// The vCPUs of the VMs, the one that is free first on top, for a type on whose VMs any tasks
     /// fit together.
     Lanes(BinaryHeap<Reverse<(Time, usize)>>),
     /// The VMs with their packings, for a type where memory can keep a vCPU idle.
-    Packed(Vec<(usize, Packing)>, Option<Bytes>),
+    Packed(Vec<(usize, VcpuPacking)>, Option<Bytes>),
 }
 
-impl Busy {
+impl BusyVms {
     /// The earliest start of a task and the index of its VM.
-    fn first(&self, length: Span, memory: Bytes) -> Option<(Time, usize)> {
+    fn earliest_start(&self, length: Span, memory: Bytes) -> Option<(Time, usize)> {
         match self {
             Self::Lanes(lanes) => lanes.peek().map(|first| first.0),
             Self::Packed(vms, _) => {
@@ -70,7 +70,7 @@ impl Busy {
         }
     }
 
-    fn put(&mut self, site: usize, length: Span, memory: Bytes) {
+    fn put_task(&mut self, site: usize, length: Span, memory: Bytes) {
         match self {
             Self::Lanes(lanes) => {
                 if let Some(mut first) = lanes.peek_mut() {
@@ -85,14 +85,14 @@ impl Busy {
         }
     }
 
-    fn open(&mut self, site: usize, vcpus: usize, booted: Time, length: Span, memory: Bytes) {
+    fn open_vm(&mut self, site: usize, vcpus: usize, booted: Time, length: Span, memory: Bytes) {
         match self {
             Self::Lanes(lanes) => {
                 lanes.push(Reverse((booted + length, site)));
                 lanes.extend((1..vcpus).map(|_| Reverse((booted, site))));
             }
             Self::Packed(vms, limit) => {
-                let mut vm = Packing::new(vcpus, booted, *limit);
+                let mut vm = VcpuPacking::new(vcpus, booted, *limit);
                 vm.push(length, memory);
                 vms.push((site, vm));
             }
@@ -100,42 +100,47 @@ impl Busy {
     }
 }
 
-/// Whether a VM has nothing left to do at `at`: it may have been given back by then and has to boot
-/// again.
-pub(crate) fn is_gone(site: &Site, at: Time) -> bool {
-    site.class == Class::New || site.packing.last_end() <= at
+/// True if a VM has no work left at `at`: by then it may have been given back and would have to
+/// boot again.
+pub(crate) fn is_gone(site: &PlacementSite, at: Time) -> bool {
+    site.class == SiteClass::New || site.packing.last_end() <= at
 }
 
 /// Rank of a new VM of this price.
-fn rank(price: Option<Price>) -> u64 {
+fn rank_of_price(price: Option<Price>) -> u64 {
     price.map_or(1, |price| price.as_nanos_per_hour().saturating_add(2))
 }
 
-/// On-demand VMs that fill up.
-pub(crate) struct Rescue<'a> {
-    floor: &'a Floor,
-    kinds: Vec<OfKind>,
+/// On-demand VMs to which a trial assigns tasks one after the other.
+pub(crate) struct TrialFleet<'a> {
+    view: &'a ClusterView,
+    kinds: Vec<TrialVms>,
 }
 
-impl<'a> Rescue<'a> {
-    /// The VMs in `sites`, which are of these types, as they are at `at`.
-    pub(crate) fn new(floor: &'a Floor, types: &[KindId], sites: &[Site], at: Time) -> Self {
-        let mut kinds: Vec<OfKind> = Vec::with_capacity(types.len());
+impl<'a> TrialFleet<'a> {
+    /// A trial on those of the VMs in `sites` that have these types, in their state at `at`.
+    pub(crate) fn new(
+        view: &'a ClusterView,
+        types: &[KindId],
+        sites: &[PlacementSite],
+        at: Time,
+    ) -> Self {
+        let mut kinds: Vec<TrialVms> = Vec::with_capacity(types.len());
         let mut lanes: Vec<Vec<Reverse<(Time, usize)>>> = Vec::with_capacity(types.len());
         for (index, site) in sites.iter().enumerate() {
-            let offer = &floor.problem.kinds[site.kind];
+            let offer = &view.problem.kinds[site.kind];
             let place = kinds.iter().position(|k| k.kind == site.kind).unwrap_or_else(|| {
                 let busy = match offer.memory_limit {
-                    None => Busy::Lanes(BinaryHeap::new()),
-                    limit => Busy::Packed(Vec::new(), limit),
+                    None => BusyVms::Lanes(BinaryHeap::new()),
+                    limit => BusyVms::Packed(Vec::new(), limit),
                 };
                 let column = types.iter().position(|kind| *kind == site.kind);
-                kinds.push(OfKind {
+                kinds.push(TrialVms {
                     kind: site.kind,
                     column: column.unwrap_or(usize::MAX),
-                    rank: rank(offer.price(Market::OnDemand)),
+                    rank: rank_of_price(offer.price(Market::OnDemand)),
                     vcpus: offer.vcpus,
-                    booted: at + floor.problem.takeover_boot,
+                    booted: at + view.problem.takeover_boot,
                     busy,
                     new: Vec::new(),
                 });
@@ -148,11 +153,11 @@ impl<'a> Rescue<'a> {
                 continue;
             }
             match &mut of.busy {
-                Busy::Lanes(_) => {
+                BusyVms::Lanes(_) => {
                     let free = site.packing.free_from().map(|free| Reverse((free.max(at), index)));
                     lanes[place].extend(free);
                 }
-                Busy::Packed(vms, _) => {
+                BusyVms::Packed(vms, _) => {
                     let mut vm = site.packing.clone();
                     vm.not_before(at);
                     vms.push((index, vm));
@@ -161,18 +166,23 @@ impl<'a> Rescue<'a> {
         }
         for (of, lanes) in kinds.iter_mut().zip(lanes) {
             of.new.reverse();
-            if let Busy::Lanes(busy) = &mut of.busy {
+            if let BusyVms::Lanes(busy) = &mut of.busy {
                 *busy = lanes.into();
             }
         }
-        Self { floor, kinds }
+        Self { view, kinds }
     }
 
     /// Places a task that takes this long on each of the types, or [`UNABLE`]. `None` if it can't be
     /// done by D.
-    pub(crate) fn place(&mut self, task: TaskId, lengths: &[Span], order: Order) -> Option<Placed> {
-        let memory = self.floor.problem.memory(task);
-        let limit = self.floor.limit(task);
+    pub(crate) fn place_task(
+        &mut self,
+        task: TaskId,
+        lengths: &[Span],
+        order: PlacementOrder,
+    ) -> Option<TrialPlacement> {
+        let memory = self.view.problem.task_memory(task);
+        let limit = self.view.latest_end(task);
         let mut best: Option<(Key, usize, Span, bool)> = None;
         for (place, of) in self.kinds.iter().enumerate() {
             let Some(&length) = lengths.get(of.column).filter(|length| **length != UNABLE) else {
@@ -184,14 +194,14 @@ impl<'a> Rescue<'a> {
                     return;
                 }
                 let key = match order {
-                    Order::Attempts => (if new { of.rank } else { 0 }, end, new, site),
-                    Order::Soonest => (0, end, new, site),
+                    PlacementOrder::Attempts => (if new { of.rank } else { 0 }, end, new, site),
+                    PlacementOrder::Soonest => (0, end, new, site),
                 };
                 if best.is_none_or(|(least, ..)| key < least) {
                     best = Some((key, place, length, new));
                 }
             };
-            if let Some((start, site)) = of.busy.first(length, memory) {
+            if let Some((start, site)) = of.busy.earliest_start(length, memory) {
                 compare(start, site, false);
             }
             if let Some(&site) = of.new.last() {
@@ -202,10 +212,10 @@ impl<'a> Rescue<'a> {
         let of = self.kinds.get_mut(place)?;
         if new {
             of.new.pop();
-            of.busy.open(site, of.vcpus, of.booted, length, memory);
+            of.busy.open_vm(site, of.vcpus, of.booted, length, memory);
         } else {
-            of.busy.put(site, length, memory);
+            of.busy.put_task(site, length, memory);
         }
-        Some(Placed { site, task, length })
+        Some(TrialPlacement { site, task, length })
     }
 }

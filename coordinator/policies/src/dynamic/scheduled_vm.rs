@@ -6,25 +6,25 @@ use dormouse_cloud::{Burstable, Market};
 use dormouse_model::StartReason;
 use dormouse_units::{Credits, Ppm, Span, TaskId, Time};
 
-use crate::problem::{Kind, KindId, Offer};
+use crate::problem::{KindId, KnownType, Offer};
 use dormouse_units::Mode;
 
 /// Phase of a VM's life. A terminated VM is forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum VmPhase {
     Booting,
     /// Usable, whether busy or idle.
     Ready,
     Hibernated {
         since: Time,
     },
-    /// The provider has given notice that the VM will be killed.
+    /// The VM will be killed: the provider has given notice.
     Leaving,
 }
 
 /// A task that waits for a vCPU of the VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedTask {
     pub(crate) task: TaskId,
     pub(crate) mode: Mode,
     pub(crate) reason: StartReason,
@@ -32,7 +32,7 @@ pub(crate) struct Queued {
 
 /// A task on a vCPU of the VM.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningTask {
     pub(crate) task: TaskId,
     pub(crate) mode: Mode,
     /// When the task should end.
@@ -41,35 +41,36 @@ pub(crate) struct Running {
     pub(crate) since: Time,
 }
 
+/// A VM as the scheduler knows it: its phase, its tasks and its credits.
 #[derive(Clone, Debug)]
-pub(crate) struct Machine {
+pub(crate) struct ScheduledVm {
     pub(crate) kind: KindId,
     pub(crate) market: Market,
-    pub(crate) phase: Phase,
-    /// When the VM will be killed, if that was said; a hibernation or resume before then changes
-    /// nothing.
+    pub(crate) phase: VmPhase,
+    /// Time at which the VM will be killed, once announced; a hibernation or resume before then
+    /// changes nothing.
     pub(crate) doomed: Option<Time>,
-    /// When the VM is expected to have booted, while it boots; later when it was ready.
+    /// Time at which a booting VM is expected to be ready; afterwards the time at which it was.
     pub(crate) ready_at: Time,
     /// When the VM's first allocation cycle began.
     pub(crate) cycle_from: Time,
     /// The wake-up asked for at the end of a cycle.
     pub(crate) cycle_wake: Option<Time>,
-    pub(crate) queue: VecDeque<Queued>,
-    pub(crate) running: Vec<Running>,
-    /// Tasks on the VM's vCPUs that take a checkpoint to go on elsewhere.
+    pub(crate) queue: VecDeque<QueuedTask>,
+    pub(crate) running: Vec<RunningTask>,
+    /// Tasks on the VM's vCPUs that take a last checkpoint before they move elsewhere.
     pub(crate) leaving: Vec<TaskId>,
-    /// Credit balance as last reported or reckoned, and the time from which it counts.
+    /// Credit balance as last reported or computed, and the time at which it applied.
     pub(crate) credits: (Credits, Time),
 }
 
-impl Machine {
-    pub(crate) fn new(kind: KindId, market: Market, ready_at: Time, offer: &Kind) -> Self {
+impl ScheduledVm {
+    pub(crate) fn new(kind: KindId, market: Market, ready_at: Time, offer: &KnownType) -> Self {
         let credits = offer.burstable.map_or(Credits::ZERO, |b| b.initial);
         Self {
             kind,
             market,
-            phase: Phase::Booting,
+            phase: VmPhase::Booting,
             doomed: None,
             ready_at,
             cycle_from: ready_at,
@@ -82,55 +83,55 @@ impl Machine {
     }
 
     /// The VM's type, as it was bought.
-    pub(crate) const fn offer(&self) -> Offer {
+    pub(crate) const fn offer_of_vm(&self) -> Offer {
         (self.kind, self.market)
     }
 
-    /// Whether the VM has tasks that run, are frozen or wait.
+    /// True if the VM has tasks that run, are frozen or wait.
     pub(crate) fn has_work(&self) -> bool {
         !(self.running.is_empty() && self.queue.is_empty())
     }
 
-    /// Whether the VM could work but has nothing to do (IR of the paper).
+    /// True if the VM could work but has nothing to do (IR of the paper).
     pub(crate) fn is_idle(&self) -> bool {
-        self.phase == Phase::Ready && !self.has_work()
+        self.phase == VmPhase::Ready && !self.has_work()
     }
 
-    /// Whether the VM can take tasks, now or once booted.
+    /// True if the VM can take tasks, now or once booted.
     pub(crate) fn takes_work(&self) -> bool {
-        matches!(self.phase, Phase::Ready | Phase::Booting)
+        matches!(self.phase, VmPhase::Ready | VmPhase::Booting)
     }
 
     /// All tasks of the VM, those on vCPUs first.
-    pub(crate) fn tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
+    pub(crate) fn all_tasks(&self) -> impl Iterator<Item = TaskId> + '_ {
         let running = self.running.iter().map(|r| r.task);
         running.chain(self.queue.iter().map(|q| q.task))
     }
 
-    /// Takes a task off a vCPU, and what it spent off the credits, whose balance is heard of later.
-    /// False if the task is on none.
-    pub(crate) fn clear(&mut self, now: Time, task: TaskId, kind: &Kind) -> bool {
+    /// Removes a task from its vCPU and deducts the credits that it used, as the new balance is
+    /// reported later. False if the task is on no vCPU.
+    pub(crate) fn clear_vcpu(&mut self, now: Time, task: TaskId, kind: &KnownType) -> bool {
         let Some(place) = self.running.iter().position(|r| r.task == task) else { return false };
-        self.credits = (self.balance(now, kind), now);
+        self.credits = (self.credit_balance(now, kind), now);
         self.running.remove(place);
         true
     }
 
-    /// The credits that the VM should have at `now`: the balance heard last and what was earned and
-    /// spent since, by the tasks that run.
-    pub(crate) fn balance(&self, now: Time, kind: &Kind) -> Credits {
+    /// Expected credits of the VM at `now`: the last reported balance plus what it earned and minus
+    /// what its tasks spent since.
+    pub(crate) fn credit_balance(&self, now: Time, kind: &KnownType) -> Credits {
         let Some(burstable) = kind.burstable else { return Credits::ZERO };
         let (heard, at) = self.credits;
         let since = now.since(at);
-        let speeds = self.running.iter().map(|r| speed(r.mode, kind));
+        let speeds = self.running.iter().map(|r| vcpu_speed(r.mode, kind));
         let spent: u64 = speeds.map(|speed| since.part(speed).as_micros()).sum();
-        let full = heard + earned(&burstable, since);
+        let full = heard + credits_earned(&burstable, since);
         full.min(burstable.cap).saturating_sub(Credits::from_vcpu_micros(spent))
     }
 }
 
 /// The speed of a vCPU for a task in this mode.
-pub(crate) fn speed(mode: Mode, kind: &Kind) -> Ppm {
+pub(crate) fn vcpu_speed(mode: Mode, kind: &KnownType) -> Ppm {
     match mode {
         Mode::Burst => Ppm::ONE,
         Mode::Baseline => kind.baseline(),
@@ -138,11 +139,11 @@ pub(crate) fn speed(mode: Mode, kind: &Kind) -> Ppm {
 }
 
 /// Credits that bursting for this long takes: one per minute begun (Algorithm 4, line 6).
-pub(crate) fn needed(time: Span) -> Credits {
+pub(crate) fn credits_needed(time: Span) -> Credits {
     Credits::whole(time.as_micros().div_ceil(Credits::ONE.as_vcpu_micros()))
 }
 
-fn earned(burstable: &Burstable, time: Span) -> Credits {
+fn credits_earned(burstable: &Burstable, time: Span) -> Credits {
     const HOUR: u128 = 3_600_000_000;
     let rate = u128::from(burstable.earned_per_hour.as_vcpu_micros());
     let earned = rate * u128::from(time.as_micros()) / HOUR;
