@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::fidelity::Allowed;
+use dormouse_analysis::fidelity::AllowedErrors;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointStore, MetadataSettings};
@@ -80,9 +80,9 @@ pub struct Live {
 
 impl Live {
     /// By how much a faithful run may miss what it promised.
-    pub const fn allowed(&self) -> Allowed {
+    pub const fn allowed(&self) -> AllowedErrors {
         let Self { worst_error, mean_error, speedup, .. } = *self;
-        Allowed { worst_error, mean_error, speedup }
+        AllowedErrors { worst_error, mean_error, speedup }
     }
 }
 

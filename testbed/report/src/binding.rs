@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dormouse_analysis::{Evidence, HostEvidence, Mode};
+use dormouse_analysis::{Evidence, HostEvidence, RunMode};
 use dormouse_engine::drive::Followers;
 use dormouse_log::{Head, LogReader, Resealed, Seal};
 use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
@@ -66,7 +66,7 @@ pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, 
     let summary = summary_of(folder, ended, &mut found)?;
     sealed(folder, summary.as_ref(), ended, &mut found)?;
     if let Some(steps) = &log.steps {
-        if header.mode == Mode::Live {
+        if header.mode == RunMode::Live {
             let live = live_header(folder).map_err(JobsError::from)?;
             of_workers(header, &live, steps, &mut found);
             arrivals(header, steps, &mut found)?;
@@ -323,11 +323,11 @@ fn rebuilt(
     let staging = Staging::begin_in_place(&target, crate::output::Replaces::Anything)
         .map_err(JobsError::from)?;
     let results = match header.mode {
-        Mode::Virtual => {
+        RunMode::Virtual => {
             let planned = header.experiment.planned()?;
             remade_results(header, planned, staging.path(), log.steps.clone())?
         }
-        Mode::Live => {
+        RunMode::Live => {
             let live = live_header(folder).map_err(JobsError::from)?;
             let steps = log.steps.as_deref().unwrap_or_default();
             live_results(header, &live, steps, staging.path())?.0
@@ -343,7 +343,7 @@ fn rebuilt(
         entries.flatten().filter_map(|it| it.file_name().into_string().ok()).collect();
     names.sort();
     for name in names {
-        let is_log_of_live = name == dormouse_log::FILE && header.mode == Mode::Live;
+        let is_log_of_live = name == dormouse_log::FILE && header.mode == RunMode::Live;
         if is_log_of_live || (NOT_COMPARED.contains(&name.as_str()) && name != dormouse_log::FILE) {
             continue;
         }

@@ -1,7 +1,9 @@
 //! The rules of a run of whatever kind, on its log.
 
 use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, Mode, RequestsChecker, Violation};
+use dormouse_analysis::{
+    CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation, RunMode,
+};
 use dormouse_engine::tenants_part;
 use dormouse_units::Span;
 use std::time::Duration;
@@ -23,7 +25,7 @@ pub struct Checked {
     /// The number of requests that were followed; `None`: the run has none.
     pub requests: Option<u64>,
     /// What is wrong with the bag and its VMs, then with the jobs, then with the requests, each in order.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<RuleViolation>,
 }
 
 /// Looks through every step of a run, which came to its end or, if `ended` is false, was killed.
@@ -35,8 +37,8 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     let experiment = &log.header.experiment;
     let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
-        Mode::Virtual => Span::ZERO,
-        Mode::Live => experiment.live.speedup.emulated(LATENESS),
+        RunMode::Virtual => Span::ZERO,
+        RunMode::Live => experiment.live.speedup.emulated(LATENESS),
     };
     let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
     let mut jobs = experiment.jobs.as_deref().map(|jobs| {

@@ -1,6 +1,6 @@
 //! A recorded run, asked about whatever work it has.
 
-use dormouse_analysis::explain::{Explainer, Explanation, HostStory, JobStory, RequestStory};
+use dormouse_analysis::explain::{BagExplainer, Explanation, HostStory, JobStory, RequestStory};
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_engine::tenants_part;
 use dormouse_model::{Event, Step};
@@ -38,8 +38,8 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
         let has_plan = scheduler.plan.is_some() || scheduler.name.makes_plan();
         let of = (&experiment.setup, has_plan, experiment.jobs.is_none());
         let of_bag = match &log.steps {
-            Some(steps) => Explainer::new(of, header.record(), steps).explain(what),
-            None => Explainer::new(of, header.record(), &made_again(log)?).explain(what),
+            Some(steps) => BagExplainer::new(of, header.record(), steps).explain(what),
+            None => BagExplainer::new(of, header.record(), &made_again(log)?).explain(what),
         };
         if of_bag.is_some() {
             return Ok(of_bag);

@@ -14,7 +14,7 @@ use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
 use crate::tables::{Tables, WrittenTables};
 use crate::virtual_run::{model, play_requests};
-use dormouse_analysis::Record;
+use dormouse_analysis::RunRecord;
 use dormouse_analysis::jobs::JobsOfWindow;
 use dormouse_experiment::{Experiment, Planned, Start};
 use dormouse_workload::{Jobs, RequestStream};
@@ -212,7 +212,7 @@ fn ended(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
 
 /// What a record says of VMs that nobody of the provider's customers requested: of those there may be
 /// millions, and `requests.csv` has them.
-pub fn own(mut record: Record, experiment: &Experiment) -> Record {
+pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
     let of = experiment.tenants();
     if experiment.requests.is_some() {
         record.leave_out(|vm| of.owns(Work::Requests, vm));
@@ -247,7 +247,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
     })?;
     failed?;
     let (_, plan) = header.experiment.planned()?;
-    let digest = record.as_ref().map(Record::digest).unwrap_or_default();
+    let digest = record.as_ref().map(RunRecord::digest).unwrap_or_default();
     let WrittenTables { jobs, requests, .. } = tables.finish(digest.clone())?;
     let requests = requests.map(|figures| {
         let (counts, decisions_sha256) = (Counts::default(), digest);

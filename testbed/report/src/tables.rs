@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dormouse_analysis::jobs::{JobsOfWindow, JobsTables, RecordedJobs};
-use dormouse_analysis::requests::{Figures, RequestsTables};
-use dormouse_analysis::{Mode, Record, Refused};
+use dormouse_analysis::requests::{RequestFigures, RequestsTables};
+use dormouse_analysis::{RunMode, RunRecord, TableError};
 use dormouse_experiment::Batch;
 use dormouse_log::HashedFile;
 use dormouse_model::Step;
@@ -21,7 +21,7 @@ pub(crate) struct Tables<'a> {
     header: &'a Header,
     folder: PathBuf,
     files: TableFiles,
-    record: Record,
+    record: RunRecord,
     jobs: Option<(&'a Batch, JobsTables<HashedFile>)>,
     requests: Option<RequestsTables<HashedFile>>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct WrittenTables<'a> {
     /// The outcome of its jobs, if it has any.
     pub(crate) jobs: Option<JobsOutcome<'a>>,
     /// The figures of its requests, if it has any.
-    pub(crate) requests: Option<Figures>,
+    pub(crate) requests: Option<RequestFigures>,
     /// The BLAKE3 of each table, by the name of its file.
     pub(crate) hashes: BTreeMap<&'static str, String>,
 }
@@ -55,7 +55,7 @@ impl<'a> Tables<'a> {
             let tables = JobsTables::begin(
                 |name| files.create(name),
                 (&experiment.name, batch.workload.processors),
-                header.mode == Mode::Live,
+                header.mode == RunMode::Live,
                 (tenants.clone(), drawn, header.calendar),
             );
             tables.map(|tables| (batch, tables)).map_err(refused(folder))
@@ -66,7 +66,7 @@ impl<'a> Tables<'a> {
             RequestsTables::begin(open, &setup, tenants.clone()).map_err(refused(folder))
         });
         let requests = requests.transpose()?;
-        let record = Record::shared(&setup, tenants).forgetting().without_attempts();
+        let record = RunRecord::shared(&setup, tenants).forgetting().without_attempts();
         Ok(Self { header, folder: folder.to_owned(), files, record, jobs, requests })
     }
 
@@ -153,6 +153,6 @@ fn outcome<'a>(
     }
 }
 
-fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
-    |Refused { file, source }| OutputError::io("write", &folder.join(file), source).into()
+fn refused(folder: &Path) -> impl FnOnce(TableError) -> JobsError {
+    |TableError { file, source }| OutputError::io("write", &folder.join(file), source).into()
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_analysis::fidelity::{
-    self, Consolidation, Fidelity, Kept, Pace, Promise, Submitted, expected, jobs_in, notes,
-    promises, troubles, utilisations,
+    self, Consolidation, FidelityVerdict, JobPromise, Kept, RunPace, SubmittedJobs, expected,
+    jobs_in, notes, promises, troubles, utilisations,
 };
 use dormouse_analysis::jobs::{JobsOfWindow, SeenByJobs};
-use dormouse_analysis::{Evidence, JobFacts, LiveFacts, Record};
+use dormouse_analysis::{Evidence, JobFacts, LiveFacts, RunRecord};
 use dormouse_engine::drive::credit_spec;
 use dormouse_experiment::Experiment;
 use dormouse_model::{HostLoad, Step, Submission};
@@ -94,12 +94,17 @@ pub fn live_results<'a>(
 }
 
 /// How true a run was to its bag.
-fn judge(header: &Header, record: &Record, facts: &LiveFacts, reckoned: &[String]) -> Fidelity {
+fn judge(
+    header: &Header,
+    record: &RunRecord,
+    facts: &LiveFacts,
+    reckoned: &[String],
+) -> FidelityVerdict {
     let experiment = &header.experiment;
     let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
     let mut noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
     noticed.extend_from_slice(reckoned);
-    Fidelity::from_record(setup, &allowed, record, noticed, other_load(facts))
+    FidelityVerdict::from_record(setup, &allowed, record, noticed, other_load(facts))
 }
 
 /// What was measured, less the last launch that was refused where the experiment says what hosts the
@@ -124,7 +129,7 @@ struct JudgedJobs {
     /// The steps as their scheduler saw them.
     own: Vec<Step>,
     facts: LiveFacts,
-    promises: Vec<Promise>,
+    promises: Vec<JobPromise>,
     consolidation: Consolidation,
 }
 
@@ -139,11 +144,11 @@ impl JudgedJobs {
         let mut of_jobs_alone = JobFacts::default();
         own.iter().for_each(|step| of_jobs_alone.see(step));
         let facts = LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
-        let pace = Pace::at(live.speedup);
+        let pace = RunPace::at(live.speedup);
         let first = experiment.setup.bag.tasks.len();
         let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
         let all = jobs_in(&own);
-        let submitted = Submitted::after(first, &all);
+        let submitted = SubmittedJobs::after(first, &all);
         let setup = experiment.whole_setup();
         let credits = setup.credits_of_jobs().map(credit_spec);
         let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
@@ -166,7 +171,7 @@ impl JudgedJobs {
         header: &Header,
         outcome: JobsOutcome<'a>,
         submissions: &[Submission],
-        (record, reckoned): (&Record, &[String]),
+        (record, reckoned): (&RunRecord, &[String]),
     ) -> JobsOutcome<'a> {
         let Self { own, facts, consolidation, .. } = self;
         let cancelled = record.cancelled.clone();

@@ -1,7 +1,7 @@
 //! The figures of many runs that a page tells: those that every run has, and of what can happen in a run
 //! those that happened in one.
 
-use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_analysis::{METRICS, RunFigure, RunSample};
 use dormouse_estimate::FEWEST;
 use dormouse_view::TimeUnit;
 
@@ -9,7 +9,7 @@ use dormouse_view::TimeUnit;
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// The figure, with its own unit.
-    pub metric: &'static Metric,
+    pub metric: &'static RunFigure,
     unit: TimeUnit,
 }
 
@@ -19,7 +19,7 @@ pub struct Measures {
     /// The figures in the order in which they are reported.
     pub told: Vec<Measure>,
     /// Figures of what happened in no run, which are left out.
-    uneventful: Vec<&'static Metric>,
+    uneventful: Vec<&'static RunFigure>,
     /// Whether some figure has no interval because its runs are too few for one that stays above zero.
     has_too_few: bool,
     unit: TimeUnit,
@@ -27,7 +27,7 @@ pub struct Measures {
 
 impl Measure {
     /// Length in seconds of the unit that the figure has by itself; `None`: it is no time.
-    fn own_seconds(metric: &Metric) -> Option<f64> {
+    fn own_seconds(metric: &RunFigure) -> Option<f64> {
         // Work in vCPU hours is no time: two vCPUs do an hour of it in half an hour.
         match metric.heading.rsplit_once(", ")?.1 {
             "s" => Some(1.0),
@@ -81,18 +81,18 @@ impl Measure {
 impl Measures {
     /// The figures of these runs, cell by cell; those whose names are in `always` whatever happened.
     #[must_use]
-    pub fn of_runs(samples: &[Vec<Sample>], always: &[&str]) -> Self {
+    pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
         let all = || samples.iter().flatten();
-        let figures = |metric: &Metric| {
+        let figures = |metric: &RunFigure| {
             let name = metric.name;
             all().filter_map(move |sample| figure(sample, name))
         };
-        let happened = |metric: &Metric| match metric.uneventful {
+        let happened = |metric: &RunFigure| match metric.uneventful {
             None => metric.in_table,
             Some(usual) => figures(metric).any(|figure| figure != usual),
         };
         let there = || METRICS.iter().filter(|metric| figures(metric).next().is_some());
-        let is_told = |metric: &&Metric| happened(metric) || always.contains(&metric.name);
+        let is_told = |metric: &&RunFigure| happened(metric) || always.contains(&metric.name);
         let told: Vec<_> = there().filter(is_told).collect();
         let times = told.iter().filter_map(|metric| {
             let own = Measure::own_seconds(metric)?;
@@ -101,7 +101,7 @@ impl Measures {
         let unit = TimeUnit::for_longest(times.fold(0.0, f64::max));
         let uneventful = there().filter(|metric| metric.uneventful.is_some() && !is_told(metric));
         let uneventful = uneventful.collect();
-        let few = |metric: &&Metric, cell: &[Sample]| {
+        let few = |metric: &&RunFigure, cell: &[RunSample]| {
             let of = dormouse_analysis::series(cell, metric.name).estimate();
             of.is_some_and(|of| of.is_of_too_few())
         };
@@ -112,13 +112,13 @@ impl Measures {
 
     /// The figure of this name, which has to be one of [`METRICS`], told or not; the first of them for another name.
     pub(crate) fn named(&self, name: &str) -> Measure {
-        Measure { metric: Metric::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
+        Measure { metric: RunFigure::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
     }
 
     /// The figures that files have: those that people are told, and those that tables always had.
     #[must_use]
     pub fn in_files(&self) -> Vec<Measure> {
-        let told = |metric: &Metric| self.told.iter().any(|it| it.metric.name == metric.name);
+        let told = |metric: &RunFigure| self.told.iter().any(|it| it.metric.name == metric.name);
         let all = METRICS.iter().filter(|metric| metric.in_table || told(metric));
         all.map(|metric| Measure { metric, unit: TimeUnit::Second }).collect()
     }
@@ -154,12 +154,12 @@ impl Measures {
 }
 
 /// A figure of a run, or the mean over its batches.
-pub(crate) fn figure(sample: &Sample, metric: &str) -> Option<f64> {
+pub(crate) fn figure(sample: &RunSample, metric: &str) -> Option<f64> {
     dormouse_analysis::series(std::slice::from_ref(sample), metric).estimate().map(|of| of.mean)
 }
 
 /// Name of a figure without the unit at its end.
-fn name(metric: &Metric) -> &'static str {
+fn name(metric: &RunFigure) -> &'static str {
     match metric.heading.rsplit_once(", ") {
         Some((name, "s" | "h" | "$" | "vCPU h" | "share")) => name,
         _ => metric.heading,
@@ -170,8 +170,8 @@ fn name(metric: &Metric) -> &'static str {
 mod tests {
     use super::*;
 
-    fn samples(runs: &[&[(&str, f64)]]) -> Vec<Vec<Sample>> {
-        let sample = |run: &&[(&str, f64)]| Sample {
+    fn samples(runs: &[&[(&str, f64)]]) -> Vec<Vec<RunSample>> {
+        let sample = |run: &&[(&str, f64)]| RunSample {
             figures: run.iter().map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
             batches: [].into(),
             steps: 0,

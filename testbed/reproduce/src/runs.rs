@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_analysis::{METRICS, RunFigure, RunSample};
 use dormouse_view::{Cell, Column, Kind, Table};
 
 use crate::measures::figure;
@@ -24,7 +24,7 @@ pub(crate) struct Run<'a> {
     /// Seed of the run.
     pub(crate) seed: u64,
     /// The figures of the run.
-    pub(crate) sample: &'a Sample,
+    pub(crate) sample: &'a RunSample,
 }
 
 /// The table of these runs: columns of labels, the seed unless that is a label, and a column for each
@@ -37,7 +37,7 @@ pub(crate) fn table(labels: Vec<Column>, runs: Vec<Run<'_>>) -> Table {
     let all: BTreeSet<String> = runs.iter().flat_map(names).collect();
     // Those with names for people first, in their order.
     let known = METRICS.iter().map(|metric| metric.name.to_owned()).filter(|n| all.contains(n));
-    let others = all.iter().filter(|name| Metric::named(name).is_none()).cloned();
+    let others = all.iter().filter(|name| RunFigure::named(name).is_none()).cloned();
     let figures: Vec<_> = known.chain(others).collect();
     let has_seed = labels.iter().any(|label| label.name == SEED);
     let mut table = Table::with_rows(runs);
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_run_is_a_row_with_all_its_figures() {
-        let sample = |figures: &[(&str, f64)], batches: &[f64]| Sample {
+        let sample = |figures: &[(&str, f64)], batches: &[f64]| RunSample {
             figures: figures.iter().map(|(name, x)| ((*name).to_owned(), *x)).collect(),
             batches: [("response_s".to_owned(), batches.to_vec())].into(),
             steps: 0,

@@ -1,6 +1,6 @@
 //! The part of a page that does not change while its run goes.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_experiment::{Experiment, PlannedFigures};
 use dormouse_report::output::Header;
 use dormouse_units::Price;
@@ -39,7 +39,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         "experiment": experiment.name,
         "scheduler": experiment.scheduler_name(),
         "seed": setup.seed,
-        "mode": if header.mode == Mode::Live { "live" } else { "virtual" },
+        "mode": if header.mode == RunMode::Live { "live" } else { "virtual" },
         "speedup": header.live_speedup(),
         "share": header.live_speedup().and_then(|_| Some(experiment.live.share?.as_f64())),
         "calendar_unix_s": header.calendar.began,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_coordinator::Vitals;
 use dormouse_model::Step;
 use dormouse_proto::v1;
@@ -112,8 +112,8 @@ impl Followed {
     pub(crate) fn begin(&self, header: Header, run: String, bytes: u64) {
         let experiment = &header.experiment;
         let speedup = match header.mode {
-            Mode::Live => experiment.live.speedup,
-            Mode::Virtual => Speedup::ONE,
+            RunMode::Live => experiment.live.speedup,
+            RunMode::Virtual => Speedup::ONE,
         };
         let picture = Picture::new(experiment.whole_setup(), experiment.tenants(), speedup);
         let about = about::answer(&header, &run);
@@ -213,7 +213,7 @@ impl Followed {
         let mut about = state.about.clone();
         let why_not = match (&state.header, state.standing) {
             (None, _) => Some("the run has not begun: its workers are not all there"),
-            (Some(header), _) if header.mode == Mode::Virtual => {
+            (Some(header), _) if header.mode == RunMode::Virtual => {
                 Some("it is a run in virtual time: nobody can act on it")
             }
             (_, Standing::Over) => Some("the run is over"),
@@ -233,7 +233,7 @@ impl Followed {
         if state.verdict.is_none() && state.picture.as_ref().is_some_and(Picture::is_over) {
             state.verdict = verdict(&self.folder);
         }
-        let is_virtual = state.header.as_ref().is_some_and(|it| it.mode == Mode::Virtual);
+        let is_virtual = state.header.as_ref().is_some_and(|it| it.mode == RunMode::Virtual);
         let seen = state.picture.as_ref().map_or(Time::ZERO, Picture::now);
         let (clock, age_s) = match (state.standing, state.clock) {
             (Standing::Serving, Some((shows, at))) => (shows.max(seen), at.elapsed().as_secs_f64()),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 
-use dormouse_analysis::happening::Happening;
+use dormouse_analysis::happening::StepSummary;
 use dormouse_model::Step;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
             if asked.until_s.is_some_and(|until| at > until) {
                 continue;
             }
-            let Happening { kind, text, about } = Happening::from_step(&step);
+            let StepSummary { kind, text, about } = StepSummary::from_step(&step);
             let is_wanted = asked.kind.as_ref().is_none_or(|wanted| wanted == kind)
                 && asked.about.as_ref().is_none_or(|wanted| about.contains(wanted));
             if is_wanted {

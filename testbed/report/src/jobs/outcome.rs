@@ -1,8 +1,8 @@
 //! What came of the parallel jobs of a run.
 
-use dormouse_analysis::fidelity::{Consolidation, Fidelity};
-use dormouse_analysis::jobs::{Figures, JobsOfWindow};
-use dormouse_analysis::{Mode, OutcomeTally};
+use dormouse_analysis::fidelity::{Consolidation, FidelityVerdict};
+use dormouse_analysis::jobs::{JobFigures, JobsOfWindow};
+use dormouse_analysis::{OutcomeTally, RunMode};
 use dormouse_workload::Skipped;
 
 use crate::output::Header;
@@ -16,7 +16,7 @@ pub struct JobsOutcome<'a> {
     /// What the jobs are, who schedules them and where.
     pub batch: &'a Batch,
     /// What it came to.
-    pub figures: Figures,
+    pub figures: JobFigures,
     /// Where its jobs ran.
     pub drawn: JobsOfWindow,
     /// The digest of all decisions.
@@ -40,7 +40,7 @@ pub struct JobsOutcome<'a> {
     /// Number of decisions of their scheduler that were rejected.
     pub rejected: u32,
     /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<Fidelity>,
+    pub fidelity: Option<FidelityVerdict>,
     /// What two jobs on one processor cost each other; `None` in virtual time.
     pub consolidation: Option<Consolidation>,
 }
@@ -58,8 +58,8 @@ impl JobsOutcome<'_> {
         let Self { verified, reported, failed: given_up, .. } = *self;
         let ended = self.figures.jobs();
         let completed = match self.header.mode {
-            Mode::Virtual => ended,
-            Mode::Live => 0,
+            RunMode::Virtual => ended,
+            RunMode::Live => 0,
         };
         let total = ended + given_up;
         OutcomeTally { total, completed, verified, reported, program_failed: 0, given_up }

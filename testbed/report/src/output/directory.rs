@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dormouse_folders::{HeldFolder, remove_abandoned};
 use dormouse_log::{Input, LogError};
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 
 use super::ownership::{make_folder, make_private, refuse_others};
 use super::{Header, OutputError, read_header};
@@ -285,7 +285,7 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
         // Older versions had no hashes in it.
         let (chain, submitted) = (header.chain.clone(), header.submitted.clone());
         let is_alike = Header { command, inputs, chain, submitted, ..former.clone() } == *header;
-        if is_alike && header.mode == Mode::Virtual {
+        if is_alike && header.mode == RunMode::Virtual {
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
             match header.inputs.iter().find(is_changed) {
@@ -417,7 +417,7 @@ mod tests {
             staging.commit().unwrap();
         };
         let begin = |header: &Header| Staging::begin(&target, Replaces::by(header, false));
-        let (one, other) = (header(Mode::Virtual, "1"), header(Mode::Virtual, "2"));
+        let (one, other) = (header(RunMode::Virtual, "1"), header(RunMode::Virtual, "2"));
         make(&one);
         let again = Header { command: "typed otherwise".to_owned(), ..one.clone() };
         drop(begin(&again).unwrap());
@@ -428,7 +428,7 @@ mod tests {
         );
         assert!(Staging::begin(&target, Replaces::by(&other, true)).is_ok());
 
-        let live = header(Mode::Live, "1");
+        let live = header(RunMode::Live, "1");
         make(&live);
         assert!(begin(&live).unwrap_err().is_bad_input());
         let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));

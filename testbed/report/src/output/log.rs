@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dormouse_analysis::fidelity::PHASE;
-use dormouse_analysis::{Mode, Record};
+use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
 use dormouse_model::{Calendar, Event, Step};
@@ -22,7 +22,7 @@ pub struct Header {
     /// The version of the program.
     pub dormouse: String,
     /// How it was run.
-    pub mode: Mode,
+    pub mode: RunMode,
     /// The command that makes the same run again.
     pub command: String,
     /// The experiment, with everything resolved.
@@ -62,7 +62,7 @@ impl Header {
     /// The header of a run that this version makes now: the files that it is made of are read for what
     /// they hold.
     #[must_use]
-    pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
+    pub fn new(mode: RunMode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
         // One that can't be read is left out: whoever needs it says so.
@@ -118,7 +118,7 @@ impl Header {
     /// Emulated seconds per real second; `None` in virtual time.
     #[must_use]
     pub fn live_speedup(&self) -> Option<f64> {
-        (self.mode == Mode::Live).then_some(self.experiment.live.speedup.as_f64())
+        (self.mode == RunMode::Live).then_some(self.experiment.live.speedup.as_f64())
     }
 
     /// What was run and how, for the first row of a table.
@@ -132,11 +132,11 @@ impl Header {
 
     /// A record of its bag, with nothing in it yet.
     #[must_use]
-    pub fn record(&self) -> Record {
-        let record = Record::new(&self.experiment.setup);
+    pub fn record(&self) -> RunRecord {
+        let record = RunRecord::new(&self.experiment.setup);
         match self.mode {
-            Mode::Virtual => record,
-            Mode::Live => record.at(self.experiment.live.speedup),
+            RunMode::Virtual => record,
+            RunMode::Live => record.at(self.experiment.live.speedup),
         }
     }
 }
@@ -394,7 +394,7 @@ mod tests {
     "#;
 
     fn header() -> Header {
-        Header::new(Mode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
+        Header::new(RunMode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
     }
 
     fn step(event: Event, effects: Vec<Effect>) -> Step {

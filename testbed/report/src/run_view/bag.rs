@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::fidelity::{Background, TaskTimes};
+use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::Counts;
 use dormouse_units::Time;
@@ -135,7 +135,7 @@ fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt)
     let record = of.record;
     let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
-        let background = Background::from_record(record).map(|it| Block::text(it.sentence()));
+        let background = BackgroundSupply::from_record(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
         page.section(
             "Parallel jobs",

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_analysis::{Record, TaskHistory};
+use dormouse_analysis::{RunRecord, TaskHistory};
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
 use dormouse_model::{CheckpointConfig, Setup};
@@ -138,7 +138,7 @@ impl RunsBeside {
 
 impl RunTotals {
     /// What came of a run; `None`: not all of its tasks finished.
-    fn of(record: &Record) -> Option<Self> {
+    fn of(record: &RunRecord) -> Option<Self> {
         let (cost, vms) = (record.cost(), record.vms.len());
         Some(Self { makespan: record.makespan()?, cost, vms })
     }
@@ -181,7 +181,7 @@ fn signed(dollars: f64) -> String {
 /// Plays an experiment in virtual time.
 fn outcome(experiment: &Experiment) -> Result<RunTotals, String> {
     let (scheduler, _) = experiment.planned().map_err(|error| error.to_string())?;
-    let mut record = Record::new(&experiment.setup).undigested();
+    let mut record = RunRecord::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
         .map_err(|error| error.to_string())?;
     RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
@@ -224,7 +224,7 @@ fn undisturbed(run: &OfBag<'_>, experiment: &Experiment) -> Option<Experiment> {
 
 /// The experiment with the run times that programs of the user's own turned out to have in a run: what is said of them
 /// holds for no program. All other tasks are held to what the experiment says.
-fn as_it_took(experiment: &Experiment, record: &Record) -> Experiment {
+fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     let mut as_it_took = experiment.clone();
     let Some(speedup) = record.speedup else { return as_it_took };
     let setup = &experiment.setup;
@@ -249,7 +249,7 @@ fn as_it_took(experiment: &Experiment, record: &Record) -> Experiment {
 /// was not one number.
 fn measured_runtime(
     setup: &Setup,
-    record: &Record,
+    record: &RunRecord,
     (id, history): (TaskId, &TaskHistory),
     speedup: Speedup,
 ) -> Option<(Span, Span)> {
@@ -306,7 +306,7 @@ runtime = "10m"
 memory = "64 MB"
 "#;
 
-    fn happened(record: &mut Record, s: u64, event: Event, effects: Vec<Effect>) {
+    fn happened(record: &mut RunRecord, s: u64, event: Event, effects: Vec<Effect>) {
         record.see(&Step { at: Time::from_secs(s), event, effects, ..Step::blank() });
     }
 
@@ -320,7 +320,7 @@ memory = "64 MB"
         let source = Source { experiment: file.to_str(), ..Source::default() };
         let experiment = open(&source).unwrap().experiment;
         let (vm, attempt) = (VmId::new(0), Attempt::default());
-        let mut record = Record::new(&experiment.setup).at(experiment.live.speedup);
+        let mut record = RunRecord::new(&experiment.setup).at(experiment.live.speedup);
         let price = Price::from_nanos_per_hour(1);
         let (kind, market, bid, host) = ("c3.large".into(), Market::Spot, None, HostId::new(0));
         let launched = Effect::VmLaunched { vm, kind, market, price, bid, vcpus: 2, host };
@@ -365,7 +365,7 @@ memory = "64 MB"
         // Two vCPUs: the third begins after the first, which ends 300 s after the boot.
         assert_eq!(beside.makespan, Time::from_secs(60 + 300 + 600));
         // In virtual time nothing else is known than what was said.
-        let virtually = Record::new(&experiment.setup);
+        let virtually = RunRecord::new(&experiment.setup);
         assert_eq!(as_it_took(&experiment, &virtually), experiment);
     }
 

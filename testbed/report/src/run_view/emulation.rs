@@ -9,10 +9,10 @@ use super::outcome::OfBag;
 use super::summary_parts::by_count;
 use crate::calibration;
 use crate::output::Header;
-use dormouse_analysis::fidelity::{Fidelity, task_times};
+use dormouse_analysis::fidelity::{FidelityVerdict, task_times};
 
 /// The lines: the verdict, the errors in words, and what is to be noted.
-pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
+pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<Line> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
     let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
@@ -22,13 +22,13 @@ pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
 }
 
 /// The card, with the worst error in words.
-pub(super) fn card(fidelity: &Fidelity, worst: String) -> Card {
+pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> Card {
     let word = if fidelity.faithful { "faithful" } else { "not faithful" };
     Card::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
 /// Whether it was faithful, as the beginning of a sentence.
-pub(super) fn verdict(fidelity: &Fidelity) -> String {
+pub(super) fn verdict(fidelity: &FidelityVerdict) -> String {
     format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
 }
 
@@ -50,7 +50,7 @@ pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
 }
 
 /// Times taken against times promised.
-fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
+fn times(of: &OfBag<'_>, fidelity: &FidelityVerdict) -> Vec<Block> {
     let tasks = &fidelity.tasks;
     if tasks.tasks_judged == 0 {
         return vec![Block::text("No task finished: there is no time to be judged.")];
@@ -102,7 +102,7 @@ fn every_task(of: &OfBag<'_>) -> Table {
 }
 
 /// What the CPU time that was charged for tasks went into.
-fn cpu(fidelity: &Fidelity) -> Table {
+fn cpu(fidelity: &FidelityVerdict) -> Table {
     let of = &fidelity.tasks;
     let parts = [
         ("the tasks' own work", of.worked_s),
@@ -116,7 +116,7 @@ fn cpu(fidelity: &Fidelity) -> Table {
         .into()
 }
 
-fn shares_text(fidelity: &Fidelity) -> Block {
+fn shares_text(fidelity: &FidelityVerdict) -> Block {
     Block::text(format!(
         "CPU time that VMs received differs from what they were promised by {} on average, by {} \
          at worst.",

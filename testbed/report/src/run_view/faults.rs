@@ -1,7 +1,7 @@
 //! The faults that an experiment asked for: when each was in effect, and what it cost.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{FaultCost, FaultHistory, Mode, Record};
+use dormouse_analysis::{FaultCost, FaultHistory, RunMode, RunRecord};
 use dormouse_model::{Fault, FaultKind};
 use dormouse_units::{HostId, Span, Speedup, Time};
 use dormouse_view::plot::{Bar, Fill, Gantt, Lane, Place};
@@ -137,7 +137,7 @@ pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> 
     if faults.is_empty() {
         return Vec::new();
     }
-    if results.header.mode == Mode::Virtual {
+    if results.header.mode == RunMode::Virtual {
         return vec![Line::plain("faults", not_in_virtual_time(faults.len()))];
     }
     let over = faults.iter().filter(|fault| fault.is_over()).count();
@@ -168,7 +168,7 @@ fn not_in_virtual_time(count: usize) -> String {
 /// "Faults": each, and what it cost.
 pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Block> {
     let Some(table) = table(faults) else { return Vec::new() };
-    if results.header.mode == Mode::Virtual {
+    if results.header.mode == RunMode::Virtual {
         return vec![Block::text(format!(
             "The experiment's {}.",
             not_in_virtual_time(faults.len())
@@ -212,7 +212,7 @@ pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
 }
 
 /// A lane for each host that had a fault, below the VMs.
-pub(super) fn draw(gantt: &mut Gantt, record: &Record) {
+pub(super) fn draw(gantt: &mut Gantt, record: &RunRecord) {
     for (host, name) in record.hosts.iter().map(|(host, history)| (*host, &history.name)) {
         let mut rows: Vec<Time> = Vec::new();
         let (lane, mut bars) = (gantt.lanes.len(), Vec::new());
@@ -248,7 +248,7 @@ pub(super) fn draw(gantt: &mut Gantt, record: &Record) {
 }
 
 /// From when to when a fault was in effect on a host.
-fn in_effect(history: &FaultHistory, host: HostId, record: &Record) -> Option<(Time, Time)> {
+fn in_effect(history: &FaultHistory, host: HostId, record: &RunRecord) -> Option<(Time, Time)> {
     history.hosts.get(&host).filter(|on| on.refused.is_none())?;
     let until = history.until(host, record.speedup);
     Some((history.asked, until.unwrap_or(history.asked + history.lasts).min(record.end())))

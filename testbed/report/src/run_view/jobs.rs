@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dormouse_analysis::fidelity::Consolidation;
-use dormouse_analysis::jobs::{Figures, Quantity};
+use dormouse_analysis::jobs::{JobFigures, JobQuantity};
 use dormouse_model::Work;
 use dormouse_policies::batch::Algorithm;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
@@ -149,7 +149,7 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
 
 fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
-    let Figures { swaps, kills, migrations, background_only, .. } = figures;
+    let JobFigures { swaps, kills, migrations, background_only, .. } = figures;
     let outcomes = jobs.outcomes();
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
     let rate = work_rate(figures.work_rate(), machine);
@@ -237,11 +237,11 @@ pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
         series,
         ..Panel::default()
     };
-    let mut busy = vec![series("foreground", 0, Quantity::Foreground)];
+    let mut busy = vec![series("foreground", 0, JobQuantity::Foreground)];
     if jobs.batch.scheduler.name.promotion().is_some() {
-        busy.push(series("background", 1, Quantity::Background));
+        busy.push(series("background", 1, JobQuantity::Background));
     }
-    let waiting = vec![series("jobs waiting", 0, Quantity::Waiting)];
+    let waiting = vec![series("jobs waiting", 0, JobQuantity::Waiting)];
     let panels = vec![panel("Busy processors", busy), panel("Jobs waiting", waiting)];
     let most = jobs.most_in_system;
     let mut blocks = vec![

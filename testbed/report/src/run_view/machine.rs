@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use dormouse_analysis::{JobHistory, Spell, SpellEnd};
+use dormouse_analysis::{JobHistory, JobSpell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::TimeUnit;
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
@@ -77,7 +77,7 @@ pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
 }
 
 /// Where a job is, as far as that is shown.
-fn place((lane, rows): (usize, u32), spell: &Spell) -> Place {
+fn place((lane, rows): (usize, u32), spell: &JobSpell) -> Place {
     let mut on: Vec<u32> = spell.on.iter().copied().filter(|&cpu| cpu < rows).collect();
     on.sort_unstable();
     let blocks = on.chunk_by(|a, b| a + 1 == *b);
@@ -85,7 +85,7 @@ fn place((lane, rows): (usize, u32), spell: &Spell) -> Place {
     Place { lane, rows, tier: spell.tier }
 }
 
-fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fill: Fill) {
+fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &JobSpell, fill: Fill) {
     let until = spell.until.map_or(gantt.window.1, |(at, _)| at);
     let (place, from) = (place(at, spell), spell.from);
     if place.rows.is_empty() {
@@ -99,7 +99,7 @@ fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fi
 }
 
 /// How a job came to the foreground.
-fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell, is: &Spell) {
+fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &JobSpell, is: &JobSpell) {
     let Some((when, why)) = was.until.filter(|(when, _)| *when < gantt.window.1) else { return };
     let (from, to) = (place(at, was), place(at, is));
     if from.rows.is_empty() || to.rows.is_empty() {
@@ -119,7 +119,7 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell,
     }
 }
 
-fn title(job: &JobHistory, spell: &Spell, until: Time, unit: TimeUnit) -> String {
+fn title(job: &JobHistory, spell: &JobSpell, until: Time, unit: TimeUnit) -> String {
     let tier = match spell.tier {
         Tier::Foreground => "foreground",
         Tier::Background => "background",

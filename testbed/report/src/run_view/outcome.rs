@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{OutcomeTally, Record, TaskHistory, VmHistory};
+use dormouse_analysis::{OutcomeTally, RunRecord, TaskHistory, VmHistory};
 use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
 use dormouse_model::Work;
@@ -15,7 +15,7 @@ use dormouse_view::{Block, Card, Page};
 use super::{RequestsOutcome, dates, machine};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
-use dormouse_analysis::fidelity::Fidelity;
+use dormouse_analysis::fidelity::FidelityVerdict;
 
 /// What came of a run, whatever work it has.
 #[derive(Debug)]
@@ -23,15 +23,15 @@ pub struct Results<'a> {
     /// The first line of the log.
     pub header: &'a Header,
     /// The history of its bag's tasks, VMs and hosts; `None`: it has parallel jobs alone.
-    pub record: Option<Record>,
+    pub record: Option<RunRecord>,
     /// The history of the hosts of a live run of parallel jobs alone.
-    pub of_hosts: Option<Record>,
+    pub of_hosts: Option<RunRecord>,
     /// What the scheduler of the bag had planned, if it plans.
     pub plan: Option<Plan>,
     /// What of a core a vCPU of the reference speed was; `None` in virtual time.
     pub share: Option<Ppm>,
     /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<Fidelity>,
+    pub fidelity: Option<FidelityVerdict>,
     /// What came of its parallel jobs, if it has any.
     pub jobs: Option<JobsOutcome<'a>>,
     /// What came of the VMs that were requested, if any were.
@@ -48,7 +48,7 @@ pub struct Results<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfBag<'a> {
     pub(super) of: &'a Results<'a>,
-    pub(super) record: &'a Record,
+    pub(super) record: &'a RunRecord,
 }
 
 /// A task of the bag.
@@ -112,7 +112,7 @@ impl<'a> Results<'a> {
     #[must_use]
     pub fn outcomes(&self) -> OutcomeTally {
         let of_jobs = || self.jobs.as_ref().map(JobsOutcome::outcomes);
-        let of_bag = self.record.as_ref().map(Record::outcomes).filter(|bag| bag.total > 0);
+        let of_bag = self.record.as_ref().map(RunRecord::outcomes).filter(|bag| bag.total > 0);
         of_bag.or_else(of_jobs).unwrap_or_default()
     }
 

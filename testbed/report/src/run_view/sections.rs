@@ -1,7 +1,7 @@
 //! Sections of the page of a run with a bag.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{AttemptEnd, AttemptHistory, Record, VmHistory};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, RunRecord, VmHistory};
 use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
 use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
@@ -107,7 +107,7 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
     vms.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn interruptions(record: &Record) -> Table {
+fn interruptions(record: &RunRecord) -> Table {
     Table::with_rows(&record.interruptions)
         .column(Column::text("act of the provider"), |i| match i.action {
             Action::Hibernate => "hibernate",
@@ -135,7 +135,7 @@ fn interruptions(record: &Record) -> Table {
         .into()
 }
 
-fn hosts(record: &Record) -> Table {
+fn hosts(record: &RunRecord) -> Table {
     let lost = record.hosts.iter().filter_map(|(id, host)| {
         let (at, why) = host.lost.as_ref()?;
         let gone = record.vms.values().filter(|vm| {
@@ -176,12 +176,12 @@ fn migrations(of: &OfBag<'_>) -> Table {
 }
 
 /// The attempts at all tasks, each with the number of its task.
-fn attempts(record: &Record) -> impl Iterator<Item = (usize, &AttemptHistory)> {
+fn attempts(record: &RunRecord) -> impl Iterator<Item = (usize, &AttemptHistory)> {
     let tasks = record.tasks.iter().enumerate();
     tasks.flat_map(|(n, task)| task.attempts.iter().map(move |attempt| (n, attempt)))
 }
 
-fn failures(record: &Record) -> Table {
+fn failures(record: &RunRecord) -> Table {
     let failed = attempts(record).filter_map(|(n, attempt)| match &attempt.ended {
         Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
         _ => None,

@@ -9,7 +9,7 @@ use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{beginnings, faults, jobs, prices, requests, taken};
-use dormouse_analysis::fidelity::Background;
+use dormouse_analysis::fidelity::BackgroundSupply;
 
 /// The summary of a run with a bag, as JSON.
 pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
@@ -55,7 +55,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "fidelity": of.of.fidelity,
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
         "requests": of.of.requests.as_ref().map(requests::part_of_summary),
-        "background": Background::from_record(record).map(|background| background.summary()),
+        "background": BackgroundSupply::from_record(record).map(|background| background.summary()),
         "taken": taken::all_taken(of).map(|taken| taken.summary()),
         "faults": faults::summary(&faults::faulted(of.of)),
         "service": service(of),

@@ -1,7 +1,7 @@
 //! The tables `tasks` and `vms`.
 
 use dormouse_analysis::outcome::{WorkOutcome, wording};
-use dormouse_analysis::{Record, TaskHistory, VmHistory};
+use dormouse_analysis::{RunRecord, TaskHistory, VmHistory};
 use dormouse_cloud::Charge;
 use dormouse_model::{OwnEnd, ProgramExit, StartReason};
 use dormouse_tasks::own::folder_of;
@@ -97,7 +97,7 @@ fn own_end<'a>(task: &TaskOf<'a>) -> Option<&'a OwnEnd> {
 }
 
 /// A row a VM.
-pub(super) fn vms(record: &Record) -> Table {
+pub(super) fn vms(record: &RunRecord) -> Table {
     let frozen = |vm: &VmHistory| {
         let end = vm.end_or(record.end());
         let ready = vm.ready.unwrap_or(end);

@@ -1,7 +1,7 @@
 //! The VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{LeftBehind, Party, Taken, Toll, taken, tolls};
+use dormouse_analysis::{DisplacedTask, TakenVm, TenantToll, VmTenant, taken, tolls};
 use dormouse_model::Work;
 use dormouse_units::Span;
 use dormouse_view::{Block, Column, Table};
@@ -11,8 +11,8 @@ use super::outcome::OfBag;
 
 /// What was taken in a run, and from whom it could be.
 pub(super) struct All<'a> {
-    taken: Vec<Taken<'a>>,
-    tolls: Vec<Toll>,
+    taken: Vec<TakenVm<'a>>,
+    tolls: Vec<TenantToll>,
 }
 
 /// `None`: nobody requested anything, and nothing was taken.
@@ -24,7 +24,7 @@ pub(super) fn all_taken<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
     (experiment.requests.is_some() || !taken.is_empty()).then_some(All { taken, tolls })
 }
 
-fn whose(party: &Party) -> String {
+fn whose(party: &VmTenant) -> String {
     match (party.work, party.request) {
         (_, Some(request)) => request.to_string(),
         (Work::Jobs, None) => "parallel jobs".to_owned(),
@@ -35,7 +35,7 @@ fn whose(party: &Party) -> String {
 impl All<'_> {
     /// A row a VM.
     pub(super) fn table(&self) -> Table {
-        let tasks = |it: &&Taken<'_>| {
+        let tasks = |it: &&TakenVm<'_>| {
             let all = it.tasks.iter().map(|task| task.task.to_string());
             all.collect::<Vec<_>>().join(" ")
         };
@@ -67,7 +67,7 @@ impl All<'_> {
 
     fn tasks(&self) -> Table {
         let all = self.taken.iter().flat_map(|it| it.tasks.iter().map(move |task| (it, task)));
-        let went_on = |task: &LeftBehind| task.went_on;
+        let went_on = |task: &DisplacedTask| task.went_on;
         Table::with_rows(all)
             .column(Column::text("task"), |(_, task)| task.task.to_string())
             .column(Column::text("was on"), |(it, _)| it.vm.id.to_string())

@@ -11,7 +11,7 @@ impl Results<'_> {
         let record = self.record.as_ref().or(self.of_hosts.as_ref());
         let of_jobs = self.jobs.as_ref().map(|jobs| jobs.figures.end());
         let of_requests = self.requests.as_ref().map(|own| own.figures.usage.until());
-        let ends = record.map(dormouse_analysis::Record::end).into_iter();
+        let ends = record.map(dormouse_analysis::RunRecord::end).into_iter();
         let end = ends.chain(of_jobs).chain(of_requests).max().unwrap_or_default();
         TimeUnit::for_longest(end.as_secs_f64())
     }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::fidelity::{Pace, TwinDistance, expected, jobs_in};
+use dormouse_analysis::RunMode;
+use dormouse_analysis::fidelity::{RunPace, TwinDistance, expected, jobs_in};
 use dormouse_analysis::twin::{
-    About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
-    twin_of_jobs,
+    ComparedRun, LiveAndTwin, MeasuredMoves, TwinComparison, TwinInputs, TwoTier, decided_again,
+    has_begun, twin_of_bag, twin_of_jobs,
 };
 use dormouse_engine::Run;
 use dormouse_engine::drive::{PlayError, World};
@@ -27,7 +27,7 @@ use dormouse_experiment::Experiment;
 /// # Errors
 ///
 /// There is no run there, or none that can be played again: see [`TwinError`].
-pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
+pub fn twin_of(dir: &Path) -> Result<TwinComparison, TwinError> {
     let RunLog { header, steps, .. } = RunLog::read(dir)?;
     header.check_inputs()?;
     let steps = steps.ok_or_else(|| TwinError::NoSteps(dir.to_owned()))?;
@@ -51,7 +51,7 @@ pub(crate) fn distance_of(
     if experiment.requests.is_some() {
         return None;
     }
-    let pace = Pace { phase: live.phase(), ..Pace::at(experiment.live.speedup) };
+    let pace = RunPace { phase: live.phase(), ..RunPace::at(experiment.live.speedup) };
     let twin = match experiment.scheduler {
         Some(_) => of_bag(header, steps, dir),
         None => of_jobs(header, steps, (dir, pace)),
@@ -60,9 +60,9 @@ pub(crate) fn distance_of(
     twin.ok().map(|twin| twin.distance())
 }
 
-fn about(header: &Header) -> About {
+fn about(header: &Header) -> ComparedRun {
     let experiment = &header.experiment;
-    About {
+    ComparedRun {
         experiment: experiment.name.clone(),
         scheduler: experiment.scheduler_name(),
         mode: header.mode,
@@ -77,8 +77,8 @@ fn other_version(header: &Header, dir: &Path) -> impl FnOnce(u64) -> TwinError {
     move |step| TwinError::OtherVersion { path, step, made_by }
 }
 
-fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
-    let given = Given::from_steps(&steps);
+fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<TwinComparison, TwinError> {
+    let given = TwinInputs::from_steps(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
@@ -106,17 +106,19 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
 fn of_jobs(
     header: &Header,
     live: Vec<Step>,
-    (dir, pace): (&Path, Pace),
-) -> Result<Twin, TwinError> {
+    (dir, pace): (&Path, RunPace),
+) -> Result<TwinComparison, TwinError> {
     if !has_begun(&live) {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
     let experiment = &header.experiment;
     decided_again(experiment.run(None), &live).map_err(other_version(header, dir))?;
     let (twin, migration) = match header.mode {
-        Mode::Virtual => (played(experiment, &mut model(experiment), (header.mode, &live))?, None),
-        Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::from_steps(&live, pace);
+        RunMode::Virtual => {
+            (played(experiment, &mut model(experiment), (header.mode, &live))?, None)
+        }
+        RunMode::Live => {
+            let MeasuredMoves { pace, migration, moves } = MeasuredMoves::from_steps(&live, pace);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
             (
@@ -125,13 +127,13 @@ fn of_jobs(
             )
         }
     };
-    Ok(twin_of_jobs(about(header), &Both { live, twin }, migration))
+    Ok(twin_of_jobs(about(header), &LiveAndTwin { live, twin }, migration))
 }
 
 /// How the clock of a live run went, and how long the phases of its jobs were.
-fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
+fn pace(header: &Header, dir: &Path) -> Result<RunPace, JobsError> {
     let phase = live_header(dir)?.phase();
-    Ok(Pace { phase, ..Pace::at(header.experiment.live.speedup) })
+    Ok(RunPace { phase, ..RunPace::at(header.experiment.live.speedup) })
 }
 
 /// The steps of this run in virtual time, on these machines, with the jobs that came to it from
@@ -139,13 +141,13 @@ fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
 fn played(
     experiment: &Experiment,
     on: &mut impl World,
-    (mode, live): (Mode, &[Step]),
+    (mode, live): (RunMode, &[Step]),
 ) -> Result<Vec<Step>, JobsError> {
     let came = jobs_in(live);
     let is_open = expected(live, &[]) > 0;
     // In a live run jobs that follow others came when those had ended there, which another order of
     // ids may come of: they come at the same times again.
-    let is_given = is_open || mode == Mode::Live && came.iter().any(|job| job.after.is_some());
+    let is_given = is_open || mode == RunMode::Live && came.iter().any(|job| job.after.is_some());
     // What the log has is all of it: an open run ends once all have come.
     let as_they_came = |job| Ok(Submission { after: None, ..job });
     let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_given {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_experiment::{Experiment, label_of, names_a_program};
 use dormouse_model::CheckpointConfig;
 use dormouse_view::{Column, Table};
@@ -170,7 +170,7 @@ impl Comparison {
     pub(super) fn by_experiment<'a>(
         &'a self,
         samples: &'a Samples,
-    ) -> impl Iterator<Item = (&'a str, &'a [Vec<Sample>])> {
+    ) -> impl Iterator<Item = (&'a str, &'a [Vec<RunSample>])> {
         self.on.iter().map(String::as_str).zip(samples.chunks(self.schedulers.len()))
     }
 

@@ -1,6 +1,6 @@
 //! A scheduler's figure beside the first scheduler's, seed by seed.
 
-use dormouse_analysis::{Sample, series};
+use dormouse_analysis::{RunSample, series};
 use dormouse_estimate::Estimate;
 use dormouse_view::number::fixed;
 
@@ -57,8 +57,8 @@ impl<'a> Pair<'a> {
     fn new(
         (on, scheduler): (&'a str, &'a str),
         measure: Measure,
-        samples: &[Sample],
-        against: Option<&[Sample]>,
+        samples: &[RunSample],
+        against: Option<&[RunSample]>,
     ) -> Option<Self> {
         let name = measure.metric.name;
         let own = series(samples, name);
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use crate::measures::Measures;
 
-    fn sample(makespan: f64) -> Sample {
+    fn sample(makespan: f64) -> RunSample {
         let figures = [("makespan_s".to_owned(), makespan)].into();
-        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+        RunSample { figures, batches: [].into(), steps: 0, decisions: String::new() }
     }
 
     fn makespan() -> Measure {
@@ -158,7 +158,7 @@ mod tests {
     /// A scheduler is not better for the runs that it did not finish.
     #[test]
     fn runs_without_a_figure_are_told_of() {
-        let unfinished = Sample { figures: [].into(), ..sample(0.0) };
+        let unfinished = RunSample { figures: [].into(), ..sample(0.0) };
         let samples = [sample(100.0), unfinished, sample(102.0)];
         let pair = Pair::new(("j60", "hads"), makespan(), &samples, None).unwrap();
         let said = pair.figure_in_words();

@@ -128,15 +128,15 @@ impl Comparison {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     use super::*;
     use crate::sweep::{OwnProgram, Shared};
 
-    fn sample(makespan: f64, preemptions: f64) -> Sample {
+    fn sample(makespan: f64, preemptions: f64) -> RunSample {
         let figures = [("makespan_s", makespan), ("preemptions", preemptions)];
         let figures = figures.map(|(name, figure)| (name.to_owned(), figure)).into();
-        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+        RunSample { figures, batches: [].into(), steps: 0, decisions: String::new() }
     }
 
     #[test]

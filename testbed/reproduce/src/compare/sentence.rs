@@ -112,7 +112,7 @@ fn list(names: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::sweep::{OwnProgram, Shared};
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
     fn said(runs: &[[(f64, f64); 2]]) -> Vec<String> {
@@ -126,7 +126,7 @@ mod tests {
         let comparison =
             Comparison::new((&on, &OwnProgram::default()), &schedulers, &[], &Shared::default());
         let comparison = comparison.unwrap();
-        let sample = |(makespan, cost): (f64, f64)| Sample {
+        let sample = |(makespan, cost): (f64, f64)| RunSample {
             figures: [
                 ("makespan_s".to_owned(), makespan),
                 ("cost_usd".to_owned(), cost),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use dormouse_analysis::Tally;
+use dormouse_analysis::RunTally;
 use dormouse_estimate::Estimate;
 
 use super::paper::Paper;
@@ -157,7 +157,7 @@ fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepE
     let experiment = &log.header.experiment;
     let scheduler = experiment.scheduler().map_err(|error| broken(&error))?;
     let mut run = experiment.run(scheduler);
-    let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+    let mut tally = RunTally::new(&experiment.whole_setup(), experiment.tenants(), None);
     for step in &steps {
         let (again, _) = run.handle_again(step);
         tally.see(&again);

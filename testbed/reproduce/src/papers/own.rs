@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
@@ -111,7 +111,7 @@ impl Made {
     }
 
     /// The samples of each cell: the figure `opie/mean_us` is `mean_us` of that which ends with `opie`.
-    pub(super) fn by_cell(&self, samples: &[Sample]) -> Vec<(String, Vec<Sample>)> {
+    pub(super) fn by_cell(&self, samples: &[RunSample]) -> Vec<(String, Vec<RunSample>)> {
         let figures = samples.iter().flat_map(|sample| sample.figures.keys());
         let words = unique(figures.filter_map(|name| Some(name.split_once('/')?.0.to_owned())));
         let of_word = |word: String| {
@@ -119,9 +119,9 @@ impl Made {
                 let (cell, name) = name.split_once('/')?;
                 (cell == word).then(|| (name.to_owned(), *figure))
             };
-            let of = |sample: &Sample| {
+            let of = |sample: &RunSample| {
                 let figures = sample.figures.iter().filter_map(of).collect();
-                Sample { figures, ..sample.clone() }
+                RunSample { figures, ..sample.clone() }
             };
             (format!("{}/{word}", self.case), samples.iter().map(of).collect())
         };
@@ -169,7 +169,7 @@ impl Sampled for Made {
         *wanted.start()..=last
     }
 
-    fn run(&self, seed: u64, _: &Shared) -> Result<Sample, SweepError> {
+    fn run(&self, seed: u64, _: &Shared) -> Result<RunSample, SweepError> {
         let figures = match self.own {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
@@ -184,6 +184,6 @@ impl Sampled for Made {
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));
         let figures = figures.ok_or_else(unknown)?;
-        Ok(Sample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
+        Ok(RunSample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
     }
 }

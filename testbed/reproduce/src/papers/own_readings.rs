@@ -1,6 +1,6 @@
 //! Factors of what is not of experiments: the same cells with another word in their names, each factor alone.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 
 use super::factor::Factor;
 use super::own::Made;
@@ -51,12 +51,14 @@ pub(super) fn each_alone(
     let mut samples = tried.iter().zip(run(&tried)?);
     let mut readings = Vec::new();
     for (factors, cells) in wanted {
-        let of_cell = |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<Sample>))| {
-            let by_cell = other.by_cell(&samples).into_iter();
-            let named =
-                |(case, samples): (String, _)| (case.replacen(&other.case, &cell.case, 1), samples);
-            by_cell.map(named).collect::<Vec<_>>()
-        };
+        let of_cell =
+            |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<RunSample>))| {
+                let by_cell = other.by_cell(&samples).into_iter();
+                let named = |(case, samples): (String, _)| {
+                    (case.replacen(&other.case, &cell.case, 1), samples)
+                };
+                by_cell.map(named).collect::<Vec<_>>()
+            };
         let results = cells.into_iter().zip(samples.by_ref()).flat_map(of_cell);
         readings.push(Reading::new(paper, parts, factors, &Results::new(results).of_trial()));
     }
@@ -89,7 +91,7 @@ mod tests {
         let own: Vec<Made> = Own::Prices.all(&cells, &Recorded::default()).collect();
         let run = |all: &[Made]| {
             let cost = |case: &str| if case.contains("/tc-15/") { 3.0 } else { 2.0 };
-            let sample = |case: &str, n: f64| Sample {
+            let sample = |case: &str, n: f64| RunSample {
                 figures: [
                     ("acc/cost_usd".to_owned(), cost(case) + n),
                     ("opt/cost_usd".to_owned(), 2.0),

@@ -5,7 +5,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_estimate::Verdict;
 
 use super::claims::{Judged, judge_all};
@@ -170,7 +170,7 @@ pub(super) struct Maker<'a, S, R> {
     pub(super) cases: Vec<String>,
     /// Samples of cells that nothing can be set of, such as those of a record: they are the same
     /// under all readings.
-    pub(super) beside: Vec<(String, Vec<Sample>)>,
+    pub(super) beside: Vec<(String, Vec<RunSample>)>,
     /// All settings of a cell with these factors.
     pub(super) settings: S,
     /// Makes the runs of cells, of a stage by its name: so many seeds of each.
@@ -255,8 +255,8 @@ where
     fn reads_otherwise(&self, factor: &Factor) -> bool {
         let stand_ins = self.paper.stand_ins(factor);
         let is_made =
-            |(case, _): &(String, Vec<Sample>)| stand_ins.values().any(|other| other == case);
-        let has = |(_, samples): &(String, Vec<Sample>)| {
+            |(case, _): &(String, Vec<RunSample>)| stand_ins.values().any(|other| other == case);
+        let has = |(_, samples): &(String, Vec<RunSample>)| {
             let figures = samples.first().map(|sample| &sample.figures);
             figures.is_some_and(|figures| {
                 factor.metrics.values().any(|name| figures.contains_key(name))
@@ -314,7 +314,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     use super::super::factor::Best;
     use super::super::named;
@@ -362,7 +362,7 @@ mod tests {
             *(if count == seeds.0 { &mut asked.0 } else { &mut asked.1 }) += 1;
             let of_cell = |cell: &Cell| {
                 let figures = (1..=count).filter_map(|seed| sample(cell, seed));
-                let of_run = |(cost, makespan): (f64, f64)| Sample {
+                let of_run = |(cost, makespan): (f64, f64)| RunSample {
                     figures: [("cost_usd".into(), cost), ("makespan_s".into(), makespan)].into(),
                     batches: BTreeMap::new(),
                     steps: 0,

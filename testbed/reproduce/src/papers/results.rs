@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Sample, series};
+use dormouse_analysis::{RunSample, series};
 use dormouse_estimate::{Estimate, Series, rises};
 
 /// The batches that tell whether a load is saturated.
@@ -11,7 +11,7 @@ const RESPONSE: &str = "response_s";
 /// The samples of every cell.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    samples: BTreeMap<String, Vec<Sample>>,
+    samples: BTreeMap<String, Vec<RunSample>>,
     /// Figures that others are taken for.
     instead: BTreeMap<String, String>,
     /// Cells that others are taken for.
@@ -22,7 +22,7 @@ pub struct Results {
 
 impl Results {
     /// These cells with their samples.
-    pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<Sample>)>) -> Self {
+    pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<RunSample>)>) -> Self {
         Self { samples: samples.into_iter().collect(), ..Self::default() }
     }
 
@@ -46,7 +46,7 @@ impl Results {
     }
 
     /// The samples of a cell.
-    pub fn samples(&self, case: &str) -> Option<&[Sample]> {
+    pub fn samples(&self, case: &str) -> Option<&[RunSample]> {
         let case = self.stand_ins.get(case).map_or(case, String::as_str);
         self.samples.get(case).map(Vec::as_slice)
     }
@@ -78,7 +78,7 @@ pub(super) mod tests {
 
     /// Results whose cells have these values of one figure, a run each.
     pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> Results {
-        let sample = |x: &f64| Sample {
+        let sample = |x: &f64| RunSample {
             figures: [(metric.to_owned(), *x)].into(),
             batches: BTreeMap::new(),
             steps: 0,
@@ -102,7 +102,7 @@ pub(super) mod tests {
 
     #[test]
     fn batches_that_rise_are_of_a_saturated_load() {
-        let of = |means: Vec<f64>| Sample {
+        let of = |means: Vec<f64>| RunSample {
             figures: BTreeMap::new(),
             batches: [(RESPONSE.to_owned(), means)].into(),
             steps: 0,

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use dormouse_analysis::{Mode, Record, Sample, Tally};
+use dormouse_analysis::{RunMode, RunRecord, RunSample, RunTally};
 use dormouse_engine::drive::PlayError;
 use dormouse_model::Step;
 use dormouse_workload::Jobs;
@@ -126,14 +126,14 @@ impl Cell {
         command_line(words)
     }
 
-    fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
+    fn sample(&self, seed: u64, shared: &Shared) -> Result<RunSample, RunError> {
         let experiment = self.seeded(seed, shared)?;
         if experiment.scheduler.is_none()
             && let Some(batch) = &experiment.jobs
         {
             return self.run_jobs(&experiment, batch, shared);
         }
-        let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+        let mut tally = RunTally::new(&experiment.whole_setup(), experiment.tenants(), None);
         let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
         Ok(tally.sample(&run, 0))
     }
@@ -143,11 +143,11 @@ impl Cell {
         experiment: &Experiment,
         batch: &Batch,
         shared: &Shared,
-    ) -> Result<Sample, RunError> {
+    ) -> Result<RunSample, RunError> {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
         let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
         let setup = experiment.whole_setup();
-        let mut tally = Tally::new(&setup, experiment.tenants(), jobs.known());
+        let mut tally = RunTally::new(&setup, experiment.tenants(), jobs.known());
         let see = |step: &Step| {
             tally.see(step);
             Ok(())
@@ -169,12 +169,12 @@ impl Cell {
     pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
         let experiment = self.seeded(seed, shared).map_err(&wrong)?;
-        let mut record = Record::new(&experiment.setup);
+        let mut record = RunRecord::new(&experiment.setup);
         let scheduler = experiment.scheduler().map_err(|error| wrong(error.into()))?;
         virtual_run(&experiment, scheduler, |step| record.see(step))
             .map_err(|error| wrong(error.into()))?;
         let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
-        let header = Header::new(Mode::Virtual, String::new(), experiment);
+        let header = Header::new(RunMode::Virtual, String::new(), experiment);
         let results = Results { record: Some(record), plan, ..Results::new(&header) };
         Ok(results.view().gantt.to_svg())
     }
@@ -210,7 +210,7 @@ impl Sampled for Cell {
         self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
     }
 
-    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError> {
         self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
 }

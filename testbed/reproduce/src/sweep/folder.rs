@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_report::output::make_folder;
 use dormouse_view::{ParquetError, Table};
 use serde::{Deserialize, Serialize};
@@ -32,7 +32,7 @@ struct Line {
     case: String,
     cell: String,
     seed: u64,
-    sample: Sample,
+    sample: RunSample,
 }
 
 /// A folder and the samples in it.
@@ -40,7 +40,7 @@ struct Line {
 pub struct Folder {
     path: PathBuf,
     spec: Spec,
-    known: HashMap<(String, u64), Sample>,
+    known: HashMap<(String, u64), RunSample>,
     part: Option<File>,
     /// The shard whose samples are kept.
     shard: Shard,
@@ -181,7 +181,7 @@ impl Folder {
     }
 
     /// The sample of a cell under a seed, if it is known.
-    pub fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&Sample> {
+    pub fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&RunSample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
@@ -215,7 +215,7 @@ impl Folder {
         &mut self,
         cell: &dyn Sampled,
         seed: u64,
-        sample: Sample,
+        sample: RunSample,
     ) -> Result<(), SweepError> {
         let path = self.path.join(PART);
         let mut file = match self.part.take() {
@@ -326,7 +326,7 @@ fn whole_lines(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn line(cell: &dyn Sampled, seed: u64, sample: &Sample) -> String {
+fn line(cell: &dyn Sampled, seed: u64, sample: &RunSample) -> String {
     let (case, cell) = (cell.case().to_owned(), cell.digest().to_owned());
     format!("{}\n", serde_json::json!(Line { case, cell, seed, sample: sample.clone() }))
 }

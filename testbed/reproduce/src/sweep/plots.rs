@@ -1,7 +1,7 @@
 //! The plots of a sweep: each figure against the swept number, or as bars where words are swept; then one
 //! figure against another.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_units::Span;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 
@@ -170,10 +170,10 @@ impl Sweep {
         };
         let mut series = Vec::new();
         for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
-            let at = |sample: &Sample, of: &Measure| {
+            let at = |sample: &RunSample, of: &Measure| {
                 sample.figure(of.metric.name).map(|figure| of.value(figure))
             };
-            let point = |sample: &Sample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
+            let point = |sample: &RunSample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
             let points = samples.iter().filter_map(point).collect();
             series.push(Series { name: name(values), colour, look: Look::Sample, points });
         }
@@ -205,7 +205,7 @@ impl Sweep {
 }
 
 /// The mean of a figure over runs as a point, with its interval; `at` places its value.
-fn mean(samples: &[Sample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
+fn mean(samples: &[RunSample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
     let of = estimate(samples, measure.metric.name)?;
     let value = |x: f64| measure.value(x);
     let interval = of.ci95.map(|(low, high)| (value(low), value(high)));
@@ -232,7 +232,7 @@ mod tests {
 
     /// Two runs of each cell: their makespans are 100 s and 110 s times the number of the cell.
     fn samples(of: &Sweep) -> Samples {
-        let sample = |makespan: f64| Sample {
+        let sample = |makespan: f64| RunSample {
             figures: [("makespan_s", makespan), ("cost_usd", 1.0)]
                 .map(|(name, figure)| (name.to_owned(), figure))
                 .into(),

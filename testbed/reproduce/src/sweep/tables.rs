@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::{METRICS, Metric, Sample, series};
+use dormouse_analysis::{METRICS, RunFigure, RunSample, series};
 use dormouse_estimate::Estimate;
 use dormouse_view::{Cell as Shown, Column, Table};
 
@@ -63,7 +63,7 @@ impl Sweep {
         let there = figures(samples);
         // The ones with names for people first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
-        let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
+        let others = there.iter().copied().filter(|name| RunFigure::named(name).is_none());
         let metrics: Vec<&str> = known.chain(others).collect();
         let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
             let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
@@ -115,6 +115,6 @@ fn figures(samples: &Samples) -> BTreeSet<&str> {
 }
 
 /// The mean of a figure over the runs of a cell.
-pub(super) fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
+pub(super) fn estimate(samples: &[RunSample], metric: &str) -> Option<Estimate> {
     series(samples, metric).estimate()
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
@@ -28,11 +28,11 @@ pub trait Sampled: Sync {
     /// # Errors
     ///
     /// It can't be scheduled, or the run got stuck.
-    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError>;
+    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError>;
 }
 
 /// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
-pub type Samples = Vec<Vec<Sample>>;
+pub type Samples = Vec<Vec<RunSample>>;
 
 /// How cells are run.
 #[derive(Debug)]

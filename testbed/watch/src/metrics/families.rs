@@ -1,6 +1,6 @@
 //! Every metric that there is: its name, unit, meaning and value.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_analysis::outcome::wording::REQUESTS_ENDED;
 use dormouse_coordinator::Vitals;
 use dormouse_units::Time;
@@ -21,7 +21,7 @@ pub struct RunName {
     /// Name of the scheduler.
     pub scheduler: String,
     /// The mode of the run: where its machines are.
-    pub mode: Mode,
+    pub mode: RunMode,
     /// Emulated seconds in a real one; `None` in virtual time.
     pub speedup: Option<f64>,
 }
@@ -112,8 +112,8 @@ fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
         (
             "mode",
             match name.mode {
-                Mode::Virtual => "virtual",
-                Mode::Live => "live",
+                RunMode::Virtual => "virtual",
+                RunMode::Live => "live",
             },
         ),
     ]);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_analysis::{Record, VmHistory};
+use dormouse_analysis::{RunRecord, VmHistory};
 use dormouse_cloud::{Action, Billing, Catalogue, Market, Prices};
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Credits, Money, Time, TypeName};
@@ -109,7 +109,7 @@ impl Fleet {
     }
 
     /// The number of VMs of each market in each state.
-    pub(super) fn by_state(record: &Record) -> BTreeMap<(&'static str, Stage), u64> {
+    pub(super) fn by_state(record: &RunRecord) -> BTreeMap<(&'static str, Stage), u64> {
         let none = MARKETS.into_iter().flat_map(|market| {
             Stage::ALL.into_iter().map(move |stage| ((market_word(market), stage), 0))
         });
@@ -121,12 +121,12 @@ impl Fleet {
     }
 
     /// The cost of all VMs up to `now`.
-    pub(super) fn cost(&self, record: &Record, now: Time) -> Money {
+    pub(super) fn cost(&self, record: &RunRecord, now: Time) -> Money {
         self.settled + record.vms.values().map(|vm| vm.owed(now)).sum()
     }
 
     /// The cost of an hour of all VMs that are charged now, in dollars.
-    pub(super) fn rate(&self, record: &Record) -> f64 {
+    pub(super) fn rate(&self, record: &RunRecord) -> f64 {
         let is_charged = |vm: &&VmHistory| match stage(vm) {
             Stage::Booting => self.billing.boot,
             Stage::Running | Stage::Notice | Stage::Hibernating => true,
@@ -137,7 +137,7 @@ impl Fleet {
     }
 
     /// Credits of the burstable VMs of each type: all together, and those of the poorest.
-    pub(super) fn credits<'a>(&self, record: &'a Record) -> BTreeMap<&'a TypeName, (f64, f64)> {
+    pub(super) fn credits<'a>(&self, record: &'a RunRecord) -> BTreeMap<&'a TypeName, (f64, f64)> {
         let initial =
             |kind| Some(self.catalogue.get(kind)?.burstable.map(|of| of.initial.min(of.cap)));
         let mut by_type: BTreeMap<&TypeName, (f64, f64)> = BTreeMap::new();

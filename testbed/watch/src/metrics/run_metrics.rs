@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use dormouse_analysis::requests::Ledger;
-use dormouse_analysis::{Change, Record};
+use dormouse_analysis::requests::RequestLedger;
+use dormouse_analysis::{RecordChange, RunRecord};
 use dormouse_model::{Decision, Effect, Event, Setup, Step, Tenants};
 use dormouse_units::{HostId, Time};
 
@@ -22,7 +22,7 @@ pub struct RunMetrics {
     pub(super) name: RunName,
     /// Deadline of the bag, if the run has one.
     pub(super) deadline: Option<Time>,
-    pub(super) record: Record,
+    pub(super) record: RunRecord,
     /// The last time that the clock showed.
     pub(super) now: Time,
     pub(super) fleet: Fleet,
@@ -44,7 +44,7 @@ pub struct RunMetrics {
 /// The requests for VMs of a run.
 #[derive(Debug)]
 pub(super) struct Requests {
-    ledger: Ledger,
+    ledger: RequestLedger,
     pub(super) requested: u64,
     pub(super) ended: BTreeMap<&'static str, u64>,
 }
@@ -54,9 +54,9 @@ impl RunMetrics {
     #[must_use]
     pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();
-        let record = Record::shared(setup, tenants.clone()).forgetting();
+        let record = RunRecord::shared(setup, tenants.clone()).forgetting();
         let requests = setup.requests.then(|| Requests {
-            ledger: Ledger::new(setup, tenants),
+            ledger: RequestLedger::new(setup, tenants),
             requested: 0,
             ended: BTreeMap::new(),
         });
@@ -118,7 +118,7 @@ impl RunMetrics {
     }
 
     /// The record of the run, as far as its steps have been taken in.
-    pub(crate) const fn record(&self) -> &Record {
+    pub(crate) const fn record(&self) -> &RunRecord {
         &self.record
     }
 
@@ -144,8 +144,8 @@ fn written(families: Vec<Family>, format: Format) -> String {
 }
 
 impl Requests {
-    fn see(&mut self, record: &Record, step: &Step) {
-        let is_one = |change: &&Change| matches!(change, Change::Requested(_));
+    fn see(&mut self, record: &RunRecord, step: &Step) {
+        let is_one = |change: &&RecordChange| matches!(change, RecordChange::Requested(_));
         self.requested += record.changes().iter().filter(is_one).count() as u64;
         let Self { ledger, ended, .. } = self;
         let Ok(()) = ledger.see(record, step, |it| {

@@ -1,6 +1,6 @@
 //! Tasks and parallel jobs of a run: how many wait, are on a VM, and are done.
 
-use dormouse_analysis::{AttemptEnd, Change, Record, carried_out};
+use dormouse_analysis::{AttemptEnd, RecordChange, RunRecord, carried_out};
 use dormouse_model::{Decision, Effect, Event, Promotion, Setup, StartReason, Step};
 use dormouse_units::{Attempt, TaskId};
 
@@ -73,7 +73,7 @@ impl WorkState {
     }
 
     /// Takes in a step that the record has taken in. Says whether an attempt began with it.
-    pub(super) fn see(&mut self, record: &Record, step: &Step) -> Option<Began> {
+    pub(super) fn see(&mut self, record: &RunRecord, step: &Step) -> Option<Began> {
         if let Event::Submitted { task, .. } = &step.event
             && !step.effects.contains(&Effect::Stale)
         {
@@ -82,9 +82,9 @@ impl WorkState {
         let mut began = None;
         for change in record.changes() {
             match *change {
-                Change::Sent(task, number, _) => self.sent(record, task, number),
-                Change::Left(task, number, _) => self.left(record, task, number),
-                Change::Began(task, number) => began = self.began(record, task, number),
+                RecordChange::Sent(task, number, _) => self.sent(record, task, number),
+                RecordChange::Left(task, number, _) => self.left(record, task, number),
+                RecordChange::Began(task, number) => began = self.began(record, task, number),
                 _ => {}
             }
         }
@@ -99,7 +99,7 @@ impl WorkState {
         began
     }
 
-    fn sent(&mut self, record: &Record, task: TaskId, number: Attempt) {
+    fn sent(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let place = history.and_then(|it| it.attempts.iter().rposition(|a| a.attempt == number));
         if let (Some(history), Some(n)) = (history, place) {
@@ -113,7 +113,7 @@ impl WorkState {
         tally.started += 1;
     }
 
-    fn left(&mut self, record: &Record, task: TaskId, number: Attempt) {
+    fn left(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let end = history.and_then(|task| task.attempt(number)?.ended.as_ref());
         let has_failed = matches!(end, Some((_, AttemptEnd::Failed(_))));
@@ -128,7 +128,7 @@ impl WorkState {
         *(if is_done { &mut tally.done } else { &mut tally.waiting }) += 1;
     }
 
-    fn began(&mut self, record: &Record, task: TaskId, number: Attempt) -> Option<Began> {
+    fn began(&mut self, record: &RunRecord, task: TaskId, number: Attempt) -> Option<Began> {
         let attempt = record.task(task)?.attempt(number)?;
         // What it was to begin with decides, not what it began with.
         let fell_back = attempt.fell_back.iter().any(|it| it.to.is_some());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_analysis::{
-    AttemptEnd, AttemptHistory, Change, Record, TaskHistory, WorkOutcome, carried_out,
+    AttemptEnd, AttemptHistory, RecordChange, RunRecord, TaskHistory, WorkOutcome, carried_out,
 };
 use dormouse_cloud::Action;
 use dormouse_model::{
@@ -87,7 +87,7 @@ impl Picture {
     }
 
     /// Takes in the next step, which the record has taken in.
-    pub fn see(&mut self, record: &Record, step: &Step) {
+    pub fn see(&mut self, record: &RunRecord, step: &Step) {
         self.now = step.at;
         let t = seconds(step.at);
         while let Some((at, task)) = self.work.next_by(step.at) {
@@ -144,7 +144,7 @@ impl Picture {
     }
 
     /// Says how much waits, runs and is done, and what it cost, where that has changed.
-    fn sample(&mut self, record: &Record, now: Time) {
+    fn sample(&mut self, record: &RunRecord, now: Time) {
         let (tally, was) = (self.work.tally(), self.sampled);
         let fleet = self.machines.fleet(record, now);
         let is = (tally, fleet.spot, fleet.on_demand);
@@ -159,7 +159,7 @@ impl Picture {
         self.changes.say(sample);
     }
 
-    fn report(&mut self, record: &Record, report: &Report, step: &Step) {
+    fn report(&mut self, record: &RunRecord, report: &Report, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match report {
             Report::Share { vm, real_promised_us, real_received_us } => {
@@ -193,7 +193,7 @@ impl Picture {
                 self.credits(now, *vm, Some(*balance));
             }
             Report::TaskStarted { vm, task, .. } => {
-                let began = |change: &Change| matches!(change, Change::Began(it, _) if it == task);
+                let began = |change: &RecordChange| matches!(change, RecordChange::Began(it, _) if it == task);
                 if record.changes().iter().any(began) {
                     self.balances.computes(now, *vm, *task);
                 }
@@ -204,10 +204,10 @@ impl Picture {
 
     /// Says which attempts have left their VMs by the last step, of those that are meant, but for those
     /// whose VMs are gone.
-    fn stops(&mut self, record: &Record, is_meant: impl Fn(&[Change], usize) -> bool) {
+    fn stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
-            let Change::Left(task, number, vm) = *change else { continue };
+            let RecordChange::Left(task, number, vm) = *change else { continue };
             let history = record.task(task);
             let attempt = history.and_then(|history| history.attempt(number));
             let (how, left) = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
@@ -235,7 +235,7 @@ impl Picture {
     }
 
     /// A parallel job comes to the foreground: of where it is, or of where it moves. One that is killed is sent anew.
-    fn promoted(&mut self, record: &Record, decision: &Decision) {
+    fn promoted(&mut self, record: &RunRecord, decision: &Decision) {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
         let cpus = match (by, self.work.cpus(*task)) {
@@ -247,7 +247,7 @@ impl Picture {
         self.start(*task, attempt, cpus, (Tier::Foreground, *reason));
     }
 
-    fn decided(&mut self, record: &Record, t: f64, decision: &Decision) {
+    fn decided(&mut self, record: &RunRecord, t: f64, decision: &Decision) {
         if let Decision::SetMode { task, mode, .. } = decision {
             let attempt = record.task(*task).and_then(TaskHistory::last);
             if let Some(attempt) = attempt.filter(|attempt| attempt.ended.is_none()) {
@@ -272,7 +272,7 @@ impl Picture {
         self.work.starts(task, cpus);
     }
 
-    fn effect(&mut self, record: &Record, effect: &Effect, step: &Step) {
+    fn effect(&mut self, record: &RunRecord, effect: &Effect, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
@@ -375,7 +375,7 @@ impl Picture {
     /// free.
     fn sent(
         &mut self,
-        record: &Record,
+        record: &RunRecord,
         (task, number): (TaskId, Attempt),
         vcpu: Option<u32>,
         step: &Step,
@@ -444,17 +444,16 @@ impl Picture {
 }
 
 /// Whether the change at this place is of an attempt that was there before its step.
-fn is_of_before(changes: &[Change], place: usize) -> bool {
-    let Some(Change::Left(task, number, _)) = changes.get(place) else { return false };
-    let is_sent =
-        |change: &Change| matches!(change, Change::Sent(t, n, _) if (t, n) == (task, number));
+fn is_of_before(changes: &[RecordChange], place: usize) -> bool {
+    let Some(RecordChange::Left(task, number, _)) = changes.get(place) else { return false };
+    let is_sent = |change: &RecordChange| matches!(change, RecordChange::Sent(t, n, _) if (t, n) == (task, number));
     !changes[..place].iter().any(is_sent)
 }
 
 /// An attempt that left this VM, and its task.
-fn left_on(on: VmId) -> impl Fn(&Change) -> Option<(TaskId, Attempt)> {
+fn left_on(on: VmId) -> impl Fn(&RecordChange) -> Option<(TaskId, Attempt)> {
     move |change| match *change {
-        Change::Left(task, number, vm) if vm == on => Some((task, number)),
+        RecordChange::Left(task, number, vm) if vm == on => Some((task, number)),
         _ => None,
     }
 }
@@ -464,7 +463,7 @@ fn part(done: Ppm) -> f64 {
 }
 
 /// How a task is done, in a word that the page knows.
-fn done_as(record: &Record, task: Option<&TaskHistory>) -> &'static str {
+fn done_as(record: &RunRecord, task: Option<&TaskHistory>) -> &'static str {
     match task.and_then(|task| record.outcome(task)) {
         Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),
         Some(WorkOutcome::Reported) => WorkOutcome::Reported.word(),

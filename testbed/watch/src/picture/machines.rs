@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Record, VmHistory};
+use dormouse_analysis::{RunRecord, VmHistory};
 use dormouse_cloud::Market;
 use dormouse_units::{Money, Price, Time, TypeName, VmId};
 
@@ -53,7 +53,7 @@ impl Part {
 
 impl Machines {
     /// A VM has changed.
-    pub(super) fn changed(&mut self, record: &Record, vm: VmId) {
+    pub(super) fn changed(&mut self, record: &RunRecord, vm: VmId) {
         if let Some(history) = record.vms.get(&vm) {
             let is = Part::of(history);
             let was = self.parts.insert(vm, is).unwrap_or_default();
@@ -71,7 +71,7 @@ impl Machines {
     }
 
     /// Spot VMs of a type have another price.
-    pub(super) fn repriced(&mut self, record: &Record, kind: &TypeName) {
+    pub(super) fn repriced(&mut self, record: &RunRecord, kind: &TypeName) {
         let alike = |vm: &&VmHistory| vm.market == Market::Spot && vm.kind == *kind;
         for vm in record.vms.values().filter(alike) {
             self.changed(record, vm.id);
@@ -80,7 +80,7 @@ impl Machines {
 
     /// The VMs that run now and the cost of all. Where there are many VMs, not all meters are read each time:
     /// in between the cost grows by what is charged an hour.
-    pub(super) fn fleet(&mut self, record: &Record, now: Time) -> Fleet {
+    pub(super) fn fleet(&mut self, record: &RunRecord, now: Time) -> Fleet {
         self.asked = self.asked.saturating_add(1);
         if self.asked > record.vms.len() / 64 {
             let owed = record.vms.values().map(|vm| vm.owed(now));

@@ -1,6 +1,6 @@
 //! The plots of a reproduction.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
@@ -90,7 +90,7 @@ fn scatter(
             Some((of(x)?.mean, of(y)?))
         };
         let run = |case: &'_ String| {
-            let run = |s: &Sample| Some(Point::new(s.figure(x)?, s.figure(y)?));
+            let run = |s: &RunSample| Some(Point::new(s.figure(x)?, s.figure(y)?));
             let samples = done.results.samples(case).unwrap_or_default().iter();
             samples.filter_map(run).map(|p| Point { name: case.clone(), ..p }).collect::<Vec<_>>()
         };
