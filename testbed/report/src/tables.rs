@@ -1,4 +1,4 @@
-//! The tables of a run in its folder, written as its steps come: of its parallel jobs, and of its requests.
+//! Tables of a run's parallel jobs and requests, written into its folder as steps come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::jobs::{JobsError, JobsOutcome};
 use crate::output::{Header, OutputError, TableFiles};
 
 /// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and
-/// `requests.csv` of a run with requests for VMs.
+/// `requests.csv` of a run with requests. Call [`Self::see`] for each step, then [`Self::finish`].
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
     header: &'a Header,
@@ -26,14 +26,14 @@ pub(crate) struct Tables<'a> {
     requests: Option<RequestsTables<HashedFile>>,
 }
 
-/// What came of the tables of a run.
+/// Results of the tables of a run.
 #[derive(Debug)]
 pub(crate) struct WrittenTables<'a> {
-    /// The outcome of its jobs, if it has any.
+    /// Results of its jobs, if it has any.
     pub(crate) jobs: Option<JobsOutcome<'a>>,
-    /// The figures of its requests, if it has any.
+    /// Figures of its requests, if it has any.
     pub(crate) requests: Option<RequestFigures>,
-    /// The BLAKE3 of each table, by the name of its file.
+    /// BLAKE3 hash of each table, by file name.
     pub(crate) hashes: BTreeMap<&'static str, String>,
 }
 
@@ -70,24 +70,24 @@ impl<'a> Tables<'a> {
         Ok(Self { header, folder: folder.to_owned(), files, record, jobs, requests })
     }
 
-    /// Whether there are any.
+    /// Whether the run has any of these tables.
     pub(crate) const fn are_any(&self) -> bool {
         self.jobs.is_some() || self.requests.is_some()
     }
 
-    /// Whether every step is wanted, and not only those that say something of parallel jobs.
+    /// Whether every step is needed, not only those about parallel jobs.
     pub(crate) const fn want_all(&self) -> bool {
         self.requests.is_some()
     }
 
-    /// The promises to jobs, from their first start to their end; for those that end from now on.
+    /// Sets the promised times of jobs that end from now on, each from the first start to the end.
     pub(crate) fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
         if let Some((_, jobs)) = &mut self.jobs {
             jobs.promise(promises);
         }
     }
 
-    /// Takes in a step of the run.
+    /// Writes what ended in a step.
     ///
     /// # Errors
     ///
@@ -106,8 +106,8 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// Ends the files. What came of the jobs is that of a run in virtual time with this digest of
-    /// its decisions ([`Run::digest`](dormouse_engine::Run::digest)); what else is known is set
+    /// Ends the files. The results of jobs are those of a virtual run with this digest of its
+    /// decisions ([`Run::digest`](dormouse_engine::Run::digest)); fields of a live run are set
     /// afterwards.
     ///
     /// # Errors

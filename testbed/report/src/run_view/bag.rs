@@ -55,7 +55,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
     let (outcomes, c) = (record.outcomes(), &record.counts);
-    // What failed is said before all else.
+    // Failures come first.
     let mut lines = Vec::from_iter(failed_line(of, outcomes));
     lines.extend([
         Line::plain("experiment", of.of.in_words()),
@@ -115,7 +115,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     lines
 }
 
-/// The tasks whose programs failed, with the first failure, if any did.
+/// A line with the number of tasks whose programs failed and the first failure, if there is one.
 fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
     let (task, how) = of.tasks().find_map(|task| match of.record.outcome(task.is) {
         Some(WorkOutcome::Failed(how)) => Some((task.name(), how)),

@@ -1,4 +1,4 @@
-//! How true a live run was, and why it ran at its speed-up.
+//! Fidelity of a live run, and the reason for its speed-up, in the view.
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
@@ -11,7 +11,7 @@ use crate::calibration;
 use crate::output::Header;
 use dormouse_analysis::fidelity::{FidelityVerdict, task_times};
 
-/// The lines: the verdict, the errors in words, and what is to be noted.
+/// Lines with the verdict, the errors in words, and the notes.
 pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<Line> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
@@ -21,18 +21,19 @@ pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<Line> {
     [verdict].into_iter().chain(notes).collect()
 }
 
-/// The card, with the worst error in words.
+/// A card with the verdict and the worst error in words.
 pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> Card {
     let word = if fidelity.faithful { "faithful" } else { "not faithful" };
     Card::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
-/// Whether it was faithful, as the beginning of a sentence.
+/// The verdict as the beginning of a sentence.
 pub(super) fn verdict(fidelity: &FidelityVerdict) -> String {
     format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
 }
 
-/// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into, shares.
+/// Section "Fidelity" of a run with a bag: the verdict, the tasks' times, the use of their CPU
+/// time, and shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
@@ -49,7 +50,7 @@ pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Times taken against times promised.
+/// Blocks on taken and promised times.
 fn times(of: &OfBag<'_>, fidelity: &FidelityVerdict) -> Vec<Block> {
     let tasks = &fidelity.tasks;
     if tasks.tasks_judged == 0 {
@@ -101,7 +102,7 @@ fn every_task(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// What the CPU time that was charged for tasks went into.
+/// Table of what the CPU time charged for tasks was used for.
 fn cpu(fidelity: &FidelityVerdict) -> Table {
     let of = &fidelity.tasks;
     let parts = [
@@ -126,7 +127,7 @@ fn shares_text(fidelity: &FidelityVerdict) -> Block {
 }
 
 fn shares(of: &OfBag<'_>) -> Table {
-    // The hosts' clock, whatever the unit of emulated times.
+    // Real seconds, whatever the unit of emulated times.
     let real = |heading| Column::number(heading).digits(3);
     let seconds = |us: u64| Span::from_micros(us).as_secs_f64();
     Table::with_rows(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
@@ -137,7 +138,8 @@ fn shares(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where nobody asked.
+/// Section "Speed-up": the reason for a live run's speed-up and the measured limits of its host;
+/// empty if the speed-up was not chosen automatically.
 pub(super) fn speedup(header: &Header) -> Vec<Block> {
     let Some(choice) = &header.speedup else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("It ran at {choice}."))];

@@ -1,4 +1,4 @@
-//! The view of a run of requests for VMs alone, and what is said of those that share a run.
+//! The view of a run of requests for VMs alone, and the parts on requests for runs that they share.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ use super::outcome::Results;
 use super::summary_parts::leave_out;
 use super::{Line, RunView, dates, emulation, prices};
 
-/// What came of the requests of a run.
+/// Results of the requests of a run.
 #[derive(Debug)]
 pub struct RequestsOutcome {
-    /// What they came to.
+    /// Figures of the requests.
     pub figures: RequestFigures,
-    /// How often what happened in the whole run.
+    /// Counts of events of the whole run.
     pub counts: Counts,
-    /// The digest of all decisions.
+    /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// What was read of the file that they are of, and what was left out; `None`: they are of none, or
-    /// the run was made before.
+    /// Counts of what was read from their file and left out; `None` if they come from no file, or
+    /// in a run of an older version.
     pub read: Option<RequestsRead>,
 }
 
 impl RequestsOutcome {
-    /// What was read of their file, where there is anything to say of it.
+    /// These counts, if there is anything to report.
     fn odd(&self) -> Option<&RequestsRead> {
         self.read.as_ref().filter(|read| !read.is_plain())
     }
@@ -69,8 +69,8 @@ fn title(run: &Results<'_>) -> String {
     format!("{} · {}", experiment.name, experiment.scheduler_name())
 }
 
-/// `summary.json` of requests alone. Nobody waits for them by a deadline, and their VMs are in
-/// `requests.csv` only: a run may have millions.
+/// The content of `summary.json` for requests alone. They have no deadline, and their VMs are only
+/// in `requests.csv`, since a run may have millions.
 fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
     let header = run.header;
     let experiment = &header.experiment;
@@ -100,7 +100,7 @@ fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
     summary
 }
 
-/// What the summary of any run with requests says of them.
+/// The object on requests in the summary of any run that has them.
 pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
     let tally = |t: &RequestTally| {
         json!({
@@ -144,7 +144,7 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
     part
 }
 
-/// Some lines about them.
+/// Lines on the requests.
 pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
     let f = &of.figures;
     let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
@@ -193,7 +193,7 @@ fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// The vCPUs in use until the last request, as parts of those of the hosts.
+/// vCPUs in use until the last request, as parts of the hosts' vCPUs.
 fn shares(of: &RequestFigures) -> Option<(f64, f64)> {
     let (_, until) = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded())?;
     until.vcpus()
@@ -237,12 +237,12 @@ fn cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<Card> {
     cards
 }
 
-/// "Requests" of a run that others share.
+/// Section "Requests" of a shared run.
 pub(super) fn section(run: &Results<'_>, of: &RequestsOutcome) -> impl Iterator<Item = Block> {
     plots(run, of).into_iter().chain(outcome(of))
 }
 
-/// "Over time": what is used by whom, what fails and ends, and what comes in.
+/// Section "Over time": use of the hosts, failures and ends, and revenue.
 fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     const MOST_POINTS: usize = 400;
     let usage = &of.figures.usage;
@@ -299,7 +299,8 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     ]
 }
 
-/// "What became of the requests": by type and market, what was lost, and how the figures are meant.
+/// Section "What became of the requests": by type and market, missed revenue, and the meaning of
+/// the figures.
 fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     let f = &of.figures;
     let table = Table::with_rows(&f.by_type)

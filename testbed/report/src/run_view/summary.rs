@@ -1,4 +1,4 @@
-//! `summary.json` of a run with a bag: what came out, for programs.
+//! `summary.json` of a run with a bag: its results for programs.
 
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::Work;
@@ -94,7 +94,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
     summary
 }
 
-/// The figures of the batch service, if that ran the bag.
+/// Figures of the batch service, if it ran the bag.
 fn service(of: &OfBag<'_>) -> Option<Value> {
     let figures = of.record.service.figures(of.cost_of_bag());
     let figures: serde_json::Map<_, _> =
@@ -102,7 +102,7 @@ fn service(of: &OfBag<'_>) -> Option<Value> {
     (!figures.is_empty()).then_some(Value::Object(figures))
 }
 
-/// What a bag that shares the run came to.
+/// Results of a bag that shares the run.
 fn of_bag(of: &OfBag<'_>) -> Value {
     json!({
         "work": Work::Bag.name(),
@@ -113,7 +113,7 @@ fn of_bag(of: &OfBag<'_>) -> Value {
     })
 }
 
-/// Why it ran at its speed-up: the cells are those at the load that counts.
+/// Reason for the run's speed-up; the cells are those at the load that counts.
 fn speedup_choice(choice: &SpeedupChoice) -> Value {
     let calibration = choice.calibration.as_ref();
     json!({

@@ -1,4 +1,4 @@
-//! The VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
+//! VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
 
 use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{DisplacedTask, TakenVm, TenantToll, VmTenant, taken, tolls};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::outcome::OfBag;
 
-/// What was taken in a run, and from whom it could be.
+/// All VMs that were taken in a run.
 pub(super) struct All<'a> {
     taken: Vec<TakenVm<'a>>,
     tolls: Vec<TenantToll>,
 }
 
-/// `None`: nobody requested anything, and nothing was taken.
+/// All VMs that were taken; `None` if none was and the run has no requests.
 pub(super) fn all_taken<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
     let experiment = &of.of.header.experiment;
     let tenants = experiment.tenants();
@@ -33,7 +33,7 @@ fn whose(party: &VmTenant) -> String {
 }
 
 impl All<'_> {
-    /// A row a VM.
+    /// Table with one row for each VM.
     pub(super) fn table(&self) -> Table {
         let tasks = |it: &&TakenVm<'_>| {
             let all = it.tasks.iter().map(|task| task.task.to_string());
@@ -83,7 +83,7 @@ impl All<'_> {
             .into()
     }
 
-    /// "VMs that were taken": whose request took which, and what that cost whom.
+    /// Section "VMs that were taken": whose request took which VM, and the cost for each tenant.
     pub(super) fn section(&self) -> Vec<Block> {
         if self.taken.is_empty() {
             return vec![Block::text("No VM was taken for another: there was room for all.")];
@@ -112,7 +112,7 @@ impl All<'_> {
         vec![Block::Table(by_tenant), Block::Table(self.table()), tasks, Block::text(how)]
     }
 
-    /// The summary as JSON, for programs.
+    /// The object on taken VMs in the summary.
     pub(super) fn summary(&self) -> Value {
         let tenants = self.tolls.iter().map(|toll| {
             json!({

@@ -1,9 +1,9 @@
-//! `twin.csv`: a task or job a line.
+//! The table `twin.csv`, with one line for each task or job.
 
 use dormouse_analysis::twin::{TaskFate, TwinComparison, TwinTask};
 use dormouse_view::{Cell, Column, Table, TableOf};
 
-/// The content of `twin.csv`; times in seconds, `difference` as a part of the twin's.
+/// The content of `twin.csv`: times in seconds, `difference` as a part of the twin's value.
 #[must_use]
 pub fn csv(twin: &TwinComparison) -> String {
     let table = Table::with_rows(&twin.tasks)
@@ -20,7 +20,7 @@ pub fn csv(twin: &TwinComparison) -> String {
     Table::from(table).to_csv()
 }
 
-/// The same with a column of each side's.
+/// Adds a column for each side to the table.
 fn sides<'a, C: Into<Cell>>(
     table: TableOf<&'a TwinTask>,
     column: fn(String) -> Column,

@@ -1,4 +1,4 @@
-//! The comparison for a person.
+//! The comparison of a run with its twin as text.
 
 use dormouse_analysis::RunMode;
 use dormouse_analysis::twin::{
@@ -8,10 +8,10 @@ use dormouse_model::Work;
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::Terminal;
 
-/// So many of the tasks that differ most stand in the short table.
+/// Number of tasks with the largest differences in the short table.
 const WORST: usize = 10;
 
-/// The table: what it comes to, or with `all` every task and VM, too.
+/// The comparison as text: totals, or with `all` also every task and VM.
 #[must_use]
 pub fn table(twin: &TwinComparison, terminal: Terminal, all: bool) -> String {
     let mut table = Lines { twin, terminal, text: String::new() };
@@ -51,7 +51,7 @@ impl Lines<'_> {
         self.text += &format!("  {} {value}\n", self.terminal.dim(&format!("{name:<13}")));
     }
 
-    /// Tasks or jobs.
+    /// The word for this number of tasks or jobs.
     fn unit(&self, n: usize) -> &'static str {
         match (self.twin.work, n) {
             (Work::Jobs, 1) => "job",
@@ -212,7 +212,7 @@ impl Lines<'_> {
         }
     }
 
-    /// What each of them decided, or `none`.
+    /// Writes the decision of each run, or `none`.
     fn decided(&mut self, of: &LiveAndTwin<Option<DivergentDecision>>, none: &str) {
         let sides = [("live", "in the twin", &of.live), ("in the twin", "live", &of.twin)];
         for (which, other, decided) in sides {
@@ -243,6 +243,6 @@ fn seconds(span: Span) -> String {
 
 fn percent(part: Option<f64>) -> String {
     let Some(part) = part else { return missing() };
-    // What rounds to nothing has no sign that says anything.
+    // A difference that rounds to zero gets a positive sign.
     format!("{:+.1} %", part * 100.0).replace("-0.0 %", "+0.0 %")
 }
