@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use dormouse_analysis::jobs::{JobsCsv, simulate};
-use dormouse_analysis::{Mode, Record};
+use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_engine::jobs::{Simulation, SimulationError};
 use dormouse_experiment::{Loaded, Source, open};
 use dormouse_model::Step;
@@ -111,7 +111,7 @@ fn scheduled(algorithm: Algorithm, log: &Path, out: &Path) -> Outcome<u64> {
     let to = BufWriter::with_capacity(1 << 16, File::create(out)?);
     let (mut csv, mut ended) = (JobsCsv::new(to, "bench")?, 0);
     let jobs = trace.map(|job| Ok(rule.assign_usage(job.map_err(Box::new)?)));
-    let see = |record: &Record, _: &Step| {
+    let see = |record: &RunRecord, _: &Step| {
         ended += record.closed().jobs.len() as u64;
         record.closed().jobs.iter().try_for_each(|job| csv.write(job)).map_err(Into::into)
     };
@@ -229,7 +229,7 @@ fn whole_run(scheduler: &str, log: &Path, out: &Path) -> Outcome<u64> {
     )?;
     let loaded = open(&Source { experiment: file.to_str(), ..Source::default() });
     let Loaded { experiment, .. } = loaded.map_err(|error| error.to_string())?;
-    let header = RunHeader::new(Mode::Virtual, "bench".to_owned(), experiment);
+    let header = RunHeader::new(RunMode::Virtual, "bench".to_owned(), experiment);
     let staging = Staging::begin(&folder, Replaces::Anything)?;
     let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
     results.view().write(staging)?;

@@ -1,49 +1,51 @@
-//! What the batch service made of a bag: its jobs and its VMs, from the steps of the run.
+//! Account of the batch service scheduler: the jobs that it made of a bag's tasks and the VMs that
+//! they ran on.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_model::{Effect, Event, Report, Setup, StartReason, Step, VmEnd};
 use dormouse_units::{Money, Span, TaskId, Time, VmId};
 
-/// What has become of its jobs and VMs so far; nothing under other schedulers.
+/// Jobs and VMs of the batch service, counted step by step; empty under any other scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServiceTally {
-    jobs: BTreeMap<u32, Job>,
-    vms: BTreeMap<VmId, Vm>,
-    /// Times that a job lost a VM while it ran.
+    jobs: BTreeMap<u32, ServiceJob>,
+    vms: BTreeMap<VmId, ServiceVm>,
+    /// Number of times that a running job lost one of its VMs.
     hits: u32,
-    /// Times that a job was started.
+    /// Number of job starts, restarts included.
     starts: u32,
-    /// VMs that a job got though others had run there.
+    /// Number of tasks that started on a VM which an earlier job had used.
     reused: u32,
-    /// What VMs that had jobs were usable for without being a job's: others may be of other tenants.
+    /// Time that VMs with an earlier job stood idle, summed over the VMs. VMs that never had a job
+    /// are left out: they may belong to another tenant.
     spare: Span,
-    /// The time at which tasks are submitted, but for those that are from the beginning.
+    /// Submission times of the tasks that are not submitted at time zero.
     submitted: BTreeMap<TaskId, Time>,
-    /// From the submission of each job that has ended to its end, in all.
+    /// Sum of the response times (submission to end) of the finished jobs.
     responses: Span,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Job {
+struct ServiceJob {
     tasks: BTreeSet<TaskId>,
     finished: BTreeSet<TaskId>,
-    /// Those of its present run.
+    /// VMs of the job's present run.
     vms: BTreeSet<VmId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Vm {
-    /// Since when it is nobody's.
+struct ServiceVm {
+    /// Time since which no job has the VM.
     idle: Time,
-    /// Whether a job has had it.
+    /// Whether any job has had the VM.
     used: bool,
-    /// What it runs.
+    /// Job and task that run on the VM.
     on: Option<(u32, TaskId)>,
 }
 
 impl ServiceTally {
-    /// Nothing yet, of a run of this setup.
+    /// An empty tally for a run of this setup.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         let all = (0_u32..).map(TaskId::new).take(setup.bag.tasks.len());
@@ -54,7 +56,7 @@ impl ServiceTally {
         }
     }
 
-    /// Takes in a step; they come in order.
+    /// Counts the next step of the run. Steps must come in order.
     pub fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event
             && !step.effects.contains(&Effect::Stale)
@@ -76,7 +78,7 @@ impl ServiceTally {
         for effect in &step.effects {
             match effect {
                 Effect::VmReady { vm } => {
-                    self.vms.insert(*vm, Vm { idle: step.at, used: false, on: None });
+                    self.vms.insert(*vm, ServiceVm { idle: step.at, used: false, on: None });
                 }
                 Effect::VmHibernated { vm, .. } => self.lost(step.at, *vm),
                 Effect::VmEnded { vm, why, .. } => {
@@ -122,7 +124,7 @@ impl ServiceTally {
         }
     }
 
-    /// A job has no VMs any more.
+    /// Takes a job's VMs from it, from `now` on.
     fn idle(&mut self, now: Time, job: u32) {
         let Some(of) = self.jobs.get_mut(&job) else { return };
         for id in std::mem::take(&mut of.vms) {
@@ -132,7 +134,7 @@ impl ServiceTally {
         }
     }
 
-    /// A VM does not go on with what it runs.
+    /// Counts a hit if the VM was lost while its task was not finished.
     fn lost(&mut self, now: Time, vm: VmId) {
         if let Some((job, task)) = self.on(vm)
             && self.jobs.get(&job).is_some_and(|of| !of.finished.contains(&task))
@@ -154,20 +156,20 @@ impl ServiceTally {
         }
     }
 
-    /// The number of jobs that are finished.
+    /// Number of finished jobs.
     #[must_use]
     pub fn finished_jobs(&self) -> u32 {
-        let is_finished = |job: &&Job| job.finished.len() == job.tasks.len();
+        let is_finished = |job: &&ServiceJob| job.finished.len() == job.tasks.len();
         u32::try_from(self.jobs.values().filter(is_finished).count()).unwrap_or(u32::MAX)
     }
 
-    /// From the submission of a job to its end, the mean over those that have ended, in seconds.
+    /// Mean response time (submission to end) of the finished jobs, in seconds.
     fn response(&self) -> Option<f64> {
         let finished = self.finished_jobs();
         (finished > 0).then(|| self.responses.as_secs_f64() / f64::from(finished))
     }
 
-    /// What it came to, in words; `None`: no job was started.
+    /// One sentence on the jobs and VMs; `None` if no job was started.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         let Self { starts, hits, reused, spare, .. } = self;
@@ -182,8 +184,8 @@ impl ServiceTally {
         ))
     }
 
-    /// Figures of the batch service by their names in `table.csv`, in a run of this cost; none
-    /// where no job was started.
+    /// Figures of the batch service by their names in `table.csv`, in a run that cost `cost`. Empty
+    /// if no job was started.
     pub fn figures(&self, cost: Money) -> impl Iterator<Item = (&'static str, f64)> {
         let jobs = u32::try_from(self.jobs.len()).unwrap_or(u32::MAX);
         let finished = self.finished_jobs();

@@ -3,8 +3,8 @@
 use dormouse_cloud::{Action, Target};
 use dormouse_model::{Effect, Step};
 
-/// Whether an effect is a hibernation that waited until its VM had booted: it follows from an earlier act of the
-/// provider, which the log has already, and is none of its own.
+/// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
+/// act of the provider that the log has already, and does not count as another act.
 pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
     let Effect::Interrupted { action: Action::Hibernate, target: Target::Vm(hit), .. } = effect
     else {

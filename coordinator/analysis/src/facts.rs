@@ -1,4 +1,4 @@
-//! What a live run shows beside its outcome: measured costs and delays. Folded over its steps.
+//! Costs and delays measured in a live run, folded over its steps.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use dormouse_model::{Effect, Event, HostLoad, Notice, Report, Step, VmEnd};
 use dormouse_units::{Bytes, CheckpointSeq, HostId, Ppm, Span, TaskId, Time, VmId};
 
-pub use jobs::{JobFacts, MoveFact};
+pub use jobs::{JobFacts, JobMove};
 pub use spot_checks::{HostEvidence, SpotCheck};
 
 use crate::HostHistory;
@@ -15,67 +15,69 @@ mod jobs;
 mod spot_checks;
 mod unit_cost;
 
-/// What was measured in a live run.
+/// Measurements of a live run. Call [`Self::see`] for each step in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFacts {
-    /// Share of a host core per vCPU of the reference speed; zero if the run never began.
+    /// Share of a host core that a vCPU of the reference speed has; zero if the run never began.
     pub share: Ppm,
-    /// CPU time each task is given for all its work, by task, real microseconds.
+    /// CPU time given to each task for all its work, real microseconds, by task.
     pub cpu_us: Vec<u64>,
-    /// The hosts that ever joined.
+    /// Hosts that ever joined.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// The time that freezing a VM took, each time.
-    pub freezes: Vec<Latency>,
-    /// The time that thawing a VM took, each time.
-    pub thaws: Vec<Latency>,
-    /// From the command to the task's first own instruction, for tasks from scratch.
-    pub starts: Vec<Latency>,
-    /// The same for tasks restored from a checkpoint.
-    pub restores: Vec<Latency>,
-    /// What each checkpoint cost.
+    /// Time of each freeze of a VM.
+    pub freezes: Vec<CommandLatency>,
+    /// Time of each thaw of a VM.
+    pub thaws: Vec<CommandLatency>,
+    /// Time from the command to the task's first own instruction, for tasks from scratch.
+    pub starts: Vec<CommandLatency>,
+    /// Time from the command to the task's first own instruction, for tasks restored from a
+    /// checkpoint.
+    pub restores: Vec<CommandLatency>,
+    /// Cost of each checkpoint.
     pub checkpoints: Vec<CheckpointCost>,
-    /// The VMs that were taken away, and when they were really gone.
-    pub kills: Vec<Kill>,
-    /// VMs that their host had made only after they should have booted.
+    /// VMs that the provider took back, and when they were really gone.
+    pub kills: Vec<VmKill>,
+    /// Number of VMs that their host had made only after their boot time was over.
     pub made_late: u32,
-    /// What each host did besides, as it said last.
+    /// Load of each host beside the run, as last reported.
     pub loads: BTreeMap<HostId, HostLoad>,
-    /// Hosts that measured what can't be, and what that was first.
+    /// Hosts that reported impossible measurements, with the first of these.
     pub disbelieved: BTreeMap<HostId, String>,
-    /// Evidence on the hosts: their jails, and the spot checks.
+    /// Evidence on the hosts: their jails and the spot checks.
     pub evidence: HostEvidence,
-    /// CPU time of the coordinator's process, and the kernel it ran on; `None`: the log does not say.
+    /// CPU time of the coordinator's process and its machine's name; `None` if the log does not
+    /// tell.
     pub coordinator: Option<(Duration, String)>,
-    /// The time at which it went on from its log: what is not in that is of the time since the last of them.
-    pub outages: Vec<Outage>,
-    /// The most that the clock's alarm rang late, real microseconds.
+    /// Outages of the coordinator. Measurements of times before the last one may be missing.
+    pub outages: Vec<CoordinatorOutage>,
+    /// Greatest delay of the clock's alarm, real microseconds.
     pub clock_late_us: u64,
-    /// The longest that the journal took to make a step durable, real microseconds.
+    /// Longest time that the journal took to make a step durable, real microseconds.
     pub journal_late_us: u64,
-    /// What was measured of parallel jobs; nothing in a run without any.
+    /// Measurements of parallel jobs; empty in a run without any.
     pub jobs: JobFacts,
-    /// VMs that were lost though nobody wanted it: their host was, or could not make or keep them.
+    /// Number of VMs lost with their host, or that it could not make or keep.
     pub vms_lost: u32,
-    /// The last launch that was refused, and why.
+    /// The last refused launch with its reason.
     pub last_refusal: Option<String>,
-    /// Number of launches that were refused, but for those of types that could not be had.
+    /// Number of refused launches, without those of types that the provider has no more of.
     pub refusals: u32,
-    /// The last attempt that failed, and why.
+    /// The last failed attempt with its reason.
     pub last_failure: Option<String>,
 }
 
-/// The time that the worker took to carry out a command.
+/// Time that a worker took to carry out a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Latency {
+pub struct CommandLatency {
     /// VM that the command was about.
     pub vm: VmId,
-    /// The task, where it is about one.
+    /// Task that the command was about, if any.
     pub task: Option<TaskId>,
-    /// The time that it took, in real microseconds.
+    /// Duration in real microseconds.
     pub real_us: u64,
 }
 
-/// What a checkpoint cost.
+/// Cost of one checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointCost {
     /// Task that was checkpointed.
@@ -84,40 +86,40 @@ pub struct CheckpointCost {
     pub checkpoint: CheckpointSeq,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// The time for which the task stood still, real microseconds.
+    /// Time for which the task stood still, real microseconds.
     pub real_held_us: u64,
-    /// How much of that CRIU took, real microseconds.
+    /// Part of that time that CRIU took, real microseconds.
     pub real_dump_us: u64,
-    /// The time for which it had to stand still, real microseconds.
+    /// Time for which the task should have stood still, real microseconds.
     pub real_owed_us: u64,
     /// CPU time that CRIU used inside the task, real microseconds.
     pub real_criu_us: u64,
 }
 
-/// A VM that the provider took, both in emulated time.
+/// A VM that the provider took back, with emulated times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kill {
+pub struct VmKill {
     /// VM that was taken.
     pub vm: VmId,
-    /// The time at which its notice was over.
+    /// Time at which its notice ran out.
     pub due: Time,
-    /// The time at which its host said that it was gone; `None`: it has not.
+    /// Time at which its host reported it gone; `None` if it has not.
     pub gone: Option<Time>,
 }
 
 /// A time without a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outage {
-    /// The time at which the run went on.
+pub struct CoordinatorOutage {
+    /// Emulated time at which the run went on.
     pub at: Time,
-    /// How much emulated time had passed since its last step.
+    /// Emulated time since the last step before it.
     pub outage: Span,
-    /// For how long its coordinator had been away, real microseconds, as far as its log says.
+    /// Real time for which the coordinator was away, in microseconds, as far as its log tells.
     pub away_real_us: u64,
 }
 
 impl LiveFacts {
-    /// Takes in a step.
+    /// Adds the next step.
     pub fn see(&mut self, step: &Step) {
         match &step.event {
             Event::HostJoined { host, name, offer } => {
@@ -150,7 +152,7 @@ impl LiveFacts {
                 self.journal_late_us = self.journal_late_us.max(*journal_late_us);
                 self.coordinator = Some((Duration::from_micros(*cpu_us), machine.clone()));
             }
-            Event::Resumed { outage, away_real_us } => self.outages.push(Outage {
+            Event::Resumed { outage, away_real_us } => self.outages.push(CoordinatorOutage {
                 at: step.at,
                 outage: *outage,
                 away_real_us: *away_real_us,
@@ -162,7 +164,7 @@ impl LiveFacts {
         for effect in &step.effects {
             match *effect {
                 Effect::VmEnded { vm, why: VmEnd::Preempted, .. } => {
-                    self.kills.push(Kill { vm, due: step.at, gone: None });
+                    self.kills.push(VmKill { vm, due: step.at, gone: None });
                 }
                 Effect::VmEnded { why: VmEnd::HostLost | VmEnd::Failed, .. } => self.vms_lost += 1,
                 _ => {}
@@ -170,7 +172,8 @@ impl LiveFacts {
         }
         for notice in &step.notices {
             match notice {
-                // What the provider has no more of is missing in virtual time, too.
+                // A launch that the provider has no capacity for is refused in virtual time as
+                // well.
                 Notice::LaunchRefused { unavailable: true, .. } => {}
                 Notice::LaunchRefused { vm, why, .. } => {
                     self.refusals += 1;
@@ -187,14 +190,14 @@ impl LiveFacts {
     fn see_report(&mut self, report: &Report) {
         match *report {
             Report::VmFrozen { vm, real_took_us: real_us } => {
-                self.freezes.push(Latency { vm, task: None, real_us });
+                self.freezes.push(CommandLatency { vm, task: None, real_us });
             }
             Report::VmThawed { vm, real_took_us: real_us } => {
-                self.thaws.push(Latency { vm, task: None, real_us });
+                self.thaws.push(CommandLatency { vm, task: None, real_us });
             }
             Report::TaskStarted { vm, task, done, real_took_us: real_us, .. } => {
                 let list = if done == Ppm::ZERO { &mut self.starts } else { &mut self.restores };
-                list.push(Latency { vm, task: Some(task), real_us });
+                list.push(CommandLatency { vm, task: Some(task), real_us });
             }
             Report::CheckpointTaken {
                 task,

@@ -1,4 +1,4 @@
-//! A step of a run as one line of words: what happened, what the provider did, what was decided.
+//! One line of words for a step of a run: the event, the provider's acts and the decisions.
 
 use dormouse_cloud::{Action, Target};
 use dormouse_model::{CheckFinding, Decision, Effect, Event, Felt, Report, StartReason, Step};
@@ -6,23 +6,23 @@ use dormouse_units::{Ppm, Span};
 
 use crate::words;
 
-/// Decisions and effects of one step that are told; of more it is said how many.
+/// Number of decisions, and of effects, of one step that are told; the others are counted.
 const TOLD: usize = 4;
 
 /// A step in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happening {
-    /// The kind of what happened, one of [`Happening::KINDS`].
+pub struct StepSummary {
+    /// Kind of the event, one of [`StepSummary::KINDS`].
     pub kind: &'static str,
-    /// What happened, as one line without its time.
+    /// The event as one line without its time.
     pub text: String,
-    /// The VMs, tasks and hosts that it is about, such as `vm3`.
+    /// Names of the VMs, tasks and hosts concerned, such as `vm3`.
     pub about: Vec<String>,
 }
 
-impl Happening {
-    /// What may happen, by kind: to the run, its hosts, by the provider, to VMs, to tasks, to
-    /// checkpoints, submissions and requests, and the notes of a live run about itself.
+impl StepSummary {
+    /// All kinds: events of the run, its hosts, the provider, VMs, tasks, checkpoints, submissions
+    /// and requests, and a live run's notes about itself.
     pub const KINDS: [&str; 8] =
         ["run", "host", "provider", "vm", "task", "checkpoint", "submission", "note"];
 
@@ -30,7 +30,7 @@ impl Happening {
     #[must_use]
     pub fn from_step(step: &Step) -> Self {
         let (mut kind, what, mut about) = event(&step.event);
-        let mut line = Line { parts: what.into_iter().collect(), ..Line::default() };
+        let mut line = BoundedLine { parts: what.into_iter().collect(), ..BoundedLine::default() };
         for (of, text, whom) in step.effects.iter().filter_map(effect) {
             if of == "provider" || (kind == "note" && line.parts.is_empty()) {
                 kind = of;
@@ -55,16 +55,16 @@ impl Happening {
     }
 }
 
-/// What a line says, and of how much more it says nothing.
+/// Parts of a line, and the number of those that are left out.
 #[derive(Debug, Default)]
-struct Line {
+struct BoundedLine {
     parts: Vec<String>,
     told: usize,
     left: usize,
 }
 
-impl Line {
-    /// Says one thing more, or counts it.
+impl BoundedLine {
+    /// Adds a part, or counts it if there are too many.
     fn add(&mut self, text: String) {
         if self.told < TOLD {
             self.parts.push(text);
@@ -93,7 +93,7 @@ pub const fn why_started(reason: StartReason) -> &'static str {
     words::why(reason)
 }
 
-/// What an act of the provider is called.
+/// The name of an act of the provider.
 #[must_use]
 pub const fn act(action: Action) -> &'static str {
     match action {
@@ -104,7 +104,7 @@ pub const fn act(action: Action) -> &'static str {
     }
 }
 
-/// The VMs that an act of the provider is meant for, in words.
+/// The VMs that an act of the provider aims at, in words.
 #[must_use]
 pub fn meant(target: &Target) -> String {
     match target {
@@ -294,7 +294,7 @@ fn reported(host: String, report: &Report) -> Told {
     (kind, Some(text), about.into_iter().flatten().collect())
 }
 
-/// What a reader would not see otherwise; `None` for what reports and decisions say as well.
+/// Words for an effect that neither a report nor a decision tells; `None` for the others.
 fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
     let provider =
         |text: String, vm: &dyn std::fmt::Display| Some(("provider", text, vec![vm.to_string()]));
@@ -351,7 +351,7 @@ fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
         Effect::Over { complete: false } => {
             Some(("run", "the run is over, with work left".to_owned(), Vec::new()))
         }
-        // What was decided says the same.
+        // The decisions tell these.
         Effect::VmLaunched { .. }
         | Effect::TaskSent { .. }
         | Effect::SurplusCharged { .. }
@@ -402,7 +402,7 @@ mod tests {
         };
         let mut failed = step(Event::Machine { host: HostId::new(1), number: 0, report });
         failed.decisions = vec![Decision::Terminate { vm, reason: None }];
-        let told = Happening::from_step(&failed);
+        let told = StepSummary::from_step(&failed);
         assert_eq!(told.text, "task5 failed on vm3: no memory; decided: give vm3 back");
         assert_eq!(
             (told.kind, told.about),
@@ -414,7 +414,7 @@ mod tests {
         let mut asked = step(Event::Interrupt { target: target.clone(), action, why });
         let (asked_at, vms, left) = (asked.at, vec![vm], Vec::new());
         asked.effects = vec![Effect::Interrupted { asked: asked_at, action, target, vms, left }];
-        let told = Happening::from_step(&asked);
+        let told = StepSummary::from_step(&asked);
         assert_eq!(
             told.text,
             "somebody who looked on asked to hibernate vm3: to see; the provider: hibernate vm3, which \
@@ -428,9 +428,9 @@ mod tests {
         let mut begun = step(Event::Begin);
         begun.decisions =
             (0..6).map(|n| Decision::Terminate { vm: VmId::new(n), reason: None }).collect();
-        let told = Happening::from_step(&begun);
+        let told = StepSummary::from_step(&begun);
         assert!(told.text.ends_with("decided: give vm3 back; and 2 things more"), "{}", told.text);
         assert_eq!((told.kind, told.about.len()), ("run", 6));
-        assert_eq!(Happening::from_step(&step(Event::Tick)).text, "a time had come");
+        assert_eq!(StepSummary::from_step(&step(Event::Tick)).text, "a time had come");
     }
 }

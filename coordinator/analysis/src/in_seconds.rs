@@ -1,4 +1,4 @@
-//! Times as seconds and money as dollars, in JSON.
+//! Serialisers that write times as seconds and money as dollars in JSON.
 
 use dormouse_units::{Money, Span, Time};
 use serde::{Serialize, Serializer};

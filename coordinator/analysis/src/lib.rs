@@ -1,8 +1,8 @@
-//! Account of a run of whatever kind from its steps: what became of every VM and task ([`Record`]) of
-//! parallel jobs ([`jobs`]) and of VMs that are requested ([`requests`]), why ([`explain`]), whether what
-//! happened keeps the rules ([`Checker`], [`JobsChecker`]), its figures ([`Sample`]), how true a live run was
-//! ([`facts`](LiveFacts), [`fidelity`]), and where its twin in virtual time differs ([`twin`]). Pure: a live
-//! run, one in virtual time and one read from its log are the same here.
+//! Account of a run from its steps: what became of every VM and task ([`RunRecord`]), of parallel jobs
+//! ([`jobs`]) and of requested VMs ([`requests`]), why ([`explain`]), broken rules ([`Checker`],
+//! [`JobsChecker`]), its figures ([`RunSample`]), the measurements ([`facts`](LiveFacts)) and the
+//! [`fidelity`] of a live run, and the differences to its [`twin`] in virtual time. Everything here
+//! is pure: a live run, a virtual one and one read from its log are treated the same.
 
 mod batch_service;
 mod check;
@@ -26,19 +26,21 @@ pub mod twin;
 mod words;
 
 pub use batch_service::ServiceTally;
-pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, Violation, check_bag};
-pub use evidence::{EarlyEnd, Evidence, ShortOfCheckpoints};
+pub use check::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation, check_bag};
+pub use evidence::{CheckpointShortfall, EarlyEnd, Evidence};
 pub use facts::{
-    CheckpointCost, HostEvidence, JobFacts, Latency, LiveFacts, MoveFact, Outage, SpotCheck,
+    CheckpointCost, CommandLatency, CoordinatorOutage, HostEvidence, JobFacts, JobMove, LiveFacts,
+    SpotCheck,
 };
-pub use metric::{BetterSide, METRICS, Metric};
-pub use mode::Mode;
+pub use metric::{BetterSide, METRICS, RunFigure};
+pub use mode::RunMode;
 pub use outcome::{OutcomeTally, ProgramFailure, WorkOutcome};
 pub use record::{
-    AttemptEnd, AttemptHistory, Change, CheckpointMark, Closed, Displaced, FallBack, FaultCost,
-    FaultHistory, FaultOnHost, Hibernation, HostHistory, Interrupted, JobHistory, Leaving, Record,
-    RequestHistory, Spell, SpellEnd, TaskHistory, VmHistory, carried_out, cut_short,
+    AttemptEnd, AttemptHistory, CheckpointMark, ClosedHistories, FaultCost, FaultHistory,
+    FaultOnHost, HostHistory, JobHistory, JobSpell, LeaveReason, ProviderAct, RecordChange,
+    RequestHistory, RestoreFallback, RunRecord, SpellEnd, TaskHistory, VmDisplacement,
+    VmHibernation, VmHistory, carried_out, cut_short,
 };
-pub use refused::Refused;
-pub use sample::{RESAMPLED, Sample, Tally, request_figures, series};
-pub use taken::{Ending, LeftBehind, Party, Taken, Toll, taken, tolls};
+pub use refused::TableError;
+pub use sample::{RESAMPLED, RunSample, RunTally, request_figures, series};
+pub use taken::{DisplacedTask, DisplacementEnd, TakenVm, TenantToll, VmTenant, taken, tolls};

@@ -1,31 +1,32 @@
-//! The figures of runs ([`crate::Sample`]) by name: how they are written for people.
+//! The figures of runs ([`crate::RunSample`]) by name, and how they are printed.
 
-/// A figure of a run.
+/// Description of a figure of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Metric {
+pub struct RunFigure {
     /// Name of the figure in `table.csv`.
     pub name: &'static str,
-    /// Name of the figure for people, with its unit.
+    /// Heading of the figure in tables for people, with its unit.
     pub heading: &'static str,
-    /// Digits behind the point.
+    /// Number of decimals.
     pub digits: usize,
-    /// Whether it is in tables of many runs for people.
+    /// Whether tables of many runs show it.
     pub in_table: bool,
-    /// Value in a run in which nothing of the kind happened, such as 0 for preemptions: people are shown
-    /// the figure only if some run has another value. `None`: there is no such value, as for makespans.
+    /// Value in a run in which nothing of the kind happened, such as 0 for preemptions: people see
+    /// the figure only if some run has another value. `None` if there is no such value, as for
+    /// makespans.
     pub uneventful: Option<f64>,
-    /// Whether it is 1 or 0 of each run, so that the mean of many is a share of runs.
+    /// Whether it is 1 or 0 in each run, so that the mean over runs is a share of runs.
     pub is_share: bool,
-    /// The side on which a run is better; `None`: neither, as for a figure that says how a run went, and not how well.
+    /// Direction in which a run is better; `None` for a figure that only describes a run.
     pub better: Option<BetterSide>,
 }
 
 /// The better one of two values of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BetterSide {
-    /// The lower, as of a cost.
+    /// The lower value, as for a cost.
     Lower,
-    /// The higher, as of a revenue.
+    /// The higher value, as for a revenue.
     Higher,
 }
 
@@ -34,35 +35,35 @@ const fn metric(
     heading: &'static str,
     digits: usize,
     in_table: bool,
-) -> Metric {
-    Metric { name, heading, digits, in_table, uneventful: None, is_share: false, better: None }
+) -> RunFigure {
+    RunFigure { name, heading, digits, in_table, uneventful: None, is_share: false, better: None }
 }
 
-impl Metric {
-    /// This figure, as one that is 0 where nothing of the kind happened.
+impl RunFigure {
+    /// Marks the figure as 0 where nothing of the kind happened.
     const fn of_events(self) -> Self {
         Self { uneventful: Some(0.0), ..self }
     }
 
-    /// This figure, as one that is 1 where all went well, and 0 where it did not.
+    /// Marks the figure as 1 for a success and 0 for a failure.
     const fn of_success(self) -> Self {
         let better = Some(BetterSide::Higher);
         Self { uneventful: Some(1.0), is_share: true, better, ..self }
     }
 
-    /// This figure, as one of which less is better.
+    /// Marks lower values as better.
     const fn less_is_better(self) -> Self {
         Self { better: Some(BetterSide::Lower), ..self }
     }
 
-    /// This figure, as one of which more is better.
+    /// Marks higher values as better.
     const fn more_is_better(self) -> Self {
         Self { better: Some(BetterSide::Higher), ..self }
     }
 }
 
-/// All that there are, in the order in which they are reported.
-pub const METRICS: [Metric; 50] = [
+/// All figures, in the order in which they are reported.
+pub const METRICS: [RunFigure; 50] = [
     metric("mean_response_s", "mean response, s", 1, true).less_is_better(),
     metric("mean_bounded_slowdown", "bounded slowdown", 3, true).less_is_better(),
     metric("utilisation", "utilisation", 3, true),
@@ -117,8 +118,8 @@ pub const METRICS: [Metric; 50] = [
     metric("ready_mean_s", "normal request to ready VM, s", 1, false),
 ];
 
-impl Metric {
-    /// The one of this name.
+impl RunFigure {
+    /// The figure with this name, as in `table.csv`.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         METRICS.iter().find(|metric| metric.name == name)

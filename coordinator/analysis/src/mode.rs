@@ -1,18 +1,18 @@
-//! The mode of a run: where its machines are.
+//! Mode of a run.
 
 use serde::{Deserialize, Serialize};
 
-/// The mode of a run: where its machines are.
+/// Mode of a run: on modelled or on real machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Modelled, under a virtual clock.
+pub enum RunMode {
+    /// Modelled machines under a virtual clock.
     Virtual,
-    /// Real, under a dilated clock.
+    /// Real machines under a dilated clock.
     Live,
 }
 
-impl std::fmt::Display for Mode {
+impl std::fmt::Display for RunMode {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Virtual => "virtual",

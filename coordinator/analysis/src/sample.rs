@@ -1,4 +1,4 @@
-//! The figures of one run, of whatever kind: a sample of its experiment.
+//! Figures of one run of any kind, as a sample of its experiment.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,41 +11,42 @@ use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
 use crate::deferred::is_deferred;
-use crate::jobs::Figures;
-use crate::metric::Metric;
-use crate::requests::{self, Ledger};
-use crate::{JobHistory, Record, SpellEnd};
+use crate::jobs::JobFigures;
+use crate::metric::RunFigure;
+use crate::requests::{self, RequestLedger};
+use crate::{JobHistory, RunRecord, SpellEnd};
 
-/// The figures of one run, whatever its kind.
+/// Figures of one run of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sample {
-    /// Figures of the run as a whole, by their names in `table.csv`, without those that it has not.
+pub struct RunSample {
+    /// Figures of the whole run, by their names in `table.csv`; figures that the run does not have
+    /// are left out.
     pub figures: BTreeMap<String, f64>,
-    /// Means of the batches after the warm-up, by figure, for parallel jobs.
+    /// Batch means after the warm-up, by figure, for parallel jobs.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub batches: BTreeMap<String, Vec<f64>>,
-    /// Steps of the event log.
+    /// Number of steps of the event log.
     pub steps: u64,
-    /// The digest of the decisions.
+    /// Digest of the decisions, in hexadecimal.
     pub decisions: String,
 }
 
-impl Sample {
-    /// A figure of the run as a whole.
+impl RunSample {
+    /// The figure of the whole run with this name.
     #[must_use]
     pub fn figure(&self, metric: &str) -> Option<f64> {
         self.figures.get(metric).copied()
     }
 }
 
-/// Ending of the name of a figure that is that of a resample of what was recorded; the name without it is
-/// that of the figure of the whole record, the same in all samples.
+/// Suffix of the name of a figure that is of a resample of the recorded data. The name without it
+/// is that of the figure of all recorded data, the same in all samples.
 pub const RESAMPLED: &str = "~";
 
-/// A figure over the samples of a cell: of the resamples where there are such, of the batches where it is a
-/// single run that has them, else of the runs.
+/// The values of a figure over the samples of a cell: those of the resamples if there are any, of
+/// the batches if a single run has them, else one of each run.
 #[must_use]
-pub fn series(samples: &[Sample], metric: &str) -> Series {
+pub fn series(samples: &[RunSample], metric: &str) -> Series {
     let resampled = format!("{metric}{RESAMPLED}");
     if let Some(whole) = samples.iter().find_map(|sample| sample.figure(metric))
         && samples.iter().any(|sample| sample.figures.contains_key(&resampled))
@@ -53,7 +54,7 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
         let each = samples.iter().map(|sample| sample.figure(&resampled)).collect();
         return Series { whole: Some(whole), ..Series::of_runs(each) };
     }
-    let known = Metric::named(metric);
+    let known = RunFigure::named(metric);
     let (is_share, is_amount) = (known.is_some_and(|metric| metric.is_share), known.is_some());
     if let [one] = samples
         && let Some(means) = one.batches.get(metric)
@@ -61,40 +62,41 @@ pub fn series(samples: &[Sample], metric: &str) -> Series {
         let each = means.iter().copied().map(Some).collect();
         return Series { are_batches: true, is_amount, ..Series::of_runs(each) };
     }
-    let of_run = |sample: &Sample| match sample.batches.get(metric) {
+    let of_run = |sample: &RunSample| match sample.batches.get(metric) {
         Some(means) => Estimate::from_samples(means).map(|of| of.mean),
         None => sample.figure(metric),
     };
     Series { is_share, is_amount, ..Series::of_runs(samples.iter().map(of_run).collect()) }
 }
 
-/// Gathers the figures of a run of whatever kind, as its steps come.
+/// Adds up the figures of a run of any kind. Call [`Self::see`] for each step, then
+/// [`Self::sample`].
 #[derive(Debug)]
-pub struct Tally {
-    record: Record,
+pub struct RunTally {
+    record: RunRecord,
     hibernation_events: u32,
     resume_events: u32,
     jobs: Option<JobsTally>,
-    requests: Option<Ledger>,
+    requests: Option<RequestLedger>,
 }
 
-impl Tally {
-    /// Tally of a run of this whole setup with these tenants, before its first step; of how many parallel jobs, if that is
-    /// known.
+impl RunTally {
+    /// An empty tally for a run of this whole setup with these tenants; `jobs` is the number of
+    /// parallel jobs, if known.
     #[must_use]
     pub fn new(setup: &Setup, tenants: Tenants, jobs: Option<usize>) -> Self {
         let (has_bag, has_jobs) = (!setup.bag.tasks.is_empty(), setup.jobs.is_some());
-        let record = Record::shared(setup, tenants.clone()).undigested();
+        let record = RunRecord::shared(setup, tenants.clone()).undigested();
         Self {
             record: if has_bag { record } else { record.forgetting().without_attempts() },
             hibernation_events: 0,
             resume_events: 0,
             jobs: (has_jobs && !has_bag).then(|| JobsTally::new(jobs.unwrap_or_default())),
-            requests: setup.requests.then(|| Ledger::new(setup, tenants)),
+            requests: setup.requests.then(|| RequestLedger::new(setup, tenants)),
         }
     }
 
-    /// Takes in a step of the run, as it is in its log; they come in order.
+    /// Adds the next step of the log.
     pub fn see(&mut self, step: &Step) {
         self.record.see(step);
         for effect in &step.effects {
@@ -117,12 +119,12 @@ impl Tally {
         }
     }
 
-    /// The figures of the run, which is over: of its bag, or its parallel jobs, which have so many processors, and of
-    /// its requests.
+    /// The figures of a run that is over: of its bag or its parallel jobs, which have `machine`
+    /// processors, and of its requests.
     #[must_use]
-    pub fn sample(self, run: &Run, machine: u32) -> Sample {
+    pub fn sample(self, run: &Run, machine: u32) -> RunSample {
         let (steps, decisions) = (self.record.steps, run.digest());
-        let requests = self.requests.as_ref().map(Ledger::figures);
+        let requests = self.requests.as_ref().map(RequestLedger::figures);
         let mut batches = BTreeMap::new();
         let mut figures = match (&self.jobs, requests) {
             (Some(jobs), _) => {
@@ -138,19 +140,19 @@ impl Tally {
         };
         let of_requests = requests.into_iter().flat_map(request_figures);
         figures.extend(of_requests.map(|(name, figure)| (name.to_owned(), figure)));
-        Sample { figures, batches, steps, decisions }
+        RunSample { figures, batches, steps, decisions }
     }
 
     /// The figures of a bag, in a run that is over.
     fn of_bag(&self, run: &Run) -> BTreeMap<String, f64> {
         let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
-        // Of the bag, where parallel jobs share the run.
+        // The bag's own makespan, where parallel jobs share the run.
         let mut tenants = run.tenants(over);
         let makespan =
             tenants.find(|t| matches!(t.work, Work::Bag | Work::All)).and_then(|bag| bag.makespan);
         let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
         let sharing = run.sharing();
-        // What customers of the provider pay is nothing to the others.
+        // The other tenants don't pay for what the provider's customers use.
         let is_requested = |vm: VmId| sharing.request_of(vm).is_some();
         let vms = || run.provider().vms().filter(|(id, _)| !is_requested(*id)).map(|(_, vm)| vm);
         let burstable =
@@ -192,21 +194,21 @@ impl Tally {
     }
 }
 
-/// The figures of parallel jobs as they end.
+/// Figures of parallel jobs, added up as they end.
 #[derive(Debug)]
 struct JobsTally {
-    figures: Figures,
+    figures: JobFigures,
     response: BatchMeans,
     slowdown: BatchMeans,
     migrations: BatchMeans,
 }
 
 impl JobsTally {
-    /// Tally of a run of so many jobs.
+    /// An empty tally for a run of this many jobs.
     fn new(jobs: usize) -> Self {
         let empty = BatchMeans::new(jobs);
         Self {
-            figures: Figures::default(),
+            figures: JobFigures::default(),
             response: empty.clone(),
             slowdown: empty.clone(),
             migrations: empty,
@@ -224,7 +226,7 @@ impl JobsTally {
         self.figures.add(job);
     }
 
-    /// The figures of the run on a machine of so many processors.
+    /// Figures of the run on a machine of this many processors.
     fn figures(&self, machine: u32) -> BTreeMap<String, f64> {
         let figures = &self.figures;
         #[expect(clippy::cast_precision_loss, reason = "counts of promotions")]
@@ -243,7 +245,7 @@ impl JobsTally {
         all.map(|(name, figure)| (name.to_owned(), figure)).into()
     }
 
-    /// The means of the batches after the warm-up, by figure.
+    /// Batch means after the warm-up, by figure.
     fn batches(&self) -> BTreeMap<String, Vec<f64>> {
         let batches = [
             ("response_s", &self.response),
@@ -254,8 +256,9 @@ impl JobsTally {
     }
 }
 
-/// The figures of requests by their names in `table.csv`; those that the run has not are left out.
-pub fn request_figures(of: &requests::Figures) -> impl Iterator<Item = (&'static str, f64)> {
+/// Figures of requests by their names in `table.csv`; figures that the run does not have are left
+/// out.
+pub fn request_figures(of: &requests::RequestFigures) -> impl Iterator<Item = (&'static str, f64)> {
     #[expect(clippy::cast_precision_loss, reason = "counts")]
     let count = |n: u64| Some(n as f64);
     let (normal, spot) = (of.market_tally(Market::OnDemand), of.market_tally(Market::Spot));

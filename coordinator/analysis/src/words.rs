@@ -1,9 +1,9 @@
-//! What is heard and decided in the run of a bag, in words without times.
+//! Notices and decisions in the run of a bag, in words without times.
 
 use dormouse_model::{Decision, EndReason, Event, Notice, StartReason};
 use dormouse_units::{Mode, Seats};
 
-/// What happened, where the scheduler heard nothing of it.
+/// Words for an event, for a step of which the scheduler got no notice.
 pub(crate) const fn event(event: &Event) -> &'static str {
     match event {
         Event::HostJoined { .. } => "a host joined",
@@ -31,7 +31,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
     }
 }
 
-/// What a scheduler heard.
+/// Words for a notice.
 pub(crate) fn heard(notice: &Notice) -> String {
     match notice {
         Notice::Begin => "the experiment began".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn heard(notice: &Notice) -> String {
     }
 }
 
-/// A decision; `None` for a wake-up, which is nothing but a time.
+/// Words for a decision; `None` for a wake-up, which is nothing but a time.
 pub(crate) fn decided(decision: &Decision) -> Option<String> {
     let in_mode = |mode: &Mode| match mode {
         Mode::Burst => "",
@@ -96,7 +96,7 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
     })
 }
 
-/// Why a VM is given back though tasks are left for it.
+/// Reason for which a VM is given back although tasks are left for it.
 pub(crate) fn why_ended(reason: EndReason) -> String {
     let EndReason::AboveBid { price, bid, unkept } = reason;
     let lost = match unkept {
@@ -107,7 +107,7 @@ pub(crate) fn why_ended(reason: EndReason) -> String {
     format!("its hour ends and it costs {price}, more than the bid of {bid}{lost}")
 }
 
-/// Why a task or job is started.
+/// Reason for the start of a task or job.
 pub(crate) const fn why(reason: StartReason) -> &'static str {
     match reason {
         StartReason::Chosen => "as its scheduler chose",

@@ -1,4 +1,4 @@
-//! The number of spot VMs that can be had, of `[cloud.availability]`.
+//! Number of available spot VMs, from `[cloud.availability]`.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use super::files;
 use super::sections::{AvailabilityPart, AvailabilitySection};
 use super::zones;
 
-/// Numbers of VMs as they are written, and where in them a run begins.
+/// Numbers of available VMs as written, and the place in them where a run begins.
 struct Written {
     of: Availability,
-    /// The date of the first number, in seconds since 1970; `None`: times are not dates.
+    /// Date of the first number in seconds since 1970; `None` if times are not dates.
     first: Option<i64>,
     start: Span,
 }
 
-/// What the sections come to, by type. Records with dates are of the same calendar time: where the
-/// prices of the run begin at a date, they begin there, else where the last of them does.
+/// Resolves the sections, by type. Records with dates share one calendar: they begin at the date of
+/// the run's prices if these have one, else where the last of them does.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, AvailabilitySection>,
     cloud: &Node,
@@ -71,14 +71,14 @@ pub(super) fn check(
     by_type
 }
 
-/// The time at which the prices of a run begin.
+/// Beginning of the prices of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PricesBegin {
     /// Prices have no dates, or there are none.
     Undated,
-    /// The date is drawn by the seed.
+    /// The seed draws the date.
     Drawn,
-    /// Second since 1970 at which they begin.
+    /// The date in seconds since 1970.
     At(i64),
 }
 
@@ -86,7 +86,7 @@ fn written(section: &AvailabilitySection, place: &Place) -> Result<Written, Inpu
     match section {
         AvailabilitySection::Rows(rows) => {
             let step = |(at, vms): &(String, u32)| {
-                // The schema has seen that it is a span.
+                // The schema guarantees that it is a span.
                 let at: Span = at.parse().ok()?;
                 Some((Time::ZERO + at, *vms))
             };
@@ -106,7 +106,7 @@ fn read(place: &Place, file: &str, part: &AvailabilityPart) -> Result<Written, I
     let path = place.file(file);
     let chosen = part.columns.clone().into_iter().collect();
     let (of, first) = files::read_file(&path, |source| Availability::read(source, &chosen))?;
-    // The schema has seen that it is a span.
+    // The schema guarantees that it is a span.
     let start = part.start.as_deref().and_then(|start| start.parse().ok()).unwrap_or_default();
     Ok(Written { of, first, start })
 }

@@ -1,4 +1,4 @@
-//! The parallel jobs of an experiment with everything resolved.
+//! Parallel jobs of an experiment with everything resolved.
 
 use std::fs::File;
 
@@ -10,28 +10,28 @@ use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Wanted};
 use serde::{Deserialize, Serialize};
 
-/// A batch: parallel jobs, who schedules them on which machine, and how its processors are shared.
+/// Parallel jobs, with their scheduler, machine, and sharing of processors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Batch {
-    /// The parallel jobs and the size of their machine.
+    /// The jobs and the size of their machine.
     pub workload: BatchWorkload,
     /// The scheduler and its parameters.
     pub scheduler: BatchSchedulerConfig,
-    /// The time at which its jobs are checkpointed; `None`: never.
+    /// Rule for checkpoints of jobs; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
-    /// How the two VMs of a processor share it, in virtual time.
+    /// How two VMs share a processor in virtual time.
     pub sharing: Sharing,
 }
 
 impl Batch {
-    /// Whether its scheduler migrates jobs, or they are checkpointed: CRIU does that in a live run.
+    /// Whether its scheduler migrates jobs or they are checkpointed: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
-    /// How its scheduler is called.
+    /// Name of its scheduler, or of the scheduler program.
     pub fn scheduler_name(&self) -> String {
         match self.program() {
             Some(program) => program.label().to_owned(),
@@ -39,14 +39,14 @@ impl Batch {
         }
     }
 
-    /// The program that schedules it, if one does.
+    /// The scheduler program, if there is one.
     pub(crate) fn program(&self) -> Option<ProgramConfig> {
         let scheduler = Some(&self.scheduler).filter(|it| it.name == Algorithm::Program)?;
         scheduler.own.read().ok()
     }
 
-    /// The scheduler's configuration, and the model of the batch's machine under this seed. A live
-    /// run of it is the same [`Run`](dormouse_engine::Run) on real processors.
+    /// The scheduler's configuration with a model of the machine, for this seed. A live run is the
+    /// same [`Run`](dormouse_engine::Run) on real processors.
     pub fn simulation(&self, seed: u64) -> Simulation {
         Simulation {
             config: self.scheduler.on(self.workload.processors),
@@ -60,7 +60,7 @@ impl Batch {
         }
     }
 
-    /// The batch's jobs, as its scheduler and its machine need them.
+    /// Requirements of its scheduler and machine for the jobs.
     pub fn wanted(&self, seed: u64) -> Wanted<'_> {
         Wanted {
             workload: &self.workload,

@@ -1,5 +1,5 @@
-//! The experiments that come with the program: a job of the Burst-HADS paper, plain or in a
-//! scenario, the bathtub paper's batch service, parallel jobs, both, or VMs that are requested of a provider.
+//! Built-in experiments: a job of the Burst-HADS paper, plain or in a scenario; the bathtub paper's
+//! batch service; parallel jobs; both; or requests for VMs.
 
 use dormouse_model::Work;
 
@@ -24,7 +24,7 @@ macro_rules! part {
 }
 
 const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
-/// Bags whose provider takes VMs as they say: no scenario goes with them.
+/// Bags with interruptions of their own: no scenario can be added.
 const TAKEN: [Part; 9] = [
     part!("j60-faults"),
     part!("acc-live"),
@@ -56,20 +56,20 @@ const PROVIDERS: [Part; 11] = [
 const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
 impl Part {
-    /// Splits the text into its first line, a comment that says what it is, and the body.
+    /// Splits the text into its first line, a comment with the description, and the rest.
     fn split(self) -> (&'static str, &'static str) {
         let (about, body) = self.text.split_once('\n').unwrap_or((self.text, ""));
         (about.trim_start_matches(['#', ' ']), body)
     }
 
-    /// Whether it says itself what the provider takes away.
+    /// Whether the text has interruptions of its own.
     fn body_has_scenario(self) -> bool {
         self.text.contains("[[interruption]]")
     }
 }
 
 impl Builtin {
-    /// All of them, in order.
+    /// All built-in experiments, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         let bags =
             JOBS.into_iter().flat_map(|workload| {
@@ -86,17 +86,17 @@ impl Builtin {
         alone.chain(SHARED.into_iter().map(shared)).chain(PROVIDERS.into_iter().map(provider))
     }
 
-    /// What it has: a bag of tasks, parallel jobs, VMs that are requested, or several of these.
+    /// Kinds of work: a bag of tasks, parallel jobs, requests for VMs, or several of these.
     pub const fn work(&self) -> Work {
         self.work
     }
 
-    /// The one of this name.
+    /// The built-in experiment with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::all().find(|builtin| builtin.name() == name)
     }
 
-    /// Name of the built-in experiment: its workload's, with its scenario's if it has one.
+    /// Name: the workload's, with the scenario's if it has one.
     pub fn name(&self) -> String {
         match self.scenario {
             None => self.workload.name.to_owned(),
@@ -104,7 +104,7 @@ impl Builtin {
         }
     }
 
-    /// What it is, in a line.
+    /// Description in one line.
     pub fn description(&self) -> String {
         let (about, _) = self.workload.split();
         match (self.work, self.scenario) {
@@ -115,7 +115,7 @@ impl Builtin {
         }
     }
 
-    /// The complete experiment file.
+    /// Complete text of the experiment file.
     pub fn text(&self) -> String {
         let head = format!(
             "name = \"{}\"\ndescription = \"{}\"\nseed = 1\n",

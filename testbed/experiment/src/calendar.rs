@@ -1,4 +1,4 @@
-//! What the clock of an experiment's run is beside dates.
+//! Relation of a run's clock to dates.
 
 use dormouse_model::Calendar;
 use dormouse_units::Span;
@@ -6,9 +6,9 @@ use dormouse_units::Span;
 use super::Experiment;
 
 impl Experiment {
-    /// What the clock of its run is beside dates and the times of its jobs' log. Dates are known where
-    /// its log or its records of prices have them; where both do, they have to say the same. Of a log
-    /// that can't be read nothing is known: the run says why.
+    /// Relation of the run's clock to dates and to the times of its jobs' log. Dates are known if
+    /// the log or the price records have them; if both have, they must agree. A log that can't be
+    /// read has no dates here: the run reports the error.
     #[must_use]
     pub fn calendar(&self) -> Calendar {
         let of_log = |jobs: &super::Batch| jobs.wanted(self.setup.seed).calendar().ok();
@@ -20,7 +20,7 @@ impl Experiment {
         Calendar { began, ..of_log }
     }
 
-    /// The date at which its records of prices begin, which all that have dates share.
+    /// Date at which its price records begin, if all that have dates share one.
     fn prices_begin(&self) -> Option<i64> {
         self.price_files.iter().find_map(|file| {
             let drawn = self.drawn_prices.recorded.get(&file.kind);

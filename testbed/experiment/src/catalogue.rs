@@ -1,4 +1,4 @@
-//! Catalogues of instance types that an experiment names, of `[cloud]`.
+//! Catalogues of instance types, from `[cloud]`.
 
 use dormouse_cloud::{BUILT_IN, Types, built_in, read_advisor, read_types};
 use dormouse_documents::{Mistakes, Node, instead};
@@ -7,11 +7,11 @@ use dormouse_units::{Price, TypeName};
 
 use super::{files, zones};
 
-/// Price of a surplus vCPU-hour where a type says none, dollars: that of most of EC2's types.
+/// Default price of a surplus vCPU-hour in dollars: that of most of EC2's types.
 const SURPLUS_USD: f64 = 0.05;
 
-/// The types of the built-in catalogue of this name, or of the file; none where that is wrong, which is
-/// said.
+/// Types of the built-in catalogue with this name, or of the file; empty after an error, which is
+/// added to `found`.
 pub(super) fn named(
     name: &str,
     node: &Node,
@@ -36,7 +36,7 @@ pub(super) fn named(
     file.types
 }
 
-/// Leaves only these of the types; all where none is named.
+/// Removes all types but these; keeps all if none is named.
 pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &mut Mistakes) {
     let meant: Vec<_> = names.iter().flat_map(|name| zones::each(name, types)).collect();
     let is_none =
@@ -51,7 +51,7 @@ pub(super) fn only(names: &[TypeName], types: &mut Types, node: &Node, found: &m
     }
 }
 
-/// Gives types the spot prices that the provider's advisor says: those on demand less what it saves.
+/// Sets spot prices by the provider's advisor file: on-demand prices less the savings.
 pub(super) fn advised(
     (file, region): (&str, &str),
     types: &mut Types,

@@ -4,10 +4,10 @@ use dormouse_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The least that can be asked for: a worker renews a certificate with a third of its time left, and has to reach the coordinator in
-/// that third.
+/// Shortest validity: a worker renews a certificate when a third of its time is left, and has to
+/// reach the coordinator within that third.
 const LEAST: Span = Span::from_secs(60);
-/// The most, which is the usual.
+/// Longest validity, which is also the default.
 const MOST: Span = Span::from_secs(12 * 3600);
 
 /// Real time for which a worker's certificate is good.
@@ -17,12 +17,12 @@ const MOST: Span = Span::from_secs(12 * 3600);
 pub struct CertificateTime(Span);
 
 impl CertificateTime {
-    /// The time as a span.
+    /// The validity as a span.
     pub const fn span(self) -> Span {
         self.0
     }
 
-    /// Whether it is the usual.
+    /// Whether it is the default.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::default()

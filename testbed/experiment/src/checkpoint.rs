@@ -1,4 +1,4 @@
-//! The times at which tasks and jobs are checkpointed, of `[checkpoint]`.
+//! Rules for checkpoints of tasks and jobs, from `[checkpoint]`.
 
 use dormouse_cloud::{InterruptionModel, Lifetimes, Market};
 use dormouse_documents::{Mistakes, Node, missing};
@@ -10,38 +10,38 @@ use dormouse_units::{Ppm, Span};
 use super::lifetimes;
 use super::sections::{CheckpointSection, Policy};
 
-/// Ten per cent of a task's run time (the Burst-HADS paper).
+/// Default overhead: ten per cent of a task's run time (the Burst-HADS paper).
 const OVERHEAD: Ppm = Ppm::new(100_000);
 
-/// How long before the end of an hour ACC ends an instance, and how often ADAPT decides: their paper gives
-/// neither.
+/// Time before the end of an hour at which ACC ends an instance, and interval of ADAPT's decisions:
+/// their paper gives neither.
 const LOOK: Span = Span::from_secs(60);
 const EVERY: Span = Span::from_secs(600);
 const HOUR: Span = Span::from_secs(3_600);
-/// The time before the price passes the bid at which OPT has its checkpoint.
+/// Time before the price passes the bid at which OPT has its checkpoint.
 const AHEAD: Span = Span::from_micros(1);
-/// What the dynamic program counts times in at most, where a bag's checkpoints take no less.
+/// Longest time step of the dynamic program, if a bag's checkpoints don't take less.
 const STEP: Span = Span::from_secs(60);
-/// Into how many steps the shortest checkpoint is divided, and the longest task at most.
+/// Number of steps in the shortest checkpoint, and greatest number in the longest task.
 const STEPS_OF_A_CHECKPOINT: u64 = 4;
 const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
-/// What checkpoints are taken amid.
+/// Other parts of the experiment that checkpoints depend on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Amid<'a> {
-    /// The ways in which spot VMs are taken away; `None`: what is said of that is wrong.
+    /// How spot VMs are taken away; `None` after an error in that part.
     pub(crate) interruptions: Option<&'a [InterruptionModel]>,
-    /// The time before its end at which a VM is told.
+    /// Notice that a VM gets before its end.
     pub(crate) notice: Span,
-    /// The time that it takes to go on elsewhere.
+    /// Time to continue on another VM.
     pub(crate) restart: Span,
-    /// What is checkpointed, as far as it is known.
+    /// The bag that is checkpointed, if it is known.
     pub(crate) bag: Option<&'a Bag>,
-    /// The VMs that the scheduler launches, if it is told which.
+    /// VMs that the scheduler launches, if its fleet is given.
     pub(crate) fleet: &'a [Fleet],
 }
 
-/// What `section`, which stands at `node`, comes to.
+/// Resolves `section`, which stands at `node`.
 pub(crate) fn check(
     section: CheckpointSection,
     node: &Node,
@@ -66,7 +66,7 @@ pub(crate) fn check(
         ("restart", Policy::Dp, "dp"),
         ("mode", Policy::Dp, "dp"),
     ] {
-        // A budget beside "none" is one that was set aside for a while.
+        // A budget beside "none" was set aside for a while, and is no mistake.
         let set_aside = (own, policy) == (Policy::Budget, Policy::None);
         let is_opt = key == "look" && policy == Policy::Opt;
         let is_budget = key == "overhead" && policy == Policy::BudgetIntervals;
@@ -98,15 +98,15 @@ pub(crate) fn check(
     Some(config)
 }
 
-/// Step in which the dynamic program counts the times of a bag, where nobody says so: a checkpoint that is rounded
-/// up to a step of several times its length would never be worth taking.
+/// Default time step of the dynamic program for a bag: with a step several times as long as a
+/// checkpoint, a checkpoint rounded up to a step would never be worth taking.
 fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes>]) -> Span {
     let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
     let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);
     let config = CheckpointConfig { fixed, per_megabyte, ..CheckpointConfig::NONE };
     let Some(shortest) = tasks().map(|task| config.cost(task.memory)).min() else { return STEP };
     let longest = tasks().flat_map(|task| task.runtime.values()).max().copied();
-    // Old VMs are told from young ones.
+    // The step has to distinguish old VMs from young ones.
     let of_laws = laws.iter().map(|law| finest_step(&law.of, longest.unwrap_or_default()));
     let of_laws = of_laws.max().unwrap_or_default();
     let parts = |of: Span, n: u64| Span::from_micros(of.as_micros() / n);
@@ -115,7 +115,7 @@ fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes
     parts(shortest, STEPS_OF_A_CHECKPOINT).max(finest).min(STEP).max(of_laws)
 }
 
-/// Whether the longest task can be planned, where that is done step by step; else it is said.
+/// Checks that the longest task can be planned step by step; else adds a mistake.
 fn plannable(
     config: &CheckpointConfig,
     node: &Node,
@@ -152,8 +152,8 @@ fn plannable(
     None
 }
 
-/// Checks the checkpoints of parallel jobs; `None`: never. Their machine is one that nobody
-/// takes away, so there is no `on`, and they say nothing of their memory.
+/// Resolves the checkpoints of parallel jobs; `None` for none. Nobody takes their machine away, so
+/// there is no `on`, and the cost of their memory is not given.
 pub(crate) fn check_of_jobs(
     section: CheckpointSection,
     node: &Node,
@@ -220,7 +220,7 @@ fn scheme(
                 missing(node, "bid", "0.32", found);
                 return None;
             }
-            // Bids of VMs that differ are each one's own.
+            // VMs with different bids use their own.
             let shared = first.filter(|_| bids.all(|bid| bid == first));
             Some(Scheme::Acc { bid: section.bid.or(shared), look })
         }

@@ -1,4 +1,4 @@
-//! What the provider offers, of `[cloud]`.
+//! The provider's offer and rules, from `[cloud]`.
 
 use dormouse_cloud::{
     BUILT_IN, Billing, Burstable, Catalogue, Filter, Host, InstanceType, Limits, Market, Placement,
@@ -18,24 +18,24 @@ use super::sections::{
 };
 use super::zones;
 
-/// What `[cloud]` says.
+/// The resolved section `[cloud]`.
 #[derive(Debug)]
 pub(crate) struct Cloud {
     pub(crate) catalogue: Catalogue,
     pub(crate) hosts: Vec<Host>,
     pub(crate) preemption_notice: Span,
     pub(crate) terms: Terms,
-    /// The spot prices that are drawn for each run.
+    /// Spot prices that each run draws.
     pub(crate) drawn_prices: DrawnPrices,
-    /// The files that spot prices are of.
+    /// Files with spot prices.
     pub(crate) price_files: Vec<PriceFile>,
-    /// What is odd about it and was set right.
+    /// Oddities of its files that were corrected.
     pub(crate) notes: Vec<String>,
 }
 
 impl Cloud {
-    /// The date at which its prices begin, in seconds since 1970; `None`: they have no dates, or it is
-    /// drawn.
+    /// Date at which its prices begin, in seconds since 1970; `None` if they have no dates, or the
+    /// date is drawn.
     pub(crate) fn begins(&self) -> Option<i64> {
         let drawn = &self.drawn_prices.recorded;
         let fixed = self.price_files.iter().filter(|file| !drawn.contains_key(&file.kind));
@@ -43,8 +43,8 @@ impl Cloud {
     }
 }
 
-/// What `section`, which stands at `node`, comes to; `imported` types, if any, take the place of a
-/// built-in catalogue.
+/// Resolves `section`, which stands at `node`. `imported` types, if any, replace a built-in
+/// catalogue.
 pub(crate) fn check(
     section: CloudSection,
     node: &Node,
@@ -105,7 +105,7 @@ pub(crate) fn check(
     Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
 }
 
-/// How it is recommended to replace spot VMs, by whichever key.
+/// Recommendations to replace spot VMs, from whichever key is given.
 pub(crate) fn rebalancing_of(
     section: &CloudSection,
     node: &Node,
@@ -115,7 +115,7 @@ pub(crate) fn rebalancing_of(
     rebalancing(section, node, found).unwrap_or_else(exactly)
 }
 
-/// How it is recommended to replace spot VMs, where a table says so.
+/// Recommendations to replace spot VMs, from the table, if it is given.
 fn rebalancing(section: &CloudSection, node: &Node, found: &mut Mistakes) -> Option<Rebalancing> {
     let RebalanceSection { lead, missed, false_every } = section.rebalance.clone()?;
     let mut add = |key: &str, what: &str, remedy: &str| {
@@ -128,7 +128,7 @@ fn rebalancing(section: &CloudSection, node: &Node, found: &mut Mistakes) -> Opt
     }
     let lead = match lead {
         None => None,
-        // What is no time was found before.
+        // A value that is no time was reported before.
         Some(LeadSection::Exactly(lead)) => {
             let lead: Span = lead.parse().ok()?;
             Some((lead, lead))
@@ -149,8 +149,7 @@ fn rebalancing(section: &CloudSection, node: &Node, found: &mut Mistakes) -> Opt
     Some(Rebalancing { lead, missed, false_every })
 }
 
-/// The types that the experiment of this text has spot VMs of, as far as its text is right; `None` where it says
-/// nothing of them.
+/// Spot types of the experiment with this text, as far as it is right; `None` if it names no types.
 pub fn spot_types(text: &str) -> Option<Vec<String>> {
     let root = from_toml("experiment", text).ok()?;
     let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
@@ -251,7 +250,7 @@ pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
     }
 }
 
-/// Whether a rule put together is one.
+/// Checks a placement rule that is put together from parts.
 fn placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
     let at = |key: &str| node.place_of(&format!("placement.{key}"));
     if !rule.filters.contains(&Filter::Vcpus) {
@@ -296,7 +295,7 @@ fn hosts(
         found.add(node.place_of("hosts"), what, "give hosts more vCPUs, memory or disk");
         return hosts;
     }
-    // A catalogue may have types that are not meant; who writes one down means it.
+    // A catalogue may have types that nobody uses; types that the user writes must fit.
     for (n, own) in section.types.iter().enumerate() {
         let kind = zones::each(&own.name, types).into_iter().next();
         if let Some(kind) = kind.and_then(|kind| types.get(&kind)).filter(|kind| !fits(kind)) {
@@ -309,7 +308,7 @@ fn hosts(
     hosts
 }
 
-/// What is wrong with spot prices that are drawn.
+/// Checks the models of drawn spot prices.
 fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: &mut Mistakes) {
     for (name, generated) in &section.generated_prices {
         let node = cloud.inside(["generated-prices", name.as_str()]);
@@ -333,7 +332,7 @@ fn generated_prices(section: &CloudSection, cloud: &Node, types: &Types, found: 
     }
 }
 
-/// Whether there is a type of this name; else it is said. Where the types are not known, any will do.
+/// Whether there is a type with this name; else adds a mistake. True if the types are unknown.
 pub(crate) fn is_type(
     name: &TypeName,
     place: &Place,
@@ -343,8 +342,8 @@ pub(crate) fn is_type(
     is_among(("instance type", name), place, types, |_| true, found)
 }
 
-/// Whether a type of this name is sold as spot VMs; else it is said. Where the types are not known, any
-/// will do.
+/// Whether the type with this name is sold as spot VMs; else adds a mistake. True if the types are
+/// unknown.
 pub(crate) fn is_spot_type(
     name: &TypeName,
     place: &Place,

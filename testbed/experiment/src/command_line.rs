@@ -1,6 +1,6 @@
-//! Commands as they are printed, to be typed again.
+//! Commands as text that can be typed again.
 
-/// These words as one line that a shell takes apart into the same words.
+/// The words as one line that a shell splits into the same words.
 pub fn command_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let words: Vec<S> = words.into_iter().collect();
     let quoter = shlex::Quoter::new().allow_nul(true);
@@ -8,7 +8,7 @@ pub fn command_line<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String
     quoter.join(words.iter().map(AsRef::as_ref)).unwrap_or_default()
 }
 
-/// Adds an option with each of its values; one that has none is left out.
+/// Adds an option once for each of its values; without values it is left out.
 pub fn option<V: ToString>(
     words: &mut Vec<String>,
     name: &str,

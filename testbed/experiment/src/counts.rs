@@ -1,7 +1,7 @@
-//! The largest counts that an experiment may have, looked at once more where it is read from a log.
+//! Greatest counts in an experiment, checked again when it is read from a log.
 //!
-//! An experiment file can't name more than its schema lets it. The first line of a log can, whoever wrote it, and what is
-//! told from the log has room for as many.
+//! The schema bounds the numbers in an experiment file. The first line of a log may have any
+//! numbers, and memory is allocated for as many.
 
 use dormouse_model::{MOST_PROCESSORS, check_count};
 use dormouse_policies::BagSchedulerConfig;
@@ -9,18 +9,18 @@ use dormouse_units::TypeName;
 
 use super::{Batch, Experiment};
 
-/// Most VMs of one entry of a fleet: as the schema of experiment files has it.
+/// Greatest number of VMs in one entry of a fleet, as in the schema of experiment files.
 const MOST_ALIKE: u32 = 100_000;
-/// Most VMs of a fleet, and most vCPUs of all of them.
+/// Greatest number of VMs in a fleet, and of their vCPUs.
 const MOST_VMS: u64 = 1_000_000;
 const MOST_VCPUS: u64 = 100_000_000;
 
 impl Experiment {
-    /// Looks at all numbers that an experiment has room for as it is read or made again.
+    /// Checks all numbers that decide how much memory the experiment takes.
     ///
     /// # Errors
     ///
-    /// The first that is too large, in words, and how large it may be.
+    /// The first number that is too large, with its bound, in words.
     pub fn check_counts(&self) -> Result<(), String> {
         self.setup.check_counts()?;
         self.scheduler.as_ref().map_or(Ok(()), |scheduler| self.check_fleet(scheduler))?;

@@ -1,12 +1,12 @@
-//! Files that built-in experiments name and that are not ours to ship.
+//! Data files that built-in experiments name and that can't be shipped with the program.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
 use dormouse_documents::{Mistakes, Node};
 
-/// The path of a file that the key `key` of the table at `node` names. One of a built-in experiment is
-/// also where `scripts/get-data` puts it.
+/// Path of the file that the key `key` of the table at `node` names. Files of built-in experiments
+/// are also found where `scripts/get-data` puts them.
 pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> Option<PathBuf> {
     let place = node.place_of(key);
     let path = place.file(name);
@@ -26,8 +26,8 @@ pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> 
     obtained
 }
 
-/// The place where `scripts/get-data` puts them: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a directory above the
-/// current one or this program.
+/// Folders where `scripts/get-data` puts files: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a
+/// directory above the current one or this program.
 fn folders() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("DORMOUSE_HOME").filter(|home| !home.is_empty());
     let above = [env::current_dir().ok(), env::current_exe().ok()];

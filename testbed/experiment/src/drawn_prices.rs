@@ -1,4 +1,4 @@
-//! Spot prices that are others in each run.
+//! Spot prices that differ from run to run.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use dormouse_cloud::{DrawnStart, GeneratedPrices, PriceTrace};
 use dormouse_units::TypeName;
 use serde::{Deserialize, Serialize};
 
-/// Spot prices that each run draws by its seed, by type.
+/// Spot prices that each run draws with its seed, by type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct DrawnPrices {
-    /// Those that are drawn themselves.
+    /// Prices that are drawn from a model.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub generated: BTreeMap<TypeName, GeneratedPrices>,
-    /// Those that were recorded: where the run begins is drawn.
+    /// Recorded prices, in which the beginning of the run is drawn.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub recorded: BTreeMap<TypeName, DrawnStart>,
 }
@@ -25,7 +25,7 @@ impl DrawnPrices {
         self.generated.is_empty() && self.recorded.is_empty()
     }
 
-    /// Those of a run of this seed.
+    /// The prices of a run with this seed.
     pub fn draw(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
         let generated =
             self.generated.iter().map(move |(kind, of)| (kind.clone(), of.trace(kind, seed)));

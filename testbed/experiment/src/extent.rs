@@ -1,5 +1,5 @@
-//! How much a run comes to at least, by what its experiment says: one that would never end, or fill the disk,
-//! is found before it begins.
+//! Lower bound of a run's size from its experiment: a run that would never end, or fill the disk,
+//! is refused before it begins.
 
 use dormouse_cloud::InterruptionModel;
 use dormouse_documents::{Mistakes, Node};
@@ -8,16 +8,16 @@ use dormouse_units::Span;
 
 use super::Experiment;
 
-/// Events that a task has beside its checkpoints: its VM comes and goes, it starts, and it finishes.
+/// Events of a task without checkpoints: its VM comes and goes, it starts, and it finishes.
 const EVENTS_OF_A_TASK: u64 = 6;
-/// What an event is in a log, in bytes: `j60-sc2` has 330 each.
+/// Size of an event in a log, in bytes; in `j60-sc2` it is 330.
 const BYTES_OF_AN_EVENT: u64 = 300;
-/// So many events no run is meant to have: its log would have tens of gigabytes.
+/// Greatest number of events of a run: its log would have tens of gigabytes.
 const MOST_EVENTS: u64 = 100_000_000;
-/// Schemes that look at a VM's hours do so once in each.
+/// Schemes that look at a VM's hours do so once per hour.
 const HOUR: Span = Span::from_secs(3_600);
 
-/// Least that a run comes to.
+/// Lower bound of a run's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extent {
     /// Number of events.
@@ -27,9 +27,9 @@ pub struct Extent {
 }
 
 impl Experiment {
-    /// The least that a run of it comes to, as far as that is known before: the tasks of its bag with their
-    /// checkpoints, and the interruptions while its longest task runs. Parallel jobs and requests are counted
-    /// when they come.
+    /// A lower bound from what is known before the run: the tasks of its bag with their
+    /// checkpoints, and the interruptions while its longest task runs. Parallel jobs and requests
+    /// are counted when they come.
     #[must_use]
     pub fn extent(&self) -> Extent {
         let setup = &self.setup;
@@ -54,7 +54,7 @@ impl Experiment {
     }
 }
 
-/// Finds it where an experiment is larger than any run can be.
+/// Adds a mistake if an experiment is larger than any run can be.
 pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) {
     let Extent { events, bytes } = experiment.extent();
     if events <= MOST_EVENTS {
@@ -68,7 +68,7 @@ pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
     found.add(root.place_of("workload"), what, remedy);
 }
 
-/// The number of times that a task is checkpointed if nothing ever happens to it.
+/// Number of checkpoints of a task if nothing ever interrupts it.
 fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
     let cost = config.cost(task.memory);
@@ -80,17 +80,17 @@ fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
         Scheme::Points(points) => points.len() as u64,
         Scheme::Hour {} | Scheme::Acc { .. } => times(runtime, HOUR),
         Scheme::Adapt { every, .. } => times(runtime, *every),
-        // Those that follow prices, lifetimes and programs are bound by what they follow.
+        // Schemes that follow prices, lifetimes or programs have no bound here.
         _ => 0,
     }
 }
 
-/// The time that a task takes on the type that is fastest for it.
+/// Run time of a task on its fastest type.
 fn shortest_runtime(task: &Task) -> Span {
     task.runtime.values().copied().min().unwrap_or_default()
 }
 
-/// The number of periods that fit into a time; none where there is no period.
+/// Number of periods that fit into a time; 0 if the period is 0.
 const fn times(time: Span, period: Span) -> u64 {
     match period.as_micros() {
         0 => 0,

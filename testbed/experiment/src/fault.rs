@@ -1,4 +1,4 @@
-//! What goes wrong in a live run, of `[[fault]]`.
+//! Faults of a live run, from `[[fault]]`.
 
 use dormouse_cloud::Types;
 use dormouse_documents::{Mistakes, Node, Value, instead, read};
@@ -9,7 +9,7 @@ use super::Live;
 use super::sections::{FaultName, FaultSection};
 use super::zones;
 
-/// Most faults that can be told apart in a table and a chart.
+/// Greatest number of faults: more can't be told apart in a table and a chart.
 const MAX_FAULTS: usize = 10_000;
 
 /// The faults of an experiment, in order of time.
@@ -56,7 +56,7 @@ fn fault(
     (found.count() == before).then_some(Fault { at, lasts, on, kind })
 }
 
-/// What goes wrong, with the one number that its kind has.
+/// Kind of the fault, with the one number that it has.
 fn kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<FaultKind> {
     let FaultSection { kind, by, part, per_second, .. } = *section;
     let wanted = match kind {
@@ -96,7 +96,7 @@ fn kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<Fau
     })
 }
 
-/// Whom it is meant for.
+/// Hosts that the fault aims at.
 fn victims(
     section: &FaultSection,
     node: &Node,

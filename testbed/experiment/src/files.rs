@@ -1,4 +1,4 @@
-//! The files that an experiment names.
+//! Files that an experiment names.
 
 use std::fs::File;
 use std::path::Path;
@@ -10,7 +10,7 @@ use dormouse_workload::{JobSource, RequestSource};
 use super::Experiment;
 
 impl Experiment {
-    /// The files that its run reads as it goes.
+    /// Files that its run reads as it goes.
     pub fn streamed(&self) -> impl Iterator<Item = &Path> {
         let log = match self.jobs.as_ref().map(|jobs| &jobs.workload.source) {
             Some(JobSource::Swf { log, .. }) => Some(log),
@@ -26,17 +26,17 @@ impl Experiment {
     }
 }
 
-/// The text of a file.
+/// Reads a text file.
 pub fn read_text(path: &Path) -> Result<String, InputError> {
     std::fs::read_to_string(path).map_err(|error| InputError::unreadable(path, &error))
 }
 
-/// A JSON file.
+/// Reads a JSON file.
 pub(crate) fn json(path: &Path) -> Result<Node, InputError> {
     from_json(&path.display().to_string(), &read_text(path)?)
 }
 
-/// What `read` makes of a file, which may be packed.
+/// Reads a file, which may be packed, with `read`.
 pub fn read_file<T>(
     path: &Path,
     read: impl FnOnce(Source) -> Result<T, FileFlaw>,
@@ -63,7 +63,7 @@ fn flawed(path: &Path, flaw: FileFlaw) -> InputError {
             };
             InputError::new(&place, what, remedy)
         }
-        // What a reader says of a file's content has its remedy.
+        // An error of a file's content includes its remedy.
         FileFlaw::Read(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             match error.to_string().split_once("; ") {
                 Some((what, remedy)) => InputError::new(&whole, what, remedy),

@@ -1,4 +1,4 @@
-//! When spot VMs are taken away and given back, of `[[interruption]]`.
+//! Interruptions of spot VMs, from `[[interruption]]`.
 
 use std::path::Path;
 
@@ -24,8 +24,8 @@ struct Interruptions {
     interruption: Vec<InterruptionSection>,
 }
 
-/// The law of lifetimes that `model` says: its keys in an `[[interruption]]`, or a file with one. What was left out of
-/// a file of lifetimes that it names is noted.
+/// The law of lifetimes in `model`: keys of an `[[interruption]]`, or a file with one. Lines left
+/// out of a file of lifetimes that it names are noted.
 pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError> {
     let root = if model.contains('=') {
         from_toml("--model", &format!("[[interruption]]\nmodel = \"lifetime\"\n{model}\n"))?
@@ -54,8 +54,9 @@ pub fn law(model: &str, notes: &mut Vec<String>) -> Result<Lifetimes, InputError
     found.or(law)
 }
 
-/// What `section`, which stands at `node`, comes to, in an experiment with this deadline that launches
-/// fewer than `most_vms`, and whose prices begin at this date, in seconds since 1970.
+/// Resolves `section`, which stands at `node`, in an experiment with this deadline that launches
+/// fewer than `most_vms` VMs. `begins` is the date of its prices in seconds since 1970, if they
+/// have one.
 pub(crate) fn check(
     section: &InterruptionSection,
     node: &Node,
@@ -97,7 +98,7 @@ fn poisson(
         found.add(&node.place, what, remedy);
         return None;
     }
-    // The mean time between events, where their number by the deadline is given.
+    // Mean time between events, from their expected number by the deadline.
     let mean = |k: Option<f64>| {
         let mean = Span::from_secs_f64(deadline.as_secs_f64() / k.filter(|k| *k > 0.0)?);
         mean.map(|mean| mean.max(Span::from_micros(1)))
@@ -191,8 +192,8 @@ fn replay(
     Some(InterruptionModel::Replay { kind: kind.clone(), lives })
 }
 
-/// The VMs of a file, read with this `lifetime`, `unit` and `end` where they are given; what was left out and how it
-/// was understood is noted.
+/// VMs of a file, read with this `lifetime`, `unit` and `end` if given. Lines left out, and how
+/// columns were understood, are noted.
 fn recorded_lives(
     file: &str,
     [lifetime, unit, end]: [&Option<String>; 3],
@@ -221,7 +222,7 @@ fn recorded_lives(
     Some(record)
 }
 
-/// Lifetimes that were seen, at least one.
+/// An empirical law from at least one recorded lifetime.
 fn empirical(
     recorded: &Recorded,
     (node, place): (&Node, &Place),

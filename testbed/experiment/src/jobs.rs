@@ -1,4 +1,4 @@
-//! What the sections of parallel jobs come to.
+//! Resolves the sections of parallel jobs.
 
 use std::fs::File;
 use std::path::Path;
@@ -16,10 +16,10 @@ use schemars::schema_for;
 use super::sections::{CheckpointSection, ModelSection, WorkloadSection, properties};
 use super::{Batch, checkpoint, data, program, sharing};
 
-/// Processors of a machine that nobody describes: those of the MEASY paper's.
+/// Default number of processors: that of the MEASY paper.
 const PROCESSORS: u32 = 320;
 
-/// What the sections of `node` say of its parallel jobs: their workload, scheduler and machine.
+/// Resolves the workload, scheduler and machine of parallel jobs in the sections of `node`.
 pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
     let scheduler = scheduler(node, found);
     let sharing = match node.get("sharing") {
@@ -46,7 +46,7 @@ pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
     Some(batch)
 }
 
-/// Jobs that stand in the experiment have room in the memory of their machine.
+/// Checks that the jobs listed in the experiment fit into the memory of their machine.
 fn check_memory(batch: &Batch, node: &Node, found: &mut Mistakes) {
     let JobSource::Jobs { job } = &batch.workload.source else { return };
     let largest = job.iter().map(|job| job.memory).max().unwrap_or_default();
@@ -113,7 +113,7 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
     })
 }
 
-/// Jobs stand in order of submission, and each has room on the machine.
+/// Checks that listed jobs are in order of submission, and that each fits on the machine.
 fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut Mistakes) {
     let Some(machine) = machine else { return missing(node, "processors", "16", found) };
     for (n, job) in jobs.iter().enumerate() {
@@ -130,7 +130,7 @@ fn check_jobs(jobs: &[JobSpec], machine: Option<u32>, node: &Node, found: &mut M
     }
 }
 
-/// The processors of the machine that a log is of, as its header says.
+/// Number of processors of a log's machine, from its header.
 fn said_by(log: &Path, rules: LogRules, place: &Place) -> Result<u32, InputError> {
     let trace = Trace::from_file(log, File::open(log), None, rules).map_err(|error| match error {
         SwfError::NoMachine { path } => {

@@ -1,4 +1,4 @@
-//! The lifetimes of VMs that schemes of checkpoints reckon with.
+//! Laws of VM lifetimes that checkpoint schemes use.
 
 use dormouse_cloud::lifetimes::span_of_hours;
 use dormouse_cloud::{InterruptionModel, Lifetimes};
@@ -9,7 +9,8 @@ use dormouse_units::Span;
 use super::interruption;
 use super::sections::{CheckpointSection, LifetimeSection};
 
-/// The laws that `section`, which stands at `node`, names, else those of the experiment itself.
+/// The laws that `section`, which stands at `node`, names, else those of the experiment's
+/// interruptions.
 pub(super) fn laws(
     section: &CheckpointSection,
     node: &Node,
@@ -29,8 +30,8 @@ pub(super) fn laws(
 
 const LIKE: &str = "say which: lifetimes = { mean = \"6h\" }";
 
-/// The law that is `given`, with where it stands, else those of the experiment itself, of which there has to
-/// be one of a type at most: what asks for it stands at `place`. `None`: it is wrong, or they are.
+/// The law that is `given` with its place, else those of the experiment's interruptions, of which
+/// each type may have only one; `place` is where a law is needed. `None` after an error.
 pub(super) fn given_or_all(
     given: Option<(&LifetimeSection, &Node)>,
     interruptions: Option<&[InterruptionModel]>,
@@ -61,7 +62,7 @@ pub(super) fn given_or_all(
     Some(laws)
 }
 
-/// The means of these laws, which hold for the section that stands at `node`.
+/// Means of these laws, which are used by the section at `node`.
 pub(super) fn means(
     laws: Vec<OfType<Lifetimes>>,
     node: &Node,
@@ -69,7 +70,7 @@ pub(super) fn means(
 ) -> Option<Vec<OfType<Span>>> {
     let mean = |OfType { kind, of }: OfType<Lifetimes>| {
         let law = of.law();
-        // The rest of a law that leaves some VMs for ever has no mean.
+        // A law that leaves some VMs alive for ever has no mean.
         let ends = law.cdf(f64::INFINITY) > 1.0 - 1e-6;
         let mean =
             span_of_hours(law.lived(f64::INFINITY)).filter(|mean| ends && *mean > Span::ZERO);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::fidelity::Allowed;
+use dormouse_analysis::fidelity::AllowedErrors;
 use dormouse_documents::Node;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointStore, MetadataSettings};
@@ -79,18 +79,18 @@ pub struct Live {
 }
 
 impl Live {
-    /// By how much a faithful run may miss what it promised.
-    pub const fn allowed(&self) -> Allowed {
+    /// Errors that a faithful run may have.
+    pub const fn allowed(&self) -> AllowedErrors {
         let Self { worst_error, mean_error, speedup, .. } = *self;
-        Allowed { worst_error, mean_error, speedup }
+        AllowedErrors { worst_error, mean_error, speedup }
     }
 }
 
-/// Who said at what speed-up it is run live, of a document with everything set that was asked for.
+/// Source of the speed-up of a live run, from a document with all settings applied.
 pub(crate) fn speedup_said(root: &Node) -> SpeedupSaid {
     match root.get("live").and_then(|live| live.get("speedup")) {
         None => SpeedupSaid::Nobody,
-        // What a file says stands on a line of it.
+        // A setting from a file has a line.
         Some(node) if node.place.at.is_none() => SpeedupSaid::CommandLine,
         Some(_) => SpeedupSaid::Experiment,
     }
@@ -129,7 +129,7 @@ impl Default for Live {
 }
 
 impl Live {
-    /// The arguments of each task's program, by id, without the amount of work.
+    /// Program and arguments of each task by id, without the amount of work.
     pub fn programs(&self, bag: &Bag) -> Vec<Vec<String>> {
         let tasks = (0..).map(TaskId::new).zip(bag.tasks.iter());
         tasks.map(|(id, task)| self.tasks.arguments(id, task.memory)).collect()

@@ -1,4 +1,4 @@
-//! From a name or a file and the options of the command line to an experiment.
+//! Loads an experiment from a name or file and the options of the command line.
 
 use std::path::Path;
 
@@ -30,51 +30,52 @@ use super::{
     wrong_kind,
 };
 
-/// The places that the parts of an experiment are to be read from.
+/// Sources of the parts of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Source<'a> {
-    /// A file or the name of a built-in experiment; `None`: given by `overrides` alone.
+    /// A file, or the name of a built-in experiment; `None` if `overrides` give everything.
     pub experiment: Option<&'a str>,
-    /// Overrides, in order.
+    /// Overrides in order.
     pub overrides: Vec<Override>,
-    /// A plan to run, a file: ours or one of the artifact's.
+    /// File with a plan to run: ours or one of the artifact's.
     pub plan: Option<&'a Path>,
-    /// The overrides bring a workload of their own: what the experiment says of it is dropped.
+    /// Whether the overrides have a workload of their own: the experiment's is then dropped.
     pub replaces_workload: bool,
-    /// A program of the user's own that is said beside the experiment.
+    /// A user's own program given beside the experiment.
     pub own: OwnSaid,
-    /// The experiment is to be measured: nobody knows yet how long tasks take whose runtime is `measured`.
+    /// Whether the experiment is to be measured: run times that are `measured` are not known yet.
     pub is_unmeasured: bool,
 }
 
-/// An experiment and where its parts came from.
+/// An experiment, with the sources of its parts.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The experiment, with everything resolved.
+    /// The experiment with everything resolved.
     pub experiment: Experiment,
-    /// Who said its speed-up.
+    /// Source of its speed-up.
     pub speedup: SpeedupSaid,
-    /// What is odd about the files that it names and was set right.
+    /// Oddities of the files that it names, which were corrected.
     pub notes: Vec<String>,
-    /// The contents of the files that its tasks begin with.
+    /// Contents of the input files of its tasks.
     pub sources: Sources,
-    /// Emulated seconds for which a second of a core counts, if run times of programs of the user's own were
-    /// measured: at a part of a core a live run goes at this part of it. `None`: none was.
+    /// Emulated seconds for one second of a core, if run times of users' own programs were
+    /// measured: with a part of a core a live run goes at this part of it. `None` if none was
+    /// measured.
     pub pace: Option<Speedup>,
     scheduler: Place,
 }
 
 impl Loaded {
-    /// The scheduler of the bag, its plan made; `None`: there is no bag.
+    /// Scheduler of the bag, with its plan made; `None` if there is no bag.
     ///
     /// # Errors
     ///
-    /// No plan can be made, with the place of what keeps it from it.
+    /// No plan can be made, with the place of the reason.
     pub fn scheduler(&self) -> Result<Option<Box<dyn Policy>>, InputError> {
         self.experiment.scheduler().map_err(|error| plan_error(&self.scheduler, &error))
     }
 
-    /// The scheduler of the bag, and the plan that it begins with, if it makes one.
+    /// Scheduler of the bag, with the plan that it begins with, if it makes one.
     ///
     /// # Errors
     ///
@@ -105,7 +106,7 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
 ///
 /// # Errors
 ///
-/// All that is wrong with it.
+/// All of its mistakes.
 pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
     let mut root = root(source.experiment)?;
     if source.replaces_workload {
@@ -120,13 +121,17 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
             continue;
         }
         let change = placed_by(&mut root, change);
-        // Papers and people say "policy" for what schedules.
+        // Papers and people call a scheduler "policy".
         change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
     }
     of_document(root, source.plan)
 }
 
-/// The experiment that a text is; `name` names it in messages.
+/// The experiment in a text; `name` is used in messages.
+///
+/// # Errors
+///
+/// All of its mistakes.
 pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
     Ok(of_document(from_toml(name, text)?, None)?.experiment)
 }
@@ -135,7 +140,7 @@ pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
 ///
 /// # Errors
 ///
-/// All that is wrong with it, or it has no bag of tasks.
+/// All of its mistakes, or it has no bag of tasks.
 pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     let loaded = open(source)?;
     if loaded.experiment.scheduler.is_some() {
@@ -146,7 +151,7 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
     Err(InputError::new(&Place::whole(source.experiment.unwrap_or("experiment")), what, remedy))
 }
 
-/// First what each key says by itself, then what they mean together: in each section that is right so far.
+/// Checks each key by itself, then resolves each section that is right so far.
 fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);
@@ -160,7 +165,7 @@ fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError
     found.or(loaded)
 }
 
-/// What sections come to that is not of one work alone.
+/// Resolved sections that all kinds of work share.
 struct Parts {
     setup: Setup,
     scheduler: Option<BagSchedulerConfig>,
@@ -176,7 +181,7 @@ struct Parts {
 fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
     let jobs = work.jobs.as_ref().map(|node| (node, jobs::check(node, found)));
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
-    // That a program lacks its class is said there.
+    // A program without its class is reported there.
     root.get("live").and_then(|live| read::<BagProgram>(live.get("tasks")?, found));
     let mut live = section::<Live>(root, "live", found);
     if let Some(live) = &live {
@@ -252,7 +257,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     Some(Loaded { experiment, speedup, notes, sources, pace, scheduler: place })
 }
 
-/// Says what no VM's metadata can have.
+/// Checks the settings of the metadata endpoint.
 pub(crate) fn metadata_settings(root: &Node, said: &MetadataSettings, found: &mut Mistakes) {
     if let Some((keys, what, remedy)) = said.first_flaw() {
         let place = &root.inside(["live", "metadata"].into_iter().chain(keys)).place;
@@ -260,7 +265,7 @@ pub(crate) fn metadata_settings(root: &Node, said: &MetadataSettings, found: &mu
     }
 }
 
-/// The section of this key, or what holds where it is not given.
+/// The section with this key, or its default if it is not given.
 pub(crate) fn section<T: Default + DeserializeOwned>(
     root: &Node,
     key: &str,
@@ -269,7 +274,7 @@ pub(crate) fn section<T: Default + DeserializeOwned>(
     root.get(key).map_or_else(|| Some(T::default()), |node| read(node, found))
 }
 
-/// What the sections of a bag come to.
+/// Resolves the sections of a bag.
 fn bag(
     node: &Node,
     seed: u64,
@@ -287,7 +292,7 @@ fn bag(
     let checkpoint = section::<CheckpointSection>(node, "checkpoint", found);
     let cloud = section(node, "cloud", found)
         .and_then(|section| cloud::check(section, at("cloud"), imported, found));
-    // What is wrong elsewhere is said even where nobody knows which types there are.
+    // Mistakes elsewhere are reported even if the types are not known.
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
     let mut scheduler = scheduler::check(node.get("scheduler"), types, found);
     let noise = workload
@@ -370,7 +375,7 @@ fn bag(
     Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes, own, sources })
 }
 
-/// Why tasks can't come later, and what to do about it.
+/// Reason why tasks can't come later, and the remedy.
 fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, String) {
     if is_planned {
         let what = "a plan begins all tasks as it says, whenever they are submitted";
@@ -382,7 +387,7 @@ fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, Strin
     (what, format!("leave submitted out, or take the scheduler {}", others.join(" or ")))
 }
 
-/// Gives the spot VMs of a fleet that name no bid the default one, so that their scheduler knows of it.
+/// Gives spot VMs of a fleet without a bid the default bid, so that their scheduler knows it.
 fn default_bids(
     scheduler: &mut BagSchedulerConfig,
     cloud: &Cloud,
@@ -401,7 +406,7 @@ fn default_bids(
     }
 }
 
-/// The time at which spot VMs are taken away and given back.
+/// Resolves the interruptions of spot VMs.
 pub(crate) fn interruptions(
     node: &Node,
     (deadline, most_vms, begins): (Span, u32, Option<i64>),
@@ -418,7 +423,7 @@ pub(crate) fn interruptions(
     list.iter().filter_map(check).collect()
 }
 
-/// What the sections of a provider come to that has no bag.
+/// Resolves the sections of a provider without a bag.
 fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
     let at = node.get("cloud").unwrap_or(node);
     let cloud =
@@ -454,8 +459,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
     })
 }
 
-/// A bound on the VMs that a bag's scheduler launches: those it may have at a time, and one more for each
-/// attempt of each task.
+/// Upper bound of the number of VMs that a bag's scheduler launches: those it may have at a time,
+/// and one more for each attempt of each task.
 fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     let at_once = types.values().map(|kind| kind.limits.spot.saturating_add(kind.limits.on_demand));
     let at_once = at_once.fold(0_u32, u32::saturating_add);
@@ -463,7 +468,7 @@ fn most_vms(bag: &Bag, types: &Types, scheduler: &BagSchedulerConfig) -> u32 {
     at_once.saturating_add(tasks.saturating_mul(scheduler.max_failures.saturating_add(1)))
 }
 
-/// Live, each host of the provider is a worker.
+/// Sets the number of workers to that of the provider's hosts: live, each host is a worker.
 fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mistakes) {
     let count = u32::try_from(hosts.len()).unwrap_or(u32::MAX);
     match root.get("live").and_then(|live| live.get("workers")) {
@@ -478,7 +483,7 @@ fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mista
     }
 }
 
-/// Parallel jobs beside a bag have a machine on its hosts.
+/// Checks that the machine of parallel jobs beside a bag fits on its hosts.
 fn beside(root: &Node, jobs: &Batch, setup: &Setup, hosts: &[Host], found: &mut Mistakes) {
     if setup.catalogue.types.contains_key(&TypeName::from(MACHINE)) {
         let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
@@ -492,7 +497,7 @@ fn beside(root: &Node, jobs: &Batch, setup: &Setup, hosts: &[Host], found: &mut 
     }
 }
 
-/// A name becomes part of a path.
+/// Checks the name, which becomes part of a path.
 fn check_name(root: &Node, found: &mut Mistakes) {
     let Some(name) = root.text("name") else { return };
     let fine = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -502,11 +507,11 @@ fn check_name(root: &Node, found: &mut Mistakes) {
     }
 }
 
-/// What `--job` alone stands for.
+/// The experiment for `--job` alone.
 const IMPORT: &str = "name = \"import\"\ndescription = \"an imported job\"\n[cloud]\n\
     catalogue = \"ec2-2020\"\n[workload]\nkind = \"bag\"\n";
 
-/// The document of a file or of a built-in experiment; without a name, what an imported job alone stands for.
+/// The document of a file or built-in experiment; without a name, that of an imported job alone.
 pub(crate) fn root(experiment: Option<&str>) -> Result<Node, InputError> {
     let Some(name) = experiment else { return from_toml("command line", IMPORT) };
     let path = Path::new(name);

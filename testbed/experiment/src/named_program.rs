@@ -1,18 +1,18 @@
-//! `--scheduler ./mine.py`: a program in place of a scheduler's name.
+//! A scheduler program in place of a scheduler's name, as in `--scheduler ./mine.py`.
 
 use std::collections::BTreeMap;
 
 use dormouse_documents::{Node, Override, Place, Value, from_toml};
 use dormouse_policies::program::ProgramConfig;
 
-/// Whether a word names a program, or a scheduler that another crate has added, and none that is
-/// part of this one.
+/// Whether a word names a program, or a scheduler of another crate, rather than a built-in
+/// scheduler.
 #[must_use]
 pub fn names_a_program(word: &str) -> bool {
     word.contains('/') || dormouse_program::is_linked(word)
 }
 
-/// What the scheduler that a word names is called in tables.
+/// Name in tables of the scheduler that a word names.
 #[must_use]
 pub fn label_of(word: &str) -> String {
     let config = |command: Vec<String>| {
@@ -25,9 +25,8 @@ pub fn label_of(word: &str) -> String {
     label.unwrap_or_else(|| word.to_owned())
 }
 
-/// Where `change` sets the name of a scheduler to a program, the table of that scheduler is the
-/// program's: what is said of other schedulers goes, and what is said of a program stays. Whether
-/// it was so.
+/// If `change` sets the scheduler's name to a program, turns the scheduler's table into the
+/// program's: keys of other schedulers are dropped, keys of a program stay. Returns whether it did.
 pub(crate) fn apply(root: &mut Node, change: &Override) -> bool {
     let mut keys: Vec<&str> = change.path.split('.').collect();
     if keys.pop() != Some("name") || !matches!(keys.last(), Some(&("scheduler" | "policy"))) {

@@ -1,4 +1,4 @@
-//! The answer to a name that is neither an experiment file nor a built-in experiment.
+//! Error for a name that is neither an experiment file nor a built-in experiment.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String
     let names: Vec<String> = Builtin::all().map(|builtin| builtin.name()).chain(files).collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let guess = instead(name, &known);
-    // Some fifty names are no answer.
+    // A list of some fifty names would be no help.
     let remedy = match guess.starts_with("did you mean") {
         true => guess,
         false => "`dormouse list` has their names; or give the path of a TOML file".to_owned(),
@@ -54,7 +54,7 @@ fn folder(path: &Path) -> (String, String) {
     ("it is a folder".to_owned(), format!("give a TOML file, not a directory{such}"))
 }
 
-/// The TOML files in the folder of a path, in order, as they would be given in its place.
+/// The TOML files in the folder of a path, sorted, as the user would name them.
 fn toml_files_beside(path: &Path) -> Vec<String> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let listed = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };

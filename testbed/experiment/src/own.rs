@@ -1,4 +1,4 @@
-//! Programs of the user's own that tasks run: from what an experiment says of them to what a run has.
+//! Users' own programs that tasks run: from the experiment file to the run.
 
 mod commands;
 mod fill;

@@ -1,11 +1,11 @@
-//! `--scheduler` of requests for VMs: who places them.
+//! The option `--scheduler` for requests for VMs: the rule that places them.
 
 use std::borrow::Cow;
 
 use dormouse_documents::{Node, Override, Value};
 
-/// The setting of a scheduler's name, where `root` has requests alone, as one of the rule by which VMs are
-/// placed; a rule by its name makes room for one put together.
+/// For an experiment with requests alone, turns a setting of the scheduler's name into one of the
+/// placement rule. A named rule replaces one that is put together.
 pub(crate) fn placed_by<'a>(root: &mut Node, change: &'a Override) -> Cow<'a, Override> {
     const NAMES: [&str; 2] = ["scheduler.name", "policy.name"];
     let kind = root.get("workload").and_then(|workload| workload.text("kind"));

@@ -1,4 +1,4 @@
-//! Plans to be run: ours, or those stored with the Burst-HADS artifact.
+//! Plans to run: ours, or those stored with the Burst-HADS artifact.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use dormouse_workload::artifact;
 
 use super::files;
 
-/// Reads a plan from a JSON file, and checks that it fits. What is odd about it is told in `notes`.
+/// Reads a plan from a JSON file, and checks that it fits. Oddities are added to `notes`.
 pub(crate) fn read(
     path: &Path,
     scheduler: &BagSchedulerConfig,

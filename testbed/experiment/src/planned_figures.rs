@@ -1,25 +1,25 @@
-//! What a plan comes to, for people and programs that compare it with its run.
+//! Figures of a plan, to compare with its run.
 
 use dormouse_policies::{Plan, planned_bill};
 use dormouse_units::{Money, Span};
 
 use super::Experiment;
 
-/// Figures of the plan of a bag, to be compared with those of its run.
+/// Figures of the plan of a bag, to compare with those of its run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedFigures {
-    /// When the last task ends, from the beginning, boot included.
+    /// Planned end of the last task, boot included.
     pub makespan: Span,
-    /// What the run costs that goes as planned, by the provider's tariff.
+    /// Cost of a run that goes as planned, by the provider's tariff.
     pub bill: Money,
-    /// Number of tasks that have a place in the plan.
+    /// Number of tasks in the plan.
     pub tasks: usize,
-    /// Number of tasks of the bag.
+    /// Number of tasks in the bag.
     pub of: usize,
 }
 
 impl PlannedFigures {
-    /// Whether all tasks have a place in the plan. Tasks of a workflow that follow others have none.
+    /// Whether all tasks are in the plan. Tasks of a workflow that follow others are not.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         self.tasks == self.of
@@ -27,7 +27,7 @@ impl PlannedFigures {
 }
 
 impl Experiment {
-    /// The figures of a plan of this experiment's bag; `None`: it has no bag.
+    /// Figures of a plan of this experiment's bag; `None` if it has no bag.
     #[must_use]
     pub fn planned_figures(&self, plan: &Plan) -> Option<PlannedFigures> {
         let config = self.scheduler.as_ref()?;

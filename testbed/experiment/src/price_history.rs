@@ -39,22 +39,22 @@ impl Pick {
     }
 }
 
-/// A series of prices of a file.
+/// A series of prices from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceSeries {
-    /// What tells it from others: its file's name, or its type, zone and product.
+    /// Name that distinguishes it: its file's name, or its type, zone and product.
     pub name: String,
-    /// The prices over time.
+    /// Prices over time.
     pub record: PriceRecord,
-    /// From the first to the last.
+    /// Time from the first to the last price.
     pub length: Span,
 }
 
-/// The prices of a file and the time from its first to its last; what was left out is noted.
+/// Reads the prices of a file, and the time from the first to the last; skipped lines are noted.
 ///
 /// # Errors
 ///
-/// It can't be read, has none, or has several kinds and it is not said which.
+/// The file can't be read, has no prices, or has several kinds of which none is picked.
 pub fn read_record(
     path: &Path,
     pick: &Pick,
@@ -76,12 +76,11 @@ fn without_prices(path: &Path) -> InputError {
     InputError::new(&file_place(path), "it has no prices", remedy)
 }
 
-/// All series of a file that are picked, one of each type, zone and product that it has. What is odd about them is
-/// noted.
+/// All picked series of a file, one for each type, zone and product in it. Oddities are noted.
 ///
 /// # Errors
 ///
-/// It can't be read, or has none.
+/// The file can't be read, or has no prices.
 pub fn price_series(
     path: &Path,
     pick: &Pick,
@@ -93,11 +92,11 @@ pub fn price_series(
     }
 }
 
-/// All series of a file that are picked, as [`price_series`] has them; none of a file without prices.
+/// All picked series of a file, like [`price_series`]; empty for a file without prices.
 ///
 /// # Errors
 ///
-/// It can't be read.
+/// The file can't be read.
 pub fn all_series(
     path: &Path,
     pick: &Pick,
@@ -124,14 +123,14 @@ pub fn all_series(
     Ok(series)
 }
 
-/// Most notes on the series of one file.
+/// Greatest number of notes on the series of one file.
 const MOST_NOTES: usize = 8;
 
 fn file_place(path: &Path) -> Place {
     Place::whole(&path.display().to_string())
 }
 
-/// The series that are picked, by type, zone and product, each with its length; what was left out is noted.
+/// Picked series by type, zone and product, each with its length; skipped lines are noted.
 fn histories(
     path: &Path,
     pick: &Pick,
@@ -150,15 +149,15 @@ fn histories(
     Ok(series.into_iter().filter_map(with_length).collect())
 }
 
-/// All series of a file, and what was left out of it.
+/// All series of a file, with notes on skipped lines.
 #[derive(Debug, Default)]
 struct Whole {
     series: Vec<(SeriesName, PriceRecord, Span)>,
     notes: Vec<String>,
 }
 
-/// Files that prices of several types are of: a file that is named again is read once more, whole, and
-/// no more after that.
+/// Files that several types have their prices from. A file that is named again is read once more as
+/// a whole, and then not again.
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     named: BTreeSet<PathBuf>,
@@ -166,9 +165,9 @@ pub(crate) struct SharedFiles {
 }
 
 impl SharedFiles {
-    /// The prices of a type, as [`read_record`] reads them. Where nobody picks another, and the file says
-    /// of which types it is, they are those of the type's own name; likewise those of the `zone`, where
-    /// the name stands for a type in each zone.
+    /// Prices of a type, like [`read_record`]. Unless another is picked, a file with several types
+    /// gives those of the type's own name, and one with several zones those of `zone`, if the type
+    /// stands for that in each zone.
     ///
     /// # Errors
     ///
@@ -215,13 +214,13 @@ impl SharedFiles {
                 notes.extend(whole.notes.iter().cloned());
                 Ok((record.clone(), *length))
             }
-            // It says what there is, and what to pick.
+            // The error lists the series to pick from.
             _ => read_record(path, &pick, notes),
         }
     }
 }
 
-/// The name of a file without `.csv`, `.json` and the like, and without that of its packing.
+/// Name of a file without `.csv`, `.json` and the like, and without the extension of its packing.
 #[must_use]
 pub fn without_ending(file: &str) -> &str {
     const PACKED: [&str; 4] = ["gz", "zip", "xz", "zst"];

@@ -1,12 +1,12 @@
-//! What the `[scheduler]` of a program comes to.
+//! Resolves the `[scheduler]` of a program.
 
 use dormouse_documents::{Mistakes, Node, Place};
 use dormouse_policies::program::ProgramConfig;
 use dormouse_policies::{Own, PlanError};
 use serde_json::Value;
 
-/// The parameters of a program in the table at `node`, with paths that no longer depend on the
-/// folder of its file.
+/// Parameters of a program in the table at `node`, with paths that no longer depend on the folder
+/// of its file.
 pub(crate) fn check(mut own: Own, node: &Node, found: &mut Mistakes) -> Option<Own> {
     if let Some(Value::Array(command)) = own.0.get_mut("command") {
         let place = node.place_of("command");
@@ -25,8 +25,8 @@ pub(crate) fn check(mut own: Own, node: &Node, found: &mut Mistakes) -> Option<O
     }
 }
 
-/// Makes a path of a command whole: the program's if it has a slash, an argument's if it says that
-/// it is relative.
+/// Makes a path in a command absolute: the program's if it has a slash, an argument's if it starts
+/// as a relative path.
 fn whole(word: &mut Value, is_program: bool, place: &Place) {
     let Value::String(word) = word else { return };
     let is_relative = word.starts_with("./") || word.starts_with("../");

@@ -1,4 +1,4 @@
-//! Schedulers of an experiment that are programs of their own: which, and how they are started.
+//! Scheduler programs of an experiment, and their start.
 
 use std::path::{Path, PathBuf};
 
@@ -11,28 +11,28 @@ use dormouse_units::Time;
 
 use super::{Experiment, Policies};
 
-/// The circumstances in which the programs of an experiment are started.
+/// Circumstances in which scheduler programs are started.
 #[derive(Clone, Copy, Debug)]
 pub struct Start<'a> {
-    /// `virtual` or `live`.
+    /// Mode of the run: `virtual` or `live`.
     pub mode: &'a str,
-    /// The run's folder, for what they write to their standard error; `None`: it is not kept.
+    /// Folder of the run, for the programs' standard error; `None` to drop it.
     pub folder: Option<&'a Path>,
 }
 
 impl Start<'_> {
-    /// In virtual time, and nothing of what they say is kept.
+    /// In virtual time, without keeping the programs' standard error.
     pub const VIRTUAL: Self = Self { mode: "virtual", folder: None };
 }
 
 impl Experiment {
-    /// The program that schedules its bag, if one does.
+    /// The program that schedules its bag, if there is one.
     pub(crate) fn program_of_bag(&self) -> Option<ProgramConfig> {
         let bag = self.scheduler.as_ref().filter(|bag| bag.name == BagSchedulerName::Program)?;
         bag.own.read().ok()
     }
 
-    /// The program that schedules this work of it, if one does.
+    /// The program that schedules this work, if there is one.
     fn program(&self, work: Share) -> Option<ProgramConfig> {
         match work {
             Share::Bag => self.program_of_bag(),
@@ -42,20 +42,20 @@ impl Experiment {
         }
     }
 
-    /// Whether a scheduler of it is a program.
+    /// Whether any of its schedulers is a program.
     pub fn has_programs(&self) -> bool {
         self.program(Share::All).is_some()
     }
 
-    /// The files that its programs are: those of their commands that are there.
+    /// Files of its programs: the words of their commands that are existing files.
     pub fn program_files(&self) -> Vec<PathBuf> {
         let programs = [Share::Bag, Share::Jobs].into_iter().filter_map(|work| self.program(work));
         let words = programs.flat_map(|program| program.command);
         words.map(PathBuf::from).filter(|word| word.is_file()).collect()
     }
 
-    /// The experiment's run before anything has happened, under this scheduler of its bag, with its
-    /// programs started.
+    /// The experiment's run before its first event, with this scheduler of its bag; its programs
+    /// are started.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl Experiment {
         Ok(Run::of_tenants(self.whole_setup(), self.started(bag, how)?))
     }
 
-    /// Who schedules its work, as [`Experiment::policies`], with its programs started.
+    /// Schedulers of its work, like [`Experiment::policies`]; its programs are started.
     ///
     /// # Errors
     ///
@@ -84,8 +84,9 @@ impl Experiment {
         Ok(policies)
     }
 
-    /// Who schedules its work, as [`Experiment::policies`], with what follows the answers in these
-    /// steps in the place of its programs: for a run in which the same happens at other times.
+    /// Schedulers of its work, like [`Experiment::policies`], with policies that repeat the
+    /// decisions of these steps in place of programs: for a run in which the same happens at other
+    /// times.
     pub fn following(&self, bag: Option<Box<dyn Policy>>, steps: &[Step]) -> Policies {
         let mut policies = self.policies(bag);
         for (work, policy) in &mut policies {
@@ -124,7 +125,7 @@ impl Experiment {
             false => Some(setup.checkpoint.clone()),
         };
         let Setup { seed, mut catalogue, bag, jobs, preemption_notice, .. } = setup;
-        // The machine of others' jobs is not for a bag.
+        // The machine of another tenant's jobs is not for a bag.
         jobs.iter().filter(|_| !of_jobs).for_each(|jobs| {
             catalogue.types.remove(&jobs.machine);
         });
@@ -145,7 +146,7 @@ impl Experiment {
     }
 }
 
-/// What the only program of a run was told in a step, and decided on it.
+/// Notices and decisions of the only program of a run in a step.
 fn answers(step: &Step, hearing: Hearing) -> Vec<(Time, &[Notice], &[Decision])> {
     if hearing == Hearing::Instants {
         return vec![(step.at, &step.notices, &step.decisions)];

@@ -1,8 +1,8 @@
-//! Spot prices that were recorded, of `[cloud.prices]`, on one clock.
+//! Recorded spot prices on one clock, from `[cloud.prices]`.
 //!
-//! Records with dates are of the same calendar time at the same time of a run: it begins where the last of them does, or
-//! `start` later, and what is before that is what ADAPT knows of. Bare numbers of seconds count from the first of each
-//! record.
+//! Records with dates have the same calendar time at the same time of a run: the run begins where
+//! the last of them does, or `start` later; ADAPT knows the prices before that. Plain numbers of
+//! seconds count from the first row of each record.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,16 +17,16 @@ use super::price_history::{Pick, SharedFiles};
 use super::sections::{PricesPart, PricesSection};
 use super::zones;
 
-/// The prices of types.
+/// Recorded prices of types.
 #[derive(Debug, Default)]
 pub(super) struct RecordedPrices {
-    /// Those that every run has.
+    /// Prices that are the same in every run.
     pub(super) fixed: BTreeMap<TypeName, PriceTrace>,
-    /// Records in which each run begins somewhere else.
+    /// Records in which each run begins elsewhere.
     pub(super) drawn: BTreeMap<TypeName, DrawnStart>,
-    /// The files that they are of.
+    /// Files of the prices.
     pub(super) files: Vec<PriceFile>,
-    /// What is odd about the files and was set right, each with its path.
+    /// Oddities of the files that were corrected, each with its path.
     pub(super) notes: Vec<String>,
 }
 
@@ -39,11 +39,11 @@ struct Read<'a> {
     part: Option<&'a PricesPart>,
     record: PriceRecord,
     length: Span,
-    /// What was left out of it and is odd about it.
+    /// Notes on skipped lines and oddities.
     notes: Vec<String>,
 }
 
-/// What the sections come to, by type.
+/// Resolves the sections, by type.
 pub(super) fn check(
     sections: &BTreeMap<TypeName, PricesSection>,
     cloud: &Node,
@@ -102,8 +102,8 @@ pub(super) fn check(
     all
 }
 
-/// Reads a file of prices of a type. Where the type stands for that in each `zone`, those of the zone are
-/// read, or, where the file says nothing of zones, all.
+/// Reads a file of prices of a type. If the type stands for that in each zone, the prices of `zone`
+/// are read, or all, if the file has no zones.
 fn read<'a>(
     shared: &mut SharedFiles,
     (kind, zone): (&TypeName, Option<&str>),
@@ -125,11 +125,11 @@ fn read<'a>(
     Ok(Read { kind, place, file, path, part, record, length, notes })
 }
 
-/// The time that all records with dates have; `None`: no record has dates.
+/// Common time span of all records with dates; `None` if no record has dates.
 ///
 /// # Errors
 ///
-/// There is no such time, or a run begins somewhere else in some of them only.
+/// There is no common time, or a run begins elsewhere in only some of them.
 fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
     let dated: Vec<(&Read<'_>, Dates)> =
         files.iter().filter_map(|file| Some((file, file.record.dates()?))).collect();
@@ -167,7 +167,7 @@ fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
         let remedy = "write the same start for all records with dates";
         return Err(InputError::new(&other.place, what, remedy));
     }
-    // Where each two have some time in common, all have.
+    // If each two intervals overlap, all do.
     Ok(dated.iter().map(|(_, dates)| *dates).reduce(|all, dates| all.common(dates).unwrap_or(all)))
 }
 
@@ -180,23 +180,24 @@ impl Read<'_> {
         self.record.dates().is_some()
     }
 
-    /// What of it is before the clock of all records with dates.
+    /// Time of the record before the common clock begins.
     fn before(&self, clock: Option<Dates>) -> Span {
         let both = self.record.dates().zip(clock);
         both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
     }
 
-    /// So long after its first row the run begins, or what that is drawn from.
+    /// Time from its first row to the beginning of the run, or to where the beginning is drawn
+    /// from.
     fn start(&self, clock: Option<Dates>) -> Span {
         let start = self.part.and_then(|part| part.start.as_deref());
         self.before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
     }
 
-    /// The record's prices from the start on, scaled if that is asked for.
+    /// Prices from the start on, scaled if a scale is given.
     ///
     /// # Errors
     ///
-    /// They have ended by then.
+    /// The record ends before the start.
     fn on(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
         let trace = self.record.from(self.start(clock)).ok_or_else(|| {
             let before = self.before(clock);
@@ -213,7 +214,7 @@ impl Read<'_> {
     }
 }
 
-/// Prices that are written in the experiment.
+/// Prices written in the experiment.
 ///
 /// # Errors
 ///

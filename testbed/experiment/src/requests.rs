@@ -1,4 +1,4 @@
-//! The section of requests for VMs, and what it comes to.
+//! Requests for VMs, from their `[workload]`.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ use super::sections::{RequestsSection, WorkloadSection};
 use crate::chain::chain;
 
 impl Experiment {
-    /// The VMs that are requested, in order of time; `None`: nobody requests any.
+    /// Requests for VMs in order of time; `None` if the experiment has none.
     ///
     /// # Errors
     ///
@@ -35,12 +35,12 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     Ok(Box::new(File::open(path)?))
 }
 
-/// What may be requested of this provider.
+/// VMs that may be requested of this provider.
 fn offer(setup: &Setup, hosts: &[Host]) -> Arc<Offer> {
     Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.rule()))
 }
 
-/// What `[workload]` of `node` says of the VMs that are requested of this provider with these hosts.
+/// Resolves the requests in `[workload]` of `node`, for this provider with these hosts.
 pub(crate) fn check(
     node: &Node,
     setup: &Setup,
@@ -57,7 +57,7 @@ pub(crate) fn check(
             let place = inside.place_of("csv");
             let rules = Box::new(rules(&section, inside));
             let csv = place.file(csv);
-            // The rows are looked at as they are read.
+            // The rows are checked as they are read.
             if let Err(error) = RequestFile::open(&csv, &rules, Some(Arc::clone(&offer)), open) {
                 let text = chain(&error);
                 let make = "give a CSV file of requests; `dormouse workload requests` makes one";
@@ -90,7 +90,7 @@ pub(crate) fn check(
     Some(source)
 }
 
-/// Keys that say how a file of requests is to be read.
+/// Keys on how to read a file of requests.
 const OF_FILES: [&str; 7] = [
     "columns",
     "types-map",
@@ -101,7 +101,7 @@ const OF_FILES: [&str; 7] = [
     "keep-times",
 ];
 
-/// How the file of requests of a section is to be read.
+/// Rules for reading the file of requests of a section.
 fn rules(section: &RequestsSection, inside: &Node) -> RequestRules {
     RequestRules {
         columns: section.columns.clone(),

@@ -1,4 +1,4 @@
-//! An experiment with everything resolved, and what a run is made of.
+//! An experiment with everything resolved, and the parts of its run.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,66 +17,66 @@ use serde::{Deserialize, Serialize};
 
 use super::{Batch, DrawnPrices, Live, OwnTasks, PriceFile};
 
-/// An experiment with everything resolved: all that a run is made of. It goes into the
-/// first line of the event log, so that a log can be replayed by itself.
+/// An experiment with everything resolved: all that a run needs. It is stored in the first line of
+/// the event log, so that a log can be replayed by itself.
 ///
-/// Its work is a bag of tasks, parallel jobs, VMs that are requested, or several of these: then they
-/// share its provider, each under a scheduler of their own.
+/// Its work is a bag of tasks, parallel jobs, requests for VMs, or several of these, which then
+/// share the provider, each with its own scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Experiment {
     /// Name of the experiment.
     pub name: String,
-    /// A sentence about the experiment, for people.
+    /// One sentence about the experiment, for people.
     pub description: String,
-    /// Provider, bag, checkpoints, interruptions, seed. Of parallel jobs alone it has no tasks and
-    /// offers nothing but their machine.
+    /// Provider, bag, checkpoints, interruptions and seed. With parallel jobs alone it has no
+    /// tasks, and offers only their machine.
     pub setup: Setup,
-    /// The scheduler of the bag and its parameters; `None`: there is no bag.
+    /// Scheduler of the bag with its parameters; `None` if there is no bag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<BagSchedulerConfig>,
-    /// The parallel jobs and their scheduler; `None`: there are none.
+    /// Parallel jobs with their scheduler; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<Box<Batch>>,
-    /// The VMs that customers of its provider request; `None`: nobody does.
+    /// Requests of the provider's customers for VMs; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
-    /// Spot prices that are drawn for each run, by type; what was drawn is among the provider's.
+    /// Spot prices that each run draws, by type; the drawn prices are part of the setup.
     #[serde(default, skip_serializing_if = "DrawnPrices::is_empty")]
     pub drawn_prices: DrawnPrices,
-    /// The files that spot prices are of; what they hold is among the provider's and those that are drawn.
+    /// Files of spot prices; their prices are part of the setup or of the drawn prices.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub price_files: Vec<PriceFile>,
-    /// The hosts of a virtual run; none: one that holds everything.
+    /// Hosts of a virtual run; if empty, one host without bounds.
     pub hosts: Vec<Host>,
-    /// How it is run live.
+    /// Settings of a live run.
     pub live: Live,
-    /// What goes wrong in a live run, in order of time.
+    /// Faults of a live run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<Fault>,
-    /// The programs of the user's own that tasks of the bag run, by task; the others run what `live` says.
+    /// Users' own programs of the bag's tasks, by task; other tasks run the program that `live`
+    /// names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub own_programs: BTreeMap<TaskId, Arc<OwnProgram>>,
-    /// The kinds of the tasks that run these, and how it is known how long they take.
+    /// Kinds of these tasks, and the sources of their run times.
     #[serde(default, skip_serializing_if = "OwnTasks::is_empty")]
     pub own_tasks: OwnTasks,
 }
 
-/// The scheduler of a bag and the plan that it begins with; `None`: there is no bag, or its
-/// scheduler plans nothing.
+/// Scheduler of a bag, and the plan that it begins with; `None` if there is no bag, or no plan.
 pub type Planned = (Option<Box<dyn Policy>>, Option<Plan>);
 
-/// Who schedules which part of an experiment's work.
+/// Schedulers, each with its part of an experiment's work.
 pub type Policies = Vec<(Share, Box<dyn Policy>)>;
 
 impl Experiment {
-    /// Makes it a run of this seed: prices that are drawn are drawn again.
+    /// Changes the seed; drawn prices are drawn again.
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
         self.setup.terms.prices.extend(self.drawn_prices.draw(seed));
     }
 
-    /// What each task of its bag runs, by id.
+    /// Program of each task of its bag, by id.
     pub fn programs(&self) -> Vec<TaskProgram> {
         let kernels = self.live.programs(&self.setup.bag);
         let program = |(id, kernel)| match self.own_programs.get(&id) {
@@ -86,7 +86,7 @@ impl Experiment {
         (0..).map(TaskId::new).zip(kernels).map(program).collect()
     }
 
-    /// The scheduler of its bag, its plan made; `None`: it has no bag.
+    /// Scheduler of its bag, with its plan made; `None` if it has no bag.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Experiment {
         dormouse_policies::build(config, catalogue, bag, checkpoint, *seed)
     }
 
-    /// The scheduler of its bag, and the plan that it begins with, if it makes one.
+    /// Scheduler of its bag, and the plan that it begins with, if it makes one.
     ///
     /// # Errors
     ///
@@ -116,8 +116,7 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// How its scheduler is called: that of its bag, if it has one, else that of its jobs, else the
-    /// one that places VMs on hosts.
+    /// Name of its scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts.
     pub fn scheduler_name(&self) -> String {
         let of_bag = self.scheduler.as_ref().map(|bag| match self.program_of_bag() {
             Some(program) => program.label().to_owned(),
@@ -128,22 +127,22 @@ impl Experiment {
         of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 
-    /// The scheduler of its parallel jobs, and the model of their machine; `None`: it has none.
+    /// Scheduler of its parallel jobs with a model of their machine; `None` if it has none.
     pub fn simulation(&self) -> Option<Simulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
-    /// The experiment's parallel jobs in order of submission; `None`: it has none.
+    /// Its parallel jobs in order of submission; `None` if it has none.
     ///
     /// # Errors
     ///
-    /// The log can't be read or has no load to scale; the model can't make them.
+    /// The log can't be read or has no load to scale, or the model can't make them.
     pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
         let open = |jobs: &Batch| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
         self.jobs.as_deref().map(open).transpose()
     }
 
-    /// What of its work each of its tenants has, in their order.
+    /// The work of each of its tenants, in order.
     pub fn tenants(&self) -> Tenants {
         let has = [
             (Share::Bag, self.scheduler.is_some()),
@@ -157,7 +156,7 @@ impl Experiment {
         }
     }
 
-    /// What its run is made of.
+    /// Setup of the whole run, with all tenants.
     pub fn whole_setup(&self) -> Setup {
         match self.simulation() {
             None => self.setup.clone(),
@@ -165,7 +164,7 @@ impl Experiment {
         }
     }
 
-    /// Who schedules its work: the bag's scheduler, as given, and that of its jobs if it has any.
+    /// Schedulers of its work: that of the bag, as given, and that of its jobs if it has any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
@@ -174,12 +173,12 @@ impl Experiment {
         works.zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 
-    /// The experiment's run before anything has happened, under this scheduler of its bag.
+    /// The experiment's run before its first event, with this scheduler of its bag.
     pub fn run(&self, bag: Option<Box<dyn Policy>>) -> Run {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
 
-    /// Whether its tasks are checkpointed or its jobs are moved: CRIU does that in a live run.
+    /// Whether its tasks are checkpointed or its jobs are moved: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoints_tasks() || self.jobs.as_ref().is_some_and(|jobs| jobs.needs_criu())
     }

@@ -1,5 +1,5 @@
-//! What a provider does to spot VMs, of an experiment or of a file with that part of one alone: all that a metadata endpoint
-//! without a run needs.
+//! Acts of a provider on spot VMs, from an experiment or from a file with only that part: all that
+//! a metadata endpoint without a run needs.
 
 use dormouse_cloud::{InterruptionModel, Market, Rebalancing, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Value, conform, read};
@@ -11,30 +11,30 @@ use super::load::{interruptions, metadata_settings, root, section};
 use super::schema;
 use super::sections::CloudSection;
 
-/// What a provider does to spot VMs, and what their metadata are.
+/// Acts of a provider on spot VMs, with the VMs' metadata.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The interruptions of spot VMs.
+    /// Interruptions of spot VMs.
     pub interruptions: Vec<InterruptionModel>,
-    /// The types that the provider offers as spot VMs, in the order of their names; none where nothing is said of them.
+    /// Types that the provider offers as spot VMs, sorted by name; empty if none are given.
     pub types: Types,
-    /// How long before its end a VM is told that it is preempted.
+    /// Notice before the end of a preempted VM.
     pub notice: Span,
-    /// How it is recommended to replace spot VMs.
+    /// Recommendations to replace spot VMs.
     pub rebalancing: Rebalancing,
-    /// How VMs answer what programs ask of their metadata, and what they were given along.
+    /// Settings of the metadata endpoint, with user data.
     pub metadata: MetadataSettings,
-    /// The seed of all chance.
+    /// Random seed.
     pub seed: u64,
-    /// What is odd about the files that it names and was set right.
+    /// Oddities of the files that it names, which were corrected.
     pub notes: Vec<String>,
 }
 
-/// Reads a scenario: a file, or the name of a built-in experiment. Of a whole experiment all else is left alone.
+/// Reads a scenario from a file or a built-in experiment; other parts of an experiment are ignored.
 ///
 /// # Errors
 ///
-/// All that is wrong with what is read of it, or nothing happens to VMs in it.
+/// All mistakes in the parts that are read, or nothing happens to VMs in it.
 pub fn read_scenario(name: &str) -> Result<Scenario, InputError> {
     let root = with_a_name(root(Some(name))?);
     let mut found = Mistakes::default();
@@ -46,7 +46,7 @@ pub fn read_scenario(name: &str) -> Result<Scenario, InputError> {
     found.or(scenario)
 }
 
-/// An experiment has a name; of a part of one nobody needs it.
+/// Adds a name if there is none: a part of an experiment needs none.
 fn with_a_name(mut root: Node) -> Node {
     let place = root.place.clone();
     if let Value::Table(keys) = &mut root.value {

@@ -1,4 +1,4 @@
-//! Interruptions that are written down, of `[[interruption]]` with `model = "schedule"`.
+//! Scheduled interruptions, from `[[interruption]]` with `model = "schedule"`.
 
 use dormouse_cloud::{Interruption, InterruptionModel, Target, Types, WrittenAct, read_acts};
 use dormouse_documents::{Mistakes, Node, Place, instead};
@@ -10,8 +10,8 @@ use super::files;
 use super::sections::{ActSection, ScheduleSection};
 use super::zones;
 
-/// What `section`, which stands at `node`, comes to in an experiment that launches fewer VMs than `most_vms`
-/// and whose prices begin at this date, if at any, in seconds since 1970.
+/// Resolves `section`, which stands at `node`, in an experiment that launches fewer than `most_vms`
+/// VMs. `prices_begin` is the date of its prices in seconds since 1970, if they have one.
 pub(super) fn check(
     section: &ScheduleSection,
     node: &Node,
@@ -77,7 +77,7 @@ fn of_file(
     acts
 }
 
-/// What a target means: a type without a zone is that type in each zone.
+/// Targets that a target stands for: a type without a zone is that type in each zone.
 fn targets(target: Target, types: Option<&Types>) -> Vec<Target> {
     match (target, types) {
         (Target::Type(kind), Some(types)) => {
@@ -118,7 +118,7 @@ fn act(
     acts
 }
 
-/// Whether there is what an act is done to; else it is said.
+/// Whether the target of an act exists; else adds a mistake.
 fn is_right(
     target: &Target,
     place: &Place,

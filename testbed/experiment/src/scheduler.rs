@@ -1,4 +1,4 @@
-//! Who schedules a bag, of `[scheduler]`.
+//! The scheduler of a bag, from `[scheduler]`.
 
 use dormouse_cloud::{InterruptionModel, Types};
 use dormouse_documents::{Mistakes, Node, conform, instead, missing, read, schema_of};
@@ -12,7 +12,7 @@ use super::lifetimes;
 use super::program;
 use super::sections::{LifetimeSection, properties};
 
-/// What the `[scheduler]` at `node` comes to; without one it is the first of the list.
+/// Resolves the `[scheduler]` at `node`; the default is the first scheduler of the list.
 pub(crate) fn check(
     node: Option<&Node>,
     types: Option<&Types>,
@@ -51,8 +51,8 @@ pub(crate) fn check(
     Some(config)
 }
 
-/// The laws of lifetimes that the scheduler that `config` is of reckons with, if it reckons with any: those
-/// that its table at `node` says, else those by which VMs are taken away.
+/// Sets the laws of lifetimes that a scheduler uses, if it uses any: those of its table at `node`,
+/// else those of the interruptions.
 pub(crate) fn laws(
     config: &mut BagSchedulerConfig,
     node: Option<&Node>,
@@ -71,12 +71,12 @@ pub(crate) fn laws(
     let given = given.as_ref().map(|(section, inside)| (section, *inside));
     let laws = lifetimes::given_or_all(given, interruptions, node.place_of("name"), found);
     config.laws = laws.unwrap_or_default();
-    // What it says is in the laws now, and a file that it names need not be there for ever.
+    // The laws are resolved now: a file that the key names need not exist for ever.
     config.own.0.remove("lifetimes");
 }
 
-/// The parameters of a table: those of every scheduler of bags, those of this one alone, and what its
-/// preset has for those that are not given.
+/// Parameters of a table: those of every bag scheduler, those of this one, and its preset's values
+/// for the parameters that are not given.
 fn config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, String> {
     let Value::Object(mut given) = table else { return Err("it is not a table".to_owned()) };
     let preset = given.remove("preset");
@@ -95,7 +95,7 @@ fn config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, St
     overlaid(&artifact, &read, &keys).map_err(|error| error.to_string())
 }
 
-/// `under`, with what `over` has for these keys.
+/// The configuration `under` with the values of `over` for these keys.
 fn overlaid(
     under: &BagSchedulerConfig,
     over: &BagSchedulerConfig,
@@ -103,7 +103,7 @@ fn overlaid(
 ) -> Result<BagSchedulerConfig, serde_json::Error> {
     let (mut under, over) = (serde_json::to_value(under)?, serde_json::to_value(over)?);
     for key in keys {
-        // A value that holds by default may be left out of what is written.
+        // A default value may be missing in the serialised form.
         match (under.as_object_mut(), over.get(key)) {
             (Some(all), Some(value)) => drop(all.insert(key.clone(), value.clone())),
             (Some(all), None) => drop(all.remove(key)),

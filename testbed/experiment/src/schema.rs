@@ -1,5 +1,5 @@
-//! What an experiment file may hold: its JSON schema, made from the types of its sections, and the
-//! reference, made from that.
+//! JSON schema of an experiment file, generated from the types of its sections, and the reference
+//! generated from the schema.
 
 use std::sync::LazyLock;
 
@@ -8,17 +8,17 @@ use serde_json::Value;
 
 use super::sections::File;
 
-/// What an experiment file may hold. Editors complete from it.
+/// Schema of an experiment file; editors complete from it.
 pub(crate) static EXPERIMENT: LazyLock<Value> = LazyLock::new(schema_of::<File>);
 
-/// The JSON schema of an experiment file.
+/// JSON schema of an experiment file.
 pub fn schema() -> &'static Value {
     &EXPERIMENT
 }
 
 /// All keys of an experiment file, as Markdown.
 pub fn reference() -> String {
-    // What a tenant has is what an experiment has.
+    // A tenant's keys are also an experiment's.
     dormouse_documents::reference(INTRODUCTION, &EXPERIMENT, "tenant")
 }
 

@@ -1,8 +1,8 @@
-//! The sections of an experiment file, as they are written: keys, units, defaults.
+//! Sections of an experiment file as written: keys, units, defaults.
 //!
-//! The doc comments here are what the JSON schema and the reference say. What keys mean together is
-//! looked at where a section becomes a part of an [`Experiment`](super::Experiment). Where a domain type is
-//! written as it is kept (the parameters of schedulers, `[live]`), it stands for itself.
+//! The doc comments here become the JSON schema and the reference. Rules across keys are checked
+//! where a section is resolved into a part of an [`Experiment`](super::Experiment). Domain types
+//! that are written as they are stored (the parameters of schedulers, `[live]`) are used directly.
 
 mod checkpoint;
 mod cloud;
@@ -118,8 +118,8 @@ impl JsonSchema for SchedulerSection {
     }
 }
 
-/// The table of a scheduler that is a program, whatever work it has: the program's parameters, and
-/// what else holds for jobs.
+/// The schema table of a scheduler program for any work: the program's parameters, and further keys
+/// for jobs.
 fn program(generator: &mut SchemaGenerator) -> Value {
     let mut own = properties(&ProgramConfig::json_schema(generator));
     let of_jobs = properties(&BatchSchedulerConfig::json_schema(generator));
@@ -137,7 +137,7 @@ fn program(generator: &mut SchemaGenerator) -> Value {
     })
 }
 
-/// The table of one scheduler: the parameters of `P` and its own.
+/// The schema table of one scheduler: the parameters of `P` and its own.
 fn one<P: JsonSchema>(
     generator: &mut SchemaGenerator,
     name: &str,
@@ -154,12 +154,12 @@ fn one<P: JsonSchema>(
     schema
 }
 
-/// The properties that a table of this schema has.
+/// Properties of a table with this schema.
 pub(crate) fn properties(schema: &Schema) -> Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// `preset`, which is no parameter: it says what holds for those that are not given.
+/// The key `preset`, which is no parameter: it gives the values of parameters that are not given.
 fn preset() -> Value {
     serde_json::json!({
         "description": "What holds where a parameter is not given.",

@@ -1,5 +1,5 @@
-//! How two VMs on a processor share it, of `[sharing]`, and what `dormouse reproduce measy/two-tier`
-//! measured of that.
+//! Sharing of a processor by two VMs, from `[sharing]`, and the measurements of `dormouse reproduce
+//! measy/two-tier`.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ struct Measured {
 ///
 /// # Errors
 ///
-/// The file can't be read, or what is in it is none.
+/// The file can't be read, or has no distributions.
 pub fn read_sharing(path: &Path) -> Result<Sharing, InputError> {
     measured(path, &files::read_text(path)?)
 }
@@ -39,8 +39,8 @@ fn measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
     found.or(sharing)
 }
 
-/// What `section`, which stands at `node`, comes to: the paper's figures, or those that were `measured`;
-/// each may be given besides.
+/// Resolves `section`, which stands at `node`: the paper's figures, or measured ones; each may be
+/// overridden.
 pub(crate) fn check(section: SharingSection, node: &Node, found: &mut Mistakes) -> Option<Sharing> {
     let standard = match &section.measured {
         None => Sharing::default(),

@@ -1,4 +1,4 @@
-//! An experiment for programs: all that holds in it, whoever said so.
+//! An experiment as JSON for programs, with all defaults.
 
 use dormouse_cloud::Terms;
 use schemars::SchemaGenerator;
@@ -8,9 +8,9 @@ use super::Experiment;
 use super::sections::properties;
 
 impl Experiment {
-    /// Everything in it with the value that it has, as the first line of `events.jsonl` has it, and what
-    /// that leaves out because it is as it always is: times in microseconds, memory in bytes, prices in
-    /// 10^-9 dollars an hour, parts in millionths.
+    /// All of its values as in the first line of `events.jsonl`, together with defaults that are
+    /// left out there: times in microseconds, memory in bytes, prices in 10^-9 dollars per hour,
+    /// parts in millionths.
     pub fn shown(&self) -> Value {
         let mut all = json!(self);
         let Terms {

@@ -1,19 +1,20 @@
-//! What work an experiment has: parallel jobs alone, a bag of tasks, VMs that are requested, or
-//! `[[tenant]]`s who share its provider.
+//! Work of an experiment: parallel jobs alone, a bag of tasks, requests for VMs, or `[[tenant]]`s
+//! that share its provider.
 //!
-//! Each tenant has a workload and, but for requests, a scheduler of its own; the cloud, what it takes
-//! away, the seed and how it is run live are the experiment's. No two tenants have work of a kind.
+//! Each tenant has a workload and, except for requests, a scheduler of its own; the cloud, the
+//! interruptions, the seed and the live settings are the experiment's. No two tenants have the same
+//! kind of work.
 
 use dormouse_documents::{Mistakes, Node, Value, missing};
 
-/// The sections of each work of an experiment.
+/// Sections of each kind of work of an experiment.
 #[derive(Debug)]
 pub(crate) struct Work {
-    /// Sections of the bag, with all that is the experiment's.
+    /// Sections of the bag, with those of the experiment.
     pub(crate) bag: Option<Node>,
-    /// Sections of the parallel jobs, and nothing else where they have a tenant of their own.
+    /// Sections of the parallel jobs; if they have a tenant of their own, only these.
     pub(crate) jobs: Option<Node>,
-    /// Sections of the requests, with all that is the experiment's.
+    /// Sections of the requests, with those of the experiment.
     pub(crate) requests: Option<Node>,
 }
 
@@ -26,7 +27,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// As a sentence has it.
+    /// Words for the kind in a sentence.
     const fn words(self) -> &'static str {
         match self {
             Self::Bag => "a bag of tasks",
@@ -35,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// What does not go with it, and why.
+    /// Keys that can't be combined with the kind, and the reason.
     const fn without(self) -> (&'static [&'static str], &'static str) {
         match self {
             Self::Bag => {
@@ -50,11 +51,10 @@ impl Kind {
     }
 }
 
-/// The keys that belong to a tenant where there are some.
+/// Keys that belong to a tenant if there are tenants.
 const OWN: [&str; 4] = ["workload", "scheduler", "checkpoint", "sharing"];
 
-/// What is not said of an experiment and goes without saying: a workload is a bag, and its scheduler
-/// the first of the list.
+/// Adds defaults: a workload is a bag, and its scheduler the first of the list.
 pub(crate) fn complete(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };
     if let Some(Node { value: Value::List(tenants), .. }) = table.get_mut("tenant") {
@@ -77,7 +77,7 @@ fn name(section: &mut Node, key: &str, word: &str) {
     table.entry(key.to_owned()).or_insert_with(word);
 }
 
-/// Takes an experiment apart.
+/// Splits an experiment into the sections of each kind of work.
 pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
     let Value::Table(table) = &root.value else { return None };
     let Some(list) = table.get("tenant") else { return alone(root, found) };
@@ -107,7 +107,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
     }
     let of = |kind| own.iter().find(|(of, _)| *of == kind).map(|(_, tenant)| *tenant);
     let jobs = of(Kind::Jobs);
-    // Jobs that are written down need it anyway.
+    // Listed jobs need the key in any case.
     if let Some(jobs) = jobs
         && jobs.get("workload").is_some_and(|workload| {
             workload.get("processors").is_none() && workload.text("kind") != Some("jobs")
@@ -117,7 +117,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
         let remedy = "add processors to the tenant's workload, such as: processors = 16";
         found.add(&jobs.place, what, remedy);
     }
-    // With all that is the experiment's.
+    // A tenant's sections with all of the experiment's.
     let whole = |tenant: &Node| {
         let Value::Table(own) = &tenant.value else { return tenant.clone() };
         let of_all = table.iter().filter(|(key, _)| key.as_str() != "tenant");
@@ -128,7 +128,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
     Some(Work { bag, jobs: jobs.cloned(), requests })
 }
 
-/// An experiment that has one kind of work.
+/// The work of an experiment without tenants.
 fn alone(root: &Node, found: &mut Mistakes) -> Option<Work> {
     if root.get("workload").is_none() {
         missing(root, "workload", "{ kind = \"bag\", name = \"j60\" }", found);
@@ -146,14 +146,14 @@ fn alone(root: &Node, found: &mut Mistakes) -> Option<Work> {
     Some(work)
 }
 
-/// Says of each of these keys that is given why it can't be.
+/// Adds a mistake, with this reason, for each of these keys that is given.
 fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
     for given in keys.iter().filter_map(|key| node.get(key)) {
         found.add(&given.place, why, "take it out");
     }
 }
 
-/// What work it has, by its `workload.kind`; `None` if there is no such kind.
+/// Kind of its work, from `workload.kind`; `None` if there is no such kind.
 fn kind(node: &Node) -> Option<Kind> {
     match node.get("workload")?.text("kind")? {
         "bag" => Some(Kind::Bag),

@@ -1,4 +1,4 @@
-//! Tasks of which nobody knows how long they take: what can't be done with them.
+//! Restrictions for tasks with an unknown run time.
 
 use dormouse_documents::{Mistakes, Node};
 use dormouse_model::{Period, Scheme};
@@ -8,12 +8,13 @@ use dormouse_units::TaskId;
 
 use super::Experiment;
 
-/// What to do where a runtime is needed.
+/// Remedy if a run time is needed.
 const REMEDY: &str = "give one (runtime = \"150s\", --runtime 150s), or measure it with `dormouse measure` (runtime = \
                       \"measured\")";
 
 impl Experiment {
-    /// Why it can't be run in virtual time, which needs to know how long each task takes; `None`: it can.
+    /// Reason for which it can't be run in virtual time, which needs all run times; `None` if it
+    /// can.
     #[must_use]
     pub fn unknown_runtime(&self) -> Option<String> {
         let task = self.own_tasks.first_unknown()?;
@@ -29,7 +30,7 @@ impl Experiment {
     }
 }
 
-/// Says what of an experiment needs to know how long tasks take of which nobody knows it.
+/// Adds a mistake for each part of an experiment that needs a run time which is unknown.
 pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) {
     let Some(task) = experiment.own_tasks.first_unknown() else { return };
     let name = experiment.name_of_task(task);
@@ -66,7 +67,8 @@ pub(crate) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
     }
 }
 
-/// Whether a scheduler decides nothing by run times; a program of the user's own knows best.
+/// Whether a scheduler decides nothing by run times; scheduler programs count as such, since only
+/// they know.
 fn does_without(name: BagSchedulerName) -> bool {
     matches!(name, BagSchedulerName::Fifo | BagSchedulerName::Program)
 }

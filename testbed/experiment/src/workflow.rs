@@ -1,4 +1,4 @@
-//! Workflows: tasks of a bag that follow others, by name or as a file has them.
+//! Workflows: tasks of a bag that follow others, by name or from a file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -18,11 +18,11 @@ use super::{
     own::{self, Unusable},
 };
 
-/// The workflow of a file, with its submit files beside it.
+/// Reads a workflow file, with the submit files beside it.
 ///
 /// # Errors
 ///
-/// One of the files can't be read, or something is wrong in it.
+/// One of the files can't be read, or has a mistake.
 pub fn read_workflow(path: &Path) -> Result<Workflow, InputError> {
     let text = files::read_text(path)?;
     let folder = path.parent().unwrap_or(path);
@@ -30,8 +30,8 @@ pub fn read_workflow(path: &Path) -> Result<Workflow, InputError> {
     Workflow::read(&path.display().to_string(), &text, &mut open)
 }
 
-/// The tasks of the `workflow` of a section, with what its file does not say as the section has it. They run their
-/// commands if all of them can be run as they are, and the section has no `program`.
+/// Tasks of the `workflow` of a section, with defaults from the section. They run their commands if
+/// all of these can be run as they are, and the section has no `program`.
 pub(crate) fn tasks(
     (section, file): (&BagSection, &str),
     node: &Node,
@@ -68,7 +68,7 @@ pub(crate) fn tasks(
         return Some(WrittenTasks { tasks, ..WrittenTasks::default() });
     }
     let folder = path.parent().unwrap_or(&path);
-    // Where an experiment's file names it, that file's folder is what both may use.
+    // If an experiment's file names it, both may use that file's folder.
     let within = own::within(place, &place.file("")).unwrap_or_else(|| folder.to_owned());
     let (own, sources) = match own::commands(&workflow, (folder, &within)) {
         Ok(commands) => commands,
@@ -87,17 +87,17 @@ pub(crate) fn tasks(
     Some(WrittenTasks { tasks, own, sources })
 }
 
-/// A section of tasks, with those that it came to.
+/// A section of tasks, with the tasks that it became.
 pub(crate) struct Entry<'a> {
-    /// What is written of them.
+    /// The section.
     pub(crate) of: &'a TaskSection,
-    /// The place where that stands.
+    /// Its node in the document.
     pub(crate) node: &'a Node,
-    /// The places of its tasks in the bag.
+    /// Indices of its tasks in the bag.
     pub(crate) tasks: Range<usize>,
 }
 
-/// Gives the tasks of all sections what they follow, by the names in their `after`.
+/// Resolves the names in `after` of all sections into the tasks that are followed.
 pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mistakes) {
     if entries.iter().all(|entry| entry.of.after.is_empty()) {
         return;
@@ -142,14 +142,14 @@ pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mist
     }
 }
 
-/// The place where it is said that tasks of a section, which stands at `node`, follow others.
+/// Place of the key by which tasks of a section at `node` follow others.
 pub(crate) fn place(section: &BagSection, node: &Node) -> Option<Place> {
     let of_tasks = section.task.iter().position(|task| !task.after.is_empty());
     let of_tasks = of_tasks.map(|n| node.innermost(&format!("task.{n}.after")).place.clone());
     of_tasks.or_else(|| section.workflow.as_ref().map(|_| node.place_of("workflow").clone()))
 }
 
-/// Says that a scheduler takes no tasks that follow others.
+/// Adds a mistake: a scheduler takes no tasks that follow others.
 pub(crate) fn refused(name: BagSchedulerName, place: &Place, found: &mut Mistakes) {
     let all = BagSchedulerName::ALL.into_iter().filter(|name| name.takes_workflows());
     let others: Vec<&str> = all.map(BagSchedulerName::as_str).collect();

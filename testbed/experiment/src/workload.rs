@@ -1,4 +1,4 @@
-//! What is to be run, by when, of the `[workload]` of a bag.
+//! Bags of tasks with their deadline, from `[workload]`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,12 +22,11 @@ use super::{workflow, zones};
 /// The paper's deadline for all its jobs.
 const DEADLINE: Span = Span::from_secs(2_700);
 
-/// What a task of which nobody knows how long it takes has as its run time, and the memory of one of which nobody
-/// says what it needs.
+/// Run time of a task for which none is known, and memory of a task for which none is given.
 const UNKNOWN: Span = Span::from_secs(600);
 pub(crate) const MEMORY: Bytes = Bytes::new(512 << 20);
 
-/// Most tasks of a bag: beyond it a slip of the hand is likelier than a wish.
+/// Greatest number of tasks in a bag: more are probably a mistake.
 pub(crate) const MOST_TASKS: u64 = 1_000_000;
 
 /// The types of `env`, if it is given.
@@ -36,19 +35,19 @@ pub(crate) fn types(section: &BagSection, node: &Node, found: &mut Mistakes) -> 
     found.take(files::json(&node.place_of("env").file(env)).and_then(|root| artifact::types(&root)))
 }
 
-/// A bag, and the programs of the user's own in it.
+/// A bag with its users' own programs.
 #[derive(Debug)]
 pub(crate) struct WrittenBag {
-    /// The tasks, and by when all are to be done.
+    /// The tasks and their deadline.
     pub(crate) bag: Bag,
-    /// What its tasks run that is of the user's own.
+    /// Users' own programs of its tasks.
     pub(crate) own: Collected,
-    /// The files of this host that hold the contents of these programs' inputs.
+    /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
 }
 
-/// The bag that `section`, which stands at `node`, comes to, with run times on these types only; what was
-/// measured is played `live`.
+/// Resolves the bag of `section`, which stands at `node`, with run times on these types only;
+/// measured run times are converted for `live`.
 pub(crate) fn check(
     section: &BagSection,
     node: &Node,
@@ -76,7 +75,7 @@ pub(crate) fn check(
             }
             Some(workflow::tasks((section, file), node, types, found)?)
         }
-        // A table beside tasks that are written out is one too many.
+        // A table beside listed tasks is one source too many.
         (None, None, None, 1..) if section.task.is_empty() || section.tasks.is_none() => None,
         (None, None, None, 0) => {
             let names = BAGS.join(", ");
@@ -124,13 +123,13 @@ pub(crate) fn check(
     Some(WrittenBag { bag: Bag { tasks: tasks.into(), deadline }, own, sources })
 }
 
-/// The place where it is said that tasks of `section`, which stands at `node`, come later than others.
+/// Place of the key by which tasks of the section at `node` come later than others.
 pub(crate) fn later(section: &BagSection, node: &Node) -> Option<Place> {
     let n = section.task.iter().position(|task| task.submitted > Span::ZERO)?;
     Some(node.innermost(&format!("task.{n}.submitted")).place.clone())
 }
 
-/// By how much run times differ, of the `noise` of the section at `node`.
+/// Distribution of the run times' deviations, from the `noise` of the section at `node`.
 pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) -> Option<Noise> {
     let lognormal = section.lognormal.map(Noise::Lognormal);
     let noise = lognormal.xor(section.uniform.map(Noise::Uniform));
@@ -141,7 +140,7 @@ pub(crate) fn noise(section: NoiseSection, node: &Node, found: &mut Mistakes) ->
     noise
 }
 
-/// What the tasks of a bag run that is not written down.
+/// Programs of the tasks of a bag that is not listed.
 fn programs_of(
     count: usize,
     program: &TaskSection,
@@ -164,14 +163,14 @@ fn programs_of(
     (own, files.into_sources())
 }
 
-/// The tasks of a bag, and the programs of the user's own that they run.
+/// Tasks of a bag, with their users' own programs.
 #[derive(Default)]
 pub(crate) struct WrittenTasks {
-    /// The tasks, by their ids.
+    /// Tasks in the order of their ids.
     pub(crate) tasks: Vec<Task>,
-    /// What of the user's own they run.
+    /// Users' own programs.
     pub(crate) own: Collected,
-    /// The files of this host that hold the contents of these programs' inputs.
+    /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
 }
 
@@ -186,7 +185,7 @@ fn written(
         found.add(node.place_of("task"), too_many(), "run fewer at a time");
         return None;
     }
-    // A table by itself is a task that has its rows.
+    // A table alone is a task with these rows.
     let table = section.tasks.as_ref().map(|rows| TaskSection {
         count: 1,
         rows: Some(rows.clone()),
@@ -269,7 +268,7 @@ fn too_many() -> String {
     format!("more than {MOST_TASKS} tasks")
 }
 
-/// Says which keys of a task that has no command are of those that have one.
+/// Adds a mistake for each key of a task without a command that needs a command.
 fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
     if task.runtime.is_none() {
         missing(node, "runtime", "\"200s\"", found);
@@ -298,7 +297,7 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
     }
 }
 
-/// The time that the tasks of a section take that say it themselves.
+/// Run times of the tasks of a section that gives them.
 fn runtime(
     task: &TaskSection,
     node: &Node,
@@ -326,12 +325,12 @@ fn runtime(
     }
 }
 
-/// The file of what was measured, read when a task wants it.
+/// The file of measurements, read when the first task needs it.
 struct Measured<'a> {
     place: &'a Place,
     file: Option<PathBuf>,
     read: Option<Option<Measures>>,
-    /// Commands of which it is said what is wrong: once, and not for each task.
+    /// Commands with a reported mistake, which is reported once.
     said: BTreeSet<Vec<String>>,
 }
 
@@ -342,12 +341,12 @@ impl<'a> Measured<'a> {
         Self { place, file, read: None, said: BTreeSet::new() }
     }
 
-    /// Emulated seconds for which a second of a core counts, as who measured said.
+    /// Emulated seconds for one second of a core, as measured.
     fn pace(&self) -> Option<Speedup> {
         self.read.as_ref()?.as_ref()?.pace
     }
 
-    /// What was measured of a task.
+    /// Measurement of a task.
     fn of_task(&mut self, one: &OwnWritten, found: &mut Mistakes) -> Option<&own::Measured> {
         if self.read.is_none() {
             self.read = Some(match &self.file {

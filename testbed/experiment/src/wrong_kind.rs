@@ -1,11 +1,11 @@
-//! A scheduler of another kind than the work: what else is wrong then follows from that.
+//! Check for a scheduler of another kind than the work, from which other mistakes would follow.
 
 use dormouse_cloud::SchedulerName as PlacedBy;
 use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
 
-/// Kinds of work, by what their schedulers do.
+/// Kinds of work, by their schedulers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Bag,
@@ -16,7 +16,7 @@ enum Kind {
 impl Kind {
     const ALL: [Self; 3] = [Self::Bag, Self::Jobs, Self::Requests];
 
-    /// The kind of a workload, by its key `kind`.
+    /// Kind of a workload, by its key `kind`.
     fn from_key(workload: &str) -> Option<Self> {
         match workload {
             "bag" => Some(Self::Bag),
@@ -51,7 +51,8 @@ impl Kind {
     }
 }
 
-/// Whether an experiment of one work has a scheduler of another, which is said.
+/// Adds a mistake if the only scheduler of an experiment is of another kind than its work; returns
+/// whether it is.
 pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
     let Some((node, key, kind)) = scheduled(root) else { return false };
     let Some(word) = node.text(key) else { return false };
@@ -64,7 +65,7 @@ pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
     true
 }
 
-/// The table that names the scheduler, its key for that, and what is scheduled.
+/// The table that names the scheduler, its key for the name, and the kind of work.
 fn scheduled(root: &Node) -> Option<(&Node, &'static str, Kind)> {
     if root.get("tenant").is_some() {
         return None;

@@ -1,11 +1,11 @@
-//! Zones of a provider, of `[cloud] zones`: each is a place with prices and capacity of its own, and a
-//! type in a zone is a type of its own, `TYPE@ZONE`.
+//! Zones of a provider, from `[cloud] zones`: each has prices and capacity of its own, and a type
+//! in a zone is a type of its own, `TYPE@ZONE`.
 
 use dormouse_cloud::{InstanceType, Types};
 use dormouse_documents::{Mistakes, Node, instead};
 use dormouse_units::{TypeName, ZoneName};
 
-/// Every one of these types in every zone; the types as they are where there are no zones.
+/// All of these types in every zone; unchanged if there are no zones.
 pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut Mistakes) -> Types {
     for (n, zone) in zones.iter().enumerate() {
         let place = node.place_of(&format!("zones.{n}"));
@@ -20,7 +20,7 @@ pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut 
     if zones.is_empty() {
         return types;
     }
-    // A catalogue may have zones of its own: these of them are meant.
+    // A catalogue may have zones of its own: then the given ones are a selection.
     let of_file = names(&types).into_iter().map(ZoneName::from).collect::<Vec<_>>();
     for (n, zone) in zones.iter().enumerate().filter(|(_, zone)| !of_file.contains(zone)) {
         if !of_file.is_empty() {
@@ -45,8 +45,8 @@ pub(super) fn spread(types: Types, zones: &[ZoneName], node: &Node, found: &mut 
     types.values().flat_map(|kind| zones.iter().map(|zone| in_zone(kind, zone))).collect()
 }
 
-/// The types that a name means: the one of this name, or, where it names no zone and there are zones,
-/// that type in each of them. A name that means none is given back.
+/// Types that a name means: the one with this name, or, if it has no zone and there are zones, that
+/// type in each of them. An unknown name is returned unchanged.
 pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     if types.contains_key(name) {
         return vec![name.clone()];
@@ -59,8 +59,8 @@ pub(super) fn each(name: &TypeName, types: &Types) -> Vec<TypeName> {
     if of.is_empty() { vec![name.clone()] } else { of }
 }
 
-/// The types that a name means among the `names` of a table: where it names no zone, those in each zone
-/// that has no entry of its own there.
+/// Types that a name in a table means: if it has no zone, those in each zone without an entry of
+/// its own among `names`.
 pub(super) fn meant<T>(
     name: &TypeName,
     types: &Types,
@@ -70,7 +70,7 @@ pub(super) fn meant<T>(
     all.filter(|kind| kind == name || !names.contains_key(kind)).collect()
 }
 
-/// The names of the zones that these types are in, each once.
+/// Names of the zones of these types, each once.
 pub(super) fn names(types: &Types) -> Vec<&str> {
     let mut all: Vec<&str> = types.keys().filter_map(TypeName::zone).collect();
     all.sort_unstable();

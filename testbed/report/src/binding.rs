@@ -1,5 +1,5 @@
-//! Whether a run's folder is what its run left: its log as it was sealed, its header as it was submitted,
-//! answers as they were checked, and every other file as the log gives it.
+//! Checks that a run's folder is what its run left: the log as it was sealed, the header as it was
+//! submitted, answers as they were checked, and every other file as the log produces it.
 
 mod left_files;
 
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use dormouse_analysis::{Evidence, HostEvidence, Mode};
+use dormouse_analysis::{Evidence, HostEvidence, RunMode};
 use dormouse_engine::drive::Followers;
 use dormouse_log::{Head, LogReader, Resealed, Seal};
 use dormouse_model::{Effect, Event, OwnEnd, Report, Step, Submission};
@@ -26,14 +26,14 @@ use crate::run_view::Results;
 use crate::verdict::live_results;
 use left_files::left_files;
 
-/// Files that are not made of the log's steps alone.
+/// Files that are not made from the log's steps alone.
 const NOT_COMPARED: [&str; 2] = [dormouse_log::SEAL, dormouse_log::FILE];
-/// What commands leave in the folder of a run that is over when they look at it.
+/// Files that commands may add to the folder of a finished run.
 const LATER: [&str; 2] = ["http", "twin.csv"];
-/// How many lines name what differs in a file.
+/// Greatest length of a line that is quoted in a difference, in characters.
 const LONGEST: usize = 80;
 
-/// Why it can't be told whether the folder of a run is as that left it, if so.
+/// The reason for which the folder can't be checked against its seal, if there is one.
 #[must_use]
 pub fn unsealed(log: &RunLog) -> Option<&'static str> {
     let why = "its log has no hash chain, as those of older versions have none: whether something in it or \
@@ -41,12 +41,12 @@ pub fn unsealed(log: &RunLog) -> Option<&'static str> {
     log.header.chain.is_none().then_some(why)
 }
 
-/// What is not as the run left it, a sentence each. Of a log without a chain next to nothing can be said:
-/// see [`unsealed`].
+/// One sentence for each difference between the folder and what the run left. A log without a hash
+/// chain can hardly be checked: see [`unsealed`].
 ///
 /// # Errors
 ///
-/// It can't be made again, or the system refuses.
+/// The run can't be made again, or a file can't be read.
 pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, ReplayError> {
     let header = &log.header;
     let mut found = Vec::new();
@@ -66,7 +66,7 @@ pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, 
     let summary = summary_of(folder, ended, &mut found)?;
     sealed(folder, summary.as_ref(), ended, &mut found)?;
     if let Some(steps) = &log.steps {
-        if header.mode == Mode::Live {
+        if header.mode == RunMode::Live {
             let live = live_header(folder).map_err(JobsError::from)?;
             of_workers(header, &live, steps, &mut found);
             arrivals(header, steps, &mut found)?;
@@ -77,14 +77,14 @@ pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, 
             found.push(format!("step {} does not follow from what was before it", recorded.seq));
         }
     }
-    // With a log that was changed every file is another.
+    // If the log was changed, every other file differs as well.
     if let Some(summary) = summary.filter(|_| found.is_empty()) {
         rebuilt(folder, log, &summary, &mut found)?;
     }
     Ok(found)
 }
 
-/// The summary of a run that came to its end.
+/// The summary of a run that ended; a missing or damaged one is noted in `found`.
 fn summary_of(
     folder: &Path,
     ended: bool,
@@ -102,7 +102,7 @@ fn summary_of(
     Ok(summary)
 }
 
-/// Whether the log and the files beside it are as the seal has them.
+/// Compares the log and the other files with the hashes of the seal.
 fn sealed(
     folder: &Path,
     summary: Option<&Value>,
@@ -161,7 +161,7 @@ fn sealed(
     Ok(())
 }
 
-/// Files that were not in the folder when the run came to its end, an entry each.
+/// Notes each file that was added after the run ended.
 fn added_files(
     folder: &Path,
     (seal, beside): (&Seal, &[String]),
@@ -183,13 +183,13 @@ fn added_files(
     Ok(())
 }
 
-/// The lines of a log that were sealed only when its run was gone on with.
+/// The parts of a log that were sealed only when its run was resumed.
 #[must_use]
 pub fn resealed(folder: &Path) -> Vec<Resealed> {
     Seal::read(folder).ok().flatten().map(|seal| seal.resealed).unwrap_or_default()
 }
 
-/// What workers said, against what the coordinator knows.
+/// Compares the workers' reports with what the coordinator knows by itself.
 fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
@@ -200,7 +200,7 @@ fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Ve
     let mut facts = HostEvidence::default();
     steps.iter().for_each(|step| facts.see(step));
     found.extend(facts.differences());
-    // Checkpoints that are short make a run not faithful, which its summary says: no rule is broken by it.
+    // Missing checkpoints make a run unfaithful, which its summary tells; they break no rule.
     let mut hosts = BTreeMap::<VmId, HostId>::new();
     let mut jobs = BTreeMap::<TaskId, &Submission>::new();
     let programs = experiment.programs();
@@ -266,12 +266,12 @@ fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Ve
     }
 }
 
-/// Whether the jobs and requests that came are those of the experiment.
+/// Checks that the submitted jobs and requests are those of the experiment.
 fn arrivals(header: &Header, steps: &[Step], found: &mut Vec<String>) -> Result<(), ReplayError> {
     let experiment = &header.experiment;
     let own = experiment.submissions().map_err(JobsError::from)?;
     let own = own.into_iter().flatten().collect::<Result<Vec<_>, _>>().map_err(JobsError::from)?;
-    // When a job comes that follows others is a matter of their ends, not of its trace.
+    // The submission time of a job that follows others depends on their ends, not on the trace.
     let (followers, mut own): (Vec<_>, Vec<_>) = own.into_iter().partition(|it| it.after.is_some());
     let mut followers: Followers = followers.into_iter().collect();
     let requests = experiment.requests().map_err(JobsError::from)?;
@@ -308,7 +308,7 @@ fn arrivals(header: &Header, steps: &[Step], found: &mut Vec<String>) -> Result<
     Ok(())
 }
 
-/// Makes every file of the run anew from its log, and compares.
+/// Makes every file of the run again from its log, and compares them.
 fn rebuilt(
     folder: &Path,
     log: &RunLog,
@@ -318,16 +318,16 @@ fn rebuilt(
     let header = &log.header;
     let scratch =
         tempfile::tempdir().map_err(refused_io("make a folder in", &std::env::temp_dir()))?;
-    // Beside it what is in place of a former run goes.
+    // The remains of a former run go beside the target.
     let target = scratch.path().join("run");
     let staging = Staging::begin_in_place(&target, crate::output::Replaces::Anything)
         .map_err(JobsError::from)?;
     let results = match header.mode {
-        Mode::Virtual => {
+        RunMode::Virtual => {
             let planned = header.experiment.planned()?;
             remade_results(header, planned, staging.path(), log.steps.clone())?
         }
-        Mode::Live => {
+        RunMode::Live => {
             let live = live_header(folder).map_err(JobsError::from)?;
             let steps = log.steps.as_deref().unwrap_or_default();
             live_results(header, &live, steps, staging.path())?.0
@@ -343,7 +343,7 @@ fn rebuilt(
         entries.flatten().filter_map(|it| it.file_name().into_string().ok()).collect();
     names.sort();
     for name in names {
-        let is_log_of_live = name == dormouse_log::FILE && header.mode == Mode::Live;
+        let is_log_of_live = name == dormouse_log::FILE && header.mode == RunMode::Live;
         if is_log_of_live || (NOT_COMPARED.contains(&name.as_str()) && name != dormouse_log::FILE) {
             continue;
         }
@@ -360,7 +360,7 @@ fn rebuilt(
     Ok(())
 }
 
-/// The first line that differs, and what it should be.
+/// A sentence with the first line that differs and the right line.
 fn first_difference(is: &[u8], should: &[u8]) -> String {
     let lines =
         |of: &[u8]| String::from_utf8_lossy(of).lines().map(str::to_owned).collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 use dormouse_host::calibration::{Calibration, Came, Cell, CellFigures, Spread};
 use dormouse_view::{Column, Table};
 
-/// A row for each speed-up at each load: what came of it.
+/// Table of a calibration, with one row for each speed-up at each load.
 pub fn table(calibration: &Calibration) -> Table {
     Table::with_rows(&calibration.cells)
         .column(Column::number("load"), |cell| cell.load.to_string())

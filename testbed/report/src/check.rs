@@ -1,7 +1,9 @@
-//! The rules of a run of whatever kind, on its log.
+//! Checks the log of a run of any kind against all rules.
 
 use dormouse_analysis::jobs::SeenByJobs;
-use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, Mode, RequestsChecker, Violation};
+use dormouse_analysis::{
+    CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation, RunMode,
+};
 use dormouse_engine::tenants_part;
 use dormouse_units::Span;
 use std::time::Duration;
@@ -9,34 +11,35 @@ use std::time::Duration;
 use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 
-/// How late, in real time, a worker's report may reach the log of a live run. Far more
-/// than any was seen to be, and too little for a worker that earns credits at a wrong rate.
+/// Real time by which a worker's report may be late in the log of a live run. It is far more than
+/// any measured delay, and too little to hide a worker that earns credits at a wrong rate.
 const LATENESS: Duration = Duration::from_secs(1);
 
-/// What was looked at, and what was found.
+/// Result of checking a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// The number of steps in the log.
+    /// Number of steps in the log.
     pub steps: u64,
-    /// The number of parallel jobs that were followed; `None`: the run has none.
+    /// Number of parallel jobs; `None` if the run has none.
     pub jobs: Option<u64>,
-    /// The number of requests that were followed; `None`: the run has none.
+    /// Number of requests; `None` if the run has none.
     pub requests: Option<u64>,
-    /// What is wrong with the bag and its VMs, then with the jobs, then with the requests, each in order.
-    pub violations: Vec<Violation>,
+    /// Broken rules: of the bag and its VMs, then of the jobs, then of the requests, each in order
+    /// of the steps.
+    pub violations: Vec<RuleViolation>,
 }
 
-/// Looks through every step of a run, which came to its end or, if `ended` is false, was killed.
+/// Checks every step of a run. `ended` is false for a run that was killed.
 ///
 /// # Errors
 ///
-/// Its steps were left out of its log, and it can't be made again.
+/// The log has no steps, and the run can't be made again.
 pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     let experiment = &log.header.experiment;
     let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
-        Mode::Virtual => Span::ZERO,
-        Mode::Live => experiment.live.speedup.emulated(LATENESS),
+        RunMode::Virtual => Span::ZERO,
+        RunMode::Live => experiment.live.speedup.emulated(LATENESS),
     };
     let mut bag = experiment.scheduler.as_ref().map(|_| Checker::new(&setup, lateness));
     let mut jobs = experiment.jobs.as_deref().map(|jobs| {
@@ -50,7 +53,7 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     play(log, |step| {
         steps += 1;
         match &mut bag {
-            // What is wrong is said with the numbers that the run's files have.
+            // Violations are reported with the numbers that the run's files have.
             Some(bag) if tenants.are_several() => {
                 let own = tenants.with_bag().unwrap_or_default();
                 bag.see(&tenants_part(step, &tenants, own));

@@ -1,6 +1,6 @@
-//! A recorded run, asked about whatever work it has.
+//! Explains a task, VM, host, request or job of a recorded run.
 
-use dormouse_analysis::explain::{Explainer, Explanation, HostStory, JobStory, RequestStory};
+use dormouse_analysis::explain::{BagExplainer, Explanation, HostStory, JobStory, RequestStory};
 use dormouse_analysis::jobs::SeenByJobs;
 use dormouse_engine::tenants_part;
 use dormouse_model::{Event, Step};
@@ -9,12 +9,12 @@ use crate::output::RunLog;
 use crate::replay::{ReplayError, play};
 use dormouse_experiment::Experiment;
 
-/// What there is to say of `task7`, `vm3`, `host0`, a task by its name, a request such as `request7`, or a parallel
-/// job by its number, such as `17` or `job17`; `None` if there is no such.
+/// Explains `task7`, `vm3`, `host0`, a task by its name, a request such as `request7`, or a
+/// parallel job by its number, such as `17` or `job17`; `None` if the run has no such thing.
 ///
 /// # Errors
 ///
-/// The steps were left out of its log, and it can't be made again.
+/// The log has no steps, and the run can't be made again.
 pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let told = told(log, what)?;
     Ok(told.map(|told| told.on(log.header.calendar)))
@@ -27,7 +27,7 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
         play(log, |step| story.see(step))?;
         return Ok(story.told());
     }
-    // A task may be called so as well: its name comes after that of a host.
+    // A task may be called like a host: its name comes second.
     if let Some(mut story) = HostStory::find(what) {
         play(log, |step| story.see(step))?;
         if let Some(told) = story.told() {
@@ -38,8 +38,8 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
         let has_plan = scheduler.plan.is_some() || scheduler.name.makes_plan();
         let of = (&experiment.setup, has_plan, experiment.jobs.is_none());
         let of_bag = match &log.steps {
-            Some(steps) => Explainer::new(of, header.record(), steps).explain(what),
-            None => Explainer::new(of, header.record(), &made_again(log)?).explain(what),
+            Some(steps) => BagExplainer::new(of, header.record(), steps).explain(what),
+            None => BagExplainer::new(of, header.record(), &made_again(log)?).explain(what),
         };
         if of_bag.is_some() {
             return Ok(of_bag);
@@ -53,7 +53,7 @@ fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     Ok(story.told())
 }
 
-/// The steps of a bag in a run with so many parallel jobs that its log has none.
+/// The steps of a bag, made again: its log has none, because the run has too many parallel jobs.
 fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
     let (tenants, mut steps) = (log.header.experiment.tenants(), Vec::new());
     let bag = tenants.with_bag().unwrap_or_default();
@@ -68,7 +68,7 @@ fn made_again(log: &RunLog) -> Result<Vec<Step>, ReplayError> {
     Ok(steps)
 }
 
-/// What can be asked about the runs of an experiment, in words.
+/// Words for the things that can be explained in runs of this experiment.
 #[must_use]
 pub fn ask_for(experiment: &Experiment) -> String {
     let tasks = match experiment.setup.bag.tasks.len() {

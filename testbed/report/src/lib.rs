@@ -1,12 +1,18 @@
-//! What came of a run: made in virtual time or read back from its folder, and how it is shown.
+//! Results of a run, made in virtual time or read back from its folder, and their presentation.
 //!
-//! - [`virtual_run`]: an experiment in virtual time;
-//! - [`output`]: a run's folder, and its log;
-//! - [`results`]: what came of a run, made or read back;
-//! - [`run_view`]: the one view of it that all else is written from;
-//! - [`verdict`]: what came of a live run and how true it was, from its log alone;
-//! - [`binding`]: whether its folder is what it left;
-//! - [`replay`], [`check`], [`explain`], [`twin`]: what its log says when it is asked.
+//! - [`virtual_run`]: runs an experiment in virtual time;
+//!
+//! - [`output`]: a run's folder and its log;
+//!
+//! - [`results`]: the results of a run, made or read back;
+//!
+//! - [`run_view`]: the one view of the results from which everything else is written;
+//!
+//! - [`verdict`]: results and fidelity of a live run, from its log alone;
+//!
+//! - [`binding`]: check that a run's folder is what the run left;
+//!
+//! - [`replay`], [`check`], [`explain`], [`twin`]: questions to a run's log.
 
 pub mod binding;
 pub mod calibration;

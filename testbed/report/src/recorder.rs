@@ -1,4 +1,4 @@
-//! What is written of a run in virtual time while it goes: its log, and the tables of its jobs and requests.
+//! Writer of a virtual run while it goes: its log, and the tables of its jobs and requests.
 
 mod behind;
 
@@ -14,7 +14,8 @@ use crate::jobs::JobsError;
 use crate::output::{Header, RunLogWriter};
 use crate::tables::{Tables, WrittenTables};
 
-/// Writes what is written of a run while it goes.
+/// Writes the log and tables of a run while it goes. Call [`Self::see`] for each step, then
+/// [`Self::finish`].
 #[derive(Debug)]
 pub(crate) struct RunRecorder<'a> {
     folder: PathBuf,
@@ -23,14 +24,14 @@ pub(crate) struct RunRecorder<'a> {
     digest: DecisionDigest,
 }
 
-/// What was written of a run.
+/// Results of recording a run.
 #[derive(Debug)]
 pub(crate) struct RunRecorded<'a> {
-    /// The head of the chain over all lines of its log.
+    /// Head of the hash chain over all lines of its log.
     pub(crate) head: Head,
-    /// The digest of all of its decisions.
+    /// Digest of all decisions, in hexadecimal.
     pub(crate) digest: String,
-    /// What came of its tables.
+    /// Results of its tables.
     pub(crate) tables: WrittenTables<'a>,
 }
 
@@ -50,27 +51,27 @@ impl<'a> RunRecorder<'a> {
         Ok(Self { folder, log, tables, digest })
     }
 
-    /// The folder that it writes into.
+    /// Folder that it writes into.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether anything but the log is written of the run.
+    /// Whether tables are written beside the log.
     pub(crate) const fn has_tables(&self) -> bool {
         self.tables.are_any()
     }
 
-    /// Whether it takes in every step, and not only those that [`Self::heeds`] names.
+    /// Whether every step is needed, not only those that [`Self::heeds`] names.
     const fn wants_all(&self) -> bool {
         self.log.takes_steps() || self.tables.want_all()
     }
 
-    /// Whether something is written of a step though not every step is wanted.
+    /// Whether a step is needed even if not every step is.
     fn heeds(step: &Step) -> bool {
         !step.decisions.is_empty() || is_of_jobs(step)
     }
 
-    /// Takes in a step of the run.
+    /// Writes a step.
     ///
     /// # Errors
     ///
@@ -81,7 +82,7 @@ impl<'a> RunRecorder<'a> {
         self.tables.see(step)
     }
 
-    /// Writes out the log of a run that broke off and can be gone on with.
+    /// Ends the log of a run that stopped early and can be resumed.
     ///
     /// # Errors
     ///
@@ -91,7 +92,7 @@ impl<'a> RunRecorder<'a> {
         Ok(())
     }
 
-    /// Ends the files.
+    /// Ends all files.
     ///
     /// # Errors
     ///

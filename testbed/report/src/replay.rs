@@ -1,5 +1,5 @@
-//! A recorded run again: its steps, as recorded or made anew where the log was too long to be kept;
-//! and its events through the engine and its schedulers.
+//! Replay of a recorded run: its steps as recorded, or made again where they were left out; and its
+//! events through the engine and its schedulers.
 
 use std::io;
 use std::path::Path;
@@ -13,27 +13,27 @@ use crate::jobs::JobsError;
 use crate::output::{OutputError, RunLog};
 use crate::virtual_run::{model, play_out};
 
-/// Why a recorded run can't be made again.
+/// Error of making a recorded run again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// No scheduler can be made of its header.
+    /// No scheduler can be made from the run's header.
     #[error("{0}; give the folder of a run")]
     Scheduler(#[from] PlanError),
-    /// The run's parallel jobs can't be had again.
+    /// The run's parallel jobs can't be read again.
     #[error(transparent)]
     Jobs(#[from] JobsError),
 }
 
-/// What came of a replay.
+/// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replayed {
-    /// How many steps were compared, or made again where there are none to compare with.
+    /// Number of steps compared, or made again if the log has none.
     pub steps: u64,
-    /// How many decisions they hold.
+    /// Number of decisions in these steps.
     pub decisions: u64,
-    /// The digest of the decisions made again.
+    /// Digest of the decisions made again.
     pub digest: String,
-    /// The first step that came out otherwise: as recorded, as replayed.
+    /// First step that differs: as recorded, as replayed.
     pub difference: Option<Box<(Step, Step)>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Replayed {
 ///
 /// # Errors
 ///
-/// Its steps were left out of its log, and it can't be made again.
+/// The log has no steps, and the run can't be made again.
 pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError> {
     if let Some(steps) = &log.steps {
         steps.iter().for_each(see);
@@ -57,17 +57,17 @@ pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError>
     match play_out(experiment, &mut run, &mut model(experiment), jobs, see) {
         Err(PlayError::Outside(error)) => Err(error.into()),
         Err(PlayError::Scheduler(why)) => Err(JobsError::Scheduler(why).into()),
-        // It ends with work left, as it did: its last step says so.
+        // The run ends with work left, as it did before: its last step tells so.
         Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => Ok(()),
     }
 }
 
-/// Feeds the events of a log to a new run of its experiment, and compares every step. Where the
-/// steps were left out the run is made again: what its digest should be, the summary says.
+/// Feeds the events of a log to a new run of its experiment, and compares every step. If the log
+/// has no steps the run is made again; its digest is then compared with the summary's.
 ///
 /// # Errors
 ///
-/// It can't be made again.
+/// The run can't be made again.
 pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
     let (mut steps, mut decisions) = (0, 0);
     let Some(recorded) = &log.steps else {
@@ -94,8 +94,8 @@ pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
     Ok(Replayed { steps, decisions, digest: run.digest(), difference })
 }
 
-/// The digest that `summary.json` in this folder has; `None` where there is no summary, because the
-/// run was killed.
+/// The digest in the `summary.json` of a folder; `None` if there is no summary because the run was
+/// killed.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! What came of a run: made in virtual time, or read back.
+//! Makes the results of a run in virtual time, or reads them back.
 
 use std::path::Path;
 
@@ -14,18 +14,19 @@ use crate::replay::{ReplayError, play};
 use crate::run_view::{RequestsOutcome, Results};
 use crate::tables::{Tables, WrittenTables};
 use crate::virtual_run::{model, play_requests};
-use dormouse_analysis::Record;
+use dormouse_analysis::RunRecord;
 use dormouse_analysis::jobs::JobsOfWindow;
 use dormouse_experiment::{Experiment, Planned, Start};
 use dormouse_workload::{Jobs, RequestStream};
 
-/// Runs the experiment of `header` in virtual time, its bag under this scheduler with this plan,
-/// and leaves what is written while it goes in `folder`; `show` is called with the number of tasks
-/// that are finished, or of jobs or requests that have ended where it has no bag. A run that ends with work left has results, too.
+/// Runs the experiment of `header` in virtual time, its bag under the scheduler and plan of
+/// `planned`, and writes the files that grow during the run into `folder`. `show` gets the number
+/// of finished tasks, or, in a run without a bag, of ended jobs or requests. A run that ends with
+/// work left has results as well.
 ///
 /// # Errors
 ///
-/// Its parallel jobs can't be had, or the system refuses.
+/// Its parallel jobs can't be read, or the system refuses.
 pub fn virtual_results<'a>(
     header: &'a Header,
     planned: Planned,
@@ -36,12 +37,12 @@ pub fn virtual_results<'a>(
     results_of(header, planned, folder, (log, Vec::new()), Origin::New, &mut show)
 }
 
-/// Makes a run again that came to its end, with what its programs decided then: none is started. Its log is
-/// made anew in `folder`.
+/// Makes a finished run again, with the decisions that its scheduler programs made then: no program
+/// is started. The log is written anew into `folder`.
 ///
 /// # Errors
 ///
-/// As [`virtual_results`], or what its log has comes out otherwise.
+/// As [`virtual_results`], or a step differs from the log.
 pub fn remade_results<'a>(
     header: &'a Header,
     planned: Planned,
@@ -49,26 +50,26 @@ pub fn remade_results<'a>(
     steps: Option<Vec<Step>>,
 ) -> Result<Results<'a>, JobsError> {
     let known = steps.filter(|_| header.experiment.has_programs()).unwrap_or_default();
-    // Whether its steps are kept it finds out as it did.
+    // Whether its log keeps steps is decided again in the same way.
     let begun = RunLogWriter::begin(folder, &Header { left_out: None, ..header.clone() })?;
     results_of(header, planned, folder, (begun, known), Origin::Kept, &mut |_| {})
 }
 
-/// Where the decisions of a scheduler that is a program come from.
+/// Source of the decisions of scheduler programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// From the program, which is started.
+    /// The program, which is started.
     New,
-    /// From the steps that are known.
+    /// The recorded steps.
     Kept,
 }
 
-/// Goes on with the run whose log is in `folder`, which was broken off: what the log has is made
-/// again, and its programs are told of it.
+/// Resumes the run whose log is in `folder` after it was broken off: the steps of the log are made
+/// again, and the scheduler programs are told of them.
 ///
 /// # Errors
 ///
-/// As [`virtual_results`], or what the log has comes out otherwise.
+/// As [`virtual_results`], or a step differs from the log.
 pub fn resumed_results<'a>(
     header: &'a Header,
     planned: Planned,
@@ -98,7 +99,7 @@ fn results_of<'a>(
         Origin::New => experiment.start(bag, start)?,
         Origin::Kept => experiment.run(bag),
     };
-    // The recorder has a digest, and the record of a bag has one, too.
+    // The recorder has a digest, and so has the record of a bag.
     let mut run = run.undigested();
     run.follow(known);
     let mut ended = 0;
@@ -133,7 +134,7 @@ fn results_of<'a>(
     Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::new(header) })
 }
 
-/// How many jobs, or where a run has none requests for VMs, ended in a step of a run without a bag.
+/// Number of jobs that ended in a step of a run without a bag, or of requests if it has no jobs.
 fn ended_in(step: &Step, has_jobs: bool) -> usize {
     let is_end = |notice: &&Notice| match notice {
         Notice::TaskFinished { .. } => has_jobs,
@@ -144,8 +145,8 @@ fn ended_in(step: &Step, has_jobs: bool) -> usize {
     step.notices.iter().filter(is_end).count() + step.effects.iter().filter(is_vm).count()
 }
 
-/// The number of jobs and requests that a run's log is known to have at least. A run ends with its jobs, and
-/// with its requests where it has nothing else to do.
+/// Known lower bound of the number of jobs and requests in a run's log. A run ends with its jobs,
+/// or with its requests if it has no other work.
 fn least_logged(
     experiment: &Experiment,
     jobs: Option<&Jobs>,
@@ -156,9 +157,9 @@ fn least_logged(
     requests + jobs.map_or(0, Jobs::at_least)
 }
 
-/// Plays a run to its end, shows its steps to `see`, and has them recorded: by a thread of its own where
-/// tables are written, so that none waits for a disk. What a program decided is to be in its log before it is
-/// asked again.
+/// Runs `run` to its end, shows its steps to `see` and records them: on another thread if tables
+/// are written, so that nothing waits for a disk. The decisions of a scheduler program are in the
+/// log before the program is asked again.
 fn record_all<'a>(
     experiment: &Experiment,
     run: &mut Run,
@@ -192,27 +193,28 @@ fn record_all<'a>(
             see(step);
             behind.take(step)
         });
-        // Where it has failed the run was broken off for that.
+        // If it failed, the run was broken off for that reason.
         let recorder = behind.finish()?;
         ended(played)?;
         recorder.finish()
     })
 }
 
-/// What a run's end leaves to be told: one that ends with work left has results, and its log has why.
+/// The error of a run's end that has to be told. A run that ends with work left has results, and
+/// its log has the reason.
 fn ended(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
     match played {
-        // Its jobs can't be had, or it can't be written: there is nothing to show.
+        // The jobs can't be read, or the run can't be recorded: there is nothing to show.
         Err(PlayError::Outside(error)) => Err(error),
-        // What its log has can be gone on with.
+        // The run can be resumed from its log.
         Err(PlayError::Scheduler(why)) => Err(JobsError::Scheduler(why)),
         Ok(()) | Err(PlayError::Stuck { .. } | PlayError::Limit { .. }) => Ok(()),
     }
 }
 
-/// What a record says of VMs that nobody of the provider's customers requested: of those there may be
-/// millions, and `requests.csv` has them.
-pub fn own(mut record: Record, experiment: &Experiment) -> Record {
+/// Removes the VMs of the provider's customers from a record: there may be millions, and
+/// `requests.csv` has them.
+pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
     let of = experiment.tenants();
     if experiment.requests.is_some() {
         record.leave_out(|vm| of.owns(Work::Requests, vm));
@@ -220,15 +222,15 @@ pub fn own(mut record: Record, experiment: &Experiment) -> Record {
     record
 }
 
-/// What came of a recorded run, as far as its log says, with the jobs in a window of time; where
-/// the log was too long to be kept, the run is made again. How true a live one was, its summary says.
+/// Results of a recorded run from its log, with the jobs in a window of time. If the log has no
+/// steps, the run is made again. The fidelity of a live run comes from its summary.
 ///
 /// # Errors
 ///
-/// It can't be made again, or the system refuses.
+/// The run can't be made again, or the system refuses.
 pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>, ReplayError> {
     let header = &log.header;
-    // Its files are there already.
+    // Its files exist already.
     let scratch = tempfile::tempdir();
     let scratch = scratch.map_err(|error| {
         let folder = std::env::temp_dir();
@@ -247,7 +249,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
     })?;
     failed?;
     let (_, plan) = header.experiment.planned()?;
-    let digest = record.as_ref().map(Record::digest).unwrap_or_default();
+    let digest = record.as_ref().map(RunRecord::digest).unwrap_or_default();
     let WrittenTables { jobs, requests, .. } = tables.finish(digest.clone())?;
     let requests = requests.map(|figures| {
         let (counts, decisions_sha256) = (Counts::default(), digest);

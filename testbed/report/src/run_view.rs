@@ -1,5 +1,5 @@
-//! One view of a run, whatever work it has: built once from what came out, and written as text for
-//! a terminal, a page, a chart, tables, a summary, a trace.
+//! One view of a run of any kind: built once from its results, and written as text for a terminal,
+//! a page, a chart, tables, a summary and a trace.
 
 mod bag;
 mod beginnings;
@@ -37,47 +37,47 @@ use crate::output::{OutputError, Staging};
 /// Files that are written while a run goes.
 const RECORDED: [&str; 4] = ["jobs.csv", "allocations.csv", "schedule.swf", "requests.csv"];
 
-/// A run as it is shown.
+/// All presentations of a run.
 #[derive(Clone, Debug)]
 pub struct RunView {
-    /// What came out, for programs.
+    /// Summary for programs.
     pub summary: Value,
-    /// What came out, for people, a line each.
+    /// Summary for people, one line each.
     pub lines: Vec<Line>,
-    /// When and where everything ran.
+    /// Chart of where and when everything ran.
     pub gantt: Gantt,
-    /// The page of the run.
+    /// Page of the run.
     pub page: Page,
-    /// What the scheduler of a bag had planned, if it plans.
+    /// Plan of the bag's scheduler, if it plans.
     pub plan: Option<Value>,
-    /// The tables that are files, by the name of their file without its end.
+    /// Tables that become files, by their file names without extension.
     pub tables: Vec<(&'static str, Table)>,
-    /// The BLAKE3 of each file that was written while the run went, by its name, as far as it is known.
+    /// BLAKE3 hash of each file that was written while the run went, by its name, if known.
     pub hashes: BTreeMap<&'static str, String>,
 }
 
-/// A line of a summary: a name, empty where it goes on with the line above, and its value in parts
-/// of their own tone.
+/// One line of a summary: a name, empty if the line continues the one above, and its value in
+/// parts, each with a tone.
 #[derive(Clone, Debug, Default)]
 pub struct Line {
-    /// What it is.
+    /// Name of the value.
     pub name: &'static str,
-    /// What it says.
+    /// Parts of the value.
     pub parts: Vec<(Tone, String)>,
 }
 
 impl Line {
-    /// A line of one part that is neither good nor bad news.
+    /// A line with one part in a neutral tone.
     fn plain(name: &'static str, value: impl Into<String>) -> Self {
         Self { name, parts: vec![(Tone::Plain, value.into())] }
     }
 
-    /// A line that is good or bad news.
+    /// A line with one part that is good or bad news.
     fn verdict(name: &'static str, is_good: bool, value: impl Into<String>) -> Self {
         Self { name, parts: vec![(Tone::verdict(is_good), value.into())] }
     }
 
-    /// The same with a further part.
+    /// Adds a part.
     fn and(mut self, tone: Tone, part: impl Into<String>) -> Self {
         self.parts.push((tone, part.into()));
         self
@@ -85,7 +85,7 @@ impl Line {
 }
 
 impl RunView {
-    /// For a terminal, without a last line break.
+    /// Text for a terminal, without a last line break.
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
         let lines = self.lines.iter().map(|line| {
@@ -97,7 +97,11 @@ impl RunView {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Writes its files into the folder, and puts that in place; nothing is left if the system refuses.
+    /// Writes the files into the folder and puts it in place.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses; then nothing is left behind.
     pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
         let mut files = BTreeMap::new();
         for name in RECORDED {
@@ -123,12 +127,12 @@ impl RunView {
         }
         write("gantt.svg", self.gantt.to_svg())?;
         write("report.html", self.page.to_html())?;
-        // The seal before the summary: a run that has one has come to its end.
+        // The seal comes before the summary: a run with a summary has ended.
         let summary = format!("{:#}\n", self.summary);
         files.insert("summary.json".to_owned(), Seal::hash_of(summary.as_bytes()));
         let head = self.summary.get("log").cloned();
         if let Some(log) = head.and_then(|head| serde_json::from_value(head).ok()) {
-            // What the seal of a run that was gone on with says of that stays.
+            // Resumptions noted in an earlier seal stay.
             let before = Seal::read(staging.path()).ok().flatten();
             let resealed = before.map(|seal| seal.resealed).unwrap_or_default();
             let beside = Some(entries_beside(staging.path(), &files)?);
@@ -139,7 +143,7 @@ impl RunView {
     }
 }
 
-/// What a folder holds that is neither one of these files nor the log and its seal, in order.
+/// Other entries of a folder, in order: neither these files nor the log and its seal.
 fn entries_beside(
     folder: &Path,
     files: &BTreeMap<String, String>,

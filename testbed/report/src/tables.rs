@@ -1,11 +1,11 @@
-//! The tables of a run in its folder, written as its steps come: of its parallel jobs, and of its requests.
+//! Tables of a run's parallel jobs and requests, written into its folder as steps come.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use dormouse_analysis::jobs::{JobsOfWindow, JobsTables, RecordedJobs};
-use dormouse_analysis::requests::{Figures, RequestsTables};
-use dormouse_analysis::{Mode, Record, Refused};
+use dormouse_analysis::requests::{RequestFigures, RequestsTables};
+use dormouse_analysis::{RunMode, RunRecord, TableError};
 use dormouse_experiment::Batch;
 use dormouse_log::HashedFile;
 use dormouse_model::Step;
@@ -15,25 +15,25 @@ use crate::jobs::{JobsError, JobsOutcome};
 use crate::output::{Header, OutputError, TableFiles};
 
 /// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and
-/// `requests.csv` of a run with requests for VMs.
+/// `requests.csv` of a run with requests. Call [`Self::see`] for each step, then [`Self::finish`].
 #[derive(Debug)]
 pub(crate) struct Tables<'a> {
     header: &'a Header,
     folder: PathBuf,
     files: TableFiles,
-    record: Record,
+    record: RunRecord,
     jobs: Option<(&'a Batch, JobsTables<HashedFile>)>,
     requests: Option<RequestsTables<HashedFile>>,
 }
 
-/// What came of the tables of a run.
+/// Results of the tables of a run.
 #[derive(Debug)]
 pub(crate) struct WrittenTables<'a> {
-    /// The outcome of its jobs, if it has any.
+    /// Results of its jobs, if it has any.
     pub(crate) jobs: Option<JobsOutcome<'a>>,
-    /// The figures of its requests, if it has any.
-    pub(crate) requests: Option<Figures>,
-    /// The BLAKE3 of each table, by the name of its file.
+    /// Figures of its requests, if it has any.
+    pub(crate) requests: Option<RequestFigures>,
+    /// BLAKE3 hash of each table, by file name.
     pub(crate) hashes: BTreeMap<&'static str, String>,
 }
 
@@ -55,7 +55,7 @@ impl<'a> Tables<'a> {
             let tables = JobsTables::begin(
                 |name| files.create(name),
                 (&experiment.name, batch.workload.processors),
-                header.mode == Mode::Live,
+                header.mode == RunMode::Live,
                 (tenants.clone(), drawn, header.calendar),
             );
             tables.map(|tables| (batch, tables)).map_err(refused(folder))
@@ -66,28 +66,28 @@ impl<'a> Tables<'a> {
             RequestsTables::begin(open, &setup, tenants.clone()).map_err(refused(folder))
         });
         let requests = requests.transpose()?;
-        let record = Record::shared(&setup, tenants).forgetting().without_attempts();
+        let record = RunRecord::shared(&setup, tenants).forgetting().without_attempts();
         Ok(Self { header, folder: folder.to_owned(), files, record, jobs, requests })
     }
 
-    /// Whether there are any.
+    /// Whether the run has any of these tables.
     pub(crate) const fn are_any(&self) -> bool {
         self.jobs.is_some() || self.requests.is_some()
     }
 
-    /// Whether every step is wanted, and not only those that say something of parallel jobs.
+    /// Whether every step is needed, not only those about parallel jobs.
     pub(crate) const fn want_all(&self) -> bool {
         self.requests.is_some()
     }
 
-    /// The promises to jobs, from their first start to their end; for those that end from now on.
+    /// Sets the promised times of jobs that end from now on, each from the first start to the end.
     pub(crate) fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
         if let Some((_, jobs)) = &mut self.jobs {
             jobs.promise(promises);
         }
     }
 
-    /// Takes in a step of the run.
+    /// Writes what ended in a step.
     ///
     /// # Errors
     ///
@@ -106,8 +106,8 @@ impl<'a> Tables<'a> {
         Ok(())
     }
 
-    /// Ends the files. What came of the jobs is that of a run in virtual time with this digest of
-    /// its decisions ([`Run::digest`](dormouse_engine::Run::digest)); what else is known is set
+    /// Ends the files. The results of jobs are those of a virtual run with this digest of its
+    /// decisions ([`Run::digest`](dormouse_engine::Run::digest)); fields of a live run are set
     /// afterwards.
     ///
     /// # Errors
@@ -153,6 +153,6 @@ fn outcome<'a>(
     }
 }
 
-fn refused(folder: &Path) -> impl FnOnce(Refused) -> JobsError {
-    |Refused { file, source }| OutputError::io("write", &folder.join(file), source).into()
+fn refused(folder: &Path) -> impl FnOnce(TableError) -> JobsError {
+    |TableError { file, source }| OutputError::io("write", &folder.join(file), source).into()
 }

@@ -1,16 +1,16 @@
-//! What came of a live run and how true it was, from its log alone: the same when it ends and whenever its log
-//! is read again.
+//! Results and fidelity of a live run, from its log alone: the same at the run's end and whenever
+//! its log is read again.
 
 use std::borrow::Cow;
 use std::path::Path;
 use std::time::Duration;
 
 use dormouse_analysis::fidelity::{
-    self, Consolidation, Fidelity, Kept, Pace, Promise, Submitted, expected, jobs_in, notes,
-    promises, troubles, utilisations,
+    self, Consolidation, FidelityVerdict, JobPromise, Kept, RunPace, SubmittedJobs, expected,
+    jobs_in, notes, promises, troubles, utilisations,
 };
 use dormouse_analysis::jobs::{JobsOfWindow, SeenByJobs};
-use dormouse_analysis::{Evidence, JobFacts, LiveFacts, Record};
+use dormouse_analysis::{Evidence, JobFacts, LiveFacts, RunRecord};
 use dormouse_engine::drive::credit_spec;
 use dormouse_experiment::Experiment;
 use dormouse_model::{HostLoad, Step, Submission};
@@ -25,12 +25,12 @@ use crate::run_view::{RequestsOutcome, Results};
 use crate::tables::{Tables, WrittenTables};
 use crate::twin::distance_of;
 
-/// What came of the live run whose steps these are, and what was measured in it; what is written of its jobs and requests goes into
-/// `folder`.
+/// Results and measurements of the live run with these steps; the tables of its jobs and requests
+/// are written into `folder`.
 ///
 /// # Errors
 ///
-/// Its jobs can't be had, or the system refuses.
+/// Its jobs can't be read, or the system refuses.
 pub fn live_results<'a>(
     header: &'a Header,
     live: &LiveHeader,
@@ -68,7 +68,7 @@ pub fn live_results<'a>(
         (Some(of_bag), Some(theirs)) => of_bag.and(theirs),
         (one, other) => one.or(other).unwrap_or_default(),
     };
-    // Nothing was decided while its coordinator was away, and what passed then is in no twin.
+    // Nothing was decided while the coordinator was away, and no twin has such a time.
     let twin = facts.outages.is_empty().then(|| distance_of(header, live, steps)).flatten();
     let fidelity = fidelity.beside_twin(twin, &experiment.live.allowed());
     let fidelity = fidelity.on(facts.evidence.sentences(live.spot_checks_ppm.map(Ppm::new)));
@@ -93,17 +93,22 @@ pub fn live_results<'a>(
     Ok((results, facts))
 }
 
-/// How true a run was to its bag.
-fn judge(header: &Header, record: &Record, facts: &LiveFacts, reckoned: &[String]) -> Fidelity {
+/// The verdict on a bag.
+fn judge(
+    header: &Header,
+    record: &RunRecord,
+    facts: &LiveFacts,
+    reckoned: &[String],
+) -> FidelityVerdict {
     let experiment = &header.experiment;
     let (setup, allowed) = (&experiment.setup, experiment.live.allowed());
     let mut noticed = notes(setup, &allowed, record, &beyond_the_hosts(experiment, facts));
     noticed.extend_from_slice(reckoned);
-    Fidelity::from_record(setup, &allowed, record, noticed, other_load(facts))
+    FidelityVerdict::from_record(setup, &allowed, record, noticed, other_load(facts))
 }
 
-/// What was measured, less the last launch that was refused where the experiment says what hosts the
-/// provider has: there is no room on them in virtual time, either.
+/// The measurements without the last refused launch, if the experiment defines the provider's
+/// hosts: then there is no room in virtual time either.
 fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a, LiveFacts> {
     match experiment.hosts.is_empty() || facts.last_refusal.is_none() {
         true => Cow::Borrowed(facts),
@@ -111,7 +116,7 @@ fn beyond_the_hosts<'a>(experiment: &Experiment, facts: &'a LiveFacts) -> Cow<'a
     }
 }
 
-/// What others than the run used of the cores of its hosts, of those that are believed.
+/// Part of the cores of all believed hosts that processes outside the run used.
 fn other_load(facts: &LiveFacts) -> Option<f64> {
     let believed = facts.loads.iter().filter(|(host, _)| !facts.disbelieved.contains_key(host));
     let loads: Vec<&HostLoad> = believed.map(|(_, load)| load).collect();
@@ -119,31 +124,31 @@ fn other_load(facts: &LiveFacts) -> Option<f64> {
     fidelity::other_load(loads, (&machine, cpu))
 }
 
-/// The judgement of a run's parallel jobs.
+/// Parallel jobs of a run with their verdict.
 struct JudgedJobs {
-    /// The steps as their scheduler saw them.
+    /// Steps as the jobs' scheduler saw them.
     own: Vec<Step>,
     facts: LiveFacts,
-    promises: Vec<Promise>,
+    promises: Vec<JobPromise>,
     consolidation: Consolidation,
 }
 
 impl JudgedJobs {
-    /// Judges the jobs of the run whose steps these are, and in which this was measured.
+    /// Judges the jobs of a run from its steps and measurements.
     fn new(header: &Header, steps: &[Step], facts: &LiveFacts) -> Self {
         let experiment = &header.experiment;
         let live = &experiment.live;
         let by_jobs = SeenByJobs::new(experiment.tenants());
         let own: Vec<Step> = steps.iter().map(|step| by_jobs.see(step).into_owned()).collect();
-        // The facts of a run count tasks of its bag with its jobs.
+        // The facts of a run mix tasks of its bag with its jobs.
         let mut of_jobs_alone = JobFacts::default();
         own.iter().for_each(|step| of_jobs_alone.see(step));
         let facts = LiveFacts { jobs: of_jobs_alone, ..facts.clone() };
-        let pace = Pace::at(live.speedup);
+        let pace = RunPace::at(live.speedup);
         let first = experiment.setup.bag.tasks.len();
         let first = TaskId::new(u32::try_from(first).unwrap_or(u32::MAX));
         let all = jobs_in(&own);
-        let submitted = Submitted::after(first, &all);
+        let submitted = SubmittedJobs::after(first, &all);
         let setup = experiment.whole_setup();
         let credits = setup.credits_of_jobs().map(credit_spec);
         let hold = setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(Bytes::ZERO));
@@ -155,18 +160,18 @@ impl JudgedJobs {
         Self { own, facts, promises, consolidation }
     }
 
-    /// The time that each job was promised, from its first start to its end.
+    /// Promised time of each job, from its first start to its end.
     fn promised(&self) -> impl Iterator<Item = (TaskId, Span)> {
         self.promises.iter().map(|promise| (promise.job, promise.promised))
     }
 
-    /// The outcome of these submissions, with the verdict.
+    /// Adds the verdict to the results of these submissions.
     fn outcome<'a>(
         self,
         header: &Header,
         outcome: JobsOutcome<'a>,
         submissions: &[Submission],
-        (record, reckoned): (&Record, &[String]),
+        (record, reckoned): (&RunRecord, &[String]),
     ) -> JobsOutcome<'a> {
         let Self { own, facts, consolidation, .. } = self;
         let cancelled = record.cancelled.clone();
@@ -176,7 +181,7 @@ impl JudgedJobs {
                 noticed.extend_from_slice(reckoned);
                 noticed
             }
-            // It is said of the whole run.
+            // The whole run has it.
             Some(_) => Vec::new(),
         };
         JobsOutcome {

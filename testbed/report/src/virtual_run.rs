@@ -1,4 +1,4 @@
-//! An experiment in virtual time.
+//! Runs an experiment in virtual time.
 
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
@@ -13,12 +13,12 @@ use dormouse_workload::WorkloadError;
 use crate::jobs::JobsError;
 use dormouse_experiment::{Experiment, Start};
 
-/// Runs an experiment to its end, its bag under this scheduler; `see` is shown every step.
+/// Runs an experiment to its end, its bag under the scheduler `bag`; `see` gets every step.
 ///
 /// # Errors
 ///
-/// Tasks are left and nothing will ever happen again, it goes on beyond any sense, or its parallel
-/// jobs can't be had.
+/// Tasks are left and nothing more can happen, the run exceeds its time limit, or its parallel jobs
+/// can't be read.
 pub fn virtual_run(
     experiment: &Experiment,
     bag: Option<Box<dyn Policy>>,
@@ -35,17 +35,17 @@ pub fn virtual_run(
     Ok(run)
 }
 
-/// The machines of an experiment as virtual time has them.
+/// The modelled machines of an experiment.
 pub fn model(experiment: &Experiment) -> Modelled {
     experiment.simulation().map_or_else(Modelled::default, |jobs| Modelled::new(jobs.law()))
 }
 
-/// Plays a run of an experiment to its end on machines that are given, with these parallel jobs
-/// if it has any; `see` is shown every step, and ends the run if it fails.
+/// Runs an experiment to its end on these machines, with these parallel jobs, if any. `see` gets
+/// every step; its error ends the run.
 ///
 /// # Errors
 ///
-/// As of [`virtual_run`], and those of `see`.
+/// As [`virtual_run`], and those of `see`.
 pub fn play_out<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
@@ -57,8 +57,12 @@ pub fn play_out<E: Into<JobsError>>(
     play_requests(experiment, run, world, (jobs, requests), |step| see(step))
 }
 
-/// The same with the requests for VMs, too, so that the caller still has what they were read from. A step
-/// may be kept by `see`, which leaves another in its place.
+/// Like [`play_out`], with requests for VMs as well. The streams are borrowed, so that the caller
+/// keeps their sources. `see` may keep a step and leave another in its place.
+///
+/// # Errors
+///
+/// As [`play_out`].
 pub(crate) fn play_requests<E: Into<JobsError>>(
     experiment: &Experiment,
     run: &mut Run,
@@ -88,8 +92,8 @@ pub(crate) fn play_requests<E: Into<JobsError>>(
     play_handing_over(run, world, outside, followers, limit(experiment), see)
 }
 
-/// A hundred deadlines and a day: a run that takes longer goes nowhere. Where there are parallel
-/// jobs, nobody can say so.
+/// Time limit of a run: a hundred deadlines and a day; none with parallel jobs, whose length nobody
+/// knows.
 pub(crate) fn limit(experiment: &Experiment) -> Time {
     match experiment.jobs {
         None if experiment.scheduler.is_some() => {

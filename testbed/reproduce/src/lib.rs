@@ -1,10 +1,14 @@
-//! Many runs in virtual time, each kept as it is made.
+//! Many virtual runs, each stored as soon as it is made.
 //!
-//! - [`sweep`]: independent, seeded runs on all cores, resumable, in parts;
-//! - [`compare`]: schedulers beside one another on them;
-//! - [`measures`]: the figures of them that people are told;
-//! - [`engine`]: the same in shards, by Slurm, HyperQueue, Kubernetes or processes of this host;
-//! - [`papers`]: the papers' evaluations, by one framework.
+//! - [`sweep`]: independent, seeded runs on all cores, resumable, in shards;
+//!
+//! - [`compare`]: schedulers compared on the same runs;
+//!
+//! - [`measures`]: the figures of runs that people see;
+//!
+//! - [`engine`]: shards on Slurm, HyperQueue, Kubernetes or this host;
+//!
+//! - [`papers`]: the papers' evaluations, in one framework.
 
 pub mod compare;
 pub mod engine;

@@ -1,33 +1,33 @@
-//! The figures of many runs that a page tells: those that every run has, and of what can happen in a run
-//! those that happened in one.
+//! Selection of the figures of many runs that a page shows: figures of events are left out if the
+//! event happened in no run.
 
-use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_analysis::{METRICS, RunFigure, RunSample};
 use dormouse_estimate::FEWEST;
 use dormouse_view::TimeUnit;
 
 /// A figure of many runs, in the unit that its page has for times.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// The figure, with its own unit.
-    pub metric: &'static Metric,
+    /// The figure with its own unit.
+    pub metric: &'static RunFigure,
     unit: TimeUnit,
 }
 
-/// The figures of many runs that people are told.
+/// Selected figures of many runs.
 #[derive(Clone, Debug)]
 pub struct Measures {
-    /// The figures in the order in which they are reported.
+    /// Figures shown to people, in the order in which they are reported.
     pub told: Vec<Measure>,
-    /// Figures of what happened in no run, which are left out.
-    uneventful: Vec<&'static Metric>,
-    /// Whether some figure has no interval because its runs are too few for one that stays above zero.
+    /// Figures left out because nothing of the kind happened in any run.
+    uneventful: Vec<&'static RunFigure>,
+    /// Whether some figure has no interval because it has too few runs for one above zero.
     has_too_few: bool,
     unit: TimeUnit,
 }
 
 impl Measure {
-    /// Length in seconds of the unit that the figure has by itself; `None`: it is no time.
-    fn own_seconds(metric: &Metric) -> Option<f64> {
+    /// Length in seconds of the figure's own unit; `None` if it is no time.
+    fn own_seconds(metric: &RunFigure) -> Option<f64> {
         // Work in vCPU hours is no time: two vCPUs do an hour of it in half an hour.
         match metric.heading.rsplit_once(", ")?.1 {
             "s" => Some(1.0),
@@ -36,13 +36,13 @@ impl Measure {
         }
     }
 
-    /// Unit of the times of the figure's page.
+    /// Unit of times on the figure's page.
     #[must_use]
     pub const fn unit(&self) -> TimeUnit {
         self.unit
     }
 
-    /// The figure as a number in this unit.
+    /// A value of the figure in this unit.
     #[must_use]
     pub fn value(&self, x: f64) -> f64 {
         Self::own_seconds(self.metric).map_or(x, |own| x * own / self.unit.seconds())
@@ -79,20 +79,20 @@ impl Measure {
 }
 
 impl Measures {
-    /// The figures of these runs, cell by cell; those whose names are in `always` whatever happened.
+    /// The figures of these runs, cell by cell; figures named in `always` are never left out.
     #[must_use]
-    pub fn of_runs(samples: &[Vec<Sample>], always: &[&str]) -> Self {
+    pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
         let all = || samples.iter().flatten();
-        let figures = |metric: &Metric| {
+        let figures = |metric: &RunFigure| {
             let name = metric.name;
             all().filter_map(move |sample| figure(sample, name))
         };
-        let happened = |metric: &Metric| match metric.uneventful {
+        let happened = |metric: &RunFigure| match metric.uneventful {
             None => metric.in_table,
             Some(usual) => figures(metric).any(|figure| figure != usual),
         };
         let there = || METRICS.iter().filter(|metric| figures(metric).next().is_some());
-        let is_told = |metric: &&Metric| happened(metric) || always.contains(&metric.name);
+        let is_told = |metric: &&RunFigure| happened(metric) || always.contains(&metric.name);
         let told: Vec<_> = there().filter(is_told).collect();
         let times = told.iter().filter_map(|metric| {
             let own = Measure::own_seconds(metric)?;
@@ -101,7 +101,7 @@ impl Measures {
         let unit = TimeUnit::for_longest(times.fold(0.0, f64::max));
         let uneventful = there().filter(|metric| metric.uneventful.is_some() && !is_told(metric));
         let uneventful = uneventful.collect();
-        let few = |metric: &&Metric, cell: &[Sample]| {
+        let few = |metric: &&RunFigure, cell: &[RunSample]| {
             let of = dormouse_analysis::series(cell, metric.name).estimate();
             of.is_some_and(|of| of.is_of_too_few())
         };
@@ -110,20 +110,21 @@ impl Measures {
         Self { told, uneventful, has_too_few, unit }
     }
 
-    /// The figure of this name, which has to be one of [`METRICS`], told or not; the first of them for another name.
+    /// The figure with this name, shown or not, which should be one of [`METRICS`]; for an unknown
+    /// name the first of them.
     pub(crate) fn named(&self, name: &str) -> Measure {
-        Measure { metric: Metric::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
+        Measure { metric: RunFigure::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
     }
 
-    /// The figures that files have: those that people are told, and those that tables always had.
+    /// The figures in files: those shown to people, and those that tables always had.
     #[must_use]
     pub fn in_files(&self) -> Vec<Measure> {
-        let told = |metric: &Metric| self.told.iter().any(|it| it.metric.name == metric.name);
+        let told = |metric: &RunFigure| self.told.iter().any(|it| it.metric.name == metric.name);
         let all = METRICS.iter().filter(|metric| metric.in_table || told(metric));
         all.map(|metric| Measure { metric, unit: TimeUnit::Second }).collect()
     }
 
-    /// A sentence on how intervals of shares of runs are made, if there is such a share.
+    /// A sentence on the intervals of shares of runs, if there is such a figure.
     #[must_use]
     pub fn interval_note(&self) -> Option<&'static str> {
         let has_share = self.told.iter().any(|measure| measure.metric.is_share);
@@ -133,8 +134,8 @@ impl Measures {
         )
     }
 
-    /// Sentences on what is left out: figures of what happened in no run, intervals of too few runs; `None`:
-    /// nothing is.
+    /// Sentences on what is left out: figures that are zero in all runs, and intervals of too few
+    /// runs; `None` if nothing is.
     #[must_use]
     pub fn left_out(&self) -> Option<String> {
         let (met, none): (Vec<_>, Vec<_>) =
@@ -153,13 +154,13 @@ impl Measures {
     }
 }
 
-/// A figure of a run, or the mean over its batches.
-pub(crate) fn figure(sample: &Sample, metric: &str) -> Option<f64> {
+/// A figure of a run, or its mean over the run's batches.
+pub(crate) fn figure(sample: &RunSample, metric: &str) -> Option<f64> {
     dormouse_analysis::series(std::slice::from_ref(sample), metric).estimate().map(|of| of.mean)
 }
 
-/// Name of a figure without the unit at its end.
-fn name(metric: &Metric) -> &'static str {
+/// Name of a figure without its unit.
+fn name(metric: &RunFigure) -> &'static str {
     match metric.heading.rsplit_once(", ") {
         Some((name, "s" | "h" | "$" | "vCPU h" | "share")) => name,
         _ => metric.heading,
@@ -170,8 +171,8 @@ fn name(metric: &Metric) -> &'static str {
 mod tests {
     use super::*;
 
-    fn samples(runs: &[&[(&str, f64)]]) -> Vec<Vec<Sample>> {
-        let sample = |run: &&[(&str, f64)]| Sample {
+    fn samples(runs: &[&[(&str, f64)]]) -> Vec<Vec<RunSample>> {
+        let sample = |run: &&[(&str, f64)]| RunSample {
             figures: run.iter().map(|(name, figure)| ((*name).to_owned(), *figure)).collect(),
             batches: [].into(),
             steps: 0,

@@ -1,13 +1,14 @@
-//! Every run as a row of a table, with all its figures: `samples.csv`, and `samples.parquet` where that is built in.
+//! Tables with one row for each run and all its figures: `samples.csv`, and `samples.parquet` if
+//! that is built in.
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::{METRICS, Metric, Sample};
+use dormouse_analysis::{METRICS, RunFigure, RunSample};
 use dormouse_view::{Cell, Column, Kind, Table};
 
 use crate::measures::figure;
 
-/// The sentence of a page on these files.
+/// Sentence on these files for a page.
 pub(crate) const FILES: &str = if Table::WRITES_PARQUET {
     "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times in seconds, money in dollars."
 } else {
@@ -17,27 +18,27 @@ pub(crate) const FILES: &str = if Table::WRITES_PARQUET {
 /// Name of the column of seeds.
 const SEED: &str = "seed";
 
-/// A run as a row.
+/// One run as a row.
 pub(crate) struct Run<'a> {
-    /// The cells that say which run it is, besides its seed.
+    /// Cells that identify the run, beside its seed.
     pub(crate) labels: Vec<String>,
     /// Seed of the run.
     pub(crate) seed: u64,
     /// The figures of the run.
-    pub(crate) sample: &'a Sample,
+    pub(crate) sample: &'a RunSample,
 }
 
-/// The table of these runs: columns of labels, the seed unless that is a label, and a column for each
-/// figure that some run has. The figures of batches of jobs are means over a run's batches.
+/// Table of these runs: columns of labels, the seed unless it is a label, and a column for each
+/// figure that some run has. Figures of job batches are means over a run's batches.
 pub(crate) fn table(labels: Vec<Column>, runs: Vec<Run<'_>>) -> Table {
     let names = |run: &Run<'_>| {
         let figures = run.sample.figures.keys().chain(run.sample.batches.keys());
         figures.cloned().collect::<Vec<_>>()
     };
     let all: BTreeSet<String> = runs.iter().flat_map(names).collect();
-    // Those with names for people first, in their order.
+    // Figures with names for people come first, in their order.
     let known = METRICS.iter().map(|metric| metric.name.to_owned()).filter(|n| all.contains(n));
-    let others = all.iter().filter(|name| Metric::named(name).is_none()).cloned();
+    let others = all.iter().filter(|name| RunFigure::named(name).is_none()).cloned();
     let figures: Vec<_> = known.chain(others).collect();
     let has_seed = labels.iter().any(|label| label.name == SEED);
     let mut table = Table::with_rows(runs);
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn a_run_is_a_row_with_all_its_figures() {
-        let sample = |figures: &[(&str, f64)], batches: &[f64]| Sample {
+        let sample = |figures: &[(&str, f64)], batches: &[f64]| RunSample {
             figures: figures.iter().map(|(name, x)| ((*name).to_owned(), *x)).collect(),
             batches: [("response_s".to_owned(), batches.to_vec())].into(),
             steps: 0,

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
-use dormouse_analysis::fidelity::{Fidelity, span_of};
-use dormouse_analysis::{Latency, LiveFacts, Mode, Record};
+use dormouse_analysis::fidelity::{FidelityVerdict, span_of};
+use dormouse_analysis::{CommandLatency, LiveFacts, RunMode, RunRecord};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::Progress;
 use dormouse_folders::{HeldFolder, remove_abandoned};
@@ -110,7 +110,7 @@ impl Bench {
             place,
             "--out",
         ))?;
-        let header = Header::new(Mode::Live, "dormouse calibrate".to_owned(), experiment);
+        let header = Header::new(RunMode::Live, "dormouse calibrate".to_owned(), experiment);
         let (results, facts) = conduct(
             Conduct {
                 header: &header,
@@ -135,14 +135,14 @@ impl Bench {
 
 /// The outcome of one live run.
 struct Outcome {
-    record: Record,
-    fidelity: Fidelity,
+    record: RunRecord,
+    fidelity: FidelityVerdict,
     facts: LiveFacts,
 }
 
 /// The same in virtual time.
-fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
-    let mut record = Record::new(&experiment.setup);
+fn twin(experiment: &Experiment) -> Result<RunRecord, CalibrateError> {
+    let mut record = RunRecord::new(&experiment.setup);
     virtual_run(experiment, experiment.scheduler()?, |step| record.see(step))?;
     Ok(record)
 }
@@ -150,7 +150,7 @@ fn twin(experiment: &Experiment) -> Result<Record, CalibrateError> {
 /// For every task that was disturbed in neither, (live − virtual) / virtual of the time from its
 /// start to its end, live as the worker measured it. Undisturbed is one that came to its end in
 /// its only attempt.
-pub fn errors(live: &Record, twin: &Record) -> Vec<f64> {
+pub fn errors(live: &RunRecord, twin: &RunRecord) -> Vec<f64> {
     let both = (0..).map(TaskId::new).zip(live.tasks.iter().zip(&twin.tasks));
     both.filter_map(|(task, _)| {
         let (live, twin) = (span_of(live, task)?, span_of(twin, task)?);
@@ -161,7 +161,7 @@ pub fn errors(live: &Record, twin: &Record) -> Vec<f64> {
 }
 
 /// What a run and its twin add to the samples of their cell.
-fn add(all: &mut Samples, outcome: &Outcome, twin: &Record) {
+fn add(all: &mut Samples, outcome: &Outcome, twin: &RunRecord) {
     let Outcome { record, fidelity, facts } = outcome;
     all.errors.extend(errors(record, twin));
     all.checkpoints += record.counts.checkpoints;
@@ -169,7 +169,7 @@ fn add(all: &mut Samples, outcome: &Outcome, twin: &Record) {
     all.unfaithful |= !fidelity.faithful;
     all.notes.extend(fidelity.notes.iter().cloned());
     let LiveFacts { starts, restores, checkpoints, .. } = facts;
-    let took = |list: &[Latency]| list.iter().map(|l| l.real_us).collect::<Vec<_>>();
+    let took = |list: &[CommandLatency]| list.iter().map(|l| l.real_us).collect::<Vec<_>>();
     all.starts_us.extend(took(starts));
     all.restores_us.extend(took(restores));
     all.dumps_us.extend(checkpoints.iter().map(|c| c.real_dump_us));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::path::Path;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_report::output::{Header, RunBeginning, is_unfinished, read_header};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ pub(super) fn forgets_unbegun(folder: &Path) -> bool {
 
 /// What of a run is another than of the one that is wanted; `None`: it is that run.
 fn difference(former: &Header, wanted: &Header) -> Option<String> {
-    if former.mode == Mode::Virtual {
+    if former.mode == RunMode::Virtual {
         return Some("it was made in virtual time".to_owned());
     }
     if former.experiment == wanted.experiment {
@@ -135,7 +135,7 @@ mod tests {
         log.finish().unwrap();
     }
 
-    fn header(mode: Mode, seed: &str) -> Header {
+    fn header(mode: RunMode, seed: &str) -> Header {
         let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
         source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
         let experiment = open(&source).unwrap().experiment;
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_run_begins_goes_on_or_is_over() {
-        let (folder, one) = (tempfile::tempdir().unwrap(), header(Mode::Live, "1"));
+        let (folder, one) = (tempfile::tempdir().unwrap(), header(RunMode::Live, "1"));
         let dir = folder.path();
         assert!(matches!(Begun::read(dir, &one), Ok(Begun::Not)));
         // As a coordinator leaves it that was stopped before its workers came, or while it wrote.
@@ -163,9 +163,9 @@ mod tests {
 
     #[test]
     fn a_run_that_never_began_keeps_nobody_from_another() {
-        let (folder, other) = (tempfile::tempdir().unwrap(), header(Mode::Live, "2"));
+        let (folder, other) = (tempfile::tempdir().unwrap(), header(RunMode::Live, "2"));
         let dir = folder.path();
-        RunLogWriter::begin(dir, &header(Mode::Live, "1")).unwrap().finish().unwrap();
+        RunLogWriter::begin(dir, &header(RunMode::Live, "1")).unwrap().finish().unwrap();
         let found = Begun::read(dir, &other).unwrap();
         let Begun::GoesOn(goes_on) = found else { panic!("{found:?}") };
         assert_eq!(*goes_on, other);
@@ -175,9 +175,9 @@ mod tests {
     /// Whether a log may be emptied is proven by its seal (`RunBeginning`): where it does not, nothing is lost.
     #[test]
     fn a_log_whose_begin_is_damaged_is_refused_and_stays_as_it_is() {
-        let (folder, other) = (tempfile::tempdir().unwrap(), header(Mode::Live, "2"));
+        let (folder, other) = (tempfile::tempdir().unwrap(), header(RunMode::Live, "2"));
         let dir = folder.path();
-        begin(dir, &header(Mode::Live, "1"));
+        begin(dir, &header(RunMode::Live, "1"));
         let log = dir.join("events.jsonl");
         let whole = std::fs::read(&log).unwrap();
         let line = whole.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -210,15 +210,15 @@ mod tests {
             Err(Failure::BadInput(said)) => said,
             other => panic!("{other:?}"),
         };
-        begin(dir, &header(Mode::Live, "1"));
+        begin(dir, &header(RunMode::Live, "1"));
         for _ in 0..2 {
-            let said = refused(&header(Mode::Live, "2"));
+            let said = refused(&header(RunMode::Live, "2"));
             for word in ["seed is 1 there and 2 here", "--seed 1", "--out", "--force"] {
                 assert!(said.contains(word), "no '{word}' in: {said}");
             }
             std::fs::write(dir.join("summary.json"), "{}").unwrap();
         }
-        begin(dir, &header(Mode::Virtual, "1"));
-        assert!(refused(&header(Mode::Live, "1")).contains("virtual time"));
+        begin(dir, &header(RunMode::Virtual, "1"));
+        assert!(refused(&header(RunMode::Live, "1")).contains("virtual time"));
     }
 }

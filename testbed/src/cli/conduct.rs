@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_coordinator::{Awaited, CoordinatorError, Progress, STOPPED_BY_USER};
 use dormouse_model::Calendar;
 use dormouse_units::Time;
@@ -175,7 +175,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     if *reseal {
         dormouse_log::reseal(&dir.join(dormouse_log::FILE)).map_err(OutputError::from)?;
     }
-    if header.mode == Mode::Virtual {
+    if header.mode == RunMode::Virtual {
         if page.page().is_some() {
             let why = "its page is shown by `dormouse watch`: it is a run in virtual time";
             return Err(Failure::BadInput(format!("{}: {why}", dir.display())));
@@ -201,7 +201,7 @@ pub(super) fn go_on_live(
 
 fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
-    if header.mode == Mode::Virtual && !header.experiment.has_programs() {
+    if header.mode == RunMode::Virtual && !header.experiment.has_programs() {
         let again = format!("it is a run of virtual time; `{}` makes it again", header.command);
         return refuse(&again);
     }
@@ -264,7 +264,7 @@ mod tests {
         let submitted: Vec<_> = rehearsed.submissions.iter().map(|job| job.submitted).collect();
         assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
         assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));
-        let header = Header::new(Mode::Live, String::new(), experiment);
+        let header = Header::new(RunMode::Live, String::new(), experiment);
         assert_eq!(how(&Progress::default(), true, header.calendar), "starting");
         let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
         let says = how(&now, false, header.calendar);

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_coordinator::{Remote, RemoteError, address_of};
 use dormouse_identity::Role;
 use dormouse_proto::v1;
@@ -47,7 +47,7 @@ fn unserved(dir: &str) -> String {
     }
     let on = |verb: &str| command_line(["dormouse", verb, dir]);
     let (events, check) = (on("events"), on("check"));
-    if read_header(folder).is_ok_and(|header| header.mode == Mode::Virtual) {
+    if read_header(folder).is_ok_and(|header| header.mode == RunMode::Virtual) {
         return format!(
             "{dir}: no coordinator serves this run, which is one of virtual time; `{check}` looks at it"
         );

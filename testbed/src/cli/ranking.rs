@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dormouse_analysis::fidelity::{Consolidation, measured_sharing};
-use dormouse_analysis::{Mode, WorkOutcome};
+use dormouse_analysis::{RunMode, WorkOutcome};
 use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
 use dormouse_view::{Cell, Column, Table, Tone};
@@ -88,11 +88,11 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
 }
 
 /// The command that makes one of the runs by itself, its header, and where it goes.
-fn header(experiment: &Experiment, mode: Mode) -> Header {
+fn header(experiment: &Experiment, mode: RunMode) -> Header {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
     let mut words = vec!["dormouse", "run"];
-    words.extend((mode == Mode::Live).then_some("--live"));
+    words.extend((mode == RunMode::Live).then_some("--live"));
     words.extend([EXPERIMENT, "--seed", &seed, "--scheduler", &scheduler]);
     Header::new(mode, command_line(words), experiment.clone())
 }
@@ -113,7 +113,7 @@ fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> 
 }
 
 fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure> {
-    let header = header(experiment, Mode::Virtual);
+    let header = header(experiment, RunMode::Virtual);
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
     written(&results, staging)
@@ -121,7 +121,7 @@ fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure>
 
 fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, Failure> {
     let began = Instant::now();
-    let header = header(experiment, Mode::Live);
+    let header = header(experiment, RunMode::Live);
     let Rehearsed { rehearsal, submissions, requests, sources } = Rehearsed::rehearse(experiment)?;
     let staging = Staging::begin(folder, Replaces::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_analysis::Violation;
+use dormouse_analysis::RuleViolation;
 use dormouse_experiment::command_line;
 use serde_json::json;
 
@@ -26,7 +26,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
         check_rules(&log, ended).map_err(not_again(dir))?;
     let unbound = unbound(dir, &log, ended).map_err(not_again(dir))?;
     let found =
-        |v: &Violation| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what });
+        |v: &RuleViolation| json!({ "step": v.seq, "at_s": v.at.as_secs_f64(), "what": v.what });
     let found: Vec<_> = violations.iter().map(found).collect();
     let mut all = json!({ "events": steps, "jobs": jobs, "ended": ended, "violations": found });
     all["unbound"] = json!(unbound);

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_coordinator::admission;
 use dormouse_host::calibration::SpeedupSaid;
 use sha2::{Digest as _, Sha256};
@@ -109,7 +109,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     let loaded = paced_elsewhere(opened(&asked)?, args.what.say)?;
     loaded.scheduler()?;
     let sources = loaded.sources;
-    let header = Header::new(Mode::Live, command(&asked), loaded.experiment);
+    let header = Header::new(RunMode::Live, command(&asked), loaded.experiment);
     if args.resume {
         let folder = folder(&asked, &header);
         match Begun::read(&folder, &header)? {
@@ -167,7 +167,7 @@ fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
             "--speedup is of live runs: this one is in virtual time, which waits for nothing";
         said::note(note);
     }
-    let header = Header::new(Mode::Virtual, command(asked), loaded.experiment);
+    let header = Header::new(RunMode::Virtual, command(asked), loaded.experiment);
     let (folder, replaces) = (folder(asked, &header), Replaces::by(&header, args.force));
     let say = args.say;
     if header.experiment.has_programs() {
@@ -247,7 +247,7 @@ fn here(
         let _ = write!(command, " --speedup {}", choice.speedup);
     }
     let sources = loaded.sources;
-    let header = Header::new(Mode::Live, command, loaded.experiment);
+    let header = Header::new(RunMode::Live, command, loaded.experiment);
     live(asked, (&Header { speedup: choice, ..header }, sources), None)
 }
 
@@ -370,7 +370,7 @@ fn folder(asked: &RunRequest<'_>, header: &Header) -> PathBuf {
     let experiment = &header.experiment;
     let (name, scheduler) = (&experiment.name, experiment.scheduler_name());
     let seed = experiment.setup.seed;
-    let mode = if header.mode == Mode::Live { "-live" } else { "" };
+    let mode = if header.mode == RunMode::Live { "-live" } else { "" };
     let settings = settings_in_a_name(asked);
     let name = format!("{name}-{scheduler}-s{seed}{mode}{settings}");
     args.out.clone().unwrap_or_else(|| PathBuf::from("runs").join(name))

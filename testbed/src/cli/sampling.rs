@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_experiment::{
     CarriedProgram, Experiment, InputError, Loaded, Measure, Measured, Measures, Override, OwnSaid,
     Source, Sources, command_line, identity_of_program, open,
@@ -198,7 +198,8 @@ impl<'a> Prepared<'a> {
 
     /// Runs the only task of an experiment live, into a folder that is gone with what this returns.
     fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<Staging, Failure> {
-        let header = Header::new(Mode::Live, command_line(["dormouse", "measure"]), alone.clone());
+        let header =
+            Header::new(RunMode::Live, command_line(["dormouse", "measure"]), alone.clone());
         let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
         let staging = Staging::begin_in_place(out, Replaces::Anything)?;
         let how = Conduct {

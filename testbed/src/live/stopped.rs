@@ -73,7 +73,7 @@ impl fmt::Display for StoppedTasks {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
-    use dormouse_analysis::Mode;
+    use dormouse_analysis::RunMode;
     use dormouse_experiment::{Source, open};
     use dormouse_model::{Effect, Event, Report, StartReason, Step};
     use dormouse_report::output::{Header, RunLogWriter};
@@ -157,7 +157,7 @@ mod tests {
             let source = Source { experiment: Some("j60-sc2"), ..Source::default() };
             let experiment = open(&source).unwrap().experiment;
             let header =
-                Header::new(Mode::Live, "dormouse run j60-sc2 --live".to_owned(), experiment);
+                Header::new(RunMode::Live, "dormouse run j60-sc2 --live".to_owned(), experiment);
             let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
             self.0.iter().try_for_each(|step| log.step(step)).unwrap();
             log.finish().unwrap();

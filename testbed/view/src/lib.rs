@@ -1,5 +1,5 @@
 //! Presentation of results: typed tables as terminal text, CSV, HTML and JSON; one page layout; and
-//! deterministic SVG figures. Nothing here reads, writes or knows what a run is.
+//! deterministic SVG figures. Nothing here reads or writes files, or knows what a run is.
 
 pub mod number;
 pub mod page;

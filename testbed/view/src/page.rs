@@ -1,8 +1,8 @@
-//! The one page layout: a title, cards, and sections of text, tables, figures and commands.
+//! The page layout: a title, cards, and sections of text, tables, figures and commands.
 //!
 //! Pages are whole files without outside addresses: light or dark as the reader prefers, readable
-//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped, and so is everywhere what is
-//! no character of XML or turns the direction of reading.
+//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped; characters that XML
+//! forbids or that change the reading direction are escaped everywhere.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -20,13 +20,13 @@ const VIEWER: &str = include_str!("page/viewer.js");
 pub struct Page {
     /// Title of the page.
     pub title: String,
-    /// Lead of the page: what it is about, in a sentence or two.
+    /// Lead of the page: its subject in a sentence or two.
     pub lead: String,
     /// Unit of the times in the page's tables. The caller writes the times in texts in the same unit.
     pub time_unit: TimeUnit,
-    /// The figures that matter most.
+    /// Cards with the most important figures.
     pub cards: Vec<Card>,
-    /// The sections in order: the heading, and the blocks under it. Empty ones are left out.
+    /// Sections in order: the heading and its blocks. Sections without content are left out.
     pub sections: Vec<(String, Vec<Block>)>,
 }
 
@@ -35,7 +35,7 @@ pub struct Page {
 pub struct Card {
     /// Name of the figure.
     pub name: String,
-    /// The figure, with its unit.
+    /// Remark on the figure, such as the value it compares with.
     pub value: String,
     /// Remark on the figure, such as what it is to be compared with.
     pub remark: String,
@@ -54,7 +54,7 @@ pub enum Block {
     Plots(Vec<Markup>),
     /// A wide figure to look around in: it can be zoomed, and filtered by the text of its items.
     Figure(Markup),
-    /// Blocks under a heading, shown when asked for.
+    /// Blocks under a heading that opens them.
     Folded(String, Vec<Self>),
     /// A command or a digest, to be copied.
     Command(String),
@@ -116,7 +116,7 @@ fn section(n: usize, title: &str, blocks: &[Block], unit: TimeUnit) -> Markup {
     }
 }
 
-/// Names of the blocks below a heading, each different, for readers who hear the page.
+/// Distinct names of the blocks below a heading, for screen readers.
 struct Names<'a> {
     heading: &'a str,
     given: usize,

@@ -1,4 +1,4 @@
-//! One typed table; the renderers of it, and what they know of a terminal, are beside it.
+//! A typed table; its renderers are in the submodules.
 
 mod cell;
 mod column;
@@ -21,7 +21,7 @@ pub struct Table {
     rows: Vec<Vec<Cell>>,
 }
 
-/// A table that is being made, with a row for each thing.
+/// A table under construction, with a row for each thing.
 #[derive(Clone, Debug)]
 pub struct TableOf<T> {
     things: Vec<T>,

@@ -2,7 +2,7 @@
 
 use crate::number::fixed;
 
-/// Longest time on a page, in seconds, from which on the page counts in hours.
+/// Longest time on a page, in seconds, that is still written in seconds.
 const LONG_S: f64 = 10_000.0;
 
 /// Unit of time, the same for all times of a page, so that any two of them compare at sight.
@@ -40,18 +40,17 @@ impl TimeUnit {
         }
     }
 
-    /// Number of decimals that say as much as `digits` decimals of a second do.
+    /// Number of decimals that is as exact as `digits` decimals of a second.
     #[must_use]
     pub const fn digits(self, digits: usize) -> usize {
         match self {
             Self::Second => digits,
-            // A hundredth of an hour is half a minute: enough where times are hours.
+            // A hundredth of an hour is about half a minute: exact enough where times are hours.
             Self::Hour => digits + 2,
         }
     }
 
-    /// A length of time in seconds as a number of this unit, with the decimals that `digits` decimals of a
-    /// second come to.
+    /// A duration in seconds as a number of this unit, as exact as `digits` decimals of a second.
     #[must_use]
     pub fn number(self, seconds: f64, digits: usize) -> String {
         fixed(seconds / self.seconds(), self.digits(digits))

@@ -32,7 +32,7 @@ impl Gantt {
                 }));
             }
         }
-        // Bars that lie over work are left out: the work's own bar says what they do.
+        // Bars over work are left out: the title of the work's bar tells the same.
         let bars = self.bars.iter().filter(|bar| !bar.fill.is_overlay());
         events.extend(bars.flat_map(slices));
         for mark in &self.marks {

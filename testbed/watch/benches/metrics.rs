@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::hint::black_box;
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_cloud::Market;
 use dormouse_coordinator::Vitals;
 use dormouse_experiment::{Loaded, Source, open};
@@ -33,7 +33,7 @@ fn metrics_of(header: &Header) -> RunMetrics {
         run: "bench".to_owned(),
         experiment: experiment.name.clone(),
         scheduler: experiment.scheduler_name(),
-        mode: Mode::Live,
+        mode: RunMode::Live,
         speedup: Some(30.0),
     };
     RunMetrics::new(name, &experiment.whole_setup(), experiment.tenants())
@@ -43,7 +43,7 @@ fn header_of(experiment: &str) -> Header {
     let source = Source { experiment: Some(experiment), ..Source::default() };
     let loaded = open(&source);
     let Loaded { experiment, .. } = loaded.unwrap_or_else(|error| panic!("{experiment}: {error}"));
-    Header::new(Mode::Virtual, String::new(), experiment)
+    Header::new(RunMode::Virtual, String::new(), experiment)
 }
 
 fn report(us: u64, host: u32, report: Report) -> Step {

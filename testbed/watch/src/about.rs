@@ -1,13 +1,13 @@
-//! The part of a page that does not change while its run goes.
+//! The part of a page's data that does not change while its run goes.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_experiment::{Experiment, PlannedFigures};
 use dormouse_report::output::Header;
 use dormouse_units::Price;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// The answer of `/api/run` for a run of this name.
+/// The answer to `/api/run` for a run with this name.
 pub(crate) fn answer(header: &Header, run: &str) -> Value {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
@@ -31,7 +31,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         (false, true) => "job",
         (false, false) => "request",
     };
-    // How many jobs there are is not known before they came.
+    // The number of jobs is unknown before they have come.
     let tasks = (!has_jobs && has_bag).then_some(setup.bag.tasks.len());
     let deadline = setup.bag.deadline.as_secs_f64();
     json!({
@@ -39,7 +39,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         "experiment": experiment.name,
         "scheduler": experiment.scheduler_name(),
         "seed": setup.seed,
-        "mode": if header.mode == Mode::Live { "live" } else { "virtual" },
+        "mode": if header.mode == RunMode::Live { "live" } else { "virtual" },
         "speedup": header.live_speedup(),
         "share": header.live_speedup().and_then(|_| Some(experiment.live.share?.as_f64())),
         "calendar_unix_s": header.calendar.began,
@@ -53,7 +53,8 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
     })
 }
 
-/// The plan that the scheduler makes at the beginning, if it plans all tasks; made again, as the log has none.
+/// The scheduler's plan, if it plans all tasks at the beginning; it is computed again, since the
+/// log has no plan.
 fn planned(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
     let figures = plan.and_then(|plan| experiment.planned_figures(&plan));

@@ -1,4 +1,4 @@
-//! Acts of people who look on, on a run: taken to its coordinator.
+//! Acts of people who watch a run, sent to its coordinator.
 
 use std::path::Path;
 
@@ -10,49 +10,49 @@ use serde::Deserialize;
 
 use crate::source::token_in;
 
-/// An act of the provider that somebody asks for, as the page and the command say it.
+/// A request for an act of the provider, as the page and the command line send it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interruption {
-    /// The act that the provider is asked for.
+    /// Kind of the act.
     pub action: WantedAction,
-    /// To which spot VMs.
+    /// Spot VMs that the act aims at.
     pub target: WantedTarget,
-    /// Who asks for it or why, for the log.
+    /// Author or reason of the request, for the log.
     #[serde(default)]
     pub why: String,
 }
 
-/// The acts that the provider can be asked for.
+/// Acts that can be requested of the provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedAction {
-    /// Freeze at once, keep the memory.
+    /// Freeze at once and keep the memory.
     Hibernate,
-    /// Thaw what was hibernated.
+    /// Thaw hibernated VMs.
     Resume,
-    /// Give notice, then take.
+    /// Give notice, then take the VM back.
     Preempt,
-    /// Recommend to replace it.
+    /// Recommend to replace the VM.
     Rebalance,
 }
 
-/// The spot VMs that an act is meant for.
+/// Spot VMs that an act aims at.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WantedTarget {
-    /// One VM, by its number.
+    /// One VM by its number.
     Vm(u32),
-    /// All of an instance type.
+    /// All VMs of an instance type.
     Type(String),
-    /// All of a zone.
+    /// All VMs of a zone.
     Zone(String),
-    /// All that there are.
+    /// All spot VMs.
     All,
 }
 
 impl Interruption {
-    /// The request to a coordinator.
+    /// The message to the coordinator.
     #[must_use]
     pub fn request(self) -> v1::InterruptRequest {
         let action = match self.action {
@@ -71,7 +71,7 @@ impl Interruption {
     }
 }
 
-/// Why nothing was done.
+/// Error of an act that was not carried out.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeskError {
     /// The run has no coordinator.
@@ -93,8 +93,8 @@ pub(crate) async fn cancel(folder: &Path, why: String) -> Result<(), DeskError> 
     Ok(coordinator(folder).await?.cancel(why).await?)
 }
 
-/// Has the provider act in the run in this folder: when that was, in emulated seconds, and the VMs that it
-/// hit.
+/// Requests an act of the provider in the run in this folder; returns its time in emulated seconds
+/// and the VMs that it hit.
 pub(crate) async fn interrupt(
     folder: &Path,
     wanted: Interruption,

@@ -1,10 +1,11 @@
-//! A run that is followed: its picture as far as its log was seen, and how its coordinator stands.
+//! A run that is followed: its picture as far as its log was read, and the state of its
+//! coordinator.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_coordinator::Vitals;
 use dormouse_model::Step;
 use dormouse_proto::v1;
@@ -17,19 +18,19 @@ use crate::about;
 use crate::metrics::{Beside, Format, RunMetrics, RunName};
 use crate::picture::Picture;
 
-/// Whether a run has a coordinator.
+/// State of a run's coordinator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// A coordinator serves the run.
     Serving,
-    /// No coordinator serves the run, though it is not over, or there is none in virtual time.
+    /// No coordinator serves the run although it is not over, or the run is virtual.
     #[default]
     Away,
     /// The run is over.
     Over,
 }
 
-/// A run that is followed, for all who look on.
+/// A run that is followed, shared by all pages that show it.
 #[derive(Debug)]
 pub struct Followed {
     folder: PathBuf,
@@ -41,31 +42,31 @@ pub struct Followed {
 #[derive(Debug, Default)]
 struct State {
     header: Option<Header>,
-    /// The answer of `/api/run`, but for what changes.
+    /// The constant part of the answer to `/api/run`.
     about: Value,
     run: String,
     picture: Option<Picture>,
     metrics: Option<RunMetrics>,
-    /// The log's file, as the system numbers it.
+    /// Inode of the log's file.
     inode: Option<u64>,
-    /// The offset at which each event begins in the log; none of events that are not there.
+    /// Offset in the log at which each event begins; empty if the events are not in the log.
     lines: Vec<u64>,
-    /// The offset at which the next event begins.
+    /// Offset at which the next event begins.
     read: u64,
     events: u64,
     standing: Standing,
-    /// The time that the coordinator's clock showed, and the instant at which it did.
+    /// Time of the coordinator's clock, with the instant at which it was read.
     clock: Option<(Time, Instant)>,
     trouble: Option<String>,
-    /// The condition that the run waits for before it goes on.
+    /// Condition that the run waits for before it continues.
     waits: Option<String>,
-    /// Whether the run was faithful, and the reasons; of a live run that is over.
+    /// Verdict on a live run that is over, with its reasons.
     verdict: Option<Value>,
 }
 
 impl Followed {
-    /// A run in this folder, of which nothing has been read. What only its coordinator knows is known
-    /// where that is this process.
+    /// A run in this folder, of which nothing has been read. `vitals` are the coordinator's own
+    /// figures, if it is this process.
     #[must_use]
     pub fn new(folder: PathBuf, vitals: Option<Vitals>) -> Self {
         Self { folder, vitals, state: Mutex::default(), grown: watch::Sender::new(0) }
@@ -84,22 +85,22 @@ impl Followed {
         self.state().header.clone()
     }
 
-    /// The number of events that have been seen.
+    /// Number of events that have been read.
     pub(crate) fn events(&self) -> u64 {
         self.state().events
     }
 
-    /// The offset in the log at which the first event begins that has not been seen.
+    /// Offset in the log of the first event that has not been read.
     pub(crate) fn read_so_far(&self) -> u64 {
         self.state().read
     }
 
-    /// The file of the log, as the system numbers it.
+    /// Notes the inode of the log's file.
     pub(crate) fn has_log(&self, inode: u64) {
         self.state().inode = Some(inode);
     }
 
-    /// Whether what has been read is of this file.
+    /// Whether everything read so far is from the file with this inode.
     pub(crate) fn is_of(&self, inode: u64) -> bool {
         self.state().inode == Some(inode)
     }
@@ -108,12 +109,12 @@ impl Followed {
         self.state().picture.as_ref().is_some_and(Picture::is_over)
     }
 
-    /// The log's first line is known, the run's name, and how long the line is.
+    /// Starts the run with its header, its name, and the length of the header's line in bytes.
     pub(crate) fn begin(&self, header: Header, run: String, bytes: u64) {
         let experiment = &header.experiment;
         let speedup = match header.mode {
-            Mode::Live => experiment.live.speedup,
-            Mode::Virtual => Speedup::ONE,
+            RunMode::Live => experiment.live.speedup,
+            RunMode::Virtual => Speedup::ONE,
         };
         let picture = Picture::new(experiment.whole_setup(), experiment.tenants(), speedup);
         let about = about::answer(&header, &run);
@@ -137,7 +138,8 @@ impl Followed {
         self.grew();
     }
 
-    /// Takes in the next step, which is a line of so many bytes in the log, if it is there.
+    /// Adds the next step, whose line in the log has this many bytes (`None` if it is not in the
+    /// log).
     pub(crate) fn see(&self, step: &Step, bytes: Option<u64>) {
         let mut state = self.state();
         let State { picture, metrics, .. } = &mut *state;
@@ -164,7 +166,7 @@ impl Followed {
         }
     }
 
-    /// The run's coordinator has said how it goes.
+    /// Adds the coordinator's answer about its state.
     pub(crate) fn asked(&self, status: &v1::StatusReply) {
         let shows = Time::from_micros(status.emulated_now_us);
         let mut state = self.state();
@@ -178,7 +180,7 @@ impl Followed {
         });
     }
 
-    /// Something is in the way of following it.
+    /// Notes a problem of following the run.
     pub(crate) fn trouble(&self, why: String) {
         let mut state = self.state();
         if state.trouble.as_ref() != Some(&why) {
@@ -191,29 +193,30 @@ impl Followed {
         self.grown.send_modify(|n| *n += 1);
     }
 
-    /// Changes whenever there is more of the run.
+    /// A channel that changes whenever there is more of the run.
     pub(crate) fn grown(&self) -> watch::Receiver<u64> {
         self.grown.subscribe()
     }
 
-    /// Changes from an index on, at most so many, as a JSON array; and the index after the last.
+    /// At most `at_most` changes from index `from` on as a JSON array, with the index after the
+    /// last.
     pub(crate) fn batch(&self, from: usize, at_most: usize) -> (String, usize) {
         let state = self.state();
         state.picture.as_ref().map_or(("[]".to_owned(), 0), |it| it.changes().batch(from, at_most))
     }
 
-    /// The name of the run; empty before its log begins.
+    /// Name of the run; empty before its log begins.
     pub(crate) fn run(&self) -> String {
         self.state().run.clone()
     }
 
-    /// The part of the run that does not change, and the acts that are allowed.
+    /// The constant part of the run's description, with the allowed acts.
     pub(crate) fn about(&self) -> Value {
         let state = self.state();
         let mut about = state.about.clone();
         let why_not = match (&state.header, state.standing) {
             (None, _) => Some("the run has not begun: its workers are not all there"),
-            (Some(header), _) if header.mode == Mode::Virtual => {
+            (Some(header), _) if header.mode == RunMode::Virtual => {
                 Some("it is a run in virtual time: nobody can act on it")
             }
             (_, Standing::Over) => Some("the run is over"),
@@ -227,13 +230,13 @@ impl Followed {
         about
     }
 
-    /// The state of the run now.
+    /// The present state of the run.
     pub(crate) fn now(&self) -> Value {
         let mut state = self.state();
         if state.verdict.is_none() && state.picture.as_ref().is_some_and(Picture::is_over) {
             state.verdict = verdict(&self.folder);
         }
-        let is_virtual = state.header.as_ref().is_some_and(|it| it.mode == Mode::Virtual);
+        let is_virtual = state.header.as_ref().is_some_and(|it| it.mode == RunMode::Virtual);
         let seen = state.picture.as_ref().map_or(Time::ZERO, Picture::now);
         let (clock, age_s) = match (state.standing, state.clock) {
             (Standing::Serving, Some((shows, at))) => (shows.max(seen), at.elapsed().as_secs_f64()),
@@ -241,7 +244,7 @@ impl Followed {
         };
         let coordinator = match state.standing {
             Standing::Serving => "serving",
-            // There is none that could be away.
+            // A virtual run has no coordinator that could be away.
             Standing::Away if is_virtual => "none",
             Standing::Away => "away",
             Standing::Over => "over",
@@ -287,16 +290,15 @@ impl Followed {
         }
     }
 
-    /// The offsets at which the events before this one begin in the log, as many as there are; `None`: the log has
-    /// none of them.
+    /// Offsets in the log at which events begin; `None` if the log has no events.
     pub(crate) fn lines(&self) -> Option<Vec<u64>> {
         let state = self.state();
         (state.lines.len() as u64 == state.events).then(|| state.lines.clone())
     }
 }
 
-/// Whether the run in a folder was faithful, and the reasons, as its summary has them; `None`: it is of virtual time, or
-/// has no summary yet.
+/// Verdict and reasons from the summary in a folder; `None` for a virtual run, or if there is no
+/// summary yet.
 fn verdict(folder: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(folder.join("summary.json")).ok()?;
     let summary: Value = serde_json::from_str(&text).ok()?;

@@ -1,39 +1,41 @@
-//! The events of a run, in words: read from its log when somebody asks.
+//! Events of a run in words, read from its log on request.
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 
-use dormouse_analysis::happening::Happening;
+use dormouse_analysis::happening::StepSummary;
 use dormouse_model::Step;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// Events that are looked at for one answer: where fewer are wanted ones, whoever asks goes on from there.
+/// Greatest number of events that are searched for one answer: a client that wants more continues
+/// from there.
 const LOOKED_AT: u64 = 20_000;
-/// Events that are read of the log at once.
+/// Number of events that are read from the log at once.
 const BLOCK: u64 = 512;
-/// The most events in one answer.
+/// Greatest number of events in one answer.
 const MAX_EVENTS: usize = 1_000;
 
-/// The events that are asked for.
+/// A query for events of a run.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub(crate) struct EventQuery {
-    /// Those before this one; all, where it is not said.
+    /// Only events before the one with this number.
     before: Option<u64>,
-    /// Those after this one: whoever has the others asks for what is new.
+    /// Only events after the one with this number: a client that has the others asks for new ones.
     after: Option<u64>,
-    /// Not those after this time, in emulated seconds.
+    /// Only events up to this time, in emulated seconds.
     until_s: Option<f64>,
-    /// So many at most.
+    /// Greatest number of events in the answer.
     limit: Option<usize>,
-    /// Those about this VM, task or host.
+    /// Only events about this VM, task or host.
     about: Option<String>,
-    /// Those of this kind.
+    /// Only events of this kind.
     kind: Option<String>,
 }
 
-/// The events that were asked for, the newest first, of a log in which they begin at these places.
+/// The events that match, the newest first; `lines` are the offsets at which events begin in the
+/// log.
 ///
 /// # Errors
 ///
@@ -44,7 +46,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
     let mut before = asked.before.unwrap_or(count).min(count);
     let known = asked.after.map_or(0, |after| after.saturating_add(1)).min(before);
     let earliest = before.saturating_sub(LOOKED_AT).max(known);
-    // Without a filter no more are read than are wanted.
+    // Without a filter only as many events are read as are wanted.
     let is_filtered = asked.kind.is_some() || asked.about.is_some() || asked.until_s.is_some();
     let block = if is_filtered { BLOCK } else { (limit as u64).min(BLOCK) };
     let mut file = BufReader::new(File::open(folder.join(dormouse_log::FILE))?);
@@ -58,7 +60,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
             if asked.until_s.is_some_and(|until| at > until) {
                 continue;
             }
-            let Happening { kind, text, about } = Happening::from_step(&step);
+            let StepSummary { kind, text, about } = StepSummary::from_step(&step);
             let is_wanted = asked.kind.as_ref().is_none_or(|wanted| wanted == kind)
                 && asked.about.as_ref().is_none_or(|wanted| about.contains(wanted));
             if is_wanted {
@@ -75,7 +77,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
     Ok(json!({ "events": events, "first": before == 0, "before": before }))
 }
 
-/// The steps from one to before another.
+/// Reads the steps from number `from` up to, but without, `before`.
 fn read(
     file: &mut BufReader<File>,
     lines: &[u64],

@@ -1,9 +1,9 @@
-//! Looking on at a run: its live page, and its metrics.
+//! Watching a run: its live page and its metrics.
 //!
-//! A run is followed by its log (`source`), whoever writes that: its coordinator, which gives the events as
-//! they become durable, or a run in virtual time. A fold of its steps says what a page draws ([`picture`]);
-//! [`server`] gives pages what it says, and takes what people do there to the run's coordinator (`desk`). Another fold of them is for
-//! Prometheus ([`metrics`]).
+//! A run is followed by its log (`source`): its coordinator sends events as they become durable, or
+//! a virtual run writes them. A fold of the steps becomes what a page draws ([`picture`]);
+//! [`server`] sends that to pages, and people's acts to the run's coordinator (`desk`). Another
+//! fold becomes metrics for Prometheus ([`metrics`]).
 
 mod about;
 mod desk;

@@ -1,5 +1,5 @@
-//! The source of the steps of a run that is looked at: its coordinator, as they become durable, or its
-//! log, where nobody serves it.
+//! Source of the steps of a run that is followed: its coordinator, as they become durable, or its
+//! log if no coordinator serves it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, ErrorKind, Seek as _, SeekFrom};
@@ -19,14 +19,14 @@ use tokio::time::sleep;
 
 use crate::followed::{Followed, Standing};
 
-/// Time for which a log that does not grow, or a coordinator that is away, is left alone.
+/// Pause after a log did not grow or a coordinator was away.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
-/// The time between two questions to the coordinator for what is not in the log, such as its clock.
+/// Time between two requests to the coordinator for what is not in the log, such as its clock.
 const ASK_EVERY: Duration = Duration::from_millis(500);
-/// Lines of a log that are taken in before others have a turn.
+/// Number of log lines that are read before other tasks get a turn.
 const AT_ONCE: usize = 2_000;
 
-/// Why a run can't be looked at, or no longer.
+/// Reason for which a run can't be followed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WatchError {
     /// The log can't be read.
@@ -38,11 +38,11 @@ pub(crate) enum WatchError {
     /// A line of the log can't be read.
     #[error("{}: line {line}: {why}", path.display())]
     Line {
-        /// The log that has the line.
+        /// The log.
         path: PathBuf,
-        /// The line's number, from 1.
+        /// Number of the line, from 1.
         line: u64,
-        /// The flaw, in words.
+        /// Problem, in words.
         why: String,
     },
     /// The coordinator does not answer, or refuses.
@@ -50,12 +50,12 @@ pub(crate) enum WatchError {
     Remote(#[from] RemoteError),
 }
 
-/// The token of a role in a run's folder; `None` where there is none, as of a run that is over.
+/// Token of a role in a run's folder; `None` if there is none, as for a run that is over.
 pub(crate) fn token_in(folder: &Path, role: Role) -> Option<Token> {
     std::fs::read_to_string(folder.join(role.file())).ok()?.parse().ok()
 }
 
-/// Follows a run for ever: whoever serves it, and whether anybody does.
+/// Follows a run for ever, from its coordinator or from its log.
 pub(crate) async fn follow(followed: Arc<Followed>) {
     loop {
         if let Err(error) = look(&followed).await {
@@ -65,7 +65,7 @@ pub(crate) async fn follow(followed: Arc<Followed>) {
     }
 }
 
-/// Takes in what there is of a run by now, and what comes while a coordinator gives it.
+/// Reads the run as far as it is there, and further while a coordinator sends it.
 pub(crate) async fn look(followed: &Arc<Followed>) -> Result<(), WatchError> {
     if let Err(error) = first_line(followed) {
         followed.trouble(error.to_string());
@@ -77,8 +77,8 @@ pub(crate) async fn look(followed: &Arc<Followed>) -> Result<(), WatchError> {
     }
 }
 
-/// Reads the first line of the log, once it is there: of a run that is not the one that was followed,
-/// all is read anew.
+/// Reads the first line of the log once it is there. If it is another run than before, everything
+/// is read anew.
 fn first_line(followed: &Followed) -> Result<(), WatchError> {
     let path = followed.folder().join(dormouse_log::FILE);
     let file = match File::open(&path) {
@@ -103,7 +103,7 @@ fn first_line(followed: &Followed) -> Result<(), WatchError> {
         why: error.to_string(),
     };
     let Named { experiment, live } = serde_json::from_str(&line).map_err(wrong)?;
-    // A live run has a name; a log of virtual time is the run.
+    // A live run has a name; a virtual run is identified by its log.
     let run = live.map_or_else(|| format!("{}-{inode:x}", experiment.name), |live| live.run);
     if run != followed.run() {
         let header = dormouse_report::output::read_header(followed.folder())?;
@@ -113,7 +113,7 @@ fn first_line(followed: &Followed) -> Result<(), WatchError> {
     Ok(())
 }
 
-/// The names of a run in the first line of its log.
+/// Name of the run in the first line of its log.
 #[derive(Deserialize)]
 struct Named {
     experiment: NamedExperiment,
@@ -130,7 +130,7 @@ struct NamedLive {
     run: String,
 }
 
-/// A run in virtual time whose steps were left out of its log is made again, once.
+/// Makes a virtual run again whose steps were left out of its log, once.
 async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchError> {
     if followed.events() > 0 {
         sleep(Duration::from_secs(60)).await;
@@ -141,13 +141,13 @@ async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchErr
         let log = RunLog { header, steps: None, torn: false };
         play(&log, |step| into.see(step, None))
     });
-    // A panic of the replay is said where it happened.
+    // A panic of the replay is reported where it happened.
     made.await.unwrap_or(Ok(()))?;
     followed.stands(Standing::Over);
     Ok(())
 }
 
-/// Takes in what there is by now, and what comes while a coordinator gives it.
+/// Reads the steps that are there, and further ones while a coordinator sends them.
 async fn steps(followed: &Arc<Followed>) -> Result<(), WatchError> {
     let folder = followed.folder().to_owned();
     let served = match (address_of(&folder)?, token_in(&folder, Role::Observer)) {
@@ -184,7 +184,7 @@ async fn take(followed: &Followed, mut lines: EventLines) -> Result<(), WatchErr
     Ok(())
 }
 
-/// Asks for what only the coordinator knows, until it no longer answers.
+/// Asks the coordinator for what only it knows, until it no longer answers.
 async fn ask(followed: &Followed, remote: &mut Remote) -> Result<(), WatchError> {
     loop {
         followed.asked(&remote.status().await?);
@@ -192,7 +192,7 @@ async fn ask(followed: &Followed, remote: &mut Remote) -> Result<(), WatchError>
     }
 }
 
-/// Takes in a line of the log that is an event.
+/// Adds a line of the log that is an event.
 fn read(followed: &Followed, line: &str) -> Result<(), WatchError> {
     let step: Step = serde_json::from_str(line).map_err(|error| WatchError::Line {
         path: followed.folder().join(dormouse_log::FILE),
@@ -203,7 +203,7 @@ fn read(followed: &Followed, line: &str) -> Result<(), WatchError> {
     Ok(())
 }
 
-/// Takes in the whole lines that the log has by now.
+/// Adds the complete lines that the log has by now.
 async fn from_file(followed: &Followed) -> Result<(), WatchError> {
     let path = followed.folder().join(dormouse_log::FILE);
     let unreadable = |error| OutputError::io("read", &path, error);
@@ -213,7 +213,7 @@ async fn from_file(followed: &Followed) -> Result<(), WatchError> {
     for number in 1_usize.. {
         line.clear();
         file.read_line(&mut line).map_err(unreadable)?;
-        // A torn tail may become a line.
+        // A torn tail may still become a line.
         let Some(whole) = line.strip_suffix('\n') else { break };
         read(followed, whole)?;
         if number.is_multiple_of(AT_ONCE) {

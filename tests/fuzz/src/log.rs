@@ -1,6 +1,6 @@
 //! The log of a run, `events.jsonl`, and what is told from it.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_report::check::check;
 use dormouse_report::explain::explain;
 use dormouse_report::output::{RunBeginning, RunLog, live_header};
@@ -35,7 +35,7 @@ pub(crate) fn results(bytes: &[u8]) {
         let (Ok(log), Ok(live)) = (RunLog::read(folder), live_header(folder)) else { return };
         let Some(steps) = &log.steps else { return };
         let text = |results: Results<'_>| drop(results.view().to_text(Terminal::PLAIN));
-        if log.header.mode == Mode::Live {
+        if log.header.mode == RunMode::Live {
             let made = live_results(&log.header, &live, steps, folder);
             made.into_iter().for_each(|(results, _)| text(results));
         }

@@ -1,6 +1,6 @@
 //! Spot VMs in the background of others, as the record and the checker see them.
 
-use dormouse_analysis::{Record, check_bag};
+use dormouse_analysis::{RunRecord, check_bag};
 use dormouse_cloud::{Action, Target};
 use dormouse_engine::tenants_view;
 use dormouse_experiment::Experiment;
@@ -63,7 +63,7 @@ fn what_no_background_can_be_is_found() {
 fn the_record_has_what_each_was_left() {
     let experiment = with(NAME, &[]).unwrap();
     let steps = played(&experiment).0;
-    let mut record = Record::new(&experiment.setup);
+    let mut record = RunRecord::new(&experiment.setup);
     steps.iter().for_each(|step| record.see(step));
     let behind: Vec<_> = record.vms.values().filter(|vm| vm.is_background).collect();
     assert_eq!(behind.len(), 2);

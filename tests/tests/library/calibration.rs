@@ -2,7 +2,7 @@
 
 use dormouse::calibrate::{CellPlan, conditions, errors};
 use dormouse::live::rehearse;
-use dormouse_analysis::{Record, TaskHistory};
+use dormouse_analysis::{RunRecord, TaskHistory};
 use dormouse_coordinator::admission::vcpus_of;
 use dormouse_host::calibration::load_at;
 use dormouse_policies::CheckpointPlanning;
@@ -12,7 +12,7 @@ use super::runs::{played, record_of};
 
 const CORES: u32 = 2_000;
 
-fn record(plan: &CellPlan) -> Record {
+fn record(plan: &CellPlan) -> RunRecord {
     let experiment = plan.experiment(1).unwrap();
     record_of(&experiment, &played(&experiment).0)
 }

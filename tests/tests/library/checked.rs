@@ -1,7 +1,7 @@
 //! The check of runs of parallel jobs: nothing is said of those that keep the rules, and what is damaged
 //! is found.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_report::check::check;
 use dormouse_report::output::{Header, RunLog};
@@ -12,7 +12,7 @@ use super::runs::{played, under};
 fn log(scheduler: &str) -> RunLog {
     let experiment = under("batch-small", scheduler, 1, &[]);
     let (steps, _) = played(&experiment);
-    let header = Header::new(Mode::Virtual, "a test".to_owned(), experiment);
+    let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment);
     RunLog { header, steps: Some(steps), torn: false }
 }
 

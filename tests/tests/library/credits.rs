@@ -1,6 +1,6 @@
 //! The credits of burstable VMs over their lives, as a run's page draws them.
 
-use dormouse_analysis::Record;
+use dormouse_analysis::RunRecord;
 use dormouse_model::{Event, Notice, Report, Step};
 use dormouse_units::{Credits, Span, Time};
 
@@ -16,7 +16,7 @@ fn is_of_credits(step: &Step) -> bool {
 type Life = (Time, Time, Vec<(Time, Credits)>);
 
 /// The curve of each burstable VM.
-fn curves(record: &Record, steps_of: &str) -> Vec<Life> {
+fn curves(record: &RunRecord, steps_of: &str) -> Vec<Life> {
     let setup = with(NAME, &[]).unwrap().setup;
     let curve = |vm: &dormouse_analysis::VmHistory| {
         let points = record.credits(vm.id, &setup.catalogue);

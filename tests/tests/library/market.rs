@@ -1,8 +1,8 @@
 //! Experiments whose provider has rules of its own: who makes room for whom, what VMs cost when,
 //! and who pays for an hour that is not over.
 
-use dormouse_analysis::explain::Explainer;
-use dormouse_analysis::{Record, check_bag};
+use dormouse_analysis::explain::BagExplainer;
+use dormouse_analysis::{RunRecord, check_bag};
 use dormouse_cloud::{Action, Host, InterruptionModel, Market};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Report, Step, VmEnd};
@@ -45,7 +45,7 @@ fleet = [{fleet}]
     with(file.to_str().unwrap(), &[]).unwrap()
 }
 
-fn ended(record: &Record, vm: u32) -> (Time, VmEnd) {
+fn ended(record: &RunRecord, vm: u32) -> (Time, VmEnd) {
     record.vms[&VmId::new(vm)].ended.map(|(at, why, _)| (at, why)).unwrap()
 }
 
@@ -182,7 +182,7 @@ fn what_becomes_of_a_vm_that_makes_room_is_said_and_told() {
         assert_eq!(record.vms[&by].ready, Some(left + boot), "notice and boot");
         let of = (&experiment.setup, true, true);
         let told = |vm: VmId| {
-            let explainer = Explainer::new(of, Record::new(&experiment.setup), &steps);
+            let explainer = BagExplainer::new(of, RunRecord::new(&experiment.setup), &steps);
             explainer.explain(&vm.to_string()).unwrap().to_string()
         };
         let how = if wait > 0 { "it is given notice" } else { "it hibernates" };
@@ -212,7 +212,7 @@ fn what_is_computed_after_a_notice_is_lost_and_what_became_of_it_is_told() {
     let experiment = with(file, &set).unwrap();
     let told = |what: &str, steps: &[Step]| {
         let of = (&experiment.setup, false, true);
-        let explainer = Explainer::new(of, Record::new(&experiment.setup), steps);
+        let explainer = BagExplainer::new(of, RunRecord::new(&experiment.setup), steps);
         explainer.explain(what).unwrap().to_string()
     };
     let whole = told("task0", &steps);

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_report::output::Header;
 use dormouse_reproduce::papers::{Finished, MakeLive, Request, Verdict, table};
 use dormouse_reproduce::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
@@ -298,7 +298,7 @@ fn live_runs_are_made_once_and_judged() {
     for seed in 1..=2 {
         let mut experiment = cell.experiment.clone();
         experiment.setup.seed = seed;
-        let header = Header::new(Mode::Live, String::new(), experiment);
+        let header = Header::new(RunMode::Live, String::new(), experiment);
         let text = format!("{}\n", serde_json::to_string(&header).unwrap());
         std::fs::write(dir.path().join(format!("headers/j60-{seed}")), text).unwrap();
     }

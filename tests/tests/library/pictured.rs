@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{AttemptEnd, Record};
+use dormouse_analysis::{AttemptEnd, RunRecord};
 use dormouse_experiment::Experiment;
 use dormouse_model::Step;
 use dormouse_units::Speedup;
@@ -13,7 +13,8 @@ use super::runs::{played, record_of, with};
 
 fn changes(experiment: &Experiment, steps: &[Step]) -> Vec<Value> {
     let mut picture = Picture::new(experiment.whole_setup(), experiment.tenants(), Speedup::ONE);
-    let mut record = Record::shared(&experiment.whole_setup(), experiment.tenants()).forgetting();
+    let mut record =
+        RunRecord::shared(&experiment.whole_setup(), experiment.tenants()).forgetting();
     for step in steps {
         record.see(step);
         picture.see(&record, step);

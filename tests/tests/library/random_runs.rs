@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dormouse_analysis::{Mode, Violation, check_bag};
+use dormouse_analysis::{RuleViolation, RunMode, check_bag};
 use dormouse_cloud::{
     Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
     Preemption, Scope, Target,
@@ -164,7 +164,7 @@ fn troubles(r: &mut Stream, deadline: Span) -> Vec<InterruptionModel> {
 }
 
 /// What came of an experiment: how many steps, and what is wrong; `None` if it can't be planned.
-fn outcome(e: &Experiment) -> Option<(Vec<Step>, Vec<Violation>, Option<String>)> {
+fn outcome(e: &Experiment) -> Option<(Vec<Step>, Vec<RuleViolation>, Option<String>)> {
     let scheduler = e.scheduler().ok()?;
     let mut steps = Vec::new();
     // A run may end with tasks left, where everything was preempted for good; that is said.
@@ -215,7 +215,7 @@ fn shrunk(mut e: Experiment) -> Experiment {
 /// Leaves the log of an experiment where `dormouse replay` finds it.
 fn leave_log(e: &Experiment) -> String {
     let dir = tempfile::Builder::new().prefix("dormouse-violation-").tempdir().unwrap().keep();
-    let header = Header::new(Mode::Virtual, "a random run, shrunk".to_owned(), e.clone());
+    let header = Header::new(RunMode::Virtual, "a random run, shrunk".to_owned(), e.clone());
     let mut log = RunLogWriter::begin(&dir, &header).unwrap();
     for step in outcome(e).unwrap().0 {
         log.step(&step).unwrap();

@@ -2,8 +2,8 @@
 //! rules, which notice what is wrong.
 
 use dormouse_analysis::explain::RequestStory;
-use dormouse_analysis::requests::{Figures, Flow, Level, RequestsTables};
-use dormouse_analysis::{Record, RequestsChecker, Violation};
+use dormouse_analysis::requests::{RequestFigures, RequestsTables, UsageFlow, UsageLevel};
+use dormouse_analysis::{RequestsChecker, RuleViolation, RunRecord};
 use dormouse_cloud::{Market, TariffName};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
@@ -65,11 +65,11 @@ fn of_text(text: &str) -> Experiment {
 }
 
 /// What a run tells, with its `requests.csv`.
-fn recorded(experiment: &Experiment, steps: &[Step]) -> (Figures, String) {
+fn recorded(experiment: &Experiment, steps: &[Step]) -> (RequestFigures, String) {
     let mut csv = Vec::new();
     let setup = experiment.whole_setup();
     let tenants = experiment.tenants();
-    let mut record = Record::shared(&setup, tenants.clone()).forgetting();
+    let mut record = RunRecord::shared(&setup, tenants.clone()).forgetting();
     let mut tables = RequestsTables::begin(|_| Ok(&mut csv), &setup, tenants).unwrap();
     for step in steps {
         record.see(step);
@@ -79,7 +79,7 @@ fn recorded(experiment: &Experiment, steps: &[Step]) -> (Figures, String) {
     (figures, String::from_utf8(csv).unwrap())
 }
 
-fn checked(experiment: &Experiment, steps: &[Step]) -> Vec<Violation> {
+fn checked(experiment: &Experiment, steps: &[Step]) -> Vec<RuleViolation> {
     let setup = experiment.whole_setup();
     let mut checker = RequestsChecker::new(&setup, experiment.tenants(), Span::ZERO);
     steps.iter().for_each(|step| checker.see(step));
@@ -281,7 +281,7 @@ fn figures_are_those_of_a_reckoning_by_hand() {
 }
 
 /// vCPUs and memory over time, bin by bin.
-fn used_is_what_ran(experiment: &Experiment, figures: &Figures, all: &[ByHand]) {
+fn used_is_what_ran(experiment: &Experiment, figures: &RequestFigures, all: &[ByHand]) {
     let used = |market: Market, from, until| {
         let of = all.iter().filter(|it| it.asks.market == market);
         of.map(|it| u128::from(it.vcpus) * it.within(from, until)).sum::<u128>()
@@ -296,24 +296,27 @@ fn used_is_what_ran(experiment: &Experiment, figures: &Figures, all: &[ByHand]) 
     let bins: Vec<_> = figures.usage.bins().collect();
     assert!(bins.len() > 500 && bins.len() <= 2_000);
     for (n, (from, until, bin)) in bins.iter().enumerate().step_by(7) {
-        assert_eq!(bin.integral(Level::NormalVcpus), used(Market::OnDemand, *from, *until));
-        assert_eq!(bin.integral(Level::PreemptibleVcpus), used(Market::Spot, *from, *until));
-        assert_eq!(bin.integral(Level::PreemptibleMemory), memory(*from, *until));
+        assert_eq!(bin.integral(UsageLevel::NormalVcpus), used(Market::OnDemand, *from, *until));
+        assert_eq!(bin.integral(UsageLevel::PreemptibleVcpus), used(Market::Spot, *from, *until));
+        assert_eq!(bin.integral(UsageLevel::PreemptibleMemory), memory(*from, *until));
         let is_in = |at: Time| *from <= at && (at < *until || n + 1 == bins.len());
         let ended = |it: &&ByHand| it.ended.is_some_and(|(at, ..)| is_in(at));
         let count = all.iter().filter(|it| it.is_terminated()).filter(ended).count();
-        assert_eq!(bin.count(Flow::Terminations), count as i64, "{from} to {until}");
+        assert_eq!(bin.count(UsageFlow::Terminations), count as i64, "{from} to {until}");
         let failed = |it: &&ByHand| it.is_refused && it.asks.market == Market::OnDemand;
         let count = all.iter().filter(failed).filter(|it| is_in(it.arrived)).count();
-        assert_eq!(bin.count(Flow::FailedNormal), count as i64, "{from} to {until}");
+        assert_eq!(bin.count(UsageFlow::FailedNormal), count as i64, "{from} to {until}");
     }
     let last = all.iter().map(|it| it.arrived).max().unwrap();
     let (at, until_last) = figures.usage.until_last_arrival().unwrap();
     assert_eq!(at, last);
-    assert_eq!(until_last.integral(Level::NormalVcpus), used(Market::OnDemand, Time::ZERO, last));
+    assert_eq!(
+        until_last.integral(UsageLevel::NormalVcpus),
+        used(Market::OnDemand, Time::ZERO, last)
+    );
     let vcpus: u64 = experiment.hosts.iter().map(|host| u64::from(host.vcpus)).sum();
     let whole = u128::from(vcpus) * u128::from(last.as_micros());
-    assert_eq!(until_last.integral(Level::HostVcpus), whole);
+    assert_eq!(until_last.integral(UsageLevel::HostVcpus), whole);
 }
 
 fn rows_say_what_became(csv: &str, all: &[ByHand]) {

@@ -1,6 +1,6 @@
 //! Built-in experiments with other settings, and their runs in virtual time.
 
-use dormouse_analysis::{Record, check_bag};
+use dormouse_analysis::{RunRecord, check_bag};
 use dormouse_engine::Run;
 use dormouse_experiment::{Experiment, InputError, Loaded, Override, Source, open};
 use dormouse_model::Step;
@@ -35,15 +35,15 @@ pub(crate) fn played(experiment: &Experiment) -> (Vec<Step>, Run) {
 }
 
 /// What these steps tell.
-pub(crate) fn record_of(experiment: &Experiment, steps: &[Step]) -> Record {
-    let mut record = Record::new(&experiment.setup);
+pub(crate) fn record_of(experiment: &Experiment, steps: &[Step]) -> RunRecord {
+    let mut record = RunRecord::new(&experiment.setup);
     steps.iter().for_each(|step| record.see(step));
     record
 }
 
 /// The experiment's steps and the record of its log, which has to agree with the engine; the log
 /// keeps the rules.
-pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, Record) {
+pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, RunRecord) {
     let (steps, run) = played(experiment);
     let what =
         format!("{} {} {}", experiment.name, experiment.scheduler_name(), experiment.setup.seed);

@@ -1,8 +1,8 @@
 //! Experiments whose provider runs short of spot VMs: what can be had is written down, by type and by
 //! zone, and so is what is done to VMs.
 
-use dormouse_analysis::Record;
-use dormouse_analysis::explain::Explainer;
+use dormouse_analysis::RunRecord;
+use dormouse_analysis::explain::BagExplainer;
 use dormouse_cloud::{Action, Target};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Effect, Notice, Step, VmEnd};
@@ -61,7 +61,7 @@ fn work(tasks: u32, fleet: &[(&str, u32)]) -> String {
     )
 }
 
-fn makespan(record: &Record) -> Time {
+fn makespan(record: &RunRecord) -> Time {
     record.makespan().unwrap()
 }
 
@@ -228,15 +228,18 @@ fn zones_have_capacity_prices_and_interruptions_of_their_own() {
     let (steps, record) = sound(&experiment);
     let rebalance = Notice::VmRebalance { vm: VmId::new(0) };
     assert!(notices(&steps).any(|(at, notice)| (at, notice) == (s(100), &rebalance)));
-    let explainer =
-        Explainer::new((&experiment.setup, false, true), Record::new(&experiment.setup), &steps);
+    let explainer = BagExplainer::new(
+        (&experiment.setup, false, true),
+        RunRecord::new(&experiment.setup),
+        &steps,
+    );
     let told = explainer.explain("vm0").unwrap().to_string();
     // It is taken for want of capacity, which nobody foresaw: that the recommendation came true is chance.
     assert!(told.contains("replaced, 200.0 s before the provider took it back"), "{told}");
     let zone = Target::Zone(ZoneName::from("b"));
     let hit = record.interruptions.iter().find(|act| act.target == zone).unwrap();
     assert_eq!((hit.at, hit.action, hit.vms.len()), (s(600), Action::Preempt, 2));
-    let of_a = |record: &Record| {
+    let of_a = |record: &RunRecord| {
         let vms = record.vms.values().filter(|vm| vm.kind.as_str() == "v100@a");
         vms.map(|vm| vm.ended.map(|(at, why, _)| (at, why))).collect::<Vec<_>>()
     };
@@ -272,8 +275,8 @@ fn recommendations_are_as_wrong_as_the_file_says_and_move_nothing() {
     let missed = ends.iter().filter(|end| !acts.iter().any(|act| foretells(act, end))).count();
     let nothing = acts.iter().filter(|act| !ends.iter().any(|end| foretells(act, end))).count();
     let (ends, acts) = (ends.len(), acts.len());
-    let record = Record::new(&wrongly.setup);
-    let explainer = Explainer::new((&wrongly.setup, false, true), record, &steps);
+    let record = RunRecord::new(&wrongly.setup);
+    let explainer = BagExplainer::new((&wrongly.setup, false, true), record, &steps);
     let told: String = (0..ends)
         .filter_map(|vm| explainer.explain(&format!("vm{vm}")))
         .map(|told| told.to_string())

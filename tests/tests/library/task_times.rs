@@ -1,7 +1,7 @@
 //! What is said of the time that tasks took against what they were promised.
 
 use dormouse_analysis::fidelity::{TaskTimes, owed};
-use dormouse_analysis::{CheckpointMark, Record};
+use dormouse_analysis::{CheckpointMark, RunRecord};
 use dormouse_experiment::{Source, load};
 use dormouse_model::{Event, Ledger, Report, Step};
 use dormouse_report::virtual_run::virtual_run;
@@ -14,7 +14,7 @@ const SPEEDUP: Speedup = Speedup::times(30);
 fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
     let source = Source { experiment: Some("j60"), ..Source::default() };
     let experiment = load(&source).unwrap().experiment;
-    let mut record = Record::new(&experiment.setup).at(SPEEDUP);
+    let mut record = RunRecord::new(&experiment.setup).at(SPEEDUP);
     let mut short = short_hold;
     let see = |step: &Step| {
         let mut step = step.clone();
@@ -84,7 +84,7 @@ fn a_run_whose_promises_are_kept_has_nothing_said_against_it() {
 fn a_checkpoint_that_nobody_asked_for_is_owed_by_nobody() {
     let source = Source { experiment: Some("j60"), ..Source::default() };
     let experiment = load(&source).unwrap().experiment;
-    let mut record = Record::new(&experiment.setup);
+    let mut record = RunRecord::new(&experiment.setup);
     let scheduler = experiment.scheduler().unwrap();
     virtual_run(&experiment, scheduler, |step| record.see(step)).unwrap();
     let attempts = (0..).map(TaskId::new).zip(&record.tasks);

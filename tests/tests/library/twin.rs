@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::twin::{Both, Standing, Twin};
+use dormouse_analysis::RunMode;
+use dormouse_analysis::twin::{LiveAndTwin, TaskStanding, TwinComparison};
 use dormouse_cloud::{Action, Host, Target};
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_experiment::Experiment;
@@ -20,7 +20,7 @@ use super::runs::{played, under};
 struct Folder(tempfile::TempDir);
 
 impl Folder {
-    fn new(experiment: &Experiment, mode: Mode, steps: &[Step]) -> Self {
+    fn new(experiment: &Experiment, mode: RunMode, steps: &[Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let header = Header::new(mode, "a test".to_owned(), experiment.clone());
         let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
@@ -37,13 +37,13 @@ impl Folder {
         self.path().join("events.jsonl")
     }
 
-    fn twin(&self) -> Twin {
+    fn twin(&self) -> TwinComparison {
         twin_of(self.path()).unwrap()
     }
 }
 
 /// To the microsecond and the billionth of a dollar.
-fn assert_identical(twin: &Twin, what: &str) {
+fn assert_identical(twin: &TwinComparison, what: &str) {
     assert_eq!(twin.divergence, None, "{what}");
     for row in &twin.tasks {
         assert_eq!(row.sides.live, row.sides.twin, "{what}: task {}", row.number);
@@ -74,7 +74,8 @@ fn a_run_of_virtual_time_is_its_own_twin() {
         for scheduler in ["burst-hads", "hads"] {
             for (seed, set) in (1..).zip(sets) {
                 let experiment = under(name, scheduler, seed, set);
-                let twin = Folder::new(&experiment, Mode::Virtual, &played(&experiment).0).twin();
+                let twin =
+                    Folder::new(&experiment, RunMode::Virtual, &played(&experiment).0).twin();
                 assert_identical(&twin, &format!("{name} {scheduler} {seed} {set:?}"));
                 interrupted += usize::from(twin.interruptions > 0);
                 assert!(twin.makespan.live.is_some(), "{name} {scheduler} {seed}");
@@ -106,13 +107,13 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
         let mut other = experiment.clone();
         other.setup.seed = seed;
         assert_ne!(acts(&played(&other).0), drawn, "the seed moves nothing: this shows nothing");
-        let twin = Folder::new(&other, Mode::Live, &steps).twin();
+        let twin = Folder::new(&other, RunMode::Live, &steps).twin();
         assert_identical(&twin, &format!("seed {seed}"));
         assert_eq!(twin.interruptions, given);
     }
     let mut none = experiment;
     none.setup.interruptions.clear();
-    assert_identical(&Folder::new(&none, Mode::Live, &steps).twin(), "no interruptions drawn");
+    assert_identical(&Folder::new(&none, RunMode::Live, &steps).twin(), "no interruptions drawn");
 }
 
 /// Plays it with more than its beginning given from outside.
@@ -142,7 +143,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     let joined = Event::HostJoined { host: HostId::new(2), name: "anew".to_owned(), offer };
     let at = Time::from_micros(500_000_001);
     let steps = troubled(&experiment, vec![lost(400, 0), (at, joined), lost(900, 1)]);
-    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, RunMode::Live, &steps).twin();
     assert_identical(&twin, "hosts lost");
     let count = |name: &str| twin.counts.iter().find(|c| c.name == name).unwrap().sides.twin;
     assert!(count("hosts_lost") == 2 && twin.makespan.twin.is_some());
@@ -154,7 +155,7 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
     };
     let asked = vec![interrupt(300, Action::Hibernate), interrupt(600, Action::Resume)];
     let steps = troubled(&experiment, asked);
-    let folder = Folder::new(&experiment, Mode::Live, &steps);
+    let folder = Folder::new(&experiment, RunMode::Live, &steps);
     assert_identical(&folder.twin(), "interruptions that somebody asked for");
     let log = RunLog::read(folder.path()).unwrap();
     let mut record = log.header.record();
@@ -166,12 +167,12 @@ fn hosts_come_and_go_and_the_user_ends_it_when_they_did() {
 
     let cancel = Event::Cancel { why: "by its user".to_owned() };
     let steps = troubled(&experiment, vec![(Time::from_secs(700), cancel)]);
-    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, RunMode::Live, &steps).twin();
     assert_identical(&twin, "cancelled");
     let why = Some("by its user".to_owned());
-    assert_eq!(twin.ended_early, Both { live: why.clone(), twin: why });
+    assert_eq!(twin.ended_early, LiveAndTwin { live: why.clone(), twin: why });
     assert!(twin.tasks.iter().any(|row| row.sides.live.finished.is_some()));
-    assert_eq!(twin.makespan, Both { live: None, twin: None });
+    assert_eq!(twin.makespan, LiveAndTwin { live: None, twin: None });
 }
 
 /// Where the log of a run that was killed ends, its twin ends, too.
@@ -181,12 +182,12 @@ fn a_run_that_was_killed_is_compared_as_far_as_it_came() {
     let steps = played(&experiment).0;
     let half = steps.len() / 2;
     let last = (half..steps.len()).find(|&n| steps[n].at > steps[n - 1].at).unwrap();
-    let folder = Folder::new(&experiment, Mode::Live, &steps[..last]);
+    let folder = Folder::new(&experiment, RunMode::Live, &steps[..last]);
     let mut text = fs::read(folder.log()).unwrap();
     let whole = folder.twin();
     assert_identical(&whole, "cut between two steps");
     let cut = Some("its log ends here".to_owned());
-    assert_eq!(whole.ended_early, Both { live: cut.clone(), twin: cut });
+    assert_eq!(whole.ended_early, LiveAndTwin { live: cut.clone(), twin: cut });
     assert!(whole.cost.unwrap().live.as_nanos() > 0, "VMs that still ran cost something");
     for tail in [&b"{\"seq\":"[..], b"\xff\xfe\0\0", b"\0\0\0\n", b"nonsense\n{}\n"] {
         let length = text.len();
@@ -246,7 +247,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     let pair = ends.windows(2).find(differ).unwrap();
     let (late, after) = (pair[0], pair[1]);
     let steps = with_a_late_task(&experiment, &good, late, after);
-    let twin = Folder::new(&experiment, Mode::Live, &steps).twin();
+    let twin = Folder::new(&experiment, RunMode::Live, &steps).twin();
 
     let counted = |steps: &[Step]| {
         let decisions = steps.iter().flat_map(|step| &step.decisions);
@@ -254,7 +255,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     };
     let divergence = twin.divergence.as_ref().unwrap();
     assert_eq!(divergence.same, counted(&good[..late]));
-    let Both { live: Some(live), twin: Some(other) } = &divergence.decided else { panic!() };
+    let LiveAndTwin { live: Some(live), twin: Some(other) } = &divergence.decided else { panic!() };
     let end_of = |n: usize| {
         let Some(Notice::TaskFinished { task, vm }) = good[n].notices.first() else { panic!() };
         format!("{task} finished on {vm}")
@@ -266,7 +267,7 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
     // The late task took that much longer, and nothing else about it changed.
     let row = &twin.tasks[finished(&good[late]).unwrap() as usize];
     let late_by = good[after].at.since(good[late].at) + Span::from_micros(1);
-    assert_eq!(row.standing, Standing::Undisturbed);
+    assert_eq!(row.standing, TaskStanding::Undisturbed);
     assert_eq!(row.sides.live.took().unwrap(), row.sides.twin.took().unwrap() + late_by);
     let part = late_by.as_secs_f64() / row.sides.twin.took().unwrap().as_secs_f64();
     assert!((row.difference.unwrap() - part).abs() < 1e-9 && part > 0.0);
@@ -282,19 +283,19 @@ fn a_planted_divergence_is_found_with_its_cause_and_both_times() {
 #[test]
 fn what_disturbed_a_task_is_said_and_its_duration_left_out() {
     let experiment = under("j60-sc2", "burst-hads", 21, &[]);
-    let twin = Folder::new(&experiment, Mode::Virtual, &played(&experiment).0).twin();
-    let undisturbed = twin.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
+    let twin = Folder::new(&experiment, RunMode::Virtual, &played(&experiment).0).twin();
+    let undisturbed = twin.tasks.iter().filter(|row| row.standing == TaskStanding::Undisturbed);
     assert_eq!(undisturbed.count(), twin.undisturbed.as_ref().unwrap().tasks());
     for row in &twin.tasks {
         match &row.standing {
-            Standing::Undisturbed => assert_eq!(row.sides.live.attempts, 1),
-            Standing::Disturbed(why) if row.sides.live.attempts == 1 => {
+            TaskStanding::Undisturbed => assert_eq!(row.sides.live.attempts, 1),
+            TaskStanding::Disturbed(why) if row.sides.live.attempts == 1 => {
                 assert_eq!(why, "its VM was taken before it began in both");
             }
-            Standing::Disturbed(why) => {
+            TaskStanding::Disturbed(why) => {
                 assert_eq!(*why, format!("{} attempts in both", row.sides.live.attempts));
             }
-            Standing::Background => panic!("a bag has no background"),
+            TaskStanding::Background => panic!("a bag has no background"),
         }
     }
 }
@@ -306,10 +307,10 @@ fn a_log_that_is_decided_otherwise_now_is_refused() {
     let step = steps.iter_mut().filter(|step| step.decisions.len() > 1).nth(1).unwrap();
     step.decisions.pop();
     let seq = step.seq;
-    let folder = Folder::new(&experiment, Mode::Live, &steps);
+    let folder = Folder::new(&experiment, RunMode::Live, &steps);
     let refused = twin_of(folder.path()).unwrap_err();
     assert!(matches!(refused, TwinError::OtherVersion { step, .. } if step == seq), "{refused}");
     assert!(refused.is_bad_input());
-    let only_hosts = Folder::new(&experiment, Mode::Live, &steps[..1]);
+    let only_hosts = Folder::new(&experiment, RunMode::Live, &steps[..1]);
     assert!(matches!(twin_of(only_hosts.path()), Err(TwinError::NeverBegan(_))));
 }

@@ -2,9 +2,9 @@
 
 use std::convert::Infallible;
 
-use dormouse_analysis::fidelity::{Pace, Submitted, promises};
-use dormouse_analysis::twin::{Both, Moves, Twin, TwoTier};
-use dormouse_analysis::{JobFacts, Mode};
+use dormouse_analysis::fidelity::{RunPace, SubmittedJobs, promises};
+use dormouse_analysis::twin::{LiveAndTwin, Moves, TwinComparison, TwoTier};
+use dormouse_analysis::{JobFacts, RunMode};
 use dormouse_engine::drive::{BOUNDLESS, beginning, credit_spec, play};
 use dormouse_engine::jobs::Submissions;
 use dormouse_experiment::Experiment;
@@ -23,7 +23,7 @@ const MOVE_US: u64 = 400_000;
 fn header(scheduler: Algorithm) -> Header {
     let set = ["live.speedup=60", "scheduler.migration-cost='24s'"];
     let experiment = under("batch-small", scheduler.name(), 1, &set);
-    Header::new(Mode::Live, "a test".to_owned(), experiment)
+    Header::new(RunMode::Live, "a test".to_owned(), experiment)
 }
 
 fn jobs(experiment: &Experiment) -> Vec<Submission> {
@@ -45,8 +45,8 @@ fn played(experiment: &Experiment, on: &mut TwoTier) -> Vec<Step> {
     steps
 }
 
-fn pace() -> Pace {
-    Pace::at(Speedup::times(60))
+fn pace() -> RunPace {
+    RunPace::at(Speedup::times(60))
 }
 
 /// What a live run would have come to on processors that are exact: with a report of each move.
@@ -86,7 +86,7 @@ fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
     .collect()
 }
 
-fn compared_of(header: &Header, steps: &[Step]) -> Twin {
+fn compared_of(header: &Header, steps: &[Step]) -> TwinComparison {
     let folder = tempfile::tempdir().unwrap();
     let mut log = RunLogWriter::begin(folder.path(), header).unwrap();
     for step in steps {
@@ -136,7 +136,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
         let machine = ideal::Machine::with_credits(credits, pace().speedup);
         let jobs = jobs(&header.experiment);
         let promises =
-            promises(&steps, Submitted::alone(&jobs), &JobFacts::default(), pace(), machine);
+            promises(&steps, SubmittedJobs::alone(&jobs), &JobFacts::default(), pace(), machine);
         assert_eq!(promises.len(), 40, "{scheduler}");
         for promise in promises {
             assert!(promise.error().abs() < 1e-4, "{scheduler}: {promise:?}");
@@ -156,7 +156,7 @@ fn what_is_late_live_differs_from_the_twin_and_no_other() {
         step.at += Span::from_secs(50);
     }
     let twin = compared_of(&header, &steps);
-    let Both { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };
+    let LiveAndTwin { live: Some(live), twin: Some(exact) } = twin.makespan else { panic!() };
     assert_eq!(live.as_micros() - exact.as_micros(), 50_000_000);
     for (n, row) in twin.tasks.iter().enumerate() {
         let differs = row.difference.unwrap() > 0.01;

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::twin::{Standing, Twin};
+use dormouse_analysis::RunMode;
+use dormouse_analysis::twin::{TaskStanding, TwinComparison};
 use dormouse_experiment::Experiment;
 use dormouse_policies::batch::Algorithm;
 use dormouse_report::output::Header;
@@ -18,13 +18,13 @@ fn experiment(scheduler: Algorithm, seed: u64) -> Experiment {
     under("batch-small", scheduler.name(), seed, &[])
 }
 
-fn header(mode: Mode, experiment: &Experiment) -> Header {
+fn header(mode: RunMode, experiment: &Experiment) -> Header {
     Header::new(mode, "a test".to_owned(), experiment.clone())
 }
 
 /// A run in virtual time in this folder.
 fn run(experiment: &Experiment, folder: &Path) {
-    let header = header(Mode::Virtual, experiment);
+    let header = header(RunMode::Virtual, experiment);
     virtual_results(&header, (None, None), folder, |_| {}).unwrap();
 }
 
@@ -33,11 +33,11 @@ fn call_live(experiment: &Experiment, folder: &Path) {
     let path = folder.join("events.jsonl");
     let log = fs::read_to_string(&path).unwrap();
     let (_, steps) = log.split_once('\n').unwrap();
-    let first = serde_json::to_string(&header(Mode::Live, experiment)).unwrap();
+    let first = serde_json::to_string(&header(RunMode::Live, experiment)).unwrap();
     fs::write(&path, format!("{first}\n{steps}")).unwrap();
 }
 
-fn assert_identical(twin: &Twin, what: &str) {
+fn assert_identical(twin: &TwinComparison, what: &str) {
     assert_eq!(twin.divergence, None, "{what}");
     for row in &twin.tasks {
         assert_eq!(row.sides.live, row.sides.twin, "{what}: job {}", row.number);
@@ -60,13 +60,13 @@ fn a_run_of_virtual_time_is_its_own_twin() {
             let what = format!("{scheduler} {seed}");
             assert_identical(&twin, &what);
             assert_eq!(twin.tasks.len(), 40, "{what}");
-            let count = |standing: &Standing| {
+            let count = |standing: &TaskStanding| {
                 twin.tasks.iter().filter(|row| row.standing == *standing).count()
             };
-            let alone = count(&Standing::Undisturbed);
+            let alone = count(&TaskStanding::Undisturbed);
             assert_eq!(alone, twin.undisturbed.as_ref().unwrap().tasks(), "{what}");
             let below = twin.background.as_ref().map_or(0, |spread| spread.tasks());
-            assert_eq!(count(&Standing::Background), below, "{what}");
+            assert_eq!(count(&TaskStanding::Background), below, "{what}");
             assert_eq!(alone == 40, scheduler.promotion().is_none(), "{what}: {alone}");
         }
     }
@@ -90,10 +90,12 @@ fn the_twin_of_a_live_run_has_its_phases_and_no_chance() {
     };
     let short = with_phases(100_000);
     assert_eq!(short, with_phases(100_000));
-    let ends = |of: &Twin| of.tasks.iter().map(|row| row.sides.twin.finished).collect::<Vec<_>>();
+    let ends = |of: &TwinComparison| {
+        of.tasks.iter().map(|row| row.sides.twin.finished).collect::<Vec<_>>()
+    };
     assert_ne!(ends(&short), ends(&with_phases(4_000_000)));
     // Whoever is alone takes no other time for that.
-    let alone = short.tasks.iter().filter(|row| row.standing == Standing::Undisturbed);
+    let alone = short.tasks.iter().filter(|row| row.standing == TaskStanding::Undisturbed);
     assert!(alone.clone().count() > 3 && alone.clone().any(|row| row.difference == Some(0.0)));
     // The chance of the model made the run that was called live; the twin has none.
     assert_ne!(short.divergence, None);
@@ -125,7 +127,7 @@ fn jobs_that_a_run_left_are_said() {
     let spread = twin.undisturbed.as_ref().unwrap();
     assert_eq!((spread.tasks(), spread.worst()), (40 - left, 0.0));
     let words = twin.tasks.iter().filter(|row| match &row.standing {
-        Standing::Disturbed(why) => why == "not finished live" || why == "never started live",
+        TaskStanding::Disturbed(why) => why == "not finished live" || why == "never started live",
         _ => false,
     });
     assert_eq!(words.count(), left);

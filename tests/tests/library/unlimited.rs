@@ -1,7 +1,7 @@
 //! Burstable VMs in unlimited mode: they never slow, and what they spend beyond what they earn is on
 //! the bill.
 
-use dormouse_analysis::Record;
+use dormouse_analysis::RunRecord;
 use dormouse_experiment::Experiment;
 use dormouse_model::Effect;
 use dormouse_units::{Credits, Money, Time, VmId};
@@ -37,7 +37,7 @@ name = "fifo"
 
 const T3: &str = "fleet = [{ type = \"t3.large\", market = \"on-demand\" }]";
 
-fn surcharge(record: &Record) -> (Time, f64, f64) {
+fn surcharge(record: &RunRecord) -> (Time, f64, f64) {
     let vm = &record.vms[&VmId::new(0)];
     let by_time = vm.charges().iter().map(|charge| charge.cost()).sum::<Money>();
     assert_eq!(record.cost(), by_time + vm.surcharge);

@@ -1,35 +1,36 @@
-//! What credits a burstable VM can have, by what it has earned and can have used since it last said.
+//! Bounds on the credit balance of a burstable VM: from what it earned and can have spent since its
+//! last report.
 
 use dormouse_cloud::Burstable;
 use dormouse_units::{Credits, Span, Time};
 
-/// What a VM may use of its vCPUs, as a sum over them in millionths of one: the least and the most.
+/// Least and greatest CPU use of a VM, summed over its vCPUs, in millionths of a vCPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Use {
+pub(super) struct UseBounds {
     pub(super) least: u64,
     pub(super) most: u64,
 }
 
-/// The credits of a VM as it said them last, and what it can have used since.
+/// Last reported credit balance of a VM, and bounds on what it has spent since.
 #[derive(Clone, Debug)]
-pub(super) struct Balance {
+pub(super) struct BalanceBounds {
     burstable: Burstable,
     said: (Time, Credits),
-    /// The time for which before that it may have been so, as its coordinator was away.
+    /// By how much the last report may have been delayed because the coordinator was away.
     held_up: Span,
-    /// Up to when use is accounted for; what was used at least and at most, in vCPU-microseconds ×
-    /// millionths.
+    /// Time up to which use is added up, with the least and greatest use since the last report in
+    /// vCPU-microseconds × millionths.
     until: Time,
     used: (u128, u128),
 }
 
-/// What rates in whole millionths are off by in so much use, and times in whole microseconds.
+/// Rounding error of this much use: rates are whole millionths, times whole microseconds.
 const fn rounding(used: u128) -> u128 {
     4 + used / 100_000
 }
 
-impl Balance {
-    /// Balance of a VM of a burstable type that was launched at this time.
+impl BalanceBounds {
+    /// Balance of a burstable VM that was launched at `launched` with its initial credits.
     pub(super) fn new(burstable: Burstable, launched: Time) -> Self {
         let initial = burstable.initial.min(burstable.cap);
         Self {
@@ -41,19 +42,19 @@ impl Balance {
         }
     }
 
-    /// Time passes up to `now` at this use.
-    pub(super) fn pass(&mut self, now: Time, of: Use) {
+    /// Adds the use between the last call and `now`.
+    pub(super) fn pass(&mut self, now: Time, of: UseBounds) {
         let us = u128::from(now.since(self.until).as_micros());
         self.until = now;
         self.used.0 += us * u128::from(of.least);
         self.used.1 += us * u128::from(of.most);
     }
 
-    /// What is wrong with a balance that is said now, by when use is accounted for. In a live run the
-    /// report before may have been `lateness` late and this one on time: what can have been earned is
-    /// that of a span so much longer, and of use nothing is known, as a report that a lost connection
-    /// held up tells of a time before. What is said now may be `held_up` longer ago, the time that its
-    /// coordinator was away. A balance that is said to be of an earlier time, `as_of`, is looked at as of then.
+    /// Checks a newly reported balance and returns what is wrong with it. In a live run the report
+    /// before may have been `lateness` late and this one punctual: the VM then earned for that much
+    /// longer, and nothing is known of its least use, since a report held up by a lost connection
+    /// describes an earlier time. This report may have waited another `held_up` while its
+    /// coordinator was away. A balance that carries a time, `as_of`, is checked for that time.
     pub(super) fn error_in(
         &mut self,
         now: Time,
@@ -79,9 +80,9 @@ impl Balance {
         let balance = u128::from(balance.as_vcpu_micros());
         let (is_live, most) = (lateness > Span::ZERO, most.div_ceil(1_000_000));
         let rounding = rounding(most);
-        // What is earned above the cap is lost, whenever that was.
+        // What is earned above the cap is lost, at whatever time.
         let fewest = (had_us + earned(us)).min(cap).saturating_sub(most);
-        // Where there may have been none for a while, less was used than would have been.
+        // A VM that may have been without credits for a while used less than its tasks ask for.
         let ran_out = had_us + earned(us) <= most;
         let least = if is_live || ran_out { 0 } else { least / 1_000_000 };
         let highest = (had_us + earned(us + late)).saturating_sub(least);
@@ -106,7 +107,7 @@ mod tests {
         let burstable = Burstable::new(dormouse_units::Ppm::ZERO, Credits::whole(60));
         let (late, away) = (Span::from_secs(3), Span::from_secs(300));
         let said = |held_up| {
-            let mut balance = Balance::new(burstable, Time::ZERO);
+            let mut balance = BalanceBounds::new(burstable, Time::ZERO);
             let mut says = |at, credits, held_up| {
                 let credits = (Credits::whole(credits), None);
                 balance.error_in(Time::from_secs(at), credits, (late, held_up))
@@ -127,7 +128,7 @@ mod tests {
         let late = (Span::from_secs(3), Span::ZERO);
         // Its coordinator stood still from 300 s to 600 s, and no restart says so.
         let told = |as_of: Option<u64>, then: u64| {
-            let mut balance = Balance::new(burstable, Time::ZERO);
+            let mut balance = BalanceBounds::new(burstable, Time::ZERO);
             let mut says = |at, credits, as_of: Option<u64>| {
                 let said = (Credits::whole(credits), as_of.map(Time::from_secs));
                 balance.error_in(Time::from_secs(at), said, late)

@@ -1,21 +1,21 @@
-//! What no time in a log can be.
+//! Upper bounds for the times in a log.
 
 use dormouse_model::{Event, Report, Setup, Step};
 use dormouse_units::{Span, Time};
 
-/// Longer than anything a machine reports the real time of: a year.
+/// Longest real time that a machine can plausibly report: a year, in microseconds.
 const MOST_REAL_US: u64 = 365 * 86_400 * 1_000_000;
 
-/// Until when a run can go: as virtual runs do, a hundred deadlines and a day, and for as long as
-/// it stood without a coordinator. One that parallel jobs share can go on as long as these do.
+/// Latest time that a run can reach: a hundred deadlines and a day, as in virtual runs, plus the
+/// time without a coordinator. A run with parallel jobs has no such bound.
 #[derive(Clone, Debug)]
-pub(super) struct Bounds {
+pub(super) struct TimeBounds {
     latest: Time,
-    /// The time at which its coordinator was back for the last time, and how long it was away.
+    /// Time at which the coordinator last came back, and how long it had been away.
     away: (Time, Span),
 }
 
-impl Bounds {
+impl TimeBounds {
     pub(super) fn new(setup: &Setup) -> Self {
         let latest = match setup.jobs {
             None => Time::ZERO + setup.bag.deadline.times(100) + Span::from_secs(86_400),
@@ -24,14 +24,14 @@ impl Bounds {
         Self { latest, away: (Time::ZERO, Span::ZERO) }
     }
 
-    /// The time for which a report that comes now may have waited for its coordinator: it comes as
-    /// soon as that is back.
+    /// How long a report that arrives at `now` may have waited for its coordinator: the outage, if
+    /// the coordinator has just come back.
     pub(super) fn held_up(&self, now: Time, lateness: Span) -> Span {
         let (back, outage) = self.away;
         if now <= back + lateness { outage } else { Span::ZERO }
     }
 
-    /// What of the times of a step can't be.
+    /// What is impossible about the times of a step, if anything.
     pub(super) fn broken_by(&mut self, step: &Step) -> Option<String> {
         if let Event::Resumed { outage, away_real_us } = step.event {
             if away_real_us > MOST_REAL_US {
@@ -50,7 +50,7 @@ impl Bounds {
     }
 }
 
-/// The lengths of real time in a report.
+/// All real times in a report, in microseconds.
 fn real_us(report: &Report) -> Vec<u64> {
     match *report {
         Report::VmFrozen { real_took_us, .. } | Report::VmThawed { real_took_us, .. } => {

@@ -1,4 +1,5 @@
-//! Whether spot VMs of scarce types are launched and taken back as the provider's record has it.
+//! Checks that spot VMs of scarce types are launched and reclaimed as the provider's availability
+//! trace demands.
 
 use std::collections::BTreeMap;
 
@@ -6,41 +7,41 @@ use dormouse_cloud::{Action, Market};
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Time, TypeName, VmId};
 
-use super::Violation;
+use super::RuleViolation;
 
-/// What a spot VM is doing, as far as that says whether it holds a place.
+/// Stage of a spot VM, as far as it decides whether the VM counts against the capacity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
-    /// The VM boots, runs, or is about to run again.
+enum SpotStage {
+    /// The VM boots or runs, or has been told to resume.
     Up,
-    /// The VM is about to freeze: it holds its place, and can't be told to end.
+    /// The VM has been told to hibernate: it still counts, and can't be reclaimed.
     Freezing,
-    /// The VM is frozen, and holds no place.
+    /// The VM is hibernated and does not count.
     Frozen,
 }
 
-/// A living spot VM of a scarce type.
+/// A living spot VM of a type with limited capacity.
 #[derive(Clone, Debug)]
-struct Held {
+struct ScarceVm {
     kind: TypeName,
-    life: Place,
+    life: SpotStage,
     has_notice: bool,
 }
 
-/// Follows the spot VMs of scarce types of a whole run, all tenants' together: there must not be more
-/// of them than can be had when one is launched, nor one that is taken back while as many can be had
-/// as there are; and what can be had is what the provider's record says.
+/// Follows the spot VMs of scarce types over a whole run, those of all tenants together. It reports
+/// a launch beyond the available number, a reclaim while enough are available, and an availability
+/// that differs from the provider's trace.
 #[derive(Clone, Debug)]
 pub struct CapacityChecker<'a> {
     setup: &'a Setup,
-    /// The number of spot VMs that can be had now.
+    /// Number of spot VMs of each scarce type that the provider has now.
     available: BTreeMap<TypeName, u32>,
-    vms: BTreeMap<VmId, Held>,
-    violations: Vec<Violation>,
+    vms: BTreeMap<VmId, ScarceVm>,
+    violations: Vec<RuleViolation>,
 }
 
 impl<'a> CapacityChecker<'a> {
-    /// Nothing seen yet of a run of this whole setup.
+    /// A checker for a run of this whole setup, before its first step.
     #[must_use]
     pub fn new(setup: &'a Setup) -> Self {
         let traces = setup.terms.availability.iter();
@@ -48,13 +49,13 @@ impl<'a> CapacityChecker<'a> {
         Self { setup, available: first.collect(), vms: BTreeMap::new(), violations: Vec::new() }
     }
 
-    /// What was wrong.
+    /// All violations, in the order of the steps.
     #[must_use]
-    pub fn finish(self) -> Vec<Violation> {
+    pub fn finish(self) -> Vec<RuleViolation> {
         self.violations
     }
 
-    /// Takes in the next step, with the numbers of VMs that the run has.
+    /// Checks the next step of the whole run.
     pub fn see(&mut self, step: &Step) {
         // Most providers have enough of everything.
         if self.available.is_empty() {
@@ -62,12 +63,12 @@ impl<'a> CapacityChecker<'a> {
         }
         for effect in &step.effects {
             if let Some(what) = self.effect(step.at, effect) {
-                self.violations.push(Violation { seq: step.seq, at: step.at, what });
+                self.violations.push(RuleViolation { seq: step.seq, at: step.at, what });
             }
         }
     }
 
-    /// Takes in an effect; what is wrong with it.
+    /// Applies an effect and returns what is wrong with it, if anything.
     fn effect(&mut self, now: Time, effect: &Effect) -> Option<String> {
         match effect {
             Effect::AvailabilityChanged { kind, vms } => {
@@ -80,8 +81,9 @@ impl<'a> CapacityChecker<'a> {
             }
             Effect::VmLaunched { vm, kind, market: Market::Spot, .. } => {
                 let most = *self.available.get(kind)?;
-                let held = self.count(kind, |held| held.life != Place::Frozen);
-                let held_now = Held { kind: kind.clone(), life: Place::Up, has_notice: false };
+                let held = self.count(kind, |held| held.life != SpotStage::Frozen);
+                let held_now =
+                    ScarceVm { kind: kind.clone(), life: SpotStage::Up, has_notice: false };
                 self.vms.insert(*vm, held_now);
                 return (held >= most as usize).then(|| {
                     format!("{vm} is launched, and no more than {most} spot {kind} could be had")
@@ -91,7 +93,7 @@ impl<'a> CapacityChecker<'a> {
                 let kind = self.vms.get(vm).map(|held| held.kind.clone());
                 let is_excess = kind.is_some_and(|kind| {
                     let most = self.available.get(&kind).map_or(usize::MAX, |most| *most as usize);
-                    self.count(&kind, |held| held.life == Place::Up && !held.has_notice) > most
+                    self.count(&kind, |held| held.life == SpotStage::Up && !held.has_notice) > most
                 });
                 self.change(*vm, |held| held.has_notice = true);
                 return (!is_excess)
@@ -103,7 +105,9 @@ impl<'a> CapacityChecker<'a> {
             Effect::Displaced { vm, action, .. } => self.acted_on(*vm, *action),
             Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
             Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
-            Effect::VmHibernated { vm, .. } => self.change(*vm, |held| held.life = Place::Frozen),
+            Effect::VmHibernated { vm, .. } => {
+                self.change(*vm, |held| held.life = SpotStage::Frozen)
+            }
             Effect::VmEnded { vm, .. } => drop(self.vms.remove(vm)),
             _ => {}
         }
@@ -112,20 +116,20 @@ impl<'a> CapacityChecker<'a> {
 
     fn acted_on(&mut self, vm: VmId, action: Action) {
         self.change(vm, |held| match action {
-            Action::Hibernate => held.life = Place::Freezing,
-            Action::Resume => held.life = Place::Up,
+            Action::Hibernate => held.life = SpotStage::Freezing,
+            Action::Resume => held.life = SpotStage::Up,
             Action::Preempt => held.has_notice = true,
             Action::Rebalance => {}
         });
     }
 
-    fn change(&mut self, vm: VmId, change: impl FnOnce(&mut Held)) {
+    fn change(&mut self, vm: VmId, change: impl FnOnce(&mut ScarceVm)) {
         if let Some(held) = self.vms.get_mut(&vm) {
             change(held);
         }
     }
 
-    fn count(&self, kind: &TypeName, is: impl Fn(&Held) -> bool) -> usize {
+    fn count(&self, kind: &TypeName, is: impl Fn(&ScarceVm) -> bool) -> usize {
         self.vms.values().filter(|held| held.kind == *kind && is(held)).count()
     }
 }

@@ -1,4 +1,4 @@
-//! The invariants of a bag and its VMs, step by step.
+//! Invariants of a bag of tasks and its VMs, checked step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,24 +9,25 @@ use dormouse_units::{
     Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
-use super::bounds::Bounds;
-use super::vm::{Followed, Life};
-use super::{CapacityChecker, Violation};
+use super::bounds::TimeBounds;
+use super::vm::{CheckedVm, VmStage};
+use super::{CapacityChecker, RuleViolation};
 
 mod due;
 mod places;
 mod room;
 mod taken;
 
-/// Every state of a VM that is there.
-const ALIVE: [Life; 4] = [Life::Booting, Life::Running, Life::Freezing, Life::Frozen];
+/// Every stage of a VM that has not ended.
+const ALIVE: [VmStage; 4] =
+    [VmStage::Booting, VmStage::Running, VmStage::Freezing, VmStage::Frozen];
 
 /// An attempt under way.
 #[derive(Clone, Debug)]
-struct Open {
+struct OpenAttempt {
     attempt: Attempt,
     vm: VmId,
-    /// The time at which it ran, and how long its VM had been frozen by then.
+    /// Time of the start, and how long the VM had been frozen by then.
     started: Option<(Time, Span)>,
     from: Ppm,
     checkpoints: u64,
@@ -34,70 +35,81 @@ struct Open {
 
 /// A task as the checker follows it.
 #[derive(Clone, Debug, Default)]
-struct Task {
-    open: Option<Open>,
+struct CheckedTask {
+    open: Option<OpenAttempt>,
     attempts: Attempt,
     kept: Ppm,
-    /// What of the work each checkpoint holds that was stored.
+    /// Parts of the work that stored checkpoints hold.
     stored: BTreeSet<Ppm>,
     finished: bool,
 }
 
-/// Follows a run and notes every rule that is broken. There must not be:
+/// Follows a run and notes every broken rule. Call [`Self::see`] for each step in order, then
+/// [`Self::finish`]. The rules are broken by:
 ///
-/// - a task on two VMs, or started after it was finished, before it is submitted, or before all are
-///   finished that it follows;
-/// - more tasks on a VM than vCPUs, or than its memory holds;
-/// - a hibernated, booting or ended VM that does something;
+/// - a task on two VMs, or started after its end, before its submission, or before the tasks that
+/// it follows have finished;
+///
+/// - more tasks on a VM than it has vCPUs, or than fit in its memory;
+///
+/// - activity of a hibernated, booting or ended VM;
+///
 /// - an effect before its cause, or time that runs backwards;
+///
 /// - a bill that is not the sum of its intervals;
-/// - credits above the cap, more of them than can have been earned or, in virtual time, fewer than use
-///   can have left;
-/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs more
-///   than its bid, or is outbid while it doesn't;
-/// - a VM that ends before its notice has run out, or has none, or two; one that makes room for a VM that
-///   needs none, or otherwise than its provider has it;
-/// - VMs that have more of a host than it offers, in any dimension;
-/// - in virtual time: a task finished sooner than its work takes;
+///
+/// - credits above the cap, above what can have been earned, or, in virtual time, below what use
+/// can have left;
+///
+/// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs
+/// more than its bid, or is outbid while it doesn't;
+///
+/// - a VM that ends before its notice has run out, without notice, or with two notices; one that
+/// makes room needlessly, or in a way that its provider does not use;
+///
+/// - VMs that together exceed their host in any dimension;
+///
+/// - in virtual time, a task that finishes sooner than its work takes;
+///
 /// - decisions that could not be carried out.
 #[derive(Clone, Debug)]
 pub struct Checker<'a> {
     setup: &'a Setup,
     prices: Arc<dyn Prices>,
-    /// How late what a machine reports may be: not at all where it is modelled.
+    /// How late a machine's report may be, in emulated time; zero in virtual time.
     lateness: Span,
-    bounds: Bounds,
+    bounds: TimeBounds,
     placement: PlacementRule,
-    /// Memory that VMs of a type really fill, where that counts.
+    /// Memory that VMs of each type really fill, where the placement counts that.
     filled: BTreeMap<TypeName, Bytes>,
-    /// What each host offers.
+    /// Capacity of each host.
     hosts: BTreeMap<HostId, Host>,
-    /// Those of which a VM has taken more in this step.
+    /// Hosts on which a VM took room in this step.
     taken_of: BTreeSet<HostId>,
-    vms: BTreeMap<VmId, Followed>,
-    tasks: Vec<Task>,
+    vms: BTreeMap<VmId, CheckedVm>,
+    tasks: Vec<CheckedTask>,
     next_seq: u64,
     now: Time,
     over: bool,
-    violations: Vec<Violation>,
+    violations: Vec<RuleViolation>,
 }
 
 impl<'a> Checker<'a> {
-    /// Nothing seen yet of a run in which a machine's report may be late by up to `lateness` of
-    /// emulated time: zero in virtual time.
+    /// A checker for a run in which reports may be up to `lateness` of emulated time late (zero in
+    /// virtual time), before its first step.
     #[must_use]
     pub fn new(setup: &'a Setup, lateness: Span) -> Self {
         Self {
             setup,
             prices: setup.terms.prices(),
             lateness,
-            bounds: Bounds::new(setup),
+            bounds: TimeBounds::new(setup),
             placement: setup.terms.placement.rule(),
             filled: setup.memory_filled(),
             hosts: BTreeMap::new(),
             taken_of: BTreeSet::new(),
             vms: BTreeMap::new(),
-            tasks: vec![Task::default(); setup.bag.tasks.len()],
+            tasks: vec![CheckedTask::default(); setup.bag.tasks.len()],
             next_seq: 0,
             now: Time::ZERO,
             over: false,
@@ -105,9 +117,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What was wrong; where the run came to its end, as `ended` says, so must its log.
+    /// All violations. If `ended`, a log that stops before the run is over is one too.
     #[must_use]
-    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+    pub fn finish(mut self, ended: bool) -> Vec<RuleViolation> {
         if ended && !self.over {
             self.wrong("the log ends before the run is over".to_owned());
         }
@@ -120,7 +132,7 @@ impl<'a> Checker<'a> {
 
     fn wrong(&mut self, what: String) {
         let seq = self.next_seq.saturating_sub(1);
-        self.violations.push(Violation { seq, at: self.now, what });
+        self.violations.push(RuleViolation { seq, at: self.now, what });
     }
 
     fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
@@ -129,7 +141,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Takes in the next step.
+    /// Checks the next step of the bag.
     pub fn see(&mut self, step: &Step) {
         let (expected, before) = (self.next_seq, self.now);
         self.next_seq = step.seq + 1;
@@ -152,7 +164,7 @@ impl<'a> Checker<'a> {
         if let (Event::Machine { report, .. }, false) = (&step.event, stale) {
             self.report(report);
         }
-        // It may be stopped later in the same step.
+        // An attempt may be stopped later in the same step.
         for effect in &step.effects {
             if let &Effect::CheckpointAsked { task, attempt, vm } = effect {
                 self.current(vm, task, attempt, "is to be checkpointed", |open| {
@@ -160,8 +172,8 @@ impl<'a> Checker<'a> {
                 });
             }
         }
-        // A stop has no effect of its own; within a step it comes before what follows from it,
-        // and right after the start it takes back, if that is of the same step.
+        // A stop has no effect of its own. Within a step it comes before what follows from it, and
+        // right after the start that it takes back, if both are of the same step.
         let mut taken_back = Vec::new();
         for (n, decision) in step.decisions.iter().enumerate() {
             let refused = step.effects.iter().any(|e| e.refuses(n));
@@ -192,11 +204,12 @@ impl<'a> Checker<'a> {
         self.look_at_rooms();
     }
 
-    /// A stop without a checkpoint, or of what is frozen, needs no answer. A VM whose boot or resume this very step
-    /// is about runs when the scheduler hears of it; of one that freezes in this very step it hears the stop at once.
+    /// Whether a stop takes effect without the worker's answer: one without a checkpoint, or of a
+    /// frozen task. A VM that boots or resumes in this very step runs when the scheduler hears of
+    /// it; a stop on a VM that freezes in this very step is reported to the scheduler at once.
     fn stops_at_once(&self, (task, vm): (TaskId, VmId), step: &Step, decision: &Decision) -> bool {
         let runs = |effect: &Effect| matches!(effect, Effect::VmResumed { vm: v, .. } | Effect::VmReady { vm: v } if *v == vm);
-        let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != Life::Running)
+        let frozen = self.vms.get(&vm).is_some_and(|vm| vm.life != VmStage::Running)
             && !step.effects.iter().any(runs);
         let is_heard = |it: &Notice| matches!(it, Notice::TaskStopped { task: t, vm: v, .. } if (*t, *v) == (task, vm));
         let keeps = matches!(decision, Decision::Stop { keep: true, .. });
@@ -224,8 +237,8 @@ impl<'a> Checker<'a> {
             Effect::VmReady { vm } => {
                 let (now, boot) = (self.now, self.setup.catalogue.boot);
                 self.takes_room(*vm);
-                self.on(*vm, &[Life::Booting], "is ready", |vm| {
-                    (vm.life, vm.waits) = (Life::Running, false);
+                self.on(*vm, &[VmStage::Booting], "is ready", |vm| {
+                    (vm.life, vm.waits) = (VmStage::Running, false);
                     vm.meter.start(now);
                     (now < vm.launched + boot)
                         .then(|| "it is ready before its boot is over".to_owned())
@@ -270,13 +283,14 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Runs `change` on a VM that must be in one of these states.
+    /// Runs `change` on a VM that must be in one of the stages `fit`; `what` names the event in the
+    /// violation.
     fn on(
         &mut self,
         id: VmId,
-        fit: &[Life],
+        fit: &[VmStage],
         what: &str,
-        change: impl FnOnce(&mut Followed) -> Option<String>,
+        change: impl FnOnce(&mut CheckedVm) -> Option<String>,
     ) {
         let Some(vm) = self.vms.get_mut(&id) else {
             return self.wrong(format!("{id} {what} but was never launched"));
@@ -311,14 +325,14 @@ impl<'a> Checker<'a> {
         let alike = self
             .vms
             .values()
-            .filter(|v| v.life != Life::Ended && v.market == market && v.kind.name == kind.name);
+            .filter(|v| v.life != VmStage::Ended && v.market == market && v.kind.name == kind.name);
         let (count, limit) = (alike.count(), kind.limit(market) as usize);
         self.require(count < limit, || format!("{id} is more than the limit of {limit}"));
         let background = self.setup.terms.spot == SpotPlaces::Background;
         let filled = self.filled.get(&kind.name).copied().unwrap_or_default();
         let room = self.placement.room_of(&kind, filled, background && market == Market::Spot);
         self.taken_of.insert(host);
-        let followed = Followed {
+        let followed = CheckedVm {
             kind,
             market,
             bid,
@@ -329,7 +343,7 @@ impl<'a> Checker<'a> {
             is_displaced: false,
             resumes: false,
             places: None,
-            life: Life::Booting,
+            life: VmStage::Booting,
             launched: self.now,
             meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
             frozen: Span::ZERO,
@@ -347,7 +361,7 @@ impl<'a> Checker<'a> {
         self.require(right == Some(price), || format!("{price} is not the price of {kind}"));
         let now = self.now;
         for vm in self.vms.values_mut() {
-            if vm.market == Market::Spot && vm.kind.name == *kind && vm.life != Life::Ended {
+            if vm.market == Market::Spot && vm.kind.name == *kind && vm.life != VmStage::Ended {
                 vm.meter.reprice(now, price);
             }
         }
@@ -356,7 +370,7 @@ impl<'a> Checker<'a> {
     fn took_effect(&mut self, vm: VmId, asked: Time, freeze: bool) {
         let now = self.now;
         self.require(asked <= now, || format!("{vm} changed before that was asked for at {asked}"));
-        let fit = if freeze { Life::Freezing } else { Life::Frozen };
+        let fit = if freeze { VmStage::Freezing } else { VmStage::Frozen };
         self.on(vm, &[fit], "hibernates or resumes", |vm| {
             if freeze {
                 vm.freeze(now);
@@ -375,7 +389,7 @@ impl<'a> Checker<'a> {
         }
         self.on(id, &ALIVE, "ends", |vm| {
             vm.meter.end(now, why.by());
-            vm.life = Life::Ended;
+            vm.life = VmStage::Ended;
             vm.places = None;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
             let owed = vm.meter.settled(tariff) + vm.surcharge;
@@ -386,8 +400,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A VM is charged for credits that it spent beyond what it had earned: no more than its vCPUs can
-    /// have spent, at the price of its type.
+    /// Checks a surplus charge: it costs what the type's surplus price makes of `credits`, and no
+    /// VM can spend more than its vCPUs' time since launch.
     fn surcharged(&mut self, id: VmId, credits: Credits, cost: Money) {
         let now = self.now;
         self.on(id, &ALIVE, "is charged for surplus credits", |vm| {
@@ -424,8 +438,8 @@ impl<'a> Checker<'a> {
         self.require(from <= state.kept, || {
             format!("{task} starts from {from}, its checkpoints keep {}", state.kept)
         });
-        // The scheduler has yet to hear that it freezes: the task waits there for the resume.
-        self.on(vm, &[Life::Running, Life::Freezing], "is given a task", |vm| {
+        // The scheduler has not yet heard that the VM freezes: the task waits there for the resume.
+        self.on(vm, &[VmStage::Running, VmStage::Freezing], "is given a task", |vm| {
             vm.tasks.insert(task, memory);
             let used: dormouse_units::Bytes = vm.tasks.values().copied().sum();
             if vm.tasks.len() > vm.kind.vcpus as usize {
@@ -433,13 +447,14 @@ impl<'a> Checker<'a> {
             }
             (used > vm.kind.memory).then(|| format!("tasks of {used} in {}", vm.kind.memory))
         });
-        let open = Open { attempt, vm, started: None, from, checkpoints: 0 };
+        let open = OpenAttempt { attempt, vm, started: None, from, checkpoints: 0 };
         let state = &mut self.tasks[task.get() as usize];
         state.attempts = attempt;
         state.open = Some(open);
     }
 
-    /// A checkpoint could not be restored: only what an older one holds, or nothing, can be left.
+    /// Checks the restore of an older checkpoint after a failed one: it may hold only what an older
+    /// checkpoint of the task holds, or nothing.
     fn fell_back(&mut self, task: TaskId, from: Ppm, to: Ppm) {
         let may_be_older = self.may_begin_at(task, to);
         self.require(may_be_older && to <= from, || {
@@ -467,7 +482,7 @@ impl<'a> Checker<'a> {
         self.require(!complete || left == 0, || {
             format!("it is called complete with {left} tasks left")
         });
-        let alive = self.vms.values().filter(|vm| vm.life != Life::Ended).count();
+        let alive = self.vms.values().filter(|vm| vm.life != VmStage::Ended).count();
         self.require(alive == 0, || format!("{alive} VMs are still there at the end"));
     }
 
@@ -534,8 +549,9 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a task may begin with so much of its work where the newest checkpoint can't be
-    /// restored: with what an older one holds, or from scratch. Those that are modelled always can.
+    /// Whether a task may start with `done` of its work although its newest checkpoint holds more:
+    /// an older checkpoint holds that, or it starts from scratch. In virtual time every checkpoint
+    /// can be restored.
     fn may_begin_at(&self, task: TaskId, done: Ppm) -> bool {
         let stored = self.tasks.get(task.get() as usize).map(|task| &task.stored);
         !self.exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
@@ -545,10 +561,11 @@ impl<'a> Checker<'a> {
         self.vms.get(&vm).map_or(Span::ZERO, |vm| vm.frozen_until(self.now))
     }
 
-    /// A real VM may report what it did just before it froze; a modelled one reports at once.
+    /// Requires that the VM is awake. Only in virtual time: a real VM's report may be of the moment
+    /// before it froze.
     fn awake(&mut self, vm: VmId, what: &str) {
         if self.exact() {
-            self.on(vm, &[Life::Running, Life::Freezing], what, |_| None);
+            self.on(vm, &[VmStage::Running, VmStage::Freezing], what, |_| None);
         }
     }
 
@@ -558,7 +575,7 @@ impl<'a> Checker<'a> {
         task: TaskId,
         attempt: Attempt,
         what: &str,
-        change: impl FnOnce(&mut Open) -> Option<String>,
+        change: impl FnOnce(&mut OpenAttempt) -> Option<String>,
     ) {
         let open = self.tasks.get_mut(task.get() as usize).and_then(|t| t.open.as_mut());
         let Some(open) = open.filter(|o| o.vm == vm && o.attempt == attempt) else {
@@ -569,7 +586,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a task that finishes now had less time than its work takes at full speed.
+    /// An error text if a task that finishes now had less time than its work takes at full speed.
     fn too_soon(&self, vm: VmId, task: TaskId) -> Option<String> {
         let n = task.get() as usize;
         let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
@@ -580,17 +597,16 @@ impl<'a> Checker<'a> {
         let need = runtime.part(open.from.rest()) + cost;
         let frozen = followed.frozen_until(self.now).saturating_sub(frozen);
         let had = self.now.since(started).saturating_sub(frozen);
-        // Parts of the work are kept in millionths of it.
+        // Parts of the work are kept in whole millionths.
         let rounding = runtime.part(Ppm::new(2)) + Span::from_micros(2);
         (had + rounding < need).then(|| format!("it had {had} for work of {need}"))
     }
 }
 
-/// Checks the steps of a bag alone, in which a machine's report may be late by up to `lateness` of
-/// emulated time: zero for those of virtual time. Where the run came to its end, as `ended` says, so
-/// must they.
+/// Checks all steps of a bag that has the run to itself. Reports may be up to `lateness` of
+/// emulated time late (zero in virtual time). If `ended`, the steps must reach the end of the run.
 #[must_use]
-pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<Violation> {
+pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> Vec<RuleViolation> {
     let (mut checker, mut capacity) = (Checker::new(setup, lateness), CapacityChecker::new(setup));
     for step in steps {
         checker.see(step);

@@ -1,7 +1,7 @@
-//! The rules of parallel jobs, each by what breaks it: two of them in one seat, a job on the wrong
-//! number of processors, a move that its scheduler does not make, a decision that can't be carried
-//! out, a job that came before the end of one that it follows, a job that never ended, credits of their
-//! machine that nobody can have earned or used, …
+//! Rules of parallel jobs, each by what breaks it: two jobs in one seat, a job on the wrong number
+//! of processors, a promotion that its scheduler does not have, a decision that can't be carried
+//! out, a job submitted before the end of one that it follows, a job that never ended, credits of
+//! the machine that can't have been earned or used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,52 +13,54 @@ use dormouse_policies::batch::{Algorithm, Config, OnPromotion};
 use dormouse_units::{Attempt, Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 
 use self::credits::MachineCredits;
-use super::Violation;
+use super::RuleViolation;
 
 mod credits;
 
-/// A job in the system, and where it sits.
+/// A job in the system and its seats.
 #[derive(Debug)]
-struct Inside {
+struct JobInSystem {
     job: Job,
     /// Number of the job's last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
-    /// The job stood still for a move, for how long is not followed.
+    /// Whether the job was ever moved: it stood still meanwhile, for a time that is not followed.
     was_moved: bool,
 }
 
-/// Follows the parallel jobs of a run, in steps as their scheduler saw them.
+/// Follows the parallel jobs of a run, in steps as their scheduler saw them. Call [`Self::see`] for
+/// each step in order, then [`Self::finish`].
 #[derive(Debug)]
 pub struct JobsChecker {
     promotion: Option<OnPromotion>,
     usable_below: Ppm,
     space: Space,
-    /// Who has the two seats of each processor.
+    /// Jobs in the background and foreground seat of each processor, indexed by tier.
     processors: Vec<[Option<TaskId>; 2]>,
-    inside: BTreeMap<TaskId, Inside>,
-    /// Jobs that have ended at this instant, of which the scheduler is yet to hear.
+    inside: BTreeMap<TaskId, JobInSystem>,
+    /// Jobs that have ended at this instant, whose end the scheduler has yet to hear.
     over: BTreeSet<TaskId>,
-    /// Those of their machine.
+    /// Credits of the jobs' machine.
     credits: MachineCredits,
-    /// How many were submitted.
+    /// Number of jobs submitted.
     jobs: u64,
-    found: Vec<Violation>,
+    found: Vec<RuleViolation>,
     now: Time,
     seq: u64,
-    /// The run was ended before its time.
+    /// The run was ended by somebody before its time.
     is_cut: bool,
 }
 
 impl JobsChecker {
-    /// Nothing seen yet of these jobs, whose machine may say up to `lateness` of emulated time late
-    /// what credits it has: zero in virtual time.
+    /// A checker for the jobs of this simulation, whose machine may report its credits up to
+    /// `lateness` of emulated time late (zero in virtual time).
     #[must_use]
     pub fn new(simulation: &Simulation, lateness: Span) -> Self {
         let Config { algorithm, processors, usable_below, .. } = simulation.config;
         Self {
             promotion: algorithm.promotion(),
-            // What is of use is for a program to say: a job below a full foreground waits there.
+            // A scheduler program decides by itself what is of use: below a full foreground a job
+            // waits.
             usable_below: match algorithm {
                 Algorithm::Program => Ppm::new(u32::MAX),
                 _ => usable_below,
@@ -80,17 +82,17 @@ impl JobsChecker {
         }
     }
 
-    /// The number of jobs that were followed.
+    /// Number of jobs submitted so far.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.jobs
     }
 
     fn bad(&mut self, what: String) {
-        self.found.push(Violation { seq: self.seq, at: self.now, what });
+        self.found.push(RuleViolation { seq: self.seq, at: self.now, what });
     }
 
-    /// Takes in the next step.
+    /// Checks the next step.
     pub fn see(&mut self, step: &Step) {
         self.seq = step.seq;
         if step.at < self.now {
@@ -132,10 +134,10 @@ impl JobsChecker {
         }
     }
 
-    /// The jobs that a job follows have ended before it is submitted.
+    /// Requires that all jobs that a submission follows have ended.
     fn followed(&mut self, job: &Submission) {
         let Some(after) = &job.after else { return };
-        let goes_on = |(id, inside): &(&TaskId, &Inside)| {
+        let goes_on = |(id, inside): &(&TaskId, &JobInSystem)| {
             after.jobs.contains(&inside.job.number) && !self.over.contains(*id)
         };
         if let Some((_, first)) = self.inside.iter().find(goes_on) {
@@ -146,15 +148,16 @@ impl JobsChecker {
         }
     }
 
-    /// Whether a machine's word that a job ended is of the job's present start.
+    /// Checks that a reported end belongs to the job's present start, unless the report was
+    /// dropped.
     fn reported(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
-        let Some(Inside { attempt: current, .. }) = self.inside.get(&id) else { return };
+        let Some(JobInSystem { attempt: current, .. }) = self.inside.get(&id) else { return };
         if !is_dropped && *current != attempt {
             self.bad(format!("{id} ended in a former life and was heard of"));
         }
     }
 
-    /// What the scheduler heard of an instant, and what it decided.
+    /// Checks the notices and decisions of an instant.
     fn instant(&mut self, step: &Step) {
         self.over.clear();
         for notice in &step.notices {
@@ -171,7 +174,8 @@ impl JobsChecker {
             _ => None,
         });
         for (n, decision) in step.decisions.iter().enumerate() {
-            // It has heard of all there was: none of its decisions can have been overtaken.
+            // The scheduler has heard everything of the instant: none of its decisions can have
+            // been overtaken.
             match step.effects.iter().find_map(|effect| refusal(effect, n)) {
                 Some(why) => self.bad(format!("a decision can't be carried out: {why}")),
                 None => self.decided(decision, &mut sent),
@@ -186,7 +190,7 @@ impl JobsChecker {
     fn submitted(&mut self, job: &Job) {
         self.jobs += 1;
         let (attempt, seats, was_moved) = (Attempt::default(), None, false);
-        let inside = Inside { job: job.clone(), attempt, seats, was_moved };
+        let inside = JobInSystem { job: job.clone(), attempt, seats, was_moved };
         if self.inside.insert(job.id, inside).is_some() {
             self.bad(format!("job {} is submitted twice", job.number));
         }
@@ -203,7 +207,7 @@ impl JobsChecker {
         }
     }
 
-    /// A job leaves its seats.
+    /// Takes a job off its seats.
     fn stand(&mut self, id: TaskId) {
         let seats = self.inside.get_mut(&id).and_then(|inside| inside.seats.take());
         let Some((tier, on)) = seats else { return };
@@ -214,7 +218,7 @@ impl JobsChecker {
         }
     }
 
-    /// All jobs are on one machine.
+    /// Takes all jobs off their seats: they share one machine.
     fn machine_lost(&mut self) {
         self.processors.fill([None; 2]);
         self.inside.values_mut().for_each(|inside| inside.seats = None);
@@ -258,7 +262,7 @@ impl JobsChecker {
         }
     }
 
-    /// A job is sent to the machine, under a number of its own.
+    /// Requires that the next command sent is the next start of job `id`.
     fn sent(&mut self, id: TaskId, sent: Option<(TaskId, Attempt)>) {
         let Some(inside) = self.inside.get_mut(&id) else { return };
         inside.attempt = inside.attempt.next();
@@ -267,7 +271,7 @@ impl JobsChecker {
         }
     }
 
-    /// Whether this scheduler moves jobs like that.
+    /// Requires that this scheduler has this kind of promotion.
     fn promoted(&mut self, id: TaskId, by: &Promotion) {
         let allowed = match by {
             Promotion::Swap => self.promotion.is_some(),
@@ -305,15 +309,15 @@ impl JobsChecker {
     }
 
     fn usage_on(&self, id: TaskId, p: u32) -> Ppm {
-        let Some(Inside { job, seats: Some((_, on)), .. }) = self.inside.get(&id) else {
+        let Some(JobInSystem { job, seats: Some((_, on)), .. }) = self.inside.get(&id) else {
             return Ppm::ZERO;
         };
         on.iter().position(|&q| q == p).map_or(Ppm::ZERO, |n| job.usage.of_process(n))
     }
 
-    /// What was wrong; where the run came to its end, as `ended` says, so must all jobs have.
+    /// All violations. If `ended`, jobs that have not ended are violations too.
     #[must_use]
-    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+    pub fn finish(mut self, ended: bool) -> Vec<RuleViolation> {
         let left: Vec<_> = self.inside.values().map(|inside| inside.job.number).take(5).collect();
         if ended && !self.is_cut && !left.is_empty() {
             let numbers: Vec<_> = left.iter().map(u64::to_string).collect();
@@ -324,7 +328,8 @@ impl JobsChecker {
     }
 }
 
-/// Why the decision at this place of its step was not carried out, if this says so.
+/// The reason for which the decision at index `place` of its step was not carried out, if this
+/// effect gives it.
 fn refusal(effect: &Effect, place: usize) -> Option<&str> {
     match effect {
         Effect::Moot { index, why } | Effect::Rejected { index, why } if *index == place => {

@@ -1,4 +1,4 @@
-//! What has to hold in every run, checked on its steps.
+//! Invariants that hold in every run, checked on its steps.
 
 mod balance;
 mod bounds;
@@ -14,4 +14,4 @@ pub use capacity::CapacityChecker;
 pub use checker::{Checker, check_bag};
 pub use jobs::JobsChecker;
 pub use requests::RequestsChecker;
-pub use violation::Violation;
+pub use violation::RuleViolation;

@@ -1,6 +1,6 @@
-//! The rules of VMs that are requested, each by what breaks it: a request with two VMs, one that ends too
-//! late or too soon, an on-demand VM that is displaced, a host with more on it than it has, a refusal
-//! though there was room, …
+//! Rules of requested VMs, each by what breaks it: a request with two VMs, a VM that ends too late
+//! or too soon, an on-demand VM that is displaced, a host with more on it than it offers, a refusal
+//! although there was room.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use dormouse_cloud::{
 use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
-use super::Violation;
-use super::rooms::{Part, Room, Rooms, room};
+use super::RuleViolation;
+use super::rooms::{HostRooms, Room, RoomQuantity, room};
 
-/// A VM that is there, whoever has it.
+/// A living VM of any tenant.
 #[derive(Debug)]
-struct There {
+struct HostedVm {
     market: Market,
     host: HostId,
     room: Room,
@@ -25,38 +25,39 @@ struct There {
     ready: Option<Time>,
     runs_since: Option<Time>,
     ran: Span,
-    /// The time at which the provider ends it at the latest, if it has said so.
+    /// Latest time at which the provider ends the VM, once it has given notice.
     due: Option<Time>,
-    /// Counted among those that can be told to leave.
+    /// Whether the VM counts as one that can be told to leave.
     is_preemptible: bool,
-    /// The VM surely has its room: it is ready, and not hibernated.
+    /// Whether the VM certainly has its room: it is ready and not hibernated.
     holds: bool,
-    /// Others had to leave first.
+    /// Whether the VM waited for others to leave first.
     has_waited: bool,
 }
 
-/// Follows the requests of a run, and the room that all its VMs have, in its steps as they are in the log.
+/// Follows the requests of a run and the room of all its VMs. Call [`Self::see`] for each step of
+/// the log in order, then [`Self::finish`].
 #[derive(Debug)]
 pub struct RequestsChecker<'a> {
     setup: &'a Setup,
     tenants: Tenants,
     prices: Arc<dyn Prices>,
     rule: PlacementRule,
-    /// How late a live run may hear of what happens.
+    /// How late a live run may hear of an event, in emulated time.
     lateness: Span,
-    rooms: Rooms,
-    vms: BTreeMap<VmId, There>,
-    /// What was asked for, by the VM, until that has ended.
+    rooms: HostRooms,
+    vms: BTreeMap<VmId, HostedVm>,
+    /// Open requests with their arrival times, by the VM that each gets.
     open: BTreeMap<VmId, (Time, Request)>,
     next: RequestId,
     now: Time,
     seq: u64,
-    found: Vec<Violation>,
+    found: Vec<RuleViolation>,
 }
 
 impl<'a> RequestsChecker<'a> {
-    /// Nothing seen yet of a run with this whole setup and these tenants, which may hear up to `lateness`
-    /// late of what happens: not at all in virtual time.
+    /// A checker for a run of this whole setup and these tenants, which may hear of events up to
+    /// `lateness` of emulated time late (zero in virtual time).
     #[must_use]
     pub fn new(setup: &'a Setup, tenants: Tenants, lateness: Span) -> Self {
         Self {
@@ -65,7 +66,7 @@ impl<'a> RequestsChecker<'a> {
             prices: setup.terms.prices(),
             rule: setup.terms.placement.rule(),
             lateness,
-            rooms: Rooms::default(),
+            rooms: HostRooms::default(),
             vms: BTreeMap::new(),
             open: BTreeMap::new(),
             next: RequestId::default(),
@@ -75,22 +76,22 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    /// The number of requests that were followed.
+    /// Number of requests that came.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.next.get().into()
     }
 
-    /// What was wrong.
+    /// All violations. If `ended`, requests that are still open are violations too.
     #[must_use]
-    pub fn finish(mut self, ended: bool) -> Vec<Violation> {
+    pub fn finish(mut self, ended: bool) -> Vec<RuleViolation> {
         let open = self.open.len();
         self.require(!ended || open == 0, || format!("{open} requests never came to an end"));
         self.found
     }
 
     fn wrong(&mut self, what: String) {
-        self.found.push(Violation { seq: self.seq, at: self.now, what });
+        self.found.push(RuleViolation { seq: self.seq, at: self.now, what });
     }
 
     fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
@@ -103,7 +104,7 @@ impl<'a> RequestsChecker<'a> {
         self.tenants.owns(Work::Requests, vm)
     }
 
-    /// Takes in the next step.
+    /// Checks the next step of the log.
     pub fn see(&mut self, step: &Step) {
         self.seq = step.seq;
         let before = self.now;
@@ -133,7 +134,7 @@ impl<'a> RequestsChecker<'a> {
             && !self.vms.contains_key(&vm)
         {
             self.open.remove(&vm);
-            // Nobody answers once the run is over.
+            // Requests that arrive when the run is over get no answer.
             let is_over = step.decisions.is_empty();
             self.require(is_over, || format!("the request of {vm} is neither granted nor refused"));
         }
@@ -183,7 +184,7 @@ impl<'a> RequestsChecker<'a> {
         spot.map(|(vm, _)| *vm).filter(is_alike).collect()
     }
 
-    /// What a VM of a type takes of its host, as the placement counts it.
+    /// Room that a VM of this type takes on its host, as the placement counts it.
     fn room_of(&self, kind: &TypeName, market: Market) -> Room {
         let Some(offer) = self.setup.catalogue.get(kind) else { return [0; 3] };
         let is_background =
@@ -209,7 +210,7 @@ impl<'a> RequestsChecker<'a> {
             });
         }
         self.require(self.rooms.has(host), || format!("{vm} is on {host}, which is not there"));
-        let there = There {
+        let there = HostedVm {
             market,
             host,
             room: self.room_of(kind, market),
@@ -223,26 +224,31 @@ impl<'a> RequestsChecker<'a> {
             holds: false,
             has_waited: false,
         };
-        self.rooms.change(host, Part::Taken, there.room, true);
+        self.rooms.change(host, RoomQuantity::Taken, there.room, true);
         if there.is_preemptible {
-            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(there.room), true);
+            self.rooms.change(
+                host,
+                RoomQuantity::Preemptible,
+                self.leaves_to_others(there.room),
+                true,
+            );
         }
         self.vms.insert(vm, there);
     }
 
-    /// What others surely get of the room of a spot VM that is told to leave: one that hibernates keeps its
-    /// disk.
+    /// Room that others certainly get when a spot VM is told to leave: a VM that hibernates keeps
+    /// its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
         let hibernates = self.setup.terms.preemption == Preemption::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
-    /// The VM has its room for sure from now on.
+    /// Counts the VM's room as certainly taken, and requires that it fits on the host.
     fn holds(&mut self, vm: VmId) {
         let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
         there.holds = true;
         let (host, room) = (there.host, there.room);
-        let fits = self.rooms.change(host, Part::Held, room, true);
+        let fits = self.rooms.change(host, RoomQuantity::Held, room, true);
         self.require(fits, || format!("{host} has less than its VMs take once {vm} is there"));
     }
 
@@ -251,17 +257,17 @@ impl<'a> RequestsChecker<'a> {
             && std::mem::take(&mut there.holds)
         {
             let (host, room) = (there.host, there.room);
-            self.rooms.change(host, Part::Held, room, false);
+            self.rooms.change(host, RoomQuantity::Held, room, false);
         }
     }
 
-    /// The VM can't be told to leave any more.
+    /// Stops counting the VM as one that can be told to leave.
     fn stays(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.is_preemptible)
         {
             let (host, room) = (there.host, there.room);
-            self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), false);
+            self.rooms.change(host, RoomQuantity::Preemptible, self.leaves_to_others(room), false);
         }
     }
 
@@ -300,7 +306,12 @@ impl<'a> RequestsChecker<'a> {
             if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
                 there.is_preemptible = true;
                 let (host, room) = (there.host, there.room);
-                self.rooms.change(host, Part::Preemptible, self.leaves_to_others(room), true);
+                self.rooms.change(
+                    host,
+                    RoomQuantity::Preemptible,
+                    self.leaves_to_others(room),
+                    true,
+                );
             }
         }
     }
@@ -347,7 +358,7 @@ impl<'a> RequestsChecker<'a> {
         let Some(mut there) = self.vms.remove(&vm) else {
             return self.wrong(format!("{vm} ends and was never launched"));
         };
-        self.rooms.change(there.host, Part::Taken, there.room, false);
+        self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
         there.stand(self.now);
         there.meter.end(self.now, why.by());
         if why == VmEnd::Preempted {
@@ -378,7 +389,7 @@ impl<'a> RequestsChecker<'a> {
         let offer = catalogue.get(&asks.kind);
         let is_offered =
             offer.is_some_and(|offer| self.prices.at(offer, asks.market, self.now).is_some());
-        // Places of processors, and memory that is filled, are not followed here.
+        // The places of processors and memory that is filled are not followed here.
         let is_followed =
             terms.spot == SpotPlaces::Own && self.setup.memory_filled().is_empty() && is_offered;
         let may_preempt =
@@ -391,7 +402,7 @@ impl<'a> RequestsChecker<'a> {
     }
 }
 
-impl There {
+impl HostedVm {
     fn stand(&mut self, now: Time) {
         if let Some(since) = self.runs_since.take() {
             self.ran += now.since(since);

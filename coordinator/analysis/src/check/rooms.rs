@@ -1,55 +1,56 @@
-//! What hosts have for VMs, as far as the steps of a run say.
+//! Free and taken room on each host, as far as the steps of a run tell.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::Host;
 use dormouse_units::HostId;
 
-/// A room that may be less than nothing: vCPUs, memory, disk.
+/// vCPUs, bytes of memory and bytes of disk; negative where more is taken than there is.
 pub(super) type Room = [i128; 3];
 
-/// Hosts with enough vCPUs that are looked at for a request that was refused, at most.
+/// Greatest number of hosts with enough vCPUs that are searched for room after a refusal.
 const MOST_LOOKED_AT: usize = 1_000;
 
-/// The dimensions of a room. A disk without bounds is one that nobody fills.
+/// The dimensions of a host or VM as a room. An unlimited disk becomes a very large number.
 pub(super) fn room(of: &Host) -> Room {
     [of.vcpus.into(), of.memory.get().into(), of.disk.get().into()]
 }
 
-/// Room on one host, counted in several ways.
+/// Room on one host, counted in three ways.
 #[derive(Clone, Copy, Debug, Default)]
-struct Carrier {
-    /// What is not taken even where VMs that wait for room, and those that are to leave it, and those that
-    /// are hibernated are all counted: at least so much is free.
+struct RoomOnHost {
+    /// Room that is certainly free: VMs that wait for room, that are to leave and that are
+    /// hibernated all count as taking theirs.
     free: Room,
-    /// The rooms of the spot VMs that can be told to leave.
+    /// Total room of the spot VMs that can be told to leave.
     preemptible: Room,
-    /// What is left besides VMs that surely have their room: not less than nothing.
+    /// Room left beside the VMs that certainly have theirs; never negative in a right run.
     held: Room,
 }
 
-/// The hosts of a run.
+/// Room on all hosts of a run.
 #[derive(Debug, Default)]
-pub(super) struct Rooms {
-    hosts: BTreeMap<HostId, Carrier>,
-    /// Hosts by the vCPUs that are free, and by those without spot VMs.
+pub(super) struct HostRooms {
+    hosts: BTreeMap<HostId, RoomOnHost>,
+    /// Hosts sorted by their free vCPUs, and by their vCPUs that are free or of spot VMs that can
+    /// leave.
     by_free: BTreeSet<(i128, HostId)>,
     by_partial: BTreeSet<(i128, HostId)>,
 }
 
-/// One of the quantities of room that are tracked for a host.
+/// One of the room counts of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum RoomQuantity {
     Taken,
     Preemptible,
     Held,
 }
 
-impl Rooms {
+impl HostRooms {
     pub(super) fn join(&mut self, host: HostId, offer: &Host) {
         let all = room(offer);
         self.leave(host);
-        let carrier = Carrier { free: all, preemptible: [0; 3], held: all };
+        let carrier = RoomOnHost { free: all, preemptible: [0; 3], held: all };
         self.hosts.insert(host, carrier);
         self.by_free.insert((carrier.free[0], host));
         self.by_partial.insert((carrier.partial()[0], host));
@@ -66,17 +67,25 @@ impl Rooms {
         self.hosts.contains_key(&host)
     }
 
-    /// So much more, or less, is taken or preemptible or held; whether the host can hold that.
-    pub(super) fn change(&mut self, host: HostId, part: Part, by: Room, more: bool) -> bool {
+    /// Adds `by` to one count of a host, or subtracts it if not `more`; false if the host then
+    /// holds more than it has.
+    pub(super) fn change(
+        &mut self,
+        host: HostId,
+        part: RoomQuantity,
+        by: Room,
+        more: bool,
+    ) -> bool {
         let Some(of) = self.hosts.get_mut(&host) else { return true };
         let before = (of.free[0], of.partial()[0]);
         let quantity = match part {
-            Part::Taken => &mut of.free,
-            Part::Preemptible => &mut of.preemptible,
-            Part::Held => &mut of.held,
+            RoomQuantity::Taken => &mut of.free,
+            RoomQuantity::Preemptible => &mut of.preemptible,
+            RoomQuantity::Held => &mut of.held,
         };
-        // What is preemptible is added, what is taken or held is missing.
-        let adds = more == (part == Part::Preemptible);
+        // Preemptible room is counted up; taken and held room is counted down from what the host
+        // has.
+        let adds = more == (part == RoomQuantity::Preemptible);
         for (sum, by) in quantity.iter_mut().zip(by) {
             *sum += if adds { by } else { -by };
         }
@@ -93,8 +102,8 @@ impl Rooms {
         is_fine
     }
 
-    /// A host that surely has so much room, free or without its spot VMs: of those with enough vCPUs not
-    /// all are looked at where they are very many.
+    /// A host that certainly has this much room, free or (if `may_preempt`) together with its spot
+    /// VMs. Only the first [`MOST_LOOKED_AT`] hosts with enough vCPUs are searched.
     pub(super) fn with_room(&self, want: Room, may_preempt: bool) -> Option<HostId> {
         let hosts = if may_preempt { &self.by_partial } else { &self.by_free };
         let candidates = hosts.range((want[0], HostId::new(0))..).take(MOST_LOOKED_AT);
@@ -108,7 +117,7 @@ impl Rooms {
     }
 }
 
-impl Carrier {
+impl RoomOnHost {
     fn partial(&self) -> Room {
         std::array::from_fn(|n| self.free[n] + self.preemptible[n])
     }

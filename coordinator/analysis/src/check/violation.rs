@@ -1,21 +1,21 @@
-//! What is found wrong.
+//! A broken rule, with the step that broke it.
 
 use std::fmt;
 
 use dormouse_units::Time;
 
-/// A rule that is broken.
+/// A rule that a step of a run breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// In which step.
+pub struct RuleViolation {
+    /// Sequence number of the step.
     pub seq: u64,
     /// The emulated time of the step.
     pub at: Time,
-    /// What is wrong, in words.
+    /// The broken rule, as a sentence.
     pub what: String,
 }
 
-impl fmt::Display for Violation {
+impl fmt::Display for RuleViolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "step {} at {}: {}", self.seq, self.at, self.what)
     }

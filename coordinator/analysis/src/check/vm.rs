@@ -1,4 +1,4 @@
-//! A VM as the checker follows it.
+//! A VM as the bag's checker follows it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,20 +6,20 @@ use std::fmt;
 use dormouse_cloud::{Host, InstanceType, Market, Meter};
 use dormouse_units::{Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Tier, Time};
 
-use super::balance::{Balance, Use};
+use super::balance::{BalanceBounds, UseBounds};
 
-/// The stage of a VM's life.
+/// Stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum VmStage {
     Booting,
     Running,
-    /// Told to hibernate, not frozen yet. Its scheduler can't know.
+    /// Told to hibernate and not frozen yet; its scheduler does not know.
     Freezing,
     Frozen,
     Ended,
 }
 
-impl fmt::Display for Life {
+impl fmt::Display for VmStage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Booting => "booting",
@@ -31,72 +31,76 @@ impl fmt::Display for Life {
     }
 }
 
-/// What is known of it from the log alone.
+/// All that the log tells of a VM.
 #[derive(Clone, Debug)]
-pub(super) struct Followed {
+pub(super) struct CheckedVm {
     pub(super) kind: InstanceType,
     pub(super) market: Market,
     pub(super) bid: Option<Price>,
     pub(super) host: HostId,
-    /// What it takes of it.
+    /// Room that the VM takes on its host.
     pub(super) room: Host,
-    /// The VM waits for room that others have to leave.
+    /// The VM waits for others to leave its room.
     pub(super) waits: bool,
-    /// The time at which it was given notice, if it was, and whether it had booted then.
+    /// Time of the notice of its end, and whether the VM had booted by then.
     pub(super) notice: Option<(Time, bool)>,
-    /// The VM hibernates, or is hibernated, so that another has its room, or may be.
+    /// The VM is hibernating or hibernated, and another VM has its room or may have it.
     pub(super) is_displaced: bool,
-    /// The VM is told to resume.
+    /// The VM has been told to resume.
     pub(super) resumes: bool,
-    /// The tier and the processors of its host that it has, where that is said.
+    /// Tier and processors of its host that the VM has, once the log tells.
     pub(super) places: Option<(Tier, Vec<u32>)>,
-    pub(super) life: Life,
+    pub(super) life: VmStage,
     pub(super) launched: Time,
-    /// What it is charged.
+    /// Charges for the VM.
     pub(super) meter: Meter,
-    /// The time for which it has been frozen before, and since when it is now.
+    /// Time for which the VM was frozen in completed hibernations, and the start of the present
+    /// one.
     pub(super) frozen: Span,
     pub(super) frozen_since: Option<Time>,
-    /// The tasks on it and their memory.
+    /// Tasks on the VM with their memory.
     pub(super) tasks: BTreeMap<TaskId, Bytes>,
-    pub(super) credits: Option<Balance>,
-    /// What it is charged for surplus credits.
+    pub(super) credits: Option<BalanceBounds>,
+    /// Charge for surplus credits so far.
     pub(super) surcharge: Money,
 }
 
-impl Followed {
+impl CheckedVm {
     pub(super) fn freeze(&mut self, now: Time) {
-        self.life = Life::Frozen;
+        self.life = VmStage::Frozen;
         self.places = None;
         self.frozen_since = Some(now);
         self.meter.freeze(now);
     }
 
     pub(super) fn thaw(&mut self, now: Time) {
-        self.life = Life::Running;
+        self.life = VmStage::Running;
         (self.resumes, self.is_displaced) = (false, false);
         self.frozen = self.frozen_until(now);
         self.frozen_since = None;
         self.meter.start(now);
     }
 
-    /// What of its host's room it has for certain.
+    /// Room on its host that the VM certainly has now.
     pub(super) fn held(&self) -> Host {
         match self.life {
-            Life::Ended => Host::of_vcpus(0),
-            Life::Frozen if !self.resumes => self.room.without(&self.room.left_while_hibernated()),
+            VmStage::Ended => Host::of_vcpus(0),
+            VmStage::Frozen if !self.resumes => {
+                self.room.without(&self.room.left_while_hibernated())
+            }
             _ if self.waits => Host::of_vcpus(0),
             _ => self.room,
         }
     }
 
-    /// The time for which it has been frozen by `now`.
+    /// Total time for which the VM was frozen by `now`.
     pub(super) fn frozen_until(&self, now: Time) -> Span {
         self.frozen + self.frozen_since.map_or(Span::ZERO, |since| now.since(since))
     }
 
-    /// What is wrong with a balance reported now, and with the time of which it is said to be, where the report before
-    /// or this one may have been late by the first span, and this one by the second as well.
+    /// Checks a reported credit balance (with the time that it is of) and returns what is wrong
+    /// with it. The report before and this one may be late by the first span of `late`, this one
+    /// also by the second.
     pub(super) fn credit_error(
         &mut self,
         now: Time,
@@ -108,9 +112,10 @@ impl Followed {
         };
         let most = u64::from(self.kind.vcpus) * u64::from(Ppm::ONE.get());
         let launched = self.launched;
-        let credits =
-            self.credits.get_or_insert_with(|| Balance::new(burstable.of_machine(), launched));
-        credits.pass(now, Use { least: 0, most });
+        let credits = self
+            .credits
+            .get_or_insert_with(|| BalanceBounds::new(burstable.of_machine(), launched));
+        credits.pass(now, UseBounds { least: 0, most });
         credits.error_in(now, (balance, as_of), late)
     }
 }

@@ -1,5 +1,5 @@
-//! Checkpoints that were due in attempts that came to their end, counted from what the coordinator gave
-//! along with the start or asked for, against those that were taken, failed, or were said to be missed.
+//! Checkpoints that were due in finished attempts (planned at the start or asked for) beside those
+//! that were taken, failed, or reported as missed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,32 +8,33 @@ use dormouse_model::{Event, Report, Setup, Step};
 use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, Time};
 
-use crate::{AttemptEnd, AttemptHistory, Record};
+use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// A checkpoint that was due less than this before its task's end, in real time, may have come too late
-/// unsaid: it waits for its turn at CRIU, and for the way to the coordinator. No worker reckons with this time: it says
-/// that a checkpoint was missed whenever one that was wanted is not stored at its task's end, by its own clock.
+/// A checkpoint that was due less than this before its task's end, in real time, may be missing
+/// without a word: it waits for its turn at CRIU and for the way to the coordinator. Workers do not
+/// use this margin: by its own clock a worker reports every wanted checkpoint that is not stored at
+/// the task's end as missed.
 const TOO_LATE: Duration = Duration::from_secs(1);
 
-/// An attempt that came to its end with fewer checkpoints than were due.
+/// A finished attempt with fewer checkpoints than were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShortOfCheckpoints {
+pub struct CheckpointShortfall {
     /// The task or job.
     pub task: TaskId,
-    /// How many were due in time.
+    /// Number of checkpoints that were due in time.
     pub due: u32,
-    /// How many were taken, failed, or were said to be missed.
+    /// Number of checkpoints that were taken, failed, or were reported as missed.
     pub answered: u32,
 }
 
-/// The attempts that came to their end, with the checkpoints that were due in them.
+/// Finished attempts with the checkpoints that were due in them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DueCheckpoints {
-    ended: BTreeMap<(TaskId, Attempt), ShortOfCheckpoints>,
+    ended: BTreeMap<(TaskId, Attempt), CheckpointShortfall>,
 }
 
 impl DueCheckpoints {
-    /// Takes in a step's report of a checkpoint after the end of its attempt, which counts as well.
+    /// Counts a checkpoint that is reported after the end of its attempt.
     pub(super) fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event
             && let Report::CheckpointTaken { task, attempt, .. }
@@ -44,11 +45,11 @@ impl DueCheckpoints {
         }
     }
 
-    /// Takes in an attempt that is over in this record, of a run of this setup.
+    /// Adds an attempt that has ended in this record.
     pub(super) fn over(
         &mut self,
         setup: &Setup,
-        record: &Record,
+        record: &RunRecord,
         speedup: Speedup,
         (task, attempt): (TaskId, &AttemptHistory),
     ) {
@@ -56,27 +57,30 @@ impl DueCheckpoints {
         let too_late = speedup.emulated(TOO_LATE);
         let due = due(setup, record, (task, attempt), (*end, too_late));
         let missed = attempt.ledger.map_or(0, |ledger| ledger.missed_checkpoints);
-        // The points of a program of the user's own are where its user's word puts them: it may end before.
+        // The checkpoint times of a user's own program come from the user's estimate of its run
+        // time: the program may end earlier.
         let missed = if attempt.own.is_some() { 0 } else { missed };
         let answered = attempt.checkpoint_reports.saturating_add(missed);
-        self.ended.insert((task, attempt.attempt), ShortOfCheckpoints { task, due, answered });
+        self.ended.insert((task, attempt.attempt), CheckpointShortfall { task, due, answered });
     }
 
-    /// The attempts that were short of checkpoints; how many were due and answered for in all.
-    pub(super) fn short(&self) -> (Vec<ShortOfCheckpoints>, u32, u32) {
+    /// The attempts that are short of checkpoints, and the number of checkpoints due and answered
+    /// over all attempts.
+    pub(super) fn short(&self) -> (Vec<CheckpointShortfall>, u32, u32) {
         let each = self.ended.values();
-        let each = each.map(|it| ShortOfCheckpoints { answered: it.answered.min(it.due), ..*it });
+        let each = each.map(|it| CheckpointShortfall { answered: it.answered.min(it.due), ..*it });
         let (due, answered) =
             each.clone().fold((0, 0), |(due, answered), it| (due + it.due, answered + it.answered));
         (each.filter(|it| it.answered < it.due).collect(), due, answered)
     }
 }
 
-/// The number of checkpoints that were due well before the end; of those that were asked for beside planned ones it is not
-/// known whether one that was being taken stood for them.
+/// Number of checkpoints that were due well before the end of an attempt. Where checkpoints are
+/// planned only these count: one that is asked for beside them may be answered by one that is
+/// already being taken.
 fn due(
     setup: &Setup,
-    record: &Record,
+    record: &RunRecord,
     (task, attempt): (TaskId, &AttemptHistory),
     (end, too_late): (Time, Span),
 ) -> u32 {
@@ -91,10 +95,10 @@ fn due(
     u32::try_from(in_time.count()).unwrap_or(u32::MAX)
 }
 
-/// The number of points of its work at which an attempt is told to be checkpointed, without those near its end.
+/// Number of planned checkpoints of an attempt, without those near its end.
 fn planned(
     setup: &Setup,
-    record: &Record,
+    record: &RunRecord,
     (task, attempt): (TaskId, &AttemptHistory),
     too_late: Span,
 ) -> Option<u32> {

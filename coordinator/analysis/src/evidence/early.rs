@@ -1,22 +1,23 @@
-//! Ends of tasks and jobs that came before their work can have been done.
+//! Ends of tasks and jobs that were reported before their work can have been done.
 //!
-//! Nothing that a worker measured is believed here. An attempt had the time from the command that sent it,
-//! by the coordinator's own log, to the end that the log has, without the time for which its VM was frozen;
-//! its work takes at least its run time on that type of VM, at the full speed that no share, no baseline and
-//! no background exceeds. Holds for checkpoints and moves come on top and are left out: the bound is from
-//! below.
+//! No measurement of a worker is used here. An attempt had the time between the command that sent
+//! it and the end, both by the coordinator's own log, less the time for which its VM was frozen.
+//! Its work takes at least its run time on that type of VM at full speed, which no share, baseline
+//! or background tier exceeds. Time for checkpoints and moves is left out, so this is a lower
+//! bound.
 
 use std::time::Duration;
 
 use dormouse_model::{MAX_REPORT_DELAY, Setup};
 use dormouse_units::{Ppm, Span, Speedup, TaskId, VmId};
 
-use crate::{AttemptEnd, AttemptHistory, Record};
+use crate::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// By this part of its work's time an attempt may end before it: twice what a task of a faithful run may
-/// miss its promise by unless its experiment says otherwise (`live.worst-error`) …
+/// Part of its run time by which an attempt may end early: twice what a task of a faithful run may
+/// miss its promise by default (`live.worst-error`).
 const MAY_LACK: f64 = 0.1;
-/// … and by this much real time, by which a report may come late and so move the beginning.
+/// Real time by which an attempt may also end early: a report that comes late may have moved the
+/// beginning.
 const SLACK: Duration = MAX_REPORT_DELAY;
 
 /// An attempt that ended before its work can have been done.
@@ -24,11 +25,11 @@ const SLACK: Duration = MAX_REPORT_DELAY;
 pub struct EarlyEnd {
     /// The task or job.
     pub task: TaskId,
-    /// The VM that it was on.
+    /// VM of the attempt.
     pub vm: VmId,
     /// Emulated time that the attempt had.
     pub had: Span,
-    /// Emulated time that its work takes at least.
+    /// Least emulated time that its work takes.
     pub needs: Span,
 }
 
@@ -43,11 +44,11 @@ impl std::fmt::Display for EarlyEnd {
     }
 }
 
-/// Whether an attempt that is over in this record, of a run of this setup, came to its end too early. A program of the
-/// user's own ends when it ends, whatever was said of it.
+/// Whether an attempt that ended in this record ended too early. `None` for a user's own program,
+/// which may take less than the user said.
 pub(super) fn early_end(
     setup: &Setup,
-    record: &Record,
+    record: &RunRecord,
     speedup: Speedup,
     (task, attempt): (TaskId, &AttemptHistory),
 ) -> Option<EarlyEnd> {
@@ -56,7 +57,8 @@ pub(super) fn early_end(
     let of_bag = || setup.runtime(task, &vm.kind);
     let runtime = record.jobs.get(task).map(|job| job.job.runtime).or_else(of_bag)?;
     let sent_with = attempt.sent_with.map_or(Ppm::ZERO, |(_, done)| done);
-    // An older checkpoint than it was sent with: what it says to have beyond that it has not.
+    // If the attempt began with an older checkpoint than it was sent with, its work starts from
+    // that one.
     let done = attempt.said_to_have.map_or(sent_with, |said| said.min(sent_with));
     let (had, needs) = (vm.awake(attempt.sent, *ended), runtime.part(done.rest()));
     let slack = speedup.emulated(SLACK).as_secs_f64();

@@ -1,31 +1,32 @@
-//! All that is reckoned, step by step.
+//! Collects the coordinator's own evidence step by step.
 
 use dormouse_model::{Setup, Step};
 use dormouse_units::Speedup;
 
 use super::checkpoints::DueCheckpoints;
 use super::early::early_end;
-use super::{EarlyEnd, ShortOfCheckpoints};
-use crate::{Change, Record};
+use super::{CheckpointShortfall, EarlyEnd};
+use crate::{RecordChange, RunRecord};
 
-/// What the coordinator reckons of a live run from its own log.
+/// Findings of the coordinator about a live run, from its own log. Call [`Self::see`] for each step
+/// in order; [`Self::notes`] gives the findings as sentences.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     speedup: Speedup,
-    record: Record,
+    record: RunRecord,
     checkpoints: DueCheckpoints,
     early: Vec<(u64, EarlyEnd)>,
 }
 
 impl Evidence {
-    /// Nothing seen yet of a live run of this setup at this speed-up.
+    /// No findings yet, for a live run of this setup at this speed-up.
     #[must_use]
     pub fn new(setup: &Setup, speedup: Speedup) -> Self {
-        let (record, checkpoints) = (Record::new(setup).forgetting(), DueCheckpoints::default());
+        let (record, checkpoints) = (RunRecord::new(setup).forgetting(), DueCheckpoints::default());
         Self { speedup, record, checkpoints, early: Vec::new() }
     }
 
-    /// Takes in all steps of a run of this setup.
+    /// Findings of all these steps of a run.
     #[must_use]
     pub fn from_steps(setup: &Setup, speedup: Speedup, steps: &[Step]) -> Self {
         let mut evidence = Self::new(setup, speedup);
@@ -35,14 +36,14 @@ impl Evidence {
         evidence
     }
 
-    /// Takes in the next step of a run of this setup; the end that came too early in it, if one did.
+    /// Checks the next step of the run; returns the end that came too early in it, if one did.
     pub fn see(&mut self, setup: &Setup, step: &Step) -> Option<&EarlyEnd> {
         let Self { speedup, record, checkpoints, early } = self;
         record.see(step);
         checkpoints.see(step);
         let known = early.len();
         for change in record.changes() {
-            if let Change::Left(task, number, _) = *change
+            if let RecordChange::Left(task, number, _) = *change
                 && let Some(attempt) = record.task(task).and_then(|task| task.attempt(number))
             {
                 let of = (task, attempt);
@@ -53,20 +54,20 @@ impl Evidence {
         self.early.get(known).map(|(_, early)| early)
     }
 
-    /// The ends that came too early, each with the number of its step.
+    /// The ends that came too early, each with the sequence number of its step.
     #[must_use]
     pub fn early(&self) -> &[(u64, EarlyEnd)] {
         &self.early
     }
 
-    /// The attempts that came to their end with fewer checkpoints than were due, and how many were due and
-    /// accounted for in all.
+    /// The attempts with fewer checkpoints than were due, and the number of checkpoints due and
+    /// answered over all attempts.
     #[must_use]
-    pub fn short_of_checkpoints(&self) -> (Vec<ShortOfCheckpoints>, u32, u32) {
+    pub fn short_of_checkpoints(&self) -> (Vec<CheckpointShortfall>, u32, u32) {
         self.checkpoints.short()
     }
 
-    /// A sentence for each kind of thing that is wrong.
+    /// One sentence for each kind of finding; empty if nothing is wrong.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

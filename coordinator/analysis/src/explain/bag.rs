@@ -1,4 +1,5 @@
-//! Why a task of a bag ran where and when it did, and what became of a VM: from the log alone.
+//! Explains from the log alone why a task of a bag ran where and when it did, and what became of a
+//! VM.
 
 use std::time::Duration;
 
@@ -10,34 +11,35 @@ use super::explanation::{Explanation, charged_from, seconds};
 use crate::outcome::WorkOutcome;
 use crate::words::{event, heard, why_ended};
 use crate::{
-    AttemptEnd, AttemptHistory, Displaced, FallBack, Hibernation, Record, TaskHistory, VmHistory,
+    AttemptEnd, AttemptHistory, RestoreFallback, RunRecord, TaskHistory, VmDisplacement,
+    VmHibernation, VmHistory,
 };
 
-/// A recorded run to ask about.
+/// Explains the tasks and VMs of a recorded run.
 #[derive(Debug)]
-pub struct Explainer<'a> {
+pub struct BagExplainer<'a> {
     setup: &'a Setup,
     has_plan: bool,
     is_alone: bool,
     steps: &'a [Step],
-    record: Record,
+    record: RunRecord,
 }
 
-impl<'a> Explainer<'a> {
-    /// Reads the steps of a run of this bag into its record, which has nothing in it yet; `has_plan`: its scheduler
-    /// began with a plan; `is_alone`: no parallel jobs share it.
+impl<'a> BagExplainer<'a> {
+    /// Reads `steps` into `record`, which must be empty. `has_plan`: the scheduler began with a
+    /// plan. `is_alone`: no parallel jobs share the run.
     #[must_use]
     pub fn new(
         (setup, has_plan, is_alone): (&'a Setup, bool, bool),
-        mut record: Record,
+        mut record: RunRecord,
         steps: &'a [Step],
     ) -> Self {
         steps.iter().for_each(|step| record.see(step));
         Self { setup, has_plan, is_alone, steps, record }
     }
 
-    /// What there is to say of `task7`, `vm3`, a task by its name, or, where there are no parallel jobs,
-    /// by its number alone; `None` if there is no such.
+    /// Explains `task7`, `vm3`, a task by its name, or, where there are no parallel jobs, a task by
+    /// its number; `None` if the run has no such thing.
     #[must_use]
     pub fn explain(&self, what: &str) -> Option<Explanation> {
         let tasks = &self.setup.bag.tasks;
@@ -47,7 +49,7 @@ impl<'a> Explainer<'a> {
         }
         let by_name =
             || tasks.iter().position(|t| t.name == what).and_then(|n| u32::try_from(n).ok());
-        // Beside a bag a number is a job's.
+        // Beside a bag, a bare number is a parallel job's.
         let by_number = || number("").filter(|_| self.is_alone);
         let id = TaskId::new(number("task").or_else(by_name).or_else(by_number)?);
         let task = self.record.tasks.get(id.get() as usize)?;
@@ -72,7 +74,7 @@ impl<'a> Explainer<'a> {
         told
     }
 
-    /// What became of a task in the end, as a sentence.
+    /// The outcome of a task as a sentence.
     fn came_of(&self, task: &TaskHistory) -> String {
         let at = task.finished.unwrap_or_default().as_secs_f64();
         match (self.record.outcome(task), task.last()) {
@@ -94,7 +96,8 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Tells the tasks that one follows, and when the last of them was done or which are not.
+    /// Adds the tasks that this one follows, and when the last of them finished or which are still
+    /// open.
     fn follows(&self, told: &mut Explanation, spec: Option<&Task>) {
         let after = spec.map(|spec| spec.after.as_slice()).unwrap_or_default();
         let Some(submitted) = spec.map(|spec| spec.submitted).filter(|_| !after.is_empty()) else {
@@ -201,8 +204,8 @@ impl<'a> Explainer<'a> {
         after.iter().for_each(|it| fell_back(told, it));
     }
 
-    /// The steps in which a stop of an attempt was decided that keeps its work, and that was not done when its VM was
-    /// gone.
+    /// Steps that decided a stop with a checkpoint of this attempt which was not done when its VM
+    /// was gone.
     fn undone_stops(&self, task: TaskId, attempt: &AttemptHistory) -> Vec<&Step> {
         let Some((until, AttemptEnd::VmGone(_))) = attempt.ended else { return Vec::new() };
         let is_it = |d: &Decision| matches!(d, Decision::Stop { task: t, vm, keep: true } if *t == task && *vm == attempt.vm);
@@ -211,7 +214,7 @@ impl<'a> Explainer<'a> {
         there.filter(|step| step.decisions.iter().any(is_it)).collect()
     }
 
-    /// Who wanted a checkpoint of a task while it ran.
+    /// Sentence on who asked for a checkpoint of a task while it ran.
     fn asked(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
         let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
         let why = match self.decided(at, is_it).filter(|_| decided) {
@@ -221,7 +224,8 @@ impl<'a> Explainer<'a> {
         format!("a checkpoint was asked for, {why}")
     }
 
-    /// What had a checkpoint of a task asked for that no scheduler decided: what becomes of its VM, or its scheme.
+    /// Cause of a checkpoint that no scheduler decided: the notice or hibernation of its VM, or its
+    /// checkpointing scheme.
     fn wanted_by(&self, at: Time, task: TaskId, vm: VmId) -> &'static str {
         let is_it = |effect: &Effect| matches!(effect, Effect::CheckpointAsked { task: t, .. } if *t == task);
         let step = self.steps.iter().find(|step| step.at == at && step.effects.iter().any(is_it));
@@ -237,7 +241,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// Why an attempt was made there.
+    /// The scheduler's reason for the VM of an attempt, as a clause.
     fn why(&self, attempt: &AttemptHistory, before: Option<&AttemptHistory>) -> String {
         match (attempt.reason, before) {
             (StartReason::Chosen, _) => {
@@ -295,7 +299,7 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// The step of that time with such a decision.
+    /// The step at time `at` with a decision that `find` accepts.
     fn decided(&self, at: Time, find: impl Fn(&Decision) -> bool) -> Option<&Step> {
         self.steps.iter().find(|step| step.at == at && step.decisions.iter().any(&find))
     }
@@ -351,7 +355,7 @@ impl<'a> Explainer<'a> {
         told
     }
 
-    /// When it was recommended to replace a VM, with what came of that.
+    /// Times at which the provider recommended to replace a VM, each with what followed.
     fn recommendations(&self, vm: &VmHistory) -> Vec<(Time, String)> {
         let acts = self.record.interruptions.iter();
         let recommended = acts
@@ -376,7 +380,7 @@ impl<'a> Explainer<'a> {
         recommended.map(|at| (at, in_words(at))).collect()
     }
 
-    /// Says which VMs' room this VM waited for, and for how long.
+    /// Adds the VMs whose room this VM waited for, and how long.
     fn waited(&self, told: &mut Explanation, vm: &VmHistory) {
         if vm.waited_for.is_empty() {
             return;
@@ -388,13 +392,13 @@ impl<'a> Explainer<'a> {
         }
     }
 
-    /// The time for which a VM waited for others' room; `None`: it never was ready.
+    /// How long a VM waited for other VMs' room; `None` if it never was ready.
     fn wait_of(&self, vm: &VmHistory) -> Option<Span> {
         Some(vm.ready?.since(vm.launched).saturating_sub(self.setup.catalogue.boot))
     }
 
-    /// Who got its room, what became of it, and how long the other waited for it.
-    fn displaced(&self, told: &mut Explanation, vm: &VmHistory, it: &Displaced) {
+    /// Adds which VM got the room of `vm`, what became of `vm`, and how long the other VM waited.
+    fn displaced(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
         let by = self.record.vms.get(&it.by);
         let whose = by.map_or_else(
             || "another tenant's".to_owned(),
@@ -421,8 +425,8 @@ impl<'a> Explainer<'a> {
         });
     }
 
-    /// What a hibernation cost.
-    fn hibernation(&self, told: &mut Explanation, vm: &VmHistory, h: &Hibernation) {
+    /// Adds a hibernation, and the work and time that it cost.
+    fn hibernation(&self, told: &mut Explanation, vm: &VmHistory, h: &VmHibernation) {
         let late = seconds(h.frozen.since(h.asked));
         told.say(h.frozen, format!("hibernated, {late} after it was asked for"));
         let until = h.resumed.map_or(vm.end_or(self.record.end()), |(_, at)| at);
@@ -461,7 +465,7 @@ impl<'a> Explainer<'a> {
     }
 }
 
-/// What a VM in the background was left of its processors, whenever that changed.
+/// Adds each change of the processor shares that a background VM was left.
 fn supplies(told: &mut Explanation, vm: &VmHistory) {
     for together in vm.supplies.chunk_by(|(at, ..), (next, ..)| at == next) {
         let shares = together.iter().map(|(_, vcpu, share)| format!("{share} of vCPU {vcpu}"));
@@ -471,7 +475,8 @@ fn supplies(told: &mut Explanation, vm: &VmHistory) {
     }
 }
 
-/// How long the inputs of an attempt's program took to come, where that was worth a word.
+/// How long the inputs of an attempt's program took to arrive, from a tenth of a second on; else an
+/// empty text.
 fn inputs_came(attempt: &AttemptHistory) -> String {
     const WORTH_TELLING_US: u64 = 100_000;
     match attempt.real_inputs_us {
@@ -485,8 +490,8 @@ fn inputs_came(attempt: &AttemptHistory) -> String {
     }
 }
 
-/// What is tried instead of a checkpoint that could not be restored.
-fn fell_back(told: &mut Explanation, it: &FallBack) {
+/// Adds what is tried instead of a checkpoint that could not be restored.
+fn fell_back(told: &mut Explanation, it: &RestoreFallback) {
     let number = it.from.0.get();
     let instead = match (it.to, it.not_on) {
         (Some(_), Some(host)) => {
@@ -500,7 +505,7 @@ fn fell_back(told: &mut Explanation, it: &FallBack) {
     told.say(it.at, format!("checkpoint {number} could not be restored: {instead}"));
 }
 
-/// Why the scheduler gives this VM back, where a decision says so.
+/// The scheduler's reason to give this VM back, from a decision that has one.
 fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
     move |decision| match decision {
         Decision::Terminate { vm, reason } if *vm == id => *reason,
@@ -508,8 +513,8 @@ fn reason_of(id: VmId) -> impl Fn(&Decision) -> Option<EndReason> {
     }
 }
 
-/// What a step answered to, in words: of several notices one that is about the task or the VM, else the first.
-/// Prices are heard of before what comes of them, and credits tell of no event.
+/// The notice that a step answered to, in words: one about the task or the VM comes first. Prices
+/// and credits come last, since they are no causes by themselves.
 fn cause(step: &Step, vm: VmId, task: Option<TaskId>) -> String {
     let rank = |notice: &&Notice| match notice {
         Notice::Price { .. } | Notice::Credits { .. } => 3,
@@ -520,7 +525,7 @@ fn cause(step: &Step, vm: VmId, task: Option<TaskId>) -> String {
     step.notices.iter().min_by_key(rank).map_or_else(|| event(&step.event).to_owned(), heard)
 }
 
-/// The task that a notice is about, if it is about one.
+/// The task that a notice is about.
 const fn task_of(notice: &Notice) -> Option<TaskId> {
     match notice {
         Notice::TaskDue { task }
@@ -533,7 +538,7 @@ const fn task_of(notice: &Notice) -> Option<TaskId> {
     }
 }
 
-/// Why a VM ended.
+/// The reason for the end of a VM, as a clause.
 const fn because(why: VmEnd) -> &'static str {
     match why {
         VmEnd::Terminated => "its scheduler gave it back",

@@ -1,4 +1,4 @@
-//! What there is to say of one thing in a run.
+//! The explanation of one thing in a run, as text and as JSON.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -8,31 +8,31 @@ use serde::Serialize;
 
 use crate::VmHistory;
 
-/// What there is to say of a task, a VM or a parallel job. Displayed it is lines without a last line
-/// break; as JSON its times are seconds.
+/// Explanation of a task, VM, host, request or parallel job. `Display` writes lines without a last
+/// line break; in JSON its times are seconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
-    /// What it is, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
+    /// Heading, such as `vm3 (spot c3.large at $0.032/h, on host0)`.
     pub of: String,
-    /// What happened to it, in order.
-    pub happened: Vec<Line>,
-    /// What it came to, sentence by sentence.
+    /// Events in order of time.
+    pub happened: Vec<ExplainedEvent>,
+    /// Closing sentences.
     pub came_to: Vec<String>,
-    /// Times are written as hours, minutes and seconds for people, and not as seconds alone.
+    /// Whether `Display` writes times as hours, minutes and seconds instead of seconds.
     #[serde(skip)]
     pub(super) has_hours: bool,
 }
 
-/// Something that happened.
+/// One event of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Line {
-    /// When, in emulated time; `None`: it belongs to the line before.
+pub struct ExplainedEvent {
+    /// Emulated time; `None` if it belongs to the event before.
     #[serde(rename = "at_s", serialize_with = "crate::in_seconds::maybe_time")]
     pub at: Option<Time>,
-    /// Date and time (UTC) of that; `None`: no date is known.
+    /// Date and time (UTC) of the event; `None` if no date is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub date: Option<String>,
-    /// What happened, and why.
+    /// The event and its reason.
     pub what: String,
 }
 
@@ -41,7 +41,7 @@ impl Explanation {
         Self { of, ..Self::default() }
     }
 
-    /// This explanation with the dates of what happened, as far as the run's calendar has them.
+    /// Adds the dates of all events, as far as the run's calendar has them.
     #[must_use]
     pub fn on(mut self, calendar: Calendar) -> Self {
         for line in &mut self.happened {
@@ -50,14 +50,14 @@ impl Explanation {
         self
     }
 
-    /// Adds what happened at this time.
+    /// Adds an event at this time.
     pub(super) fn say(&mut self, at: Time, what: impl Into<String>) {
-        self.happened.push(Line { at: Some(at), date: None, what: what.into() });
+        self.happened.push(ExplainedEvent { at: Some(at), date: None, what: what.into() });
     }
 
-    /// More about what was said last.
+    /// Adds a remark on the last event.
     pub(super) fn add(&mut self, what: impl Into<String>) {
-        self.happened.push(Line { at: None, date: None, what: what.into() });
+        self.happened.push(ExplainedEvent { at: None, date: None, what: what.into() });
     }
 }
 
@@ -68,7 +68,7 @@ impl Display for Explanation {
         if has_dates {
             f.write_str(" (dates: UTC)")?;
         }
-        for Line { at, date, what } in &self.happened {
+        for ExplainedEvent { at, date, what } in &self.happened {
             match at {
                 Some(at) if self.has_hours => write!(f, "\n{:>16}", at.to_string())?,
                 Some(at) => write!(f, "\n  {:9.1} s", at.as_secs_f64())?,
@@ -83,12 +83,12 @@ impl Display for Explanation {
     }
 }
 
-/// What is added to what happened to a VM at this time: whether its bill begins.
+/// A remark if the VM is charged from `at` on; else an empty text.
 pub(super) fn charged_from(vm: &VmHistory, at: Time) -> &'static str {
     if vm.meter().first_started() == Some(at) { "; charged from here" } else { "" }
 }
 
-/// Seconds with one decimal and their unit, for people.
+/// Seconds with one decimal and their unit.
 pub(super) fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
 }

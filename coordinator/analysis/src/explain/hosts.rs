@@ -1,4 +1,4 @@
-//! The fate of a host: from when it was there, which VMs it held, and how it was lost.
+//! Explains a host: when it joined, which VMs it held, and how it was lost.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use dormouse_units::{HostId, VmId};
 
 use super::explanation::Explanation;
 
-/// Tells of one host as its run is played.
+/// Collects the story of one host, step by step. Call [`Self::see`] for each step, then
+/// [`Self::told`].
 #[derive(Debug)]
 pub struct HostStory {
     host: HostId,
@@ -17,14 +18,14 @@ pub struct HostStory {
 }
 
 impl HostStory {
-    /// Story of the host that is called `host0`; `None` if `what` names no host.
+    /// A story of the host that `what` names, such as `host0`; `None` if `what` names no host.
     #[must_use]
     pub fn find(what: &str) -> Option<Self> {
         let host = HostId::new(what.strip_prefix("host")?.trim_start().parse().ok()?);
         Some(Self { host, held: BTreeSet::new(), launched: 0, told: None })
     }
 
-    /// Takes in a step of the run, as it is in its log.
+    /// Adds the next step of the log.
     pub fn see(&mut self, step: &Step) {
         let ours = self.host;
         match &step.event {
@@ -63,7 +64,7 @@ impl HostStory {
         }
     }
 
-    /// What there is to say; `None`: the run has no such host.
+    /// The explanation; `None` if the run has no such host.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         let mut told = self.told?;

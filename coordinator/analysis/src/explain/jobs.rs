@@ -1,5 +1,5 @@
-//! Why did this job wait, and why was it moved: the run's steps through its scheduler again, with
-//! one job watched.
+//! Explains why a parallel job waited and why it was moved. The run's steps go through its
+//! scheduler again, with one job watched.
 
 use std::collections::BTreeMap;
 
@@ -12,33 +12,34 @@ use super::Explanation;
 use crate::carried_out;
 use crate::jobs::SeenByJobs;
 
-/// Lines of the story by time; at an instant what happened comes first, then what was decided, then
-/// what was noted.
+/// Sentences by time and rank: at one instant first what happened, then what was decided, then what
+/// the scheduler noted.
 type Story = BTreeMap<(Time, u8), Vec<String>>;
 
-/// The time at which a job could have run, what it waited for, and why it was moved, told as its run is played.
+/// Collects the story of one parallel job: when it could have run, what it waited for, and why it
+/// was moved. Call [`Self::see`] for each step, then [`Self::told`].
 #[derive(Debug)]
 pub struct JobStory {
     by_jobs: SeenByJobs,
     algorithm: Algorithm,
     scheduler: Box<dyn BatchPolicy>,
     decisions: Vec<Decision>,
-    seen: Seen,
+    seen: WatchedJob,
     last: Time,
     is_over: bool,
 }
 
 impl JobStory {
-    /// Story of the job of this number in the trace, in a run of this simulation.
+    /// A story of the job with this number in the trace, in a run of this simulation.
     #[must_use]
     pub fn new(simulation: &Simulation, by_jobs: SeenByJobs, number: u64) -> Self {
         let (algorithm, scheduler) = (simulation.config.algorithm, simulation.policy());
-        let seen = Seen { number, ..Seen::default() };
+        let seen = WatchedJob { number, ..WatchedJob::default() };
         let (decisions, last, is_over) = (Vec::new(), Time::ZERO, false);
         Self { by_jobs, algorithm, scheduler, decisions, seen, last, is_over }
     }
 
-    /// Takes in a step.
+    /// Adds the next step.
     pub fn see(&mut self, step: &Step) {
         let Self { by_jobs, scheduler, decisions, seen, .. } = self;
         self.last = step.at;
@@ -52,11 +53,11 @@ impl JobStory {
         }
     }
 
-    /// What there is to say; `None`: there is no such job.
+    /// The explanation; `None` if the trace has no such job.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         let Self { algorithm, scheduler, last, is_over, .. } = self;
-        let Seen { number, watched, numbers, told, ended, mut story } = self.seen;
+        let WatchedJob { number, watched, numbers, told, ended, mut story } = self.seen;
         let (submitted, job) = watched?;
         let name = |id: TaskId| {
             numbers.get(&id).map_or_else(|| id.to_string(), |number| format!("job {number}"))
@@ -87,28 +88,27 @@ impl JobStory {
     }
 }
 
-/// What the steps say of the job, as they are played.
+/// What the steps tell of the watched job.
 #[derive(Debug, Default)]
-struct Seen {
+struct WatchedJob {
     number: u64,
-    /// The time at which it was submitted, and what it is.
+    /// Time of its submission, and the job itself.
     watched: Option<(Time, Job)>,
-    /// Numbers of all jobs in the trace: it is not known in advance which ones the story will tell
-    /// of.
+    /// Trace numbers of all jobs: the scheduler's notes may name any of them.
     numbers: BTreeMap<TaskId, u64>,
-    /// What was decided about it.
+    /// Decisions about the job.
     told: Vec<(Time, Decision)>,
     ended: Option<Time>,
-    /// What else became of it.
+    /// Other events of the job.
     story: Story,
 }
 
-impl Seen {
+impl WatchedJob {
     fn is_it(&self, id: TaskId) -> bool {
         self.watched.as_ref().is_some_and(|(_, job)| job.id == id)
     }
 
-    /// Whether it has processors.
+    /// Whether the job has processors.
     fn is_running(&self) -> bool {
         !self.told.is_empty() && self.ended.is_none()
     }
@@ -182,7 +182,7 @@ fn decided(decision: &Decision, name: &dyn Fn(TaskId) -> String) -> Option<Strin
             format!("{} will leave {extra} processors unused at {shadow}", name(head))
         }
         StartReason::ShortestWaiting => "the shortest waiting job that fits there".to_owned(),
-        // Reasons for tasks of bags.
+        // These are reasons for tasks of bags.
         StartReason::Planned
         | StartReason::Migrated
         | StartReason::Stolen

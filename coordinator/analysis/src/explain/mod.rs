@@ -1,5 +1,5 @@
-//! Why a task or a parallel job ran where and when it did, and what became of a VM, of a host, and of a
-//! request for a VM.
+//! Explanations of single things of a run: why a task or parallel job ran where and when it did,
+//! and what became of a VM, a host or a request.
 
 mod bag;
 mod explanation;
@@ -7,8 +7,8 @@ mod hosts;
 mod jobs;
 mod requests;
 
-pub use bag::Explainer;
-pub use explanation::{Explanation, Line};
+pub use bag::BagExplainer;
+pub use explanation::{ExplainedEvent, Explanation};
 pub use hosts::HostStory;
 pub use jobs::JobStory;
 pub use requests::RequestStory;

@@ -1,29 +1,30 @@
-//! The fate of a request for a VM, and why: who had to leave for it and what that cost, or for whom it
-//! had to leave.
+//! Explains a request for a VM: which VMs had to leave for it and what that cost, or for which VM
+//! it had to leave.
 
 use dormouse_cloud::{Action, CostName, Market};
 use dormouse_model::{Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{RequestId, Span, Time, VmId};
 
 use super::explanation::{Explanation, charged_from, seconds};
-use crate::Record;
-use crate::requests::{Ended, Ledger, RequestEnd};
+use crate::RunRecord;
+use crate::requests::{EndedRequest, RequestEnd, RequestLedger};
 
-/// Tells of one request as its run is played.
+/// Collects the story of one request, step by step. Call [`Self::see`] for each step, then
+/// [`Self::told`].
 #[derive(Debug)]
 pub struct RequestStory {
     tenants: Tenants,
     request: RequestId,
     vm: VmId,
     cost: CostName,
-    record: Record,
-    ledger: Ledger,
+    record: RunRecord,
+    ledger: RequestLedger,
     told: Option<Explanation>,
 }
 
 impl RequestStory {
-    /// Story of the request that is called `request7`, or whose VM is called `vm7`, in a run with
-    /// this whole setup and these tenants; `None` if `what` names no request.
+    /// A story of the request that `what` names, as `request7` or by its VM `vm7`, in a run of this
+    /// whole setup with these tenants; `None` if `what` names no request.
     #[must_use]
     pub fn find(setup: &Setup, tenants: Tenants, what: &str) -> Option<Self> {
         let number = |prefix: &str| what.strip_prefix(prefix)?.trim_start().parse::<u32>().ok();
@@ -34,12 +35,12 @@ impl RequestStory {
         };
         let vm = tenants.vm_of(request)?;
         let cost = setup.terms.placement.rule().cost;
-        let record = Record::shared(setup, tenants.clone()).forgetting().without_attempts();
-        let ledger = Ledger::new(setup, tenants.clone());
+        let record = RunRecord::shared(setup, tenants.clone()).forgetting().without_attempts();
+        let ledger = RequestLedger::new(setup, tenants.clone());
         Some(Self { tenants, request, vm, cost, record, ledger, told: None })
     }
 
-    /// Takes in a step of the run, as it is in its log.
+    /// Adds the next step of the log.
     pub fn see(&mut self, step: &Step) {
         self.record.see(step);
         if let Event::Requested { request, asks } = &step.event
@@ -82,7 +83,7 @@ impl RequestStory {
         }
     }
 
-    /// What there is to say; `None`: there is no such request.
+    /// The explanation; `None` if the run has no such request.
     #[must_use]
     pub fn told(self) -> Option<Explanation> {
         self.told
@@ -98,7 +99,7 @@ impl RequestStory {
         self.record.vm(self.vm).map_or("", |vm| charged_from(vm, at))
     }
 
-    /// A VM by its name, with the request that it is of.
+    /// The name of a VM with its request or tenant, its market and its type.
     fn name(&self, vm: VmId) -> String {
         let whose = match (self.tenants.request_of(vm), self.tenants.work_on(vm)) {
             (Some(request), _) => request.to_string(),
@@ -157,7 +158,7 @@ impl RequestStory {
         }
     }
 
-    /// What the provider's rule says that the end of a VM costs now.
+    /// Cost of ending a VM now, by the provider's victim rule, in words.
     fn cost_of(&self, vm: VmId, now: Time) -> String {
         let since = self.record.vm(vm).and_then(|vm| vm.charged_since(now));
         let cost = self.cost.amount(since, now);
@@ -169,7 +170,7 @@ impl RequestStory {
         }
     }
 
-    /// Who has to leave for it.
+    /// Adds the VMs that have to leave for the request, with their costs.
     fn victims(&mut self, step: &Step) {
         let victims: Vec<VmId> = step
             .effects
@@ -190,7 +191,7 @@ impl RequestStory {
         }
     }
 
-    fn ended(&mut self, it: &Ended) {
+    fn ended(&mut self, it: &EndedRequest) {
         let Some(told) = &mut self.told else { return };
         let end = match it.end {
             RequestEnd::Refused => {

@@ -1,60 +1,60 @@
-//! What a live run shows of its parallel jobs beside their schedule.
+//! Measurements of the parallel jobs of a live run.
 
 use std::collections::BTreeMap;
 
 use dormouse_model::{Effect, Event, JobAccount, JobLedger, Notice, ProcessUse, Report, Step};
 use dormouse_units::{Attempt, Ppm, TaskId};
 
-/// What was measured. Times are real microseconds.
+/// Measurements of parallel jobs. Times are real microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFacts {
-    /// From the command to start a job to its being at work, slots that were waited for included.
+    /// Time from each command to start a job until it worked, slots that were waited for included.
     pub starts_us: Vec<u64>,
-    /// From the command to swap a job's priorities to their being swapped.
+    /// Time from each command to swap a job's priorities until they were swapped.
     pub swaps_us: Vec<u64>,
-    /// What each migration came to.
-    pub moves: Vec<MoveFact>,
-    /// What of a job's work was lost by each kill.
+    /// Outcome of each migration.
+    pub moves: Vec<JobMove>,
+    /// Part of a job's work that each kill lost.
     pub kills: Vec<(TaskId, Ppm)>,
-    /// What the processes of every job got.
+    /// CPU use of the processes of every job.
     pub uses: Vec<(TaskId, ProcessUse)>,
-    /// What every job that came to its end was due and got in its last start.
+    /// Account of every job that ended, of its last start.
     pub ledgers: Vec<(TaskId, JobLedger)>,
-    /// How much later than it was heard of each job ended; below zero: earlier.
+    /// How much later than reported each job really ended; negative if earlier.
     pub late_us: BTreeMap<TaskId, i64>,
-    /// Jobs that ended well.
+    /// Number of jobs that ended with a right answer.
     pub verified: u64,
-    /// Jobs that ended well by their workers' word alone.
+    /// Number of jobs that ended with a right answer by their workers' word alone.
     pub reported: u64,
-    /// Jobs that ended well and of which no account says what they were due and got.
+    /// Jobs that ended with a right answer and without an account of their CPU time.
     pub unjudged: Vec<TaskId>,
-    /// Jobs whose answer was wrong, each time it was: they were started again.
+    /// Jobs with a wrong answer, once for each: they were started again.
     pub wrong: Vec<TaskId>,
-    /// The account that came last, of an attempt whose end is reported next.
+    /// The last account, of an attempt whose end is reported next.
     account: Option<(TaskId, Attempt, Box<JobAccount>)>,
 }
 
-/// What a migration came to.
+/// Outcome of a migration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MoveFact {
+pub struct JobMove {
     /// The job that moved.
     pub job: TaskId,
-    /// What of its work came along.
+    /// Part of its work that was moved along.
     pub done: Ppm,
-    /// Why nothing did; empty if it did.
+    /// Why no work was moved along; empty if some was.
     pub lost: String,
-    /// From the command to its running again.
+    /// Time from the command until the job ran again.
     pub took_us: u64,
-    /// What the dump took of that.
+    /// Part of that time that the dump took.
     pub dump_us: u64,
-    /// What the restore took of that.
+    /// Part of that time that the restore took.
     pub restore_us: u64,
     /// Size of the checkpoint, in bytes.
     pub bytes: u64,
 }
 
 impl JobFacts {
-    /// Takes in a step of a run of parallel jobs.
+    /// Adds the next step of a run of parallel jobs.
     pub fn see(&mut self, step: &Step) {
         if let Event::Machine { report, .. } = &step.event {
             self.see_report(report, step.effects.contains(&Effect::Stale));
@@ -63,7 +63,7 @@ impl JobFacts {
         self.verified += step.notices.iter().filter(finished).count() as u64;
     }
 
-    /// A report; `stale`: of a former life, of which nothing is heard: the job runs again.
+    /// Adds a report. A `stale` one is of an attempt that is over: the job runs again.
     fn see_report(&mut self, report: &Report, stale: bool) {
         match report {
             Report::TaskStarted { real_took_us, .. } => self.starts_us.push(*real_took_us),
@@ -77,7 +77,7 @@ impl JobFacts {
                 real_restore_us,
                 bytes,
                 ..
-            } => self.moves.push(MoveFact {
+            } => self.moves.push(JobMove {
                 job: *task,
                 done: *done,
                 lost: lost.clone(),

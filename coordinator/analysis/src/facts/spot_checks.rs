@@ -1,4 +1,5 @@
-//! Evidence on the hosts of a run: the jails that they say they have, and the answers that other hosts computed again.
+//! Evidence on the hosts of a run: the jails that they report, and answers that other hosts
+//! computed again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,48 +7,49 @@ use super::unit_cost::UnitCosts;
 use dormouse_model::{CheckFinding, Effect, Event, Report, Step};
 use dormouse_units::{HostId, Ppm, TaskId};
 
-/// A task, or a part of it, that was computed again.
+/// A task that another host computed again, in full or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpotCheck {
-    /// The task whose answer was looked at.
+    /// Task whose answer was checked.
     pub task: TaskId,
-    /// The host that had reported its answer.
+    /// Host that had reported the answer.
     pub of: HostId,
-    /// The host that was to compute it again.
+    /// Host that was told to compute it again.
     pub by: HostId,
-    /// Whether it was all of the task.
+    /// Whether the whole task was computed again.
     pub whole: bool,
-    /// The outcome of the check.
+    /// Outcome of the check.
     pub finding: CheckFinding,
 }
 
-/// Evidence on the hosts of a run, beside what they measured.
+/// Evidence on the hosts of a run, beside their measurements. Call [`Self::see`] for each step in
+/// order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostEvidence {
-    /// Hosts whose tasks are not in a whole jail, and what of it is lacking, as they say.
+    /// Hosts whose tasks are not fully jailed, with what is lacking, as they report.
     pub unjailed: BTreeMap<HostId, String>,
-    /// The spot checks, in order.
+    /// Spot checks in order.
     pub checks: Vec<SpotCheck>,
-    /// CPU time that they took, real microseconds.
+    /// CPU time of the spot checks, real microseconds.
     pub checks_us: u64,
     /// CPU time of all attempts, real microseconds.
     pub attempts_us: u64,
-    /// Number of tasks that finished with an answer that counts.
+    /// Number of tasks that finished with a verified answer.
     pub answers: u64,
-    /// The names of the hosts, and whether they are there.
+    /// Name of each host, and whether it is still there.
     names: BTreeMap<HostId, (String, bool)>,
-    /// The machines that the hosts are on, as they say.
+    /// Machine name that each host reports.
     machines: BTreeMap<HostId, String>,
-    /// What units of work cost.
+    /// CPU time per unit of work on each host.
     costs: UnitCosts,
 }
 
 impl HostEvidence {
-    /// Takes in a step.
+    /// Adds the next step.
     pub fn see(&mut self, step: &Step) {
         match &step.event {
             Event::HostJoined { host, name, .. } => {
-                // The worker's name alone: its lives have others.
+                // Only the worker's name counts: each of its lives has a suffix of its own.
                 let name = name.rsplit_once('@').map_or(name.as_str(), |(name, _)| name);
                 self.names.insert(*host, (name.to_owned(), true));
             }
@@ -93,7 +95,7 @@ impl HostEvidence {
         }
     }
 
-    /// A sentence for each answer that another host did not confirm.
+    /// One sentence for each answer that another host did not confirm.
     #[must_use]
     pub fn differences(&self) -> Vec<String> {
         let differing = self.checks.iter().filter_map(|check| match &check.finding {
@@ -110,8 +112,8 @@ impl HostEvidence {
         differing.map(say).collect()
     }
 
-    /// Sentences on what the verdict of a run rests on, of whose CPU time at most this part was to be spent on spot checks;
-    /// `None`: its coordinator knew of none.
+    /// Sentences on the evidence behind the run's verdict. `most` is the part of the CPU time
+    /// allowed for spot checks (`live.spot-checks`); `None` if the coordinator knew no spot checks.
     #[must_use]
     pub fn sentences(&self, most: Option<Ppm>) -> Vec<String> {
         let jails = self.unjailed.iter().map(|(host, lacks)| {
@@ -175,7 +177,8 @@ impl HostEvidence {
         )
     }
 
-    /// What the hosts are to each other that checked one another.
+    /// Remarks on the independence of the checks: hosts on one machine, or two hosts that only
+    /// checked each other.
     fn on_witnesses(&self) -> String {
         let is_answered =
             |check: &&SpotCheck| !matches!(check.finding, CheckFinding::Unanswered { .. });

@@ -1,7 +1,9 @@
-//! CPU time that a host's tasks took for a unit of work, beside what the same program took on the same host in others.
+//! CPU time of a host's tasks for a unit of work, compared with other tasks of the same program on
+//! the same host.
 //!
-//! A worker that computes a little and waits for the rest of a task's time spends as much CPU time on less work than in the tasks
-//! that it does in full. One that does so in all of them has nothing to be compared with.
+//! A worker that computes only part of a task and idles for the rest uses more or less CPU time per
+//! unit than in tasks that it does in full. A worker that does so in all its tasks can't be found
+//! this way.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +11,15 @@ use dormouse_model::Report;
 use dormouse_units::{Attempt, HostId, TaskId};
 use serde::Deserialize;
 
-/// Fewer tasks of a program on a host say nothing of one of them.
+/// Fewer tasks of a program than this on a host are no basis for a comparison.
 const LEAST_TASKS: usize = 5;
-/// From so many times the median on, or such a part of it, a task is named. Tasks that wait for memory beside others, or are restored
-/// often, differ by less.
+/// A task is named if its cost is at least this many times the median, or at most one such part of
+/// it. Tasks that wait for memory, or are often restored, differ by less.
 const MOST_TIMES: f64 = 3.0;
-/// Most tasks that are named.
+/// Greatest number of tasks that are named.
 const MOST_NAMED: usize = 5;
 
-/// The program of a task and its input, as far as they decide what a unit of its work costs.
+/// Program and input of a task, as far as they decide the cost of a unit of its work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 struct ProgramKey {
     kind: String,
@@ -26,7 +28,7 @@ struct ProgramKey {
     memory_bytes: Option<u64>,
 }
 
-/// An answer, as far as it says how much was done.
+/// The parts of a task's answer that tell how much work it did.
 #[derive(Deserialize)]
 struct AmountOfWork {
     #[serde(flatten)]
@@ -34,17 +36,18 @@ struct AmountOfWork {
     units: u64,
 }
 
-/// CPU time per unit of work of the tasks of each program on each host, real microseconds.
+/// CPU time per unit of work, in real microseconds, of the tasks of each program on each host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct UnitCosts {
     of: BTreeMap<(HostId, ProgramKey), Vec<(TaskId, f64)>>,
 }
 
-// What is measured is never NaN.
+// Measured costs are never NaN.
 impl Eq for UnitCosts {}
 
 impl UnitCosts {
-    /// Takes in the end of a task. One that had several attempts is left out: what of its work the last one did is not known.
+    /// Adds the end of a task. A task with several attempts is left out: it is not known what part
+    /// of its work the last one did.
     pub(super) fn see(&mut self, host: HostId, report: &Report) {
         let Report::TaskFinished { task, attempt, verified, result, real_cpu_us, .. } = report
         else {
@@ -59,7 +62,8 @@ impl UnitCosts {
         }
     }
 
-    /// A sentence for each task whose work cost its host much more or less than that of the others, the farthest first.
+    /// One sentence for each task whose cost differs much from the median of its program on its
+    /// host, the farthest first.
     pub(super) fn findings(&self, name: impl Fn(HostId) -> String) -> Vec<String> {
         let mut found = Vec::new();
         for ((host, program), tasks) in &self.of {

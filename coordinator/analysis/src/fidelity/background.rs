@@ -1,5 +1,5 @@
-//! VMs in the background of others: what they were left of their processors, and what a task there
-//! is owed.
+//! Background VMs of a live run: the processor time that they were left, and the time that a task
+//! there should take.
 
 use std::iter::once;
 
@@ -7,23 +7,23 @@ use dormouse_units::{Attempt, Bytes, Mode, Ppm, Span, TaskId, Tier, Time, Usage}
 use dormouse_vm::{Hold, MachineSpec, Model, Work, WorkEvent};
 use serde_json::{Value, json};
 
-use crate::{AttemptHistory, Record, VmHistory};
+use crate::{AttemptHistory, RunRecord, VmHistory};
 
-/// The fate of all VMs in the background.
+/// Supply of all background VMs of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Background {
-    /// How many there were.
+pub struct BackgroundSupply {
+    /// Number of background VMs.
     pub vms: usize,
-    /// Time for which their vCPUs were there, hibernations left out.
+    /// Time for which their vCPUs were there, summed over the vCPUs, without hibernations.
     pub there: Span,
-    /// What of that the processors were theirs.
+    /// Part of that time that their processors were theirs.
     pub supplied: Span,
 }
 
-impl Background {
-    /// `None` where spot VMs have processors of their own.
+impl BackgroundSupply {
+    /// Sums over the background VMs of a record; `None` if it has none.
     #[must_use]
-    pub fn from_record(record: &Record) -> Option<Self> {
+    pub fn from_record(record: &RunRecord) -> Option<Self> {
         let vms = record.vms.values().filter(|vm| vm.is_background);
         let all = vms.map(|vm| vm.supplied(record.end())).fold(Self::default(), |all, one| Self {
             vms: all.vms + 1,
@@ -33,7 +33,7 @@ impl Background {
         (all.vms > 0).then_some(all)
     }
 
-    /// The part of their processors that they were left.
+    /// Part of their processors that the VMs were left, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         self.supplied.fraction_of(self.there).as_f64()
@@ -50,7 +50,7 @@ impl Background {
         })
     }
 
-    /// A sentence for people.
+    /// One sentence with the figures.
     #[must_use]
     pub fn sentence(&self) -> String {
         format!(
@@ -63,15 +63,17 @@ impl Background {
     }
 }
 
-/// What changes for a VM in the background.
-enum Change {
+/// A change of state of a background VM.
+enum SupplyChange {
     Supply(Ppm),
     Freeze,
     Thaw,
 }
 
-/// The time that a task that runs undisturbed on a VM in the background should take, hibernations left
-/// out, given what its vCPU was left: as the model has it that its worker runs, too.
+/// Time that an undisturbed task on a background VM should take, without hibernations, given the
+/// supply of its vCPU: computed with the same model that its worker runs. `runtime` is its full
+/// work and `done` the part done before; `points` are its checkpoints, each of which takes `cost`.
+/// `None` if it never ends.
 pub(super) fn owed(
     (runtime, done): (Span, Ppm),
     (points, cost): (Vec<Ppm>, Span),
@@ -98,9 +100,10 @@ pub(super) fn owed(
     };
     model.start(began, work).ok()?;
     let supplies = vm.supplies.iter().filter(|(_, cpu, _)| *cpu == vcpu);
-    let supplies = supplies.map(|(at, _, share)| (*at, Change::Supply(*share)));
+    let supplies = supplies.map(|(at, _, share)| (*at, SupplyChange::Supply(*share)));
     let frozen = vm.hibernations.iter().flat_map(|h| {
-        once((h.frozen, Change::Freeze)).chain(h.resumed.map(|(_, at)| (at, Change::Thaw)))
+        once((h.frozen, SupplyChange::Freeze))
+            .chain(h.resumed.map(|(_, at)| (at, SupplyChange::Thaw)))
     });
     let mut changes: Vec<_> = supplies.chain(frozen).filter(|(at, _)| *at > began).collect();
     changes.sort_by_key(|(at, _)| *at);
@@ -109,16 +112,16 @@ pub(super) fn owed(
             return Some(vm.awake(began, end));
         }
         match change {
-            Change::Supply(share) => model.set_supply(at, 0, share),
-            Change::Freeze => model.freeze(at),
-            Change::Thaw => model.thaw(at),
+            SupplyChange::Supply(share) => model.set_supply(at, 0, share),
+            SupplyChange::Freeze => model.freeze(at),
+            SupplyChange::Thaw => model.thaw(at),
         }
     }
     let end = finishes(&mut model, Time::from_micros(u64::MAX))?;
     Some(vm.awake(began, end))
 }
 
-/// The time at which the task of a model finishes, if that is by `until`.
+/// Runs the model up to `until`; the time at which its task finishes, if it does by then.
 fn finishes(model: &mut Model, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {

@@ -1,4 +1,4 @@
-//! What two jobs on one processor cost each other, as measured in a live run.
+//! Costs of two jobs on one processor, and of moving jobs, as measured in a live run.
 
 use std::collections::BTreeMap;
 
@@ -7,91 +7,90 @@ use dormouse_units::Tier;
 use serde::Serialize;
 
 use super::figures::{mean, percent, ratio, seconds};
-use super::{Fidelity, Kept};
+use super::{FidelityVerdict, PromiseErrors};
 use crate::{JobFacts, LiveFacts};
 
-/// A process that wanted to compute for less real time than this says nothing about speeds: a tick
-/// of the kernel's clock, by which a measurement may be off, is 40 ms on a tenth of a core.
+/// A process that asked for less CPU time than this, in real microseconds, tells nothing about
+/// speeds: a measurement may be off by a tick of the kernel's clock, 40 ms on a tenth of a core.
 const LEAST_WANTED_US: u64 = 1_000_000;
 
-/// What a process in the foreground may lose to its neighbour at any time: this part of its speed,
-/// and the time for which the neighbour may keep it waiting when it wakes. It gets it back soon;
-/// whether its job was in time is what counts ([`Kept`]). The paper measured up to 4 %, of whole
+/// Part of its speed that a foreground process may lose to its neighbour at any time, besides the
+/// time for which the neighbour may keep it waiting when it wakes. It gets the loss back soon; what
+/// counts is whether its job was in time ([`PromiseErrors`]). The paper measured losses up to 4 %, of whole
 /// jobs.
 const STATED_LOSS: f64 = 0.02;
 
-/// What two jobs on one processor cost each other, and what moving them cost.
+/// Costs of two jobs on one processor, and of moving them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Consolidation {
-    /// Share of a host core that a processor is.
+    /// Share of a host core that one processor of the jobs' machine is.
     pub core_share: f64,
-    /// Largest part of its promised speed that a foreground process lost while the other slot was
-    /// taken, too.
+    /// Largest part of its promised speed that a foreground process lost while the background slot
+    /// of its processor was taken.
     pub foreground_worst_loss: f64,
-    /// Mean part of their promised speed that these processes lost.
+    /// Mean part of their promised speed that foreground processes with a neighbour lost.
     pub foreground_mean_loss: f64,
-    /// The mean over the same processes of what they may lose, as stated.
+    /// Mean part of their speed that foreground processes with a neighbour may lose, as stated.
     pub foreground_stated_loss: f64,
-    /// The most that a process lost of what it may.
+    /// Largest loss of a foreground process as a part of what it may lose.
     pub foreground_worst_of_stated: f64,
-    /// Foreground processes that this is of.
+    /// Number of foreground processes that had a neighbour.
     pub foreground_processes: usize,
-    /// The mean loss of foreground processes that had no neighbour: what is not the neighbour's
+    /// Mean loss of foreground processes without a neighbour: this part is not the neighbours'
     /// doing.
     pub alone_mean_loss: f64,
-    /// Part of their processors that processes in the background of others got, on average.
+    /// Mean part of their processors that background processes with a neighbour got.
     pub background_mean_share: f64,
-    /// For every job that was below others for long: its processes, and the part of the idle cycles
-    /// that became its progress, the x of the virtual model.
+    /// Number of processes of every job that was long in the background of others, with the part of
+    /// the idle cycles that became its progress (the x of the virtual model).
     pub background_utilisations: Vec<(u32, f64)>,
-    /// What migrations took, from the decision until the job ran again: mean and worst, in real
-    /// seconds; and how many lost the job's progress.
+    /// Mean time of a migration, from the decision until the job ran again, in real seconds.
     pub migration_mean_s: f64,
     /// Longest migration, from the decision until the job ran again, in real seconds.
     pub migration_worst_s: f64,
     /// Number of migrations that lost the job's progress.
     pub migrations_lost: usize,
-    /// What swapping the priorities of a job took at most, in real seconds.
+    /// Longest swap of a job's priorities, in real seconds.
     pub swap_worst_s: f64,
     /// Work lost by kills, in jobs: a job killed half-way counts one half.
     pub killed_work: f64,
-    /// How far the jobs were from what they were promised.
-    pub kept: Kept,
-    /// By what part the CPU time of a job differs from what it was due: the most, and the mean.
+    /// Errors of the jobs' promised times.
+    pub kept: PromiseErrors,
+    /// Largest part by which a job's CPU time differs from what it was due.
     #[serde(skip)]
     pub(super) worst_share_error: f64,
     #[serde(skip)]
     pub(super) mean_share_error: f64,
 }
 
-/// What a process, or a processor, was promised and got.
+/// CPU time that a process, or a processor, asked for, was promised and got, in real microseconds.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct UseSum {
     wanted_us: u64,
     promised_us: u64,
     cpu_us: u64,
     may_wait_us: u64,
 }
 
-/// What a process lost to its neighbour and may lose, as parts of its speed.
+/// Speed that a process lost to its neighbour, and that it may lose, as parts of its speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Loss {
+pub(crate) struct SpeedLoss {
     lost: f64,
     may: f64,
 }
 
-impl Sum {
+impl UseSum {
     fn add(&mut self, of: &ProcessUse) {
-        // A log may hold any numbers.
+        // Saturating sums: a damaged log may hold any numbers.
         self.wanted_us = self.wanted_us.saturating_add(of.wanted_us);
         self.promised_us = self.promised_us.saturating_add(of.promised_us);
         self.cpu_us = self.cpu_us.saturating_add(of.cpu_us);
         self.may_wait_us = self.may_wait_us.saturating_add(of.may_wait_us);
     }
 
-    fn loss(&self) -> Loss {
+    fn loss(&self) -> SpeedLoss {
         let lost = 1.0 - ratio(self.cpu_us, self.promised_us);
-        Loss { lost, may: STATED_LOSS + ratio(self.may_wait_us, self.wanted_us) }
+        SpeedLoss { lost, may: STATED_LOSS + ratio(self.may_wait_us, self.wanted_us) }
     }
 
     const fn says(&self) -> bool {
@@ -100,15 +99,15 @@ impl Sum {
 }
 
 impl Consolidation {
-    /// What was measured in a run.
+    /// Computes all figures from the measurements of a run.
     #[must_use]
     pub fn from_facts(
         facts: &LiveFacts,
         background_utilisations: Vec<(u32, f64)>,
-        kept: Kept,
+        kept: PromiseErrors,
     ) -> Self {
         let (core, facts) = (facts.share.as_f64(), &facts.jobs);
-        let mut processes = BTreeMap::<_, Sum>::new();
+        let mut processes = BTreeMap::<_, UseSum>::new();
         let (mut below_wall, mut below_cpu) = (0_u64, 0_u64);
         for (job, of) in &facts.uses {
             let &ProcessUse { process, tier, shared, wall_us, cpu_us, .. } = of;
@@ -124,7 +123,7 @@ impl Consolidation {
             let of = processes.iter().filter(move |((_, _, shared), _)| *shared == with);
             of.map(|((job, process, _), of)| (*job, *process, of.loss(), of.says()))
         };
-        let said = |with, part: fn(Loss) -> f64| -> Vec<f64> {
+        let said = |with, part: fn(SpeedLoss) -> f64| -> Vec<f64> {
             losses(with).filter(|(.., says)| *says).map(|(.., loss, _)| part(loss)).collect()
         };
         let (shared, alone) = (said(true, |loss| loss.lost), said(false, |loss| loss.lost));
@@ -154,7 +153,7 @@ impl Consolidation {
             migration_worst_s: moves.iter().copied().fold(0.0, f64::max),
             migrations_lost: facts.moves.iter().filter(|m| !m.lost.is_empty()).count(),
             swap_worst_s: facts.swaps_us.iter().copied().max().map_or(0.0, seconds),
-            // The standard library's sum of nothing is -0, which is nothing to show to people.
+            // The standard library's sum of nothing is -0, which would be printed.
             killed_work: facts.kills.iter().fold(0.0, |sum, (_, done)| sum + done.as_f64()),
             kept,
             worst_share_error: errors.iter().copied().fold(0.0, f64::max),
@@ -162,15 +161,15 @@ impl Consolidation {
         }
     }
 
-    /// How true the run was to what it emulates, with what was noticed otherwise (each note makes
-    /// it unfaithful).
+    /// The verdict on the run. `noticed` are findings from elsewhere: each makes the run
+    /// unfaithful. `other_load` is the part of the hosts' cores that other processes used.
     #[must_use]
     pub fn fidelity(
         &self,
         facts: &LiveFacts,
         noticed: Vec<String>,
         other_load: Option<f64>,
-    ) -> Fidelity {
+    ) -> FidelityVerdict {
         let mut notes = noticed;
         notes.extend(self.kept.notes());
         for lost in facts.jobs.moves.iter().filter(|m| !m.lost.is_empty()) {
@@ -188,17 +187,17 @@ impl Consolidation {
         for job in &facts.jobs.wrong {
             notes.push(format!("the answer of job{} is wrong", job.get()));
         }
-        Fidelity {
+        FidelityVerdict {
             faithful: notes.is_empty(),
             worst_share_error: self.worst_share_error,
             mean_share_error: self.mean_share_error,
             notes,
-            ..Fidelity::default()
+            ..FidelityVerdict::default()
         }
         .beside(other_load)
     }
 
-    /// What is known of the jobs' losses and moves, sentence by sentence, for the report.
+    /// Sentences on the jobs' losses and moves, for the report.
     #[must_use]
     pub fn sentences(&self) -> Vec<String> {
         let mut sentences = self.kept.sentences();
@@ -240,7 +239,7 @@ impl Consolidation {
         sentences
     }
 
-    /// A line about the jobs' losses for the table.
+    /// One line on the jobs' losses, for the table.
     #[must_use]
     pub fn line(&self) -> String {
         format!(
@@ -284,7 +283,7 @@ mod tests {
         };
         let mut facts = LiveFacts::default();
         facts.jobs.uses = [Tier::Foreground, Tier::Background].map(most).repeat(2);
-        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), PromiseErrors::default());
         assert_eq!((of.foreground_processes, of.foreground_worst_loss), (1, 0.0), "{of:?}");
     }
 
@@ -298,7 +297,7 @@ mod tests {
             // Too short to say anything.
             used(Tier::Background, false, 100, 1),
         ];
-        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), PromiseErrors::default());
         assert!((of.foreground_worst_loss - 0.04).abs() < 1e-9, "{of:?}");
         assert_eq!((of.foreground_processes, of.alone_mean_loss), (1, 0.0));
         assert!(of.killed_work.is_sign_positive() && of.migration_mean_s.is_sign_positive());
@@ -311,7 +310,7 @@ mod tests {
         let slow = JobLedger { due_us: 100_000, received_us: 98_000, ..JobLedger::default() };
         facts.jobs.ledgers = vec![(TaskId::new(1), slow)];
         facts.jobs.wrong = vec![TaskId::new(7)];
-        let of = Consolidation::from_facts(&facts, Vec::new(), Kept::default());
+        let of = Consolidation::from_facts(&facts, Vec::new(), PromiseErrors::default());
         let fidelity = of.fidelity(&facts, vec!["something else".to_owned()], None);
         assert!(!fidelity.faithful && (fidelity.worst_share_error - 0.02).abs() < 1e-9);
         assert!(fidelity.notes.iter().any(|n| n.contains("job7")), "{fidelity:?}");

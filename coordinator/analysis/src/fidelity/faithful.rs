@@ -1,4 +1,4 @@
-//! What kept a live run from being true to its model, besides shares of the processor.
+//! Findings that make a live run unfaithful, apart from shares of the processor.
 
 use std::time::Duration;
 
@@ -6,17 +6,23 @@ use dormouse_engine::Counts;
 use dormouse_model::Setup;
 use dormouse_units::{HostId, Span};
 
-use super::Allowed;
+use super::AllowedErrors;
 use super::figures::total_us;
-use crate::facts::Kill;
-use crate::{LiveFacts, Record};
+use crate::facts::VmKill;
+use crate::{LiveFacts, RunRecord};
 
-/// An injected event that takes effect later than this, in real time, is worth a note.
+/// An injected event that takes effect later than this, in real time, is noted.
 const LATE: Duration = Duration::from_millis(500);
 
-/// A sentence for everything of that kind.
+/// One sentence for each finding in a run of a bag: troubles of any run, late decisions,
+/// interruptions and VMs.
 #[must_use]
-pub fn notes(setup: &Setup, allowed: &Allowed, record: &Record, facts: &LiveFacts) -> Vec<String> {
+pub fn notes(
+    setup: &Setup,
+    allowed: &AllowedErrors,
+    record: &RunRecord,
+    facts: &LiveFacts,
+) -> Vec<String> {
     let mut notes = troubles(record.cancelled.as_deref(), &record.counts, facts);
     late_decisions(setup, allowed, facts, &mut notes);
     late_interruptions(facts, &mut notes);
@@ -28,7 +34,7 @@ pub fn notes(setup: &Setup, allowed: &Allowed, record: &Record, facts: &LiveFact
     notes
 }
 
-/// The same of what can go wrong with runs of any kind.
+/// One sentence for each trouble that runs of any kind may have.
 #[must_use]
 pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
@@ -54,8 +60,8 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
     notes
 }
 
-/// Hosts whose measurements can't be, and hosts that are there to the end and say nothing of what else
-/// they did: what is not known is not taken for nothing.
+/// Sentences on hosts with impossible measurements, and on hosts that never reported their other
+/// load: an unknown load does not count as none.
 fn unbelieved(facts: &LiveFacts) -> Vec<String> {
     let disbelieved = facts.disbelieved.iter();
     let mut notes: Vec<_> =
@@ -72,8 +78,8 @@ fn unbelieved(facts: &LiveFacts) -> Vec<String> {
     notes
 }
 
-/// A run whose coordinator was away: nobody decided anything meanwhile, and what was measured
-/// before is not known.
+/// A sentence on outages of the coordinator: nobody decided anything meanwhile, and the
+/// measurements before are unknown.
 fn outages(facts: &LiveFacts) -> Option<String> {
     let n = facts.outages.len();
     let away_us: u64 = total_us(facts.outages.iter().map(|it| it.away_real_us));
@@ -90,8 +96,14 @@ fn outages(facts: &LiveFacts) -> Option<String> {
     })
 }
 
-/// A clock or a journal that is late makes every decision late.
-fn late_decisions(setup: &Setup, allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
+/// Notes a clock or a journal that was late by more than a part of the shortest task: every
+/// decision was then late.
+fn late_decisions(
+    setup: &Setup,
+    allowed: &AllowedErrors,
+    facts: &LiveFacts,
+    notes: &mut Vec<String>,
+) {
     let tasks = setup.bag.tasks.iter().flat_map(|task| task.runtime.values());
     let shortest = tasks.min().map_or(Duration::ZERO, |span| allowed.speedup.real(*span));
     let bearable = shortest.as_secs_f64() * allowed.worst_error * 1e6;
@@ -116,9 +128,9 @@ fn late_interruptions(facts: &LiveFacts, notes: &mut Vec<String>) {
     }
 }
 
-/// A VM that is there beyond its notice is on processors that were given to another.
-fn late_kills(allowed: &Allowed, facts: &LiveFacts, notes: &mut Vec<String>) {
-    let late = |kill: &Kill| kill.gone.map(|gone| allowed.speedup.real(gone.since(kill.due)));
+/// Notes VMs that stayed beyond their notice, on processors that had been given to others.
+fn late_kills(allowed: &AllowedErrors, facts: &LiveFacts, notes: &mut Vec<String>) {
+    let late = |kill: &VmKill| kill.gone.map(|gone| allowed.speedup.real(gone.since(kill.due)));
     let worst = facts.kills.iter().filter_map(late).max().unwrap_or_default();
     if worst > LATE {
         let ms = worst.as_secs_f64() * 1e3;
@@ -134,7 +146,7 @@ mod tests {
 
     #[test]
     fn outages_of_a_hostile_log_are_summed_up() {
-        let outage = |away_real_us| crate::Outage {
+        let outage = |away_real_us| crate::CoordinatorOutage {
             at: Time::ZERO,
             outage: Span::from_micros(u64::MAX),
             away_real_us,
@@ -147,10 +159,11 @@ mod tests {
 
     #[test]
     fn a_vm_that_stays_beyond_its_notice_is_a_note() {
-        let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(20) };
+        let allowed =
+            AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(20) };
         let said = |gone_s: Option<u64>| {
             let (due, gone) = (Time::from_secs(100), gone_s.map(Time::from_secs));
-            let kills = vec![Kill { vm: VmId::new(3), due, gone }];
+            let kills = vec![VmKill { vm: VmId::new(3), due, gone }];
             let mut notes = Vec::new();
             late_kills(&allowed, &LiveFacts { kills, ..LiveFacts::default() }, &mut notes);
             notes

@@ -1,4 +1,4 @@
-//! Figures for people.
+//! Small computations for sentences: ratios, means, percentages.
 
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     part as f64 / whole.max(1) as f64
@@ -9,23 +9,23 @@ pub(super) fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
 }
 
-/// The sum of times in microseconds. A log may hold any numbers: too large a sum is the largest there is.
+/// Sum of times in microseconds; saturating, since a damaged log may hold any numbers.
 pub(super) fn total_us(of: impl Iterator<Item = u64>) -> u64 {
     of.fold(0, u64::saturating_add)
 }
 
-/// Nothing is on average nothing.
+/// Mean; 0 for an empty input.
 pub(super) fn mean(of: impl Iterator<Item = f64>) -> f64 {
     let (sum, n) = of.fold((0.0, 0.0), |(sum, n), x| (sum + x, n + 1.0));
     sum / f64::max(n, 1.0)
 }
 
-/// With one decimal.
+/// A part as a percentage with one decimal.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// Notes the first of what was found, and how many more there are.
+/// Adds the first of several findings to the notes, with the number of the others.
 pub(super) fn note_first(found: &[String], what: &str, notes: &mut Vec<String>) {
     if let Some(first) = found.first() {
         let more = match found.len() {

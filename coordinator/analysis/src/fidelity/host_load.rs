@@ -1,22 +1,22 @@
-//! What other processes used of the hosts while a run was under way.
+//! Load that other processes put on the hosts during a run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_model::HostLoad;
 
-/// Load of one machine, which may carry several workers: times in microseconds.
+/// Load of one machine, which may carry several workers. Times are core microseconds.
 #[derive(Clone, Copy, Debug, Default)]
-struct Machine {
-    /// Core time that there was.
+struct MachineLoad {
+    /// Core time that the machine had.
     there: f64,
     busy: f64,
     ours: f64,
 }
 
-/// The part of their cores' time that processes other than the run's used, on all machines
-/// together. `None` where no worker could say. `coordinator`: the machine that it is on, as hosts
-/// name theirs, and the CPU time that it used there.
+/// Part of all machines' core time that processes outside the run used; `None` if no worker could
+/// measure it. `coordinator` is the coordinator's machine, by the name that hosts report, with the
+/// CPU time that it used there.
 pub fn other_load<'a>(
     loads: impl IntoIterator<Item = &'a HostLoad>,
     coordinator: (&str, Duration),
@@ -33,12 +33,12 @@ pub fn other_load<'a>(
     (there > 0.0).then(|| other / there)
 }
 
-fn machines<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> BTreeMap<&'a str, Machine> {
-    let mut machines = BTreeMap::<&str, Machine>::new();
+fn machines<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> BTreeMap<&'a str, MachineLoad> {
+    let mut machines = BTreeMap::<&str, MachineLoad>::new();
     for load in loads {
         let machine = machines.entry(&load.machine).or_default();
         let there = load.elapsed_us as f64 * f64::from(load.millicores) / 1000.0;
-        // Each sees the same cores, for as long as it is there.
+        // Each worker of a machine sees the same cores, for as long as it is there.
         machine.there = machine.there.max(there);
         machine.busy = machine.busy.max(load.busy_us as f64);
         machine.ours += load.ours_us as f64;

@@ -1,62 +1,60 @@
-//! Whether the jobs of a live run took as long as they were promised.
+//! Errors of the jobs of a live run: the time that each took beside the time that it was promised.
 
 use dormouse_model::JobLedger;
 use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
-use super::Allowed;
+use super::AllowedErrors;
 use super::figures::{mean, note_first, seconds, total_us};
-use super::promises::{Life, Promise};
+use super::promises::{JobLife, JobPromise};
 use crate::{LiveFacts, cut_short};
 
-/// A process makes a run unfaithful that had this many seconds of CPU time more than it was due, though it
-/// stood still for it afterwards. A quota is paid out in slices, and the kernel sees that it is
-/// used up when its clock ticks: some 40 ms have been seen.
+/// A process that had this much more CPU time than it was due, in seconds, makes a run unfaithful,
+/// even if it stood still for it later. A quota is paid out in slices and the kernel sees at a tick
+/// of its clock that one is used up: some 40 ms have been seen.
 const WORST_AHEAD_S: f64 = 0.1;
 
-/// Jobs of one kind of life.
+/// Errors of the jobs with one kind of life.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LifeErrors {
-    /// What they have in common.
+    /// The kind of life, as a phrase after "jobs".
     pub life: &'static str,
-    /// How many they are.
+    /// Number of these jobs.
     pub jobs: usize,
-    /// Time taken too much, as a part of what was promised: the mean.
+    /// Mean of their errors; an error is the extra time as a part of the promised time.
     pub mean_error: f64,
-    /// The one furthest from nothing.
+    /// The error that is furthest from zero.
     pub worst_error: f64,
 }
 
-/// How far the jobs of a live run were from what they were promised.
+/// Errors of the jobs of a live run against their promised times.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Kept {
-    /// Jobs that ended; all of them are judged.
+pub struct PromiseErrors {
+    /// Number of jobs that ended; all of them are judged.
     pub jobs: usize,
-    /// Time taken too much, as a part of what was promised: the mean over all jobs.
+    /// Mean error over all jobs; an error is the extra time as a part of the promised time.
     pub mean_error: f64,
-    /// The one furthest from nothing.
+    /// The error that is furthest from zero.
     pub worst_error: f64,
     /// Number in the trace of the job with the worst error.
     pub worst_job: Option<u64>,
-    /// What one job and the mean over all may miss it by in a faithful run (`live.worst-error`,
-    /// `live.mean-error`).
+    /// Largest error of a single job in a faithful run (`live.worst-error`).
     pub allowed_worst_error: f64,
-    /// What the mean over all jobs may miss it by in a faithful run (`live.mean-error`).
+    /// Largest mean error in a faithful run (`live.mean-error`).
     pub allowed_mean_error: f64,
-    /// Jobs within 1, 3 and 5 % of their promise.
+    /// Number of jobs within 1, 3 and 5 % of their promise.
     pub within: [usize; 3],
-    /// Jobs past what one may miss it by, by their numbers.
+    /// Numbers in the trace of the jobs with a larger error than allowed.
     pub past: Vec<u64>,
-    /// The same by what happened to them.
+    /// Errors by the jobs' kind of life.
     pub lives: Vec<LifeErrors>,
-    /// Emulated seconds that moves took. They are in both the promised and the taken time.
+    /// Emulated seconds that moves took; both the promised and the taken times contain them.
     pub moving_s: f64,
-    /// The most real seconds by which a process was ahead of and behind its processor.
+    /// Most real seconds by which a process was ahead of its processor.
     pub ahead_s: f64,
     /// The most real seconds by which a process was behind its processor.
     pub behind_s: f64,
-    /// What the ledgers say in all, in real seconds of a core: due, received, and charged beside
-    /// the work of the jobs (births, dumps, restores, ends); and how long quotas were lifted.
+    /// CPU time due in all, by the ledgers, in real seconds of a core.
     pub due_s: f64,
     /// CPU time received in all, by the ledgers, in real seconds of a core.
     pub received_s: f64,
@@ -64,28 +62,29 @@ pub struct Kept {
     pub beside_s: f64,
     /// The time for which quotas were lifted in all, by the ledgers, in real seconds.
     pub lifted_s: f64,
-    /// The job with the process that was furthest ahead, and by how many seconds of CPU time.
+    /// Number of the job with the process that was furthest ahead, and by how many seconds of CPU
+    /// time.
     #[serde(skip)]
     beyond: Option<(u64, f64)>,
-    /// Checkpoints for which a job stood still too short, a sentence each.
+    /// One sentence for each checkpoint for which a job stood still too short.
     #[serde(skip)]
     short: Vec<String>,
 }
 
-impl Kept {
-    /// `hold` is what the experiment has a job stand still for a checkpoint, in emulated time: what
-    /// the worker says of that may be more, and is not taken for less.
+impl PromiseErrors {
+    /// Computes the errors. `hold` is the emulated time for which the experiment has a job stand
+    /// still for a checkpoint; if the worker reports a longer time, that one counts.
     #[must_use]
     pub fn from_promises(
-        promises: &[Promise],
+        promises: &[JobPromise],
         facts: &LiveFacts,
-        allowed: &Allowed,
+        allowed: &AllowedErrors,
         hold: Span,
     ) -> Self {
         let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest(promises.iter());
-        let errors = || promises.iter().map(Promise::error);
+        let errors = || promises.iter().map(JobPromise::error);
         let within = [0.01, 0.03, 0.05].map(|part| errors().filter(|e| e.abs() <= part).count());
         let past = promises.iter().filter(|p| p.error().abs() > allowed.worst_error);
         let number = |of: TaskId| promises.iter().find(|p| p.job == of).map(|p| p.number);
@@ -108,7 +107,7 @@ impl Kept {
             allowed_worst_error: allowed.worst_error,
             allowed_mean_error: allowed.mean_error,
             mean_error: mean(errors()),
-            worst_error: worst.map_or(0.0, Promise::error),
+            worst_error: worst.map_or(0.0, JobPromise::error),
             worst_job: worst.map(|p| p.number),
             within,
             past: past.map(|p| p.number).collect(),
@@ -125,7 +124,7 @@ impl Kept {
         }
     }
 
-    /// Why the run is not faithful, sentence by sentence; nothing if it is.
+    /// The reasons why the run is not faithful, one sentence each; empty if it is.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(worst) = self.worst_job.filter(|_| !self.past.is_empty()) {
@@ -161,7 +160,7 @@ impl Kept {
         notes
     }
 
-    /// What is known, sentence by sentence, for the report.
+    /// Sentences on the errors, for the report.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let percent = |part: f64| format!("{:+.2} %", part * 100.0);
         let [one, three, five] = self.within;
@@ -201,7 +200,7 @@ impl Kept {
         sentences
     }
 
-    /// A line for the table.
+    /// One line on the errors, for the table.
     pub(crate) fn line(&self) -> String {
         format!(
             "jobs take {:+.2} % of their promise on average, {:+.1} % at worst",
@@ -211,28 +210,28 @@ impl Kept {
     }
 }
 
-fn lives(promises: &[Promise]) -> Vec<LifeErrors> {
+fn lives(promises: &[JobPromise]) -> Vec<LifeErrors> {
     let all = [
-        (Life::Alone, "alone in the foreground"),
-        (Life::Shared, "in the foreground of others"),
-        (Life::Background, "in the background for some time"),
-        (Life::Killed, "killed and started again"),
-        (Life::Moved, "moved"),
+        (JobLife::Alone, "alone in the foreground"),
+        (JobLife::Shared, "in the foreground of others"),
+        (JobLife::Background, "in the background for some time"),
+        (JobLife::Killed, "killed and started again"),
+        (JobLife::Moved, "moved"),
     ];
-    let of = |(life, words): (Life, &'static str)| {
+    let of = |(life, words): (JobLife, &'static str)| {
         let these = || promises.iter().filter(move |p| p.life == life);
         let worst = furthest(these())?;
         Some(LifeErrors {
             life: words,
             jobs: these().count(),
-            mean_error: mean(these().map(Promise::error)),
+            mean_error: mean(these().map(JobPromise::error)),
             worst_error: worst.error(),
         })
     };
     all.into_iter().filter_map(of).collect()
 }
 
-fn furthest<'a>(of: impl Iterator<Item = &'a Promise>) -> Option<&'a Promise> {
+fn furthest<'a>(of: impl Iterator<Item = &'a JobPromise>) -> Option<&'a JobPromise> {
     of.max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()))
 }
 
@@ -243,13 +242,13 @@ mod tests {
     use super::*;
     use crate::CheckpointCost;
 
-    const ALLOWED: Allowed =
-        Allowed { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+    const ALLOWED: AllowedErrors =
+        AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
 
-    fn promise(job: u32, life: Life, promised: u64, took: u64) -> Promise {
+    fn promise(job: u32, life: JobLife, promised: u64, took: u64) -> JobPromise {
         let [promised, took] = [promised, took].map(Span::from_secs);
         let (job, number) = (TaskId::new(job), u64::from(job) + 1);
-        Promise { job, number, life, promised, took, moving: Span::ZERO }
+        JobPromise { job, number, life, promised, took, moving: Span::ZERO }
     }
 
     fn ahead(job: u32, ms: u64) -> LiveFacts {
@@ -262,11 +261,11 @@ mod tests {
     #[test]
     fn jobs_on_time_are_faithful_and_told_by_their_lives() {
         let promises = [
-            promise(0, Life::Alone, 1000, 1000),
-            promise(1, Life::Background, 1000, 1004),
-            promise(2, Life::Background, 1000, 986),
+            promise(0, JobLife::Alone, 1000, 1000),
+            promise(1, JobLife::Background, 1000, 1004),
+            promise(2, JobLife::Background, 1000, 986),
         ];
-        let kept = Kept::from_promises(&promises, &ahead(0, 300), &ALLOWED, Span::ZERO);
+        let kept = PromiseErrors::from_promises(&promises, &ahead(0, 300), &ALLOWED, Span::ZERO);
         assert_eq!(kept.notes(), Vec::<String>::new());
         assert_eq!((kept.jobs, kept.within, kept.worst_job), (3, [2, 3, 3], Some(3)));
         let lives: Vec<_> = kept.lives.iter().map(|of| (of.jobs, of.life)).collect();
@@ -286,16 +285,18 @@ mod tests {
         };
         let mut facts = LiveFacts::default();
         facts.jobs.ledgers = vec![(TaskId::new(0), ledger), (TaskId::new(1), ledger)];
-        let kept = Kept::from_promises(&[], &facts, &ALLOWED, Span::ZERO);
+        let kept = PromiseErrors::from_promises(&[], &facts, &ALLOWED, Span::ZERO);
         let sums = [kept.due_s, kept.received_s, kept.beside_s, kept.lifted_s];
         assert!(sums.iter().all(|sum| (sum / seconds(most) - 1.0).abs() < 1e-9), "{sums:?}");
     }
 
     #[test]
     fn one_job_past_its_time_is_named() {
-        let promises = [promise(0, Life::Moved, 1000, 940), promise(1, Life::Alone, 1000, 1060)];
+        let promises =
+            [promise(0, JobLife::Moved, 1000, 940), promise(1, JobLife::Alone, 1000, 1060)];
         let notes =
-            Kept::from_promises(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+            PromiseErrors::from_promises(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO)
+                .notes();
         assert!(
             matches!(&notes[..], [one] if one.contains("2 of 2") && one.ends_with("jobs 1, 2"))
         );
@@ -304,27 +305,34 @@ mod tests {
     #[test]
     fn many_jobs_that_are_a_little_off_are_biased() {
         for (took, said) in [(1008, "0.80 % more"), (992, "0.80 % less")] {
-            let promises = [0, 1, 2].map(|job| promise(job, Life::Shared, 1000, took));
-            let notes =
-                Kept::from_promises(&promises, &LiveFacts::default(), &ALLOWED, Span::ZERO).notes();
+            let promises = [0, 1, 2].map(|job| promise(job, JobLife::Shared, 1000, took));
+            let notes = PromiseErrors::from_promises(
+                &promises,
+                &LiveFacts::default(),
+                &ALLOWED,
+                Span::ZERO,
+            )
+            .notes();
             assert!(matches!(&notes[..], [one] if one.contains(said)), "{notes:?}");
         }
     }
 
     #[test]
     fn a_process_that_ran_free_is_found_though_it_paid_for_it() {
-        let promises = [promise(0, Life::Alone, 1000, 1000)];
+        let promises = [promise(0, JobLife::Alone, 1000, 1000)];
         // On a tenth of a core.
         for (ms, notes) in [(990, 0), (1_010, 1)] {
-            let found = Kept::from_promises(&promises, &ahead(0, ms), &ALLOWED, Span::ZERO).notes();
+            let found =
+                PromiseErrors::from_promises(&promises, &ahead(0, ms), &ALLOWED, Span::ZERO)
+                    .notes();
             assert_eq!(found.len(), notes, "{found:?}");
         }
     }
 
     #[test]
     fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
-        let promises = [promise(0, Life::Alone, 1000, 1000)];
-        let allowed = Allowed { speedup: Speedup::times(20), ..ALLOWED };
+        let promises = [promise(0, JobLife::Alone, 1000, 1000)];
+        let allowed = AllowedErrors { speedup: Speedup::times(20), ..ALLOWED };
         let notes = |held_ms: u64, owed_ms: u64| {
             let cost = CheckpointCost {
                 task: TaskId::new(0),
@@ -336,7 +344,7 @@ mod tests {
                 real_criu_us: 0,
             };
             let facts = LiveFacts { checkpoints: vec![cost], ..LiveFacts::default() };
-            Kept::from_promises(&promises, &facts, &allowed, Span::from_secs(10)).notes()
+            PromiseErrors::from_promises(&promises, &facts, &allowed, Span::from_secs(10)).notes()
         };
         assert_eq!(notes(500, 500), Vec::<String>::new());
         for (held, owed) in [(300, 500), (0, 0), (100, 100)] {

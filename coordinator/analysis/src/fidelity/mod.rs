@@ -1,5 +1,5 @@
-//! How true a live run was: what its tasks and jobs were promised and took, what two jobs on a
-//! processor cost each other, and what else kept it from being as its model has it.
+//! Fidelity of a live run: the promised and the taken times of its tasks and jobs, the costs of two
+//! jobs on a processor, and everything else that keeps a run from behaving like its model.
 
 mod background;
 mod consolidation;
@@ -17,15 +17,15 @@ mod twin_distance;
 mod utilisation;
 mod verdict;
 
-pub use background::Background;
+pub use background::BackgroundSupply;
 pub use consolidation::Consolidation;
 pub use faithful::{notes, troubles};
 pub use host_load::other_load;
-pub use kept::{Kept, LifeErrors};
-pub use pace::{PHASE, Pace};
-pub use promises::{Life, Promise, promises};
-pub use submitted::{Submitted, expected, jobs_in};
+pub use kept::{LifeErrors, PromiseErrors};
+pub use pace::{PHASE, RunPace};
+pub use promises::{JobLife, JobPromise, promises};
+pub use submitted::{SubmittedJobs, expected, jobs_in};
 pub use task_times::{TaskTime, TaskTimes, owed, span_of, task_times};
 pub use twin_distance::TwinDistance;
 pub use utilisation::{measured_sharing, utilisations};
-pub use verdict::{Allowed, Fidelity};
+pub use verdict::{AllowedErrors, FidelityVerdict};

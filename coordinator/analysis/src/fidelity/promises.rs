@@ -1,10 +1,10 @@
-//! What every job of a live run was promised, and what it took.
+//! Promised and taken times of every job of a live run.
 //!
-//! The promise is made of the decisions alone, at the times at which they were made: what
-//! processors of just the right speed make of them, whose foreground computes whenever it wants to
-//! and whose background computes in the rest ([`dormouse_vm::ideal`]). Nothing that a job
-//! received is in it, and nothing that a worker said of credits: those of a burstable machine are
-//! reckoned from its launch on. What a move takes is promised to nobody: it is taken from the log.
+//! A promise is computed from the decisions alone, at the times at which they were made: the time
+//! that the job would take on exact processors whose foreground computes whenever it wants to and
+//! whose background computes in the rest ([`dormouse_vm::ideal`]). It contains nothing that the job
+//! received, and nothing that a worker reported of credits: those of a burstable machine are
+//! computed from its launch on. The time of a move is promised to nobody and taken from the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -15,13 +15,13 @@ use dormouse_model::{
 use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 use dormouse_vm::ideal::{Change, Machine};
 
-use super::pace::Pace;
-use super::submitted::Submitted;
+use super::pace::RunPace;
+use super::submitted::SubmittedJobs;
 use crate::{JobFacts, carried_out};
 
-/// How a job came through, for the report: the worst of what happened to it.
+/// The worst thing that happened to a job, for the report; later variants are worse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Life {
+pub enum JobLife {
     /// In the foreground, with nobody behind it.
     Alone,
     /// In the foreground, with others in the background of some of its processors.
@@ -34,41 +34,41 @@ pub enum Life {
     Moved,
 }
 
-/// What a job was promised and took, from its first start to its end.
+/// Promised and taken time of a job, from its first start to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Promise {
+pub struct JobPromise {
     /// Id of the job in the run.
     pub job: TaskId,
     /// Number of the job in the trace.
     pub number: u64,
-    /// The worst of what happened to it.
-    pub life: Life,
-    /// In emulated time; the time that its moves took is in both.
+    /// The worst thing that happened to the job.
+    pub life: JobLife,
+    /// Promised emulated time, with the time that its moves took.
     pub promised: Span,
-    /// From its first start to its end.
+    /// Emulated time from its first start to its end, with the time that its moves took.
     pub took: Span,
-    /// The time of that in which it was being moved.
+    /// Part of that time in which it was being moved.
     pub moving: Span,
 }
 
-impl Promise {
-    /// What it took too much, as a part of what it was promised; below zero if it was early.
+impl JobPromise {
+    /// Extra time as a part of the promised time; negative if the job was early.
     #[must_use]
     pub fn error(&self) -> f64 {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
     }
 }
 
-/// Promises to every job that ended, in order of submission, on such a machine.
+/// The promises to all jobs that ended, in order of submission, computed on `machine`.
 #[must_use]
 pub fn promises(
     steps: &[Step],
-    submissions: Submitted<'_>,
+    submissions: SubmittedJobs<'_>,
     facts: &JobFacts,
-    pace: Pace,
+    pace: RunPace,
     machine: Machine<TaskId>,
-) -> Vec<Promise> {
-    let mut story = Story::new(submissions, facts, pace);
+) -> Vec<JobPromise> {
+    let mut story = PromiseBuilder::new(submissions, facts, pace);
     for step in steps {
         if step.effects.iter().any(|effect| matches!(effect, Effect::VmLaunched { .. })) {
             story.changes.push((pace.real(step.at), Change::Made));
@@ -97,33 +97,33 @@ pub fn promises(
     story.told(machine)
 }
 
-/// What is known of a job that has started.
+/// A job that has started.
 #[derive(Debug)]
-struct Known {
+struct StartedJob {
     begun: Time,
     ended: Option<Time>,
-    life: Life,
+    life: JobLife,
     moving_us: u64,
     place: Option<(Tier, Cpus)>,
-    /// The time at which it was told to move, while that has not been reported.
+    /// Real time at which it was told to move, until the move is reported.
     leaves: Option<Duration>,
-    /// What of its work its last start began with.
+    /// Part of its work that its last start began with.
     began_with: Ppm,
-    /// Index of the job's last checkpoint among the changes.
+    /// Index of the hold for its last checkpoint in the list of changes.
     last_hold: Option<usize>,
 }
 
-struct Story<'a> {
-    submissions: Submitted<'a>,
-    pace: Pace,
-    /// How much later than it was heard of each ended, real microseconds.
+struct PromiseBuilder<'a> {
+    submissions: SubmittedJobs<'a>,
+    pace: RunPace,
+    /// How much later than reported each job ended, real microseconds.
     late_us: &'a BTreeMap<TaskId, i64>,
-    known: BTreeMap<TaskId, Known>,
+    known: BTreeMap<TaskId, StartedJob>,
     changes: Vec<(Duration, Change<TaskId>)>,
 }
 
-impl<'a> Story<'a> {
-    fn new(submissions: Submitted<'a>, facts: &'a JobFacts, pace: Pace) -> Self {
+impl<'a> PromiseBuilder<'a> {
+    fn new(submissions: SubmittedJobs<'a>, facts: &'a JobFacts, pace: RunPace) -> Self {
         let late_us = &facts.late_us;
         Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
     }
@@ -142,7 +142,7 @@ impl<'a> Story<'a> {
                 Notice::TaskFinished { task, .. } => {
                     if let Some(known) = self.known.get_mut(task) {
                         (known.ended, known.place) = (Some(step.at), None);
-                        // A checkpoint that was long on its way to the coordinator was taken before.
+                        // A checkpoint whose report took long to arrive was taken earlier.
                         if let Some(last) = known.last_hold
                             && let Some((begun, Change::Hold(_, owed))) = self.changes.get_mut(last)
                         {
@@ -151,7 +151,7 @@ impl<'a> Story<'a> {
                     }
                 }
                 Notice::TaskFailed { task, .. } => self.lost(at, |job| job == *task),
-                // There is one machine.
+                // All jobs are on one machine.
                 Notice::VmLost { .. } => self.lost(at, |_| true),
                 _ => {}
             }
@@ -162,7 +162,7 @@ impl<'a> Story<'a> {
         self.note_neighbours();
     }
 
-    /// Jobs that are there are there no more, though they have not ended.
+    /// Removes the jobs that `which` selects from their processors, without their end.
     fn lost(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
         let there =
             self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
@@ -190,7 +190,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A job that is sent with a checkpoint has what that holds done.
+    /// Gives a job that starts from a checkpoint the work that the checkpoint holds.
     fn goes_on_from(&mut self, step: &Step, at: Duration, job: TaskId) {
         let from = step.effects.iter().find_map(|effect| match effect {
             Effect::TaskSent { task, from: Some((_, done)), .. } if *task == job => Some(*done),
@@ -203,7 +203,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The job has come to life: with an older checkpoint than it was sent with, where that was damaged.
+    /// Corrects the work of a job that began with another checkpoint than it was sent with, because
+    /// that one was damaged.
     fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
@@ -211,8 +212,8 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A checkpoint is kept, for which it had to stand still: from when its worker says, which can't
-    /// be later than its report; where it does not, just before.
+    /// Adds the time for which the job stood still for a checkpoint: from the time that its worker
+    /// reports, which can't be later than the report itself, else just before the report.
     fn kept(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let owed = Duration::from_micros(owed_us);
         let pace = self.pace;
@@ -229,14 +230,14 @@ impl<'a> Story<'a> {
     fn started(&mut self, now: Time, job: TaskId, tier: Tier, on: &Cpus) {
         let place = Some((tier, on.clone()));
         if let Some(known) = self.known.get_mut(&job) {
-            (known.place, known.life) = (place, known.life.max(Life::Killed));
+            (known.place, known.life) = (place, known.life.max(JobLife::Killed));
             return;
         }
         let life = match tier {
-            Tier::Foreground => Life::Alone,
-            Tier::Background => Life::Background,
+            Tier::Foreground => JobLife::Alone,
+            Tier::Background => JobLife::Background,
         };
-        let known = Known {
+        let known = StartedJob {
             begun: now,
             ended: None,
             life,
@@ -253,17 +254,17 @@ impl<'a> Story<'a> {
         match by {
             Promotion::Swap => {
                 self.changes.push((at, Change::Promote(job)));
-                if let Some(Known { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
+                if let Some(StartedJob { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
                     *tier = Tier::Foreground;
                 }
             }
             Promotion::Kill { on } => {
                 self.changes.push((at, Change::Kill(job)));
                 self.changes.extend(self.start(job, Tier::Foreground, on).map(|s| (at, s)));
-                self.came(job, Life::Killed, on);
+                self.came(job, JobLife::Killed, on);
             }
             Promotion::Migrate { on } => {
-                self.came(job, Life::Moved, on);
+                self.came(job, JobLife::Moved, on);
                 if let Some(known) = self.known.get_mut(&job) {
                     known.leaves = Some(at);
                 }
@@ -271,7 +272,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A job was moved. One that came to its end before it could be dumped never is.
+    /// Adds a reported move. A job that ends before it can be dumped has none.
     fn moved(&mut self, job: TaskId, anew: bool, took_us: u64) {
         let Some(known) = self.known.get_mut(&job) else { return };
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
@@ -281,14 +282,14 @@ impl<'a> Story<'a> {
         self.changes.push((back, Change::GoOn { key: job, on, anew }));
     }
 
-    fn came(&mut self, job: TaskId, life: Life, on: &Cpus) {
+    fn came(&mut self, job: TaskId, life: JobLife, on: &Cpus) {
         if let Some(known) = self.known.get_mut(&job) {
             known.life = known.life.max(life);
             known.place = Some((Tier::Foreground, on.clone()));
         }
     }
 
-    /// Jobs in the foreground are not alone while others are in the background there.
+    /// Marks foreground jobs that share a processor with a background job.
     fn note_neighbours(&mut self) {
         let below = self.known.values().filter_map(|known| known.place.as_ref());
         let below: BTreeSet<u32> = below
@@ -298,28 +299,28 @@ impl<'a> Story<'a> {
         for known in self.known.values_mut() {
             let Some((Tier::Foreground, on)) = &known.place else { continue };
             if on.iter().any(|p| below.contains(p)) {
-                known.life = known.life.max(Life::Shared);
+                known.life = known.life.max(JobLife::Shared);
             }
         }
     }
 
-    /// The time at which a job really ended that was heard of at `end`, which is when it was due.
+    /// The time at which a job really ended; the log has its end, `end`, when it was due.
     fn really(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
             ..0 => end - span,
-            // It was heard of when it came.
+            // A report this late was logged when it came.
             _ if Duration::from_micros(late_us.unsigned_abs()) >= MAX_REPORT_DELAY => end,
             _ => end + span,
         }
     }
 
-    fn told(mut self, mut machine: Machine<TaskId>) -> Vec<Promise> {
-        // Those of the same time stay in their order.
+    fn told(mut self, mut machine: Machine<TaskId>) -> Vec<JobPromise> {
+        // A stable sort: changes of the same time stay in order.
         self.changes.sort_by_key(|(at, _)| *at);
         for (at, change) in std::mem::take(&mut self.changes) {
-            // As its worker's reference says it, so that the two can be compared.
+            // The worker's reference logs the same, so that the two can be compared.
             tracing::trace!(?at, ?change, "the promise hears");
             machine.advance(at);
             machine.apply(change);
@@ -329,13 +330,13 @@ impl<'a> Story<'a> {
             .iter()
             .filter_map(|(job, known)| Some((*job, known, known.ended?)))
             .collect();
-        // A job that is later than all others took has broken its promise by any measure.
+        // A job that takes longer than this has broken its promise by any measure.
         let limit = machine.now() + machine.now() + Duration::from_secs(60);
-        let promise = |(job, known, end): (TaskId, &Known, Time)| {
+        let promise = |(job, known, end): (TaskId, &StartedJob, Time)| {
             machine.advance_to_end(job, limit);
             let through = machine.ended(job).unwrap_or(limit);
             let begun = self.pace.real(known.begun);
-            Promise {
+            JobPromise {
                 job,
                 number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
@@ -356,7 +357,8 @@ mod tests {
     use super::super::testing::{instant, start};
     use super::*;
 
-    const PACE: Pace = Pace { speedup: Speedup::times(10), phase: Duration::from_millis(100) };
+    const PACE: RunPace =
+        RunPace { speedup: Speedup::times(10), phase: Duration::from_millis(100) };
 
     fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
         let runtime = Span::from_secs(runtime);
@@ -386,12 +388,12 @@ mod tests {
         Notice::TaskFinished { task: TaskId::new(job), vm: VmId::new(0) }
     }
 
-    fn promises_of(steps: &[Step], submissions: &[Submission]) -> Vec<Promise> {
-        let (of, facts) = (Submitted::alone(submissions), JobFacts::default());
+    fn promises_of(steps: &[Step], submissions: &[Submission]) -> Vec<JobPromise> {
+        let (of, facts) = (SubmittedJobs::alone(submissions), JobFacts::default());
         promises(steps, of, &facts, PACE, Machine::default())
     }
 
-    fn told(promises: &[Promise]) -> Vec<(u64, Life, f64, f64)> {
+    fn told(promises: &[JobPromise]) -> Vec<(u64, JobLife, f64, f64)> {
         let round = |span: Span| span.as_secs_f64().round();
         promises.iter().map(|p| (p.number, p.life, round(p.promised), round(p.took))).collect()
     }
@@ -411,7 +413,8 @@ mod tests {
             ];
             let promises = promises_of(&steps, &submissions);
             let took = Span::from_secs(took).as_secs_f64();
-            let expected = [(7, Life::Shared, 100.0, 400.0), (8, Life::Background, 100.0, took)];
+            let expected =
+                [(7, JobLife::Shared, 100.0, 400.0), (8, JobLife::Background, 100.0, took)];
             assert_eq!(told(&promises), expected);
             assert!((promises[1].error() - (took / 100.0 - 1.0)).abs() < 1e-3);
         }
@@ -446,12 +449,12 @@ mod tests {
         let mut reported = steps.to_vec();
         reported.insert(2, Step { event, ..instant(45, vec![], vec![]) });
         let found = promises_of(&reported, &submissions);
-        let expected = [(1, Life::Killed, 140.0, 140.0), (2, Life::Moved, 105.0, 140.0)];
+        let expected = [(1, JobLife::Killed, 140.0, 140.0), (2, JobLife::Moved, 105.0, 140.0)];
         assert_eq!(told(&found), expected);
         assert_eq!(found[1].moving, Span::from_secs(5));
         // It ended before it could be moved.
         let found = promises_of(&steps, &submissions);
-        assert_eq!(told(&found)[1], (2, Life::Moved, 100.0, 140.0));
+        assert_eq!(told(&found)[1], (2, JobLife::Moved, 100.0, 140.0));
     }
 
     /// A checkpoint costs nothing while the foreground is in the way of the job anyway.
@@ -504,6 +507,9 @@ mod tests {
             instant(135, vec![finished(0)], vec![]),
         ];
         let found = promises_of(&steps, &submissions);
-        assert_eq!(told(&found), [(1, Life::Killed, 135.0, 135.0), (2, Life::Alone, 50.0, 50.0)]);
+        assert_eq!(
+            told(&found),
+            [(1, JobLife::Killed, 135.0, 135.0), (2, JobLife::Alone, 50.0, 50.0)]
+        );
     }
 }

@@ -1,9 +1,9 @@
-//! The parallel jobs of a run by their ids: those of its workload, and those that came from outside.
+//! The parallel jobs of a run by their ids: those of its workload and those submitted from outside.
 
 use dormouse_model::{Event, Step, Submission};
 use dormouse_units::TaskId;
 
-/// The jobs that were submitted in these steps, in the order of their ids.
+/// All jobs submitted in these steps, in the order of their ids.
 #[must_use]
 pub fn jobs_in(steps: &[Step]) -> Vec<Submission> {
     let job = |step: &Step| match &step.event {
@@ -13,29 +13,29 @@ pub fn jobs_in(steps: &[Step]) -> Vec<Submission> {
     steps.iter().filter_map(job).collect()
 }
 
-/// The number of jobs that there should have been in a run of this workload: a run that was ended may not have
-/// come to all of them.
+/// Number of jobs that a complete run of this workload has: all of the workload and those submitted
+/// from outside. A run that was ended early may have submitted fewer.
 #[must_use]
 pub fn expected(steps: &[Step], workload: &[Submission]) -> u64 {
     let outside = |step: &&Step| matches!(step.event, Event::Submitted { key: Some(_), .. });
     (workload.len() + steps.iter().filter(outside).count()) as u64
 }
 
-/// Jobs in order of submission.
+/// Parallel jobs in order of submission, which have consecutive ids.
 #[derive(Clone, Copy, Debug)]
-pub struct Submitted<'a> {
+pub struct SubmittedJobs<'a> {
     first: TaskId,
     jobs: &'a [Submission],
 }
 
-impl<'a> Submitted<'a> {
+impl<'a> SubmittedJobs<'a> {
     /// Jobs of a run that has no other work: the first has id 0.
     #[must_use]
     pub const fn alone(jobs: &'a [Submission]) -> Self {
         Self::after(TaskId::new(0), jobs)
     }
 
-    /// The jobs of which the first has this id.
+    /// Jobs of which the first has the id `first`.
     #[must_use]
     pub const fn after(first: TaskId, jobs: &'a [Submission]) -> Self {
         Self { first, jobs }

@@ -1,4 +1,4 @@
-//! The time that each task took against the time that its VM promised it.
+//! Times that tasks took beside the times that their VMs promised.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
 
 use super::figures::{note_first, percent, ratio, seconds, total_us};
-use super::{Allowed, background};
-use crate::{AttemptEnd, AttemptHistory, Record, VmHistory, cut_short};
+use super::{AllowedErrors, background};
+use crate::{AttemptEnd, AttemptHistory, RunRecord, VmHistory, cut_short};
 
-/// What the worker promised may differ from what the experiment says, and what it measured from
-/// what the log has, by this part …
+/// Part by which a worker's promise may differ from the experiment's, and a worker's measured time
+/// from the log's.
 const PROMISE_TOLERANCE: f64 = 0.01;
-/// … and this much real time, for what passes between two looks at a clock, in seconds.
+/// Real time by which they may differ as well: what passes between two looks at a clock.
 const PROMISE_SLACK: Duration = Duration::from_millis(20);
 
-/// A task may be ahead of its promise, or behind it where it is interrupted, by what its VM may
-/// miss it by and this many slices of its quota: it is kept two ahead.
+/// Slices of its quota by which a task may also be ahead of its promise, or behind it where it is
+/// interrupted: it is kept two ahead.
 const SLICES: f64 = 4.0;
 
-/// How many tasks a note names.
+/// Number of tasks that a note names.
 const NAMED: usize = 5;
 
-/// One attempt at a task that came to its end, live.
+/// Promised and taken time of a finished attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskTime {
     /// Task that was attempted.
     pub task: TaskId,
     /// The attempt that came to its end.
     pub attempt: Attempt,
-    /// Emulated time that its VM promised it would take.
+    /// Emulated time that its VM promised.
     pub promised: Span,
-    /// Emulated time that it took, without the time its VM was frozen.
+    /// Emulated time that it took by its worker's clock, without hibernations.
     pub took: Span,
-    /// The same as the run's log has it, which is what the policy and the bill go by.
+    /// Emulated time that it took by the run's log, which the policy and the bill go by.
     pub logged: Span,
 }
 
@@ -46,7 +46,8 @@ impl TaskTime {
         self.took.as_secs_f64() / self.promised.as_secs_f64().max(1e-6) - 1.0
     }
 
-    /// The part by which it took longer than promised and this much more, or shorter and this much less.
+    /// The error beyond a tolerance: by how much it took longer than promised plus `slack`, or less
+    /// than promised minus `slack`, as a part of the promised time.
     fn error_beyond(&self, slack: Span) -> f64 {
         let (promised, took) = (self.promised, self.took);
         let nearest = took.max(promised.saturating_sub(slack)).min(promised + slack);
@@ -55,31 +56,31 @@ impl TaskTime {
     }
 }
 
-/// How far a run's tasks were from what their VMs promised them. Errors are parts of a task's
-/// time, and of its work where it says so.
+/// Errors of a run's tasks against the promises of their VMs. An error is a part of the task's
+/// time, or, for work, of its work.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TaskTimes {
-    /// Attempts that finished.
+    /// Number of attempts that finished.
     pub tasks_finished: usize,
-    /// Attempts that finished and have an account, whose time is judged.
+    /// Number of finished attempts with an account, whose time is judged.
     pub tasks_judged: usize,
-    /// Attempts that did not, whose work up to then is judged.
+    /// Number of attempts that did not finish, whose work until their end is judged.
     pub attempts_unfinished: usize,
-    /// The error that is the furthest from zero, of the time of one that finished.
+    /// The error of a finished attempt that is furthest from zero.
     pub worst_task_error: f64,
-    /// The mean error of those: the bias.
+    /// Mean error of the finished attempts: the bias.
     pub mean_task_error: f64,
-    /// The error below which a twentieth, a half and all but a twentieth of them are.
+    /// The 5 %, 50 % and 95 % quantiles of these errors.
     pub task_error_quantiles: [f64; 3],
-    /// The error of the work of one that did not finish, as a part of all of its task's.
+    /// The error of the work of an unfinished attempt that is furthest from zero, as a part of its
+    /// whole task.
     pub worst_unfinished_error: f64,
-    /// The most that one was ever seen ahead of and behind its promise, as parts of its work.
+    /// Most that an attempt was ever ahead of its promise, as a part of its work.
     pub worst_ahead: f64,
     /// The most that one was ever seen behind its promise, as a part of its work.
     pub worst_behind: f64,
-    /// CPU time in real seconds: of the tasks' own work, of their births, of CRIU in and around
-    /// them, and the rest of what was charged for them.
+    /// CPU time of the tasks' own work, in real seconds.
     pub worked_s: f64,
     /// CPU time of the tasks' births, in real seconds.
     pub births_s: f64,
@@ -87,14 +88,15 @@ pub struct TaskTimes {
     pub criu_s: f64,
     /// The rest of the CPU time that was charged for the tasks, in real seconds.
     pub rest_s: f64,
-    /// Checkpoints that tasks were too late for, though they stood still for them.
+    /// Number of checkpoints for which tasks stood still and that came after their end.
     pub checkpoints_missed: u32,
 }
 
-/// From a task's start to its end if it had one attempt, hibernations included. Live it is as the
-/// worker measured it: the log has its end when it was due.
+/// Time from a task's start to its end, hibernations included; `None` unless it had exactly one
+/// attempt and finished. In a live run it is the worker's measurement: the log has the end when it
+/// was due.
 #[must_use]
-pub fn span_of(record: &Record, task: TaskId) -> Option<Span> {
+pub fn span_of(record: &RunRecord, task: TaskId) -> Option<Span> {
     let history = record.tasks.get(task.get() as usize)?;
     let [only] = history.attempts.as_slice() else { return None };
     let span = history.finished?.since(only.started?);
@@ -103,21 +105,21 @@ pub fn span_of(record: &Record, task: TaskId) -> Option<Span> {
     Some(time.map_or(span, |t| (span + t.took).saturating_sub(t.logged)))
 }
 
-/// What each finished attempt was promised and took.
+/// Promised and taken times of all finished attempts.
 #[must_use]
-pub fn task_times(record: &Record) -> Vec<TaskTime> {
+pub fn task_times(record: &RunRecord) -> Vec<TaskTime> {
     attempts(record).filter_map(|(task, attempt, vm)| time_of(record, task, attempt, vm)).collect()
 }
 
-fn attempts(record: &Record) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
+fn attempts(record: &RunRecord) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
     (0..).map(TaskId::new).zip(&record.tasks).flat_map(move |(task, history)| {
         history.attempts.iter().filter_map(move |a| record.vms.get(&a.vm).map(|vm| (task, a, vm)))
     })
 }
 
-/// The time of an attempt that finished.
+/// Promised and taken time of an attempt; `None` if it did not finish or has no account.
 fn time_of(
-    record: &Record,
+    record: &RunRecord,
     task: TaskId,
     attempt: &AttemptHistory,
     vm: &VmHistory,
@@ -127,7 +129,7 @@ fn time_of(
     let (promised, took) = match record.speedup {
         // The model keeps its promises.
         None => (logged, logged),
-        // As its worker measured it: the log has its end when it was due, if it came soon after.
+        // The worker's measurement: the log has an end when it was due, if it came soon after.
         Some(speedup) => {
             let ledger = attempt.ledger?;
             let emulated = |real_us| speedup.emulated(Duration::from_micros(real_us));
@@ -138,13 +140,14 @@ fn time_of(
 }
 
 impl TaskTimes {
-    /// From the accounts in the log. What is past `live.worst-error` and `live.mean-error`, and
-    /// what the workers' accounts do not agree with, is noted.
+    /// Compares all attempts with their promises. Errors past `live.worst-error` and
+    /// `live.mean-error`, and disagreements between the worker, the log and the experiment, are
+    /// added to `notes`.
     #[must_use]
     pub fn compare(
         setup: &Setup,
-        allowed: &Allowed,
-        record: &Record,
+        allowed: &AllowedErrors,
+        record: &RunRecord,
         notes: &mut Vec<String>,
     ) -> Self {
         let mut times = Self::default();
@@ -159,7 +162,7 @@ impl TaskTimes {
             times.worst_ahead = times.worst_ahead.max(ratio(ledger.real_ahead_us, whole));
             let bearable =
                 allowed.worst_error * whole_f64(whole) + SLICES * ledger.real_slice_us as f64;
-            // What a program of the user's own is promised is less once it is known that it waited.
+            // The promise to a user's own program shrinks once it is known that the program waited.
             if attempt.own.is_none() && ledger.real_ahead_us as f64 > bearable {
                 ahead.push(format!(
                     "{task} was {} of its work ahead of its promise for a while",
@@ -169,7 +172,8 @@ impl TaskTimes {
             times.worst_behind = times.worst_behind.max(ratio(ledger.real_behind_us, whole));
             match time_of(record, task, attempt, vm) {
                 Some(time) => {
-                    // What a program of the user's own is owed is what it computes, which nobody knew before.
+                    // The time owed to a user's own program is what it computes, which nobody knew
+                    // before.
                     if attempt.own.is_none()
                         && let Some(owed) = owed(setup, task, attempt, vm)
                         && !agrees(time.promised, owed, allowed.speedup)
@@ -187,7 +191,7 @@ impl TaskTimes {
                             time.logged.as_secs_f64()
                         ));
                     }
-                    // Nobody steers the end of a program of the user's own, which begins a little late.
+                    // Nobody steers the end of a user's own program, which begins a little late.
                     let slack = match attempt.own {
                         Some(_) => allowed.speedup.emulated(MAX_REPORT_DELAY),
                         None => Span::ZERO,
@@ -230,7 +234,7 @@ impl TaskTimes {
 
     fn judge(
         &mut self,
-        allowed: &Allowed,
+        allowed: &AllowedErrors,
         mut errors: Vec<(f64, TaskId)>,
         notes: &mut Vec<String>,
     ) {
@@ -287,9 +291,9 @@ impl TaskTimes {
     }
 }
 
-/// The CPU time by which what a VM received may differ from its promise because of slices: those
-/// of one task, and of each that was interrupted there.
-pub(super) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
+/// CPU time by which a VM's supply may differ from its promise because of slices, in real
+/// microseconds: the slices of one task, and of each task that was interrupted there.
+pub(super) fn vm_slices_us(record: &RunRecord, vm: VmId) -> u64 {
     let ledgers = attempts(record).filter(|(_, attempt, _)| attempt.vm == vm);
     let of = |(_, attempt, _): (TaskId, &AttemptHistory, &VmHistory)| {
         let finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
@@ -300,9 +304,9 @@ pub(super) fn vm_slices_us(record: &Record, vm: VmId) -> u64 {
     slice.saturating_mul(SLICES as u64).saturating_mul(interrupted)
 }
 
-/// What a task that runs undisturbed on a VM that is always as fast is owed, its work and its
-/// checkpoints, or on one in the background of others, given what these left it. `None` for a
-/// burstable VM, whose speed hangs on its credits.
+/// Time that an undisturbed attempt should take on its VM, its work and its checkpoints: on a VM of
+/// constant speed, or, on a background VM, given its supply. `None` for a burstable VM, whose speed
+/// depends on its credits.
 #[must_use]
 pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistory) -> Option<Span> {
     if setup.catalogue.get(&vm.kind)?.burstable.is_some() {
@@ -315,7 +319,8 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
     let begun = Begun { kind: &vm.kind, market: vm.market, age, kept: done };
     let plan = setup.checkpoint.known_on(&begun, spec.memory, said);
     let mut points = plan.points();
-    // Those that were asked for while it ran it is owed as well; what else its worker took it is not.
+    // Checkpoints that were asked for while it ran are owed as well; others that its worker took
+    // are not.
     let kept = attempt.checkpoints.iter().map(|mark| mark.done);
     let others: Vec<_> = kept.filter(|done| !points.contains(done)).collect();
     points.extend(others.into_iter().take(attempt.asked.len()));
@@ -333,8 +338,8 @@ fn agrees(one: Span, other: Span, speedup: Speedup) -> bool {
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }
 
-/// Checkpoints for which a task stood still for less than it had to.
-fn short_holds(record: &Record, notes: &mut Vec<String>) {
+/// Notes checkpoints for which a task stood still for less time than it had to.
+fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     let mut short = Vec::new();
     for (task, attempt, _) in attempts(record) {
         for mark in &attempt.checkpoints {

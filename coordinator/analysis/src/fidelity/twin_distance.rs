@@ -1,33 +1,33 @@
-//! How far a live run is from its twin in virtual time, as a part of its verdict.
+//! Distance of a live run from its twin in virtual time, as a part of its verdict.
 
 use serde::{Deserialize, Serialize};
 
-use super::Allowed;
+use super::AllowedErrors;
 use super::figures::percent;
 
-/// How many times what its tasks and jobs may miss their promises by a faithful run may be from its twin.
-/// The twin has no births, waits for CRIU or late messages; quiet runs are within a twentieth task by
-/// task, and within a two-hundredth on average.
+/// A faithful run may differ from its twin by this many times the errors that its tasks and jobs
+/// may have. The twin has no births, waits for CRIU or late messages; quiet runs are within 5 % for
+/// each task and within 0.5 % on average.
 const TIMES: f64 = 2.0;
 
-/// How far a live run is from its twin. Differences are parts of the twin's.
+/// Distance of a live run from its twin. Differences are parts of the twin's value.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TwinDistance {
-    /// Whether the two decided differently at some point: what came after is of different things.
+    /// Whether the two ever decided differently: from then on they can't be compared.
     pub diverged: bool,
-    /// Difference of the makespan; `None`: not all work was finished in both.
+    /// Difference of the makespans; `None` if work was left in one of them.
     pub makespan: Option<f64>,
-    /// Difference of the cost; `None` of parallel jobs.
+    /// Difference of the costs; `None` for parallel jobs.
     pub cost: Option<f64>,
-    /// Mean difference of the times of tasks and jobs that nothing disturbed; `None`: there are none.
+    /// Mean difference of the times of undisturbed tasks and jobs; `None` if there are none.
     pub undisturbed_mean: Option<f64>,
-    /// The difference of those that is the furthest from zero.
+    /// The difference of an undisturbed task or job that is furthest from zero.
     pub undisturbed_worst: Option<f64>,
 }
 
 impl TwinDistance {
-    /// What of it is too far for a faithful run, a sentence each.
-    pub(super) fn notes(&self, allowed: &Allowed) -> Vec<String> {
+    /// One sentence for each difference that is too large for a faithful run.
+    pub(super) fn notes(&self, allowed: &AllowedErrors) -> Vec<String> {
         let Self { diverged, makespan, cost, undisturbed_mean, undisturbed_worst } = *self;
         let (worst, mean) = (allowed.worst_error * TIMES, allowed.mean_error * TIMES);
         let whole = |difference: Option<f64>| difference.filter(|_| !diverged);
@@ -60,7 +60,8 @@ mod tests {
 
     #[test]
     fn a_run_that_is_far_from_its_twin_is_said_unless_it_decided_otherwise() {
-        let allowed = Allowed { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+        let allowed =
+            AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
         let near = TwinDistance {
             diverged: false,
             makespan: Some(0.09),

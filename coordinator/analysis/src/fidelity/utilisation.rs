@@ -1,6 +1,6 @@
-//! What the background jobs of a live run made of the cycles that their foregrounds left idle,
-//! for the virtual model: its x, in which a background process progresses at
-//! min(1, x · (1 − u_fg) / u_bg) and a job as its slowest process.
+//! Measures the x of the virtual model: the part of the cycles left idle by foreground jobs that
+//! background jobs turned into progress. In the model a background process progresses at min(1, x ·
+//! (1 − u_fg) / u_bg), and a job as its slowest process.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,26 +11,26 @@ use dormouse_units::{Speedup, TaskId, Tier, Time};
 use dormouse_vm::Sharing;
 
 use super::Consolidation;
-use super::submitted::Submitted;
-use crate::{LiveFacts, Record, SpellEnd};
+use super::submitted::SubmittedJobs;
+use crate::{LiveFacts, RunRecord, SpellEnd};
 
-/// A job that was below others for less emulated time than this says nothing: it takes some
-/// phases until its progress does not hang on how the first of them fell.
+/// A job that was below others for less emulated time than this tells nothing: its progress still
+/// depends on how its first phases fell.
 const LEAST_BELOW_S: f64 = 100.0;
 
-/// A time for which nobody below or above a background job came or went.
+/// A time in which no job above or below a background job came or went.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Stay {
+struct BackgroundStay {
     seconds: f64,
-    /// The least (1 − u_fg) / u_bg of its processes; infinite where nobody is above it.
+    /// Smallest (1 − u_fg) / u_bg over its processes; infinite if nobody is above the job.
     room: f64,
 }
 
-/// Processes and x of every job that was in the background long enough.
+/// Number of processes and x of every job that was long enough in the background.
 #[must_use]
 pub fn utilisations(
     steps: &[Step],
-    submissions: Submitted<'_>,
+    submissions: SubmittedJobs<'_>,
     facts: &LiveFacts,
     speedup: Speedup,
 ) -> Vec<(u32, f64)> {
@@ -39,13 +39,13 @@ pub fn utilisations(
         let sum = cpu_us.entry(*job).or_default();
         *sum = sum.saturating_add(of.cpu_us);
     }
-    let x = |(job, stays): (TaskId, Vec<Stay>)| {
+    let x = |(job, stays): (TaskId, Vec<BackgroundStay>)| {
         let submission = submissions.get(job)?;
         let below = stays.iter().filter(|stay| stay.room.is_finite());
         if below.map(|stay| stay.seconds).sum::<f64>() < LEAST_BELOW_S {
             return None;
         }
-        // What a second of the job takes alone, and what it had.
+        // CPU time that a second of the job takes alone, and the CPU time that it had.
         let all = 0..submission.processes as usize;
         let takes: f64 =
             all.map(|n| submission.usage.of_process(n).as_f64() * facts.share.as_f64()).sum();
@@ -56,8 +56,8 @@ pub fn utilisations(
     stays(steps, submissions).into_iter().filter_map(x).collect()
 }
 
-/// The x under which a job progresses by so many seconds, at most all of what is idle.
-fn solve(stays: &[Stay], progress: f64) -> f64 {
+/// The x, at most 1, with which a job progresses by `progress` seconds.
+fn solve(stays: &[BackgroundStay], progress: f64) -> f64 {
     let under = |x: f64| stays.iter().map(|s| s.seconds * (x * s.room).min(1.0)).sum::<f64>();
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {
@@ -68,12 +68,12 @@ fn solve(stays: &[Stay], progress: f64) -> f64 {
 }
 
 /// The stays of every job in the background.
-fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Stay>> {
+fn stays(steps: &[Step], submissions: SubmittedJobs<'_>) -> BTreeMap<TaskId, Vec<BackgroundStay>> {
     let usage = |job: TaskId, n: usize| {
         submissions.get(job).map_or(1.0, |s| s.usage.of_process(n).as_f64())
     };
-    let mut stays = BTreeMap::<TaskId, Vec<Stay>>::new();
-    let (mut record, mut last) = (Record::default().forgetting().without_attempts(), Time::ZERO);
+    let mut stays = BTreeMap::<TaskId, Vec<BackgroundStay>>::new();
+    let (mut record, mut last) = (RunRecord::default().forgetting().without_attempts(), Time::ZERO);
     for step in steps {
         if step.event != Event::InstantOver {
             record.see(step);
@@ -94,10 +94,10 @@ fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Sta
                 above.get(p).map(|foreground| (1.0 - foreground) / usage(job, n))
             });
             let room = rooms.fold(f64::INFINITY, f64::min);
-            stays.entry(job).or_default().push(Stay { seconds, room });
+            stays.entry(job).or_default().push(BackgroundStay { seconds, room });
         }
         record.see(step);
-        // What one that failed had is not known: it says nothing.
+        // The CPU time of a failed start is unknown: the job is left out.
         let failed = Some((step.at, SpellEnd::Failed));
         for (job, history) in record.jobs.iter() {
             if history.spells.iter().any(|spell| spell.until == failed) {
@@ -108,9 +108,9 @@ fn stays(steps: &[Step], submissions: Submitted<'_>) -> BTreeMap<TaskId, Vec<Sta
     stays
 }
 
-/// What was measured in live runs in the forms that the model has: the loss uniform with its
-/// mean, the utilisation uniform over its range for jobs of one process, and a normal
-/// distribution cut to its range for others. What was not measured is the paper's.
+/// The model's sharing parameters, measured in live runs: the loss uniform with its mean, the
+/// utilisation uniform over its range for jobs of one process, and a truncated normal distribution
+/// for others. Unmeasured parameters keep the paper's values.
 #[must_use]
 pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
     let paper = Sharing::default();
@@ -167,7 +167,7 @@ mod tests {
             instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
             instant(300, vec![], vec![]),
         ];
-        let seen = stays(&steps, Submitted::alone(&submissions));
+        let seen = stays(&steps, SubmittedJobs::alone(&submissions));
         let rooms: Vec<_> = seen[&TaskId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
@@ -185,15 +185,21 @@ mod tests {
         };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
-        let all = utilisations(&steps, Submitted::alone(&submissions), &facts, Speedup::times(10));
+        let all =
+            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(10));
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
         assert_eq!(
-            utilisations(&steps, Submitted::alone(&submissions), &facts, Speedup::times(100)),
+            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(100)),
             [(2, 1.0)]
         );
         assert_eq!(
-            utilisations(&steps[..3], Submitted::alone(&submissions), &facts, Speedup::times(10)),
+            utilisations(
+                &steps[..3],
+                SubmittedJobs::alone(&submissions),
+                &facts,
+                Speedup::times(10)
+            ),
             []
         );
     }

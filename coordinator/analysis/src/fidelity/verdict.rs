@@ -1,4 +1,4 @@
-//! How faithful a live run was.
+//! The verdict on a live run: whether it was faithful to its model.
 
 use dormouse_model::{Setup, VmEnd};
 use dormouse_units::{Speedup, VmId};
@@ -6,68 +6,70 @@ use serde::{Deserialize, Serialize};
 
 use super::TwinDistance;
 use super::task_times::{TaskTimes, vm_slices_us};
-use crate::{Record, VmHistory};
+use crate::{RunRecord, VmHistory};
 
 /// Share errors from here on make a run unfaithful.
 const WORST_SHARE_ERROR: f64 = 0.05;
 
-/// A VM that was promised less CPU time than this says nothing: the kernel gives it out in slices
-/// of a millisecond and more, and where in one a task begins and ends is chance.
+/// A VM that was promised less CPU time than this, in real microseconds, tells nothing: the kernel
+/// gives CPU time out in slices of a millisecond and more, and where in a slice a task begins and
+/// ends is chance.
 const LEAST_PROMISED_US: u64 = 100_000;
 
-/// Where others use more of the hosts' cores than this, what is promised to the VMs is not there.
+/// If other processes use more than this part of the hosts' cores, the VMs can't get what they are
+/// promised.
 const TOO_MUCH_ELSE: f64 = 0.25;
 
-/// By how much later than decided, in real seconds, a VM may end: the conductor listens a little behind the
-/// clock, and its word takes its way. What tasks get until then nobody uses.
+/// Real seconds by which a VM may end later than decided: the conductor is a little behind the
+/// clock, and its command takes time to arrive. Nobody uses what tasks get until then.
 const ENDS_LATE_S: f64 = 0.1;
 
-/// By how much a run that is called faithful may miss what it promised, and how fast its clock goes.
+/// Largest errors of a run that counts as faithful, and the speed of its clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Allowed {
-    /// The part of its time by which one task or job may.
+pub struct AllowedErrors {
+    /// Largest error of one task or job, as a part of its promised time.
     pub worst_error: f64,
-    /// The same for the mean over all.
+    /// Largest mean error over all tasks or jobs.
     pub mean_error: f64,
-    /// The speed at which its clock goes.
+    /// Speed of the run's clock.
     pub speedup: Speedup,
 }
 
-/// CPU time received against promised, and what else kept a run from being true to its model.
+/// The verdict on a live run: CPU time received against promised, and everything else that kept the
+/// run from behaving like its model.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Fidelity {
-    /// Nothing is noted and every VM got its share.
+pub struct FidelityVerdict {
+    /// Whether nothing is noted and every VM got its share.
     pub faithful: bool,
-    /// The largest |received − promised| / promised of a VM that was promised enough to say.
+    /// Largest |received − promised| / promised over the VMs with a large enough promise.
     pub worst_share_error: f64,
-    /// The mean of that over the VMs.
+    /// Mean of |received − promised| / promised over these VMs.
     pub mean_share_error: f64,
-    /// What makes it unfaithful, with the cause.
+    /// The findings that make the run unfaithful, with their causes.
     pub notes: Vec<String>,
-    /// Sentences on the verdict's evidence beside what was measured: hosts without a jail, answers that were computed again
-    /// elsewhere.
+    /// Sentences on the evidence behind the verdict: hosts without a jail, answers that were
+    /// computed again elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<String>,
-    /// The tasks' times and work against what was promised.
+    /// Errors of the tasks' times and work.
     #[serde(flatten)]
     pub tasks: TaskTimes,
-    /// What other processes used of the hosts' cores meanwhile, as a part of them; `None` where
-    /// that is not known.
+    /// Part of the hosts' cores that other processes used; `None` if it is unknown.
     #[serde(default)]
     pub other_load: Option<f64>,
-    /// How far it is from its twin in virtual time; `None`: it has none.
+    /// Distance from the run's twin in virtual time; `None` if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<TwinDistance>,
 }
 
-impl Fidelity {
-    /// From the shares and the tasks' accounts in the log and what else was noticed (each note
-    /// makes it unfaithful).
+impl FidelityVerdict {
+    /// The verdict on a run of a bag, from the shares and accounts in its record. `noticed` are
+    /// findings from elsewhere: each makes the run unfaithful.
     #[must_use]
     pub fn from_record(
         setup: &Setup,
-        allowed: &Allowed,
-        record: &Record,
+        allowed: &AllowedErrors,
+        record: &RunRecord,
         noticed: Vec<String>,
         other_load: Option<f64>,
     ) -> Self {
@@ -75,7 +77,7 @@ impl Fidelity {
             let (promised, received) = vm.share?;
             let late = late_us(vm, promised, allowed.speedup);
             let slices = vm_slices_us(record, vm.id).saturating_add(late);
-            Some((vm.id, Share { promised, received, slices }))
+            Some((vm.id, CpuShare { promised, received, slices }))
         });
         let mut notes = Vec::new();
         let tasks = TaskTimes::compare(setup, allowed, record, &mut notes);
@@ -84,8 +86,8 @@ impl Fidelity {
         Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
     }
 
-    /// Verdict on a run that parallel jobs share, with `jobs` the verdict on them: both have to be
-    /// faithful, and the worse share counts.
+    /// Combines this verdict with the one on the parallel jobs of the same run: both have to be
+    /// faithful, and the worse share error counts.
     #[must_use]
     pub fn and(mut self, jobs: Self) -> Self {
         self.faithful &= jobs.faithful;
@@ -99,7 +101,7 @@ impl Fidelity {
         self
     }
 
-    /// The same beside other processes that used this part of the hosts' cores, if that is known.
+    /// Adds the part of the hosts' cores that other processes used, if it is known.
     #[must_use]
     pub fn beside(mut self, other_load: Option<f64>) -> Self {
         self.other_load = other_load;
@@ -109,15 +111,15 @@ impl Fidelity {
         self
     }
 
-    /// The same with sentences on what it rests on.
+    /// Adds sentences on the evidence behind the verdict.
     #[must_use]
     pub fn on(self, evidence: Vec<String>) -> Self {
         Self { evidence, ..self }
     }
 
-    /// The same beside its twin in virtual time, if it has one.
+    /// Adds the distance from the run's twin, if it has one, and notes what is too far.
     #[must_use]
-    pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &Allowed) -> Self {
+    pub fn beside_twin(mut self, twin: Option<TwinDistance>, allowed: &AllowedErrors) -> Self {
         self.twin = twin;
         let notes = twin.map(|twin| twin.notes(allowed)).unwrap_or_default();
         self.faithful &= notes.is_empty();
@@ -125,8 +127,8 @@ impl Fidelity {
         self
     }
 
-    /// What else the hosts did is a note where it alone breaks the promise, and where something
-    /// else did its likely cause.
+    /// Notes the load of other processes where it alone breaks the promises, and otherwise, in an
+    /// unfaithful run, as the likely cause.
     fn blame(&mut self, load: f64) {
         let used = format!("other processes used {:.0} % of the hosts' cores", load * 100.0);
         if load > TOO_MUCH_ELSE {
@@ -137,12 +139,12 @@ impl Fidelity {
         }
     }
 
-    /// From what each VM was promised and received.
-    fn judge(shares: impl Iterator<Item = (VmId, Share)>, noticed: Vec<String>) -> Self {
+    /// Judges the shares of VMs.
+    fn judge(shares: impl Iterator<Item = (VmId, CpuShare)>, noticed: Vec<String>) -> Self {
         let mut notes = noticed;
         let mut errors = Vec::new();
         for (vm, share) in shares.filter(|(_, share)| share.promised >= LEAST_PROMISED_US) {
-            let Share { promised, received, slices } = share;
+            let CpuShare { promised, received, slices } = share;
             #[expect(clippy::cast_precision_loss, reason = "a ratio for people")]
             let error = received.abs_diff(promised) as f64 / promised as f64;
             errors.push(error);
@@ -167,9 +169,9 @@ impl Fidelity {
     }
 }
 
-/// VMs on which work was finished, that were there until they were given back or taken, and of which no
-/// worker said what they received.
-fn shareless(record: &Record) -> Option<String> {
+/// A sentence on VMs that finished work and had a regular end, but whose CPU time no worker
+/// reported.
+fn shareless(record: &RunRecord) -> Option<String> {
     let is_of_use = |vm: &VmId| record.finished_on(*vm) > 0;
     let is_whole = |vm: &VmHistory| {
         vm.share.is_none()
@@ -180,7 +182,8 @@ fn shareless(record: &Record) -> Option<String> {
     (!vms.is_empty()).then(|| format!("no worker said what these VMs received: {}", vms.join(", ")))
 }
 
-/// What a VM that was promised so much, real microseconds, may get after its end.
+/// CPU time that a VM may get after its end, in real microseconds, if it was promised `promised` in
+/// all.
 fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
     let (Some(ready), Some((ended, ..))) = (vm.ready, vm.ended) else { return 0 };
     let lived_s = speedup.real(ended.since(ready)).as_secs_f64();
@@ -196,11 +199,11 @@ fn late_us(vm: &VmHistory, promised: u64, speedup: Speedup) -> u64 {
 
 /// CPU time of a VM, real microseconds.
 #[derive(Clone, Copy, Debug)]
-struct Share {
+struct CpuShare {
     promised: u64,
     received: u64,
-    /// By which what it received may differ, because the kernel gives out slices and ends come late: each
-    /// task that is interrupted may be some ahead, and so may the VM at its end.
+    /// Amount by which the received time may differ, because the kernel gives out slices and ends
+    /// come late: each interrupted task may be some slices ahead, and so may the VM at its end.
     slices: u64,
 }
 
@@ -211,8 +214,8 @@ mod tests {
     #[test]
     fn a_vm_is_judged_by_its_share_once_that_is_more_than_a_few_slices() {
         let judge = |shares: &[(u64, u64)]| {
-            let share = |&(promised, received)| Share { promised, received, slices: 4_000 };
-            Fidelity::judge((0..).map(VmId::new).zip(shares.iter().map(share)), Vec::new())
+            let share = |&(promised, received)| CpuShare { promised, received, slices: 4_000 };
+            FidelityVerdict::judge((0..).map(VmId::new).zip(shares.iter().map(share)), Vec::new())
         };
         let right = judge(&[(1_000_000, 1_020_000), (500_000, 500_000), (4_000, 7_000), (0, 0)]);
         assert!(right.faithful, "{right:?}");

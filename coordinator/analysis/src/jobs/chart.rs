@@ -1,28 +1,30 @@
-//! The parallel jobs that a chart shows: those of a window of time, the first of them if they are too many.
+//! The parallel jobs that a chart shows: those of a window of time, or the first of them if they
+//! are too many.
 
 use std::collections::BTreeMap;
 
 use dormouse_units::{TaskId, Time};
 
-use crate::{Change, JobHistory, Record};
+use crate::{JobHistory, RecordChange, RunRecord};
 
-/// The most jobs that a chart keeps: a page with more is too large to be looked at.
+/// Greatest number of jobs on a chart: a page with more is too large to look at.
 pub const MOST_DRAWN: usize = 2_000;
 
-/// The jobs that are in the system at some time of a window.
+/// Collects the jobs that are in the system at some time of a window. Call [`Self::see`] after each
+/// step, at the end [`Self::with_the_rest`].
 #[derive(Clone, Debug)]
 pub struct JobsOfWindow {
-    /// Jobs that have ended, and at the end of the record those that have not.
+    /// Jobs that have ended; at the end of the record also those that have not.
     jobs: BTreeMap<TaskId, JobHistory>,
-    /// The window that was asked for.
+    /// The window asked for.
     wanted: (Time, Time),
-    /// The time at which the first was submitted.
+    /// Submission time of the first job.
     first: Option<Time>,
-    /// The number of jobs that were submitted in the window.
+    /// Number of jobs submitted in the window.
     seen: usize,
-    /// The first that is one too many, and when it was submitted.
+    /// The first job beyond [`MOST_DRAWN`], with its submission time.
     cut: Option<(TaskId, Time)>,
-    /// The last that was seen of those that are kept.
+    /// Last submission or end of a job that is kept.
     last: Time,
 }
 
@@ -33,16 +35,16 @@ impl Default for JobsOfWindow {
 }
 
 impl JobsOfWindow {
-    /// No job yet of those from one time to another.
+    /// No jobs yet of the window from one time to another.
     #[must_use]
     pub const fn within(wanted: (Time, Time)) -> Self {
         Self { jobs: BTreeMap::new(), wanted, first: None, seen: 0, cut: None, last: Time::ZERO }
     }
 
-    /// Takes in what the last step of a record changed.
-    pub fn see(&mut self, record: &Record) {
+    /// Adds what the last step of a record changed.
+    pub fn see(&mut self, record: &RunRecord) {
         for change in record.changes() {
-            if let Change::JobHeard(id) = *change {
+            if let RecordChange::JobHeard(id) = *change {
                 self.submitted(record.now, id);
             }
         }
@@ -85,9 +87,9 @@ impl JobsOfWindow {
         }
     }
 
-    /// These jobs with those that have not ended in the record, which is whole.
+    /// Adds the jobs that have not ended in the complete record.
     #[must_use]
-    pub fn with_the_rest(mut self, record: &Record) -> Self {
+    pub fn with_the_rest(mut self, record: &RunRecord) -> Self {
         let left = record.jobs.iter().filter(|(_, job)| self.is_wanted(job));
         let left: Vec<_> = left.map(|(id, job)| (id, job.clone())).collect();
         self.jobs.extend(left);
@@ -99,8 +101,8 @@ impl JobsOfWindow {
         self.jobs.values()
     }
 
-    /// The window in which they are all there is: from the first submission, or what was asked for,
-    /// to the submission of the first job that is one too many, else to their end.
+    /// The window in which these are all jobs there are: from the first submission, or the time
+    /// asked for, to the submission of the first job too many, else to the last end.
     #[must_use]
     pub fn window(&self) -> (Time, Time) {
         let (from, until) = self.wanted;
@@ -108,7 +110,7 @@ impl JobsOfWindow {
         (from.max(self.first.unwrap_or(Time::ZERO)), until)
     }
 
-    /// The number of jobs in the window that was asked for, if these are not all of them.
+    /// Number of jobs in the window asked for, if some of them are left out.
     #[must_use]
     pub const fn cut_from(&self) -> Option<usize> {
         if self.cut.is_some() { Some(self.seen) } else { None }

@@ -1,6 +1,7 @@
-//! `jobs.csv` and `allocations.csv`, as Batsim writes jobs and its tools and evalys read them.
+//! Writers of `jobs.csv` and `allocations.csv`, in the format that Batsim writes and that its tools
+//! and evalys read.
 //!
-//! Written by hand, a job at a time while the run goes: a trace has millions.
+//! Fields are written by hand, one job at a time while the run goes: a trace has millions of jobs.
 
 use std::io::{self, Write};
 
@@ -11,7 +12,7 @@ use dormouse_workload::decimal::{millionths, seconds, whole};
 
 use crate::{JobHistory, SpellEnd};
 
-/// Columns, in Batsim's order; times in seconds.
+/// Columns in Batsim's order; times in seconds.
 const COLUMNS: &str = "job_id,workload_name,profile,submission_time,\
 requested_number_of_resources,requested_time,success,final_state,starting_time,\
 execution_time,finish_time,waiting_time,turnaround_time,stretch,allocated_resources,\
@@ -20,7 +21,7 @@ consumed_energy,metadata";
 /// Success and final state of a job that was ended at its time limit, in Batsim's words.
 const AT_THE_LIMIT: &[u8] = b"0,COMPLETED_WALLTIME_REACHED";
 
-/// Success and final state of a job that has ended by itself or at its time limit.
+/// Success and final state of a job that ended by itself or at its time limit.
 const fn end_of(job: &Submission) -> &'static [u8] {
     match (job.is_cut, job.fails) {
         (true, _) => AT_THE_LIMIT,
@@ -29,14 +30,13 @@ const fn end_of(job: &Submission) -> &'static [u8] {
     }
 }
 
-/// Those of a live run beside them.
+/// Additional columns of a live run.
 const PROMISES: &str = ",promised_s,took_s";
 
-/// Writes a job a line, in the order in which they end.
+/// Writes one line for each job, in the order in which jobs end.
 ///
-/// The starting time is when a job first had processors, in either tier: a job that was
-/// killed and restarted has not waited until its restart. The metadata counts what happened
-/// on the way: `swaps=1;kills=0;migrations=0`.
+/// The starting time is the time at which a job first had processors, in either tier: a killed job
+/// did not wait until its restart. The metadata counts promotions: `swaps=1;kills=0;migrations=0`.
 #[derive(Debug)]
 pub struct JobsCsv<W: Write> {
     lines: Lines<W>,
@@ -46,7 +46,7 @@ pub struct JobsCsv<W: Write> {
 }
 
 impl<W: Write> JobsCsv<W> {
-    /// Begins a file; `to` need not buffer. Commas and line breaks in the workload's name
+    /// Begins a file; `to` need not buffer. Commas, quotes and line breaks in the workload's name
     /// become blanks.
     ///
     /// # Errors
@@ -56,9 +56,9 @@ impl<W: Write> JobsCsv<W> {
         Self::begin(to, workload, false)
     }
 
-    /// Begins a file with two columns more at the end of each line: the time that the job was
-    /// promised from its start to its end, and the time that it took. Who reads by names, as
-    /// Batsim's tools do, need not know of them.
+    /// Begins a file with two more columns at the end of each line: the time promised to the job
+    /// from its start to its end, and the time that it took. Tools that read columns by name, as
+    /// Batsim's do, ignore them.
     ///
     /// # Errors
     ///
@@ -77,7 +77,7 @@ impl<W: Write> JobsCsv<W> {
         Ok(Self { lines, workload: plain(workload), calendar, has_promises })
     }
 
-    /// This file with the times of the jobs' log, as a run's calendar has them.
+    /// Writes times as in the workload's log, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
@@ -92,7 +92,7 @@ impl<W: Write> JobsCsv<W> {
         self.write_promised(job, None)
     }
 
-    /// Writes a job that was promised so much, if that is known; nothing of one that never started.
+    /// Writes a job with its promised time, if that is known. A job that never started is left out.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<W: Write> JobsCsv<W> {
             row(
                 line,
                 (workload, *calendar),
-                &Row {
+                &JobRow {
                     job: &job.job,
                     submitted: job.job.submitted,
                     state: end_of(&job.job),
@@ -144,8 +144,9 @@ impl<W: Write> JobsCsv<W> {
     }
 }
 
-/// Writes an allocation a line: the same columns, and the tier. A job that moved has several; those
-/// of one tier never overlap on a processor. The metadata says how it ended: `end=swapped`.
+/// Writes one line for each allocation: the same columns, and the tier. A job that moved has
+/// several allocations; those of one tier never overlap on a processor. The metadata tells how it
+/// ended: `end=swapped`.
 #[derive(Debug)]
 pub struct AllocationsCsv<W: Write> {
     lines: Lines<W>,
@@ -168,7 +169,7 @@ impl<W: Write> AllocationsCsv<W> {
         Ok(Self { lines, workload: plain(workload), calendar: Calendar::UNKNOWN })
     }
 
-    /// This file with the times of the jobs' log, as a run's calendar has them.
+    /// Writes times as in the workload's log, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
@@ -198,7 +199,7 @@ impl<W: Write> AllocationsCsv<W> {
                 row(
                     line,
                     (workload, *calendar),
-                    &Row {
+                    &JobRow {
                         job: &job.job,
                         submitted: job.heard.unwrap_or(job.job.submitted),
                         state,
@@ -223,8 +224,8 @@ impl<W: Write> AllocationsCsv<W> {
     }
 }
 
-/// What both files say of a job, or of an allocation.
-struct Row<'a> {
+/// Fields of one line, of a job or of an allocation.
+struct JobRow<'a> {
     job: &'a Submission,
     submitted: Time,
     /// Success and final state.
@@ -233,13 +234,13 @@ struct Row<'a> {
     on: &'a [u32],
 }
 
-/// A name without what would end a field.
+/// The name with blanks for characters that would end a field.
 fn plain(workload: &str) -> String {
     workload.replace([',', '\n', '\r', '"'], " ")
 }
 
-/// The columns up to the metadata, with times of the log.
-fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &Row<'_>) {
+/// Writes the columns up to the metadata, with times as in the workload's log.
+fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &JobRow<'_>) {
     let (started, ended) = of.during;
     let Submission { number, processes, estimate, .. } = *of.job;
     let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
@@ -274,14 +275,14 @@ fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &Row<'_>)
     line.extend_from_slice(b",-1,");
 }
 
-/// Turnaround over execution, cut to a millionth; `inf` for a job that took no time.
+/// Writes turnaround / execution time, truncated to millionths; `inf` for a job that took no time.
 fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
     if executed == Span::ZERO {
         line.extend_from_slice(if response == Span::ZERO { b"1" } else { b"inf" });
         return;
     }
     let (response, executed) = (response.as_micros(), executed.as_micros());
-    // Up to half a year it fits in 64 bits, whose division is a machine's own.
+    // Up to half a year it fits in 64 bits, whose division a machine does natively.
     let ratio = match response.checked_mul(1_000_000) {
         Some(fine) => fine / executed,
         None => {
@@ -292,7 +293,7 @@ fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
     millionths(line, ratio);
 }
 
-/// Processors as Batsim's interval sets: `0-3 7`.
+/// Writes processors as Batsim's interval sets: `0-3 7`.
 fn intervals(line: &mut Vec<u8>, on: &[u32]) {
     let mut put = |from: u32, to: u32, is_first: bool| {
         if !is_first {
@@ -333,7 +334,7 @@ mod tests {
     use dormouse_units::{Bytes, TaskId, Usage};
 
     use super::*;
-    use crate::Spell;
+    use crate::JobSpell;
 
     /// A job that waited in the background for 9.5 s and moved from there, or that was cut.
     fn example(is_cut: bool) -> JobHistory {
@@ -349,7 +350,7 @@ mod tests {
             is_cut,
             fails: false,
         };
-        let spell = |tier, from, until, end| Spell {
+        let spell = |tier, from, until, end| JobSpell {
             tier,
             on: [7, 0, 2, 1, 9].into(),
             from: Time::from_micros(from),

@@ -1,4 +1,5 @@
-//! What a run comes to, gathered as its jobs end; as large for a million jobs as for one.
+//! Figures of a run's parallel jobs, added up as jobs end, in memory that does not grow with the
+//! number of jobs.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -6,55 +7,55 @@ use std::collections::BinaryHeap;
 use dormouse_units::{Span, Time};
 use dormouse_workload::Moments;
 
-use super::series::Series;
+use super::series::JobSeries;
 use crate::{JobHistory, SpellEnd};
 
-/// So many of the jobs that waited longest are kept.
+/// Number of longest waits that are kept.
 const LONGEST: usize = 12;
 
-/// A job that waited long.
+/// A job with a long wait.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Waited {
-    /// How long, until it first had processors.
+pub struct LongWait {
+    /// Wait until it first had processors.
     pub wait: Span,
-    /// Number of the job in the trace; the smaller comes first among equals.
+    /// Number of the job in the trace; among equal waits the smaller number comes first.
     pub number: Reverse<u64>,
     /// Number of processes of the job.
     pub processes: u32,
-    /// What its user said.
+    /// Run time that its user estimated.
     pub estimate: Span,
-    /// From its submission to its end.
+    /// Time from its submission to its end.
     pub response: Span,
 }
 
-/// The figures of a run.
+/// Figures of the parallel jobs of a run. Call [`Self::add`] for each job that ended.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct JobFigures {
     /// Response times in seconds.
     pub response: Moments,
     /// Bounded slowdowns of the jobs.
     pub slowdown: Moments,
     /// Waits until a job first had processors, in seconds.
     pub wait: Moments,
-    /// Promotions in place.
+    /// Number of promotions in place.
     pub swaps: u64,
-    /// Promotions by kill and restart.
+    /// Number of promotions by kill and restart.
     pub kills: u64,
-    /// Promotions by migration.
+    /// Number of promotions by migration.
     pub migrations: u64,
-    /// Jobs that ended without ever having been in the foreground.
+    /// Number of jobs that ended without ever having been in the foreground.
     pub background_only: u64,
-    /// Processes × run time, in seconds of a processor.
+    /// Sum of processes × run time, in processor-seconds.
     work_s: f64,
     first: Option<Time>,
     end: Time,
-    longest: BinaryHeap<Reverse<Waited>>,
-    /// Processors busy and jobs waiting over time.
-    pub series: Series,
+    longest: BinaryHeap<Reverse<LongWait>>,
+    /// Processors in use and jobs waiting, over time.
+    pub series: JobSeries,
 }
 
-impl Figures {
-    /// Counts in a job that has ended; one that never started is left out.
+impl JobFigures {
+    /// Adds a job that has ended; one that never started is left out.
     pub fn add(&mut self, history: &JobHistory) {
         let (Some(started), Some(ended)) = (history.started(), history.ended) else { return };
         let job = &history.job;
@@ -70,7 +71,7 @@ impl Figures {
         self.first = self.first.min(Some(job.submitted)).or(Some(job.submitted));
         self.end = self.end.max(ended);
         self.series.add(history, (started, ended));
-        self.waited(Waited {
+        self.waited(LongWait {
             wait,
             number: Reverse(job.number),
             processes: job.processes,
@@ -79,7 +80,7 @@ impl Figures {
         });
     }
 
-    fn waited(&mut self, job: Waited) {
+    fn waited(&mut self, job: LongWait) {
         if self.longest.len() < LONGEST {
             self.longest.push(Reverse(job));
         } else if self.longest.peek().is_some_and(|Reverse(least)| job > *least) {
@@ -88,41 +89,41 @@ impl Figures {
         }
     }
 
-    /// Jobs that ended.
+    /// Number of jobs that ended.
     #[must_use]
     pub const fn jobs(&self) -> u64 {
         self.response.count()
     }
 
-    /// The end of the job that ended last; zero where none has ended.
+    /// Time of the last end; zero if no job has ended.
     #[must_use]
     pub const fn end(&self) -> Time {
         self.end
     }
 
-    /// From the first submission to the last end.
+    /// Time from the first submission to the last end.
     #[must_use]
     pub fn makespan(&self) -> Span {
         self.end.since(self.first.unwrap_or(self.end))
     }
 
-    /// So many processors with one job each would have done the same work in that time. Where two
-    /// jobs share a processor it can be more than there are.
+    /// Mean number of processors that would have done the same work with one job each. It may
+    /// exceed the number of processors if jobs share them.
     #[must_use]
     pub fn work_rate(&self) -> f64 {
         let time = self.makespan().as_secs_f64();
         if time > 0.0 { self.work_s / time } else { 0.0 }
     }
 
-    /// The same as a part of `machine` processors.
+    /// The work rate as a part of `machine` processors.
     #[must_use]
     pub fn utilisation(&self, machine: u32) -> f64 {
         self.work_rate() / f64::from(machine.max(1))
     }
 
-    /// The jobs that waited longest, the longest first.
+    /// The jobs with the longest waits, the longest first.
     #[must_use]
-    pub fn longest_waits(&self) -> Vec<Waited> {
+    pub fn longest_waits(&self) -> Vec<LongWait> {
         let mut all: Vec<_> = self.longest.iter().map(|Reverse(job)| job.clone()).collect();
         all.sort_by(|a, b| b.cmp(a));
         all

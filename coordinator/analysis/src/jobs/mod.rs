@@ -1,4 +1,5 @@
-//! The parallel jobs of a run: what is written of them while it goes, and what they come to.
+//! The parallel jobs of a run: the tables that are written of them while it goes, and their
+//! figures.
 
 mod chart;
 mod csv;
@@ -11,9 +12,9 @@ mod tables;
 
 pub use chart::{JobsOfWindow, MOST_DRAWN};
 pub use csv::{AllocationsCsv, JobsCsv};
-pub use figures::{Figures, Waited};
-pub use schedule::Schedule;
+pub use figures::{JobFigures, LongWait};
+pub use schedule::ScheduleWriter;
 pub use seen::SeenByJobs;
-pub use series::{Quantity, Series};
+pub use series::{JobQuantity, JobSeries};
 pub use simulate::simulate;
 pub use tables::{JobsTables, RecordedJobs, is_of_jobs};

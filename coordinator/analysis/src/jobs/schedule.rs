@@ -1,4 +1,5 @@
-//! `schedule.swf`: the schedule as a log, in order of submission as the format wants it.
+//! Writer of `schedule.swf`: the schedule as an SWF log, in order of submission as the format
+//! requires.
 
 use std::io::{self, Write};
 
@@ -8,20 +9,20 @@ use dormouse_workload::{Header, SwfJob, SwfWriter};
 
 use crate::JobHistory;
 
-/// Jobs come as they end, and are held until all before them have: as many as are submitted
-/// while the longest is in the system.
+/// Writes finished jobs in order of submission. Jobs come as they end and are held until all before
+/// them have ended: at most as many as are submitted while the longest job is in the system.
 #[derive(Debug)]
-pub struct Schedule<W: Write> {
+pub struct ScheduleWriter<W: Write> {
     to: SwfWriter<W>,
     calendar: Calendar,
-    /// The job that is to be written next.
+    /// The job to be written next.
     next: TaskId,
-    /// The jobs from that one on, as far as they have ended.
-    early: Window<Scheduled>,
+    /// Ended jobs from that one on.
+    early: Window<ScheduledJob>,
 }
 
-impl<W: Write> Schedule<W> {
-    /// Begins a log.
+impl<W: Write> ScheduleWriter<W> {
+    /// Begins a log of a run on `machine` processors; the header names the run.
     ///
     /// # Errors
     ///
@@ -36,13 +37,13 @@ impl<W: Write> Schedule<W> {
         Ok(Self { to, calendar, next: TaskId::new(0), early: Window::default() })
     }
 
-    /// This log with the times of the jobs' own log, as a run's calendar has them.
+    /// Writes times as in the workload's own log, by this calendar.
     #[must_use]
     pub fn on(self, calendar: Calendar) -> Self {
         Self { calendar, ..self }
     }
 
-    /// Takes a job that ended.
+    /// Adds a job that ended.
     ///
     /// # Errors
     ///
@@ -52,7 +53,7 @@ impl<W: Write> Schedule<W> {
         let (Some(ended), false) = (job.ended, job.id < self.next || job.spells.is_empty()) else {
             return Ok(());
         };
-        self.early.insert(job.id, Scheduled::new(&job.job, ended, self.calendar));
+        self.early.insert(job.id, ScheduledJob::new(&job.job, ended, self.calendar));
         while let Some(job) = self.early.remove(self.next) {
             self.to.write(&job.line())?;
             self.next = TaskId::new(self.next.get().saturating_add(1));
@@ -60,7 +61,8 @@ impl<W: Write> Schedule<W> {
         Ok(())
     }
 
-    /// Writes what is left. After a run that broke off, that is jobs behind one that never ended.
+    /// Writes the jobs that are still held: after an incomplete run, jobs behind one that never
+    /// ended.
     ///
     /// # Errors
     ///
@@ -73,13 +75,14 @@ impl<W: Write> Schedule<W> {
     }
 }
 
-/// What a schedule says of a job, in whole seconds: a third of a line of an SWF log, in which most
-/// is not known.
+/// The known fields of a job's SWF line, in whole seconds; they take a third of the memory of the
+/// whole line.
 ///
-/// The run time is the job's own, so that the log has the load that was run: time for which it shared
-/// processors, or ran for nothing before it was killed, is in its wait. Both together are its response.
+/// The run time is the job's own, so that the log has the load that was run. Time for which it
+/// shared processors, or ran for nothing before a kill, counts as wait. Wait and run time add up to
+/// the response time.
 #[derive(Clone, Copy, Debug)]
-struct Scheduled {
+struct ScheduledJob {
     number: i64,
     submitted: i64,
     wait: i64,
@@ -89,12 +92,12 @@ struct Scheduled {
     succeeds: bool,
 }
 
-impl Scheduled {
+impl ScheduledJob {
     fn new(job: &Submission, ended: Time, calendar: Calendar) -> Self {
         let seconds = |span: Span| {
             i64::try_from(span.as_micros().saturating_add(500_000) / 1_000_000).unwrap_or(i64::MAX)
         };
-        // One of no time would not be read back.
+        // A job with a run time of zero would not be read back.
         let run_time = seconds(job.runtime).max(1);
         let response = seconds(ended.since(job.submitted));
         Self {
@@ -119,7 +122,7 @@ impl Scheduled {
             allocated: size,
             requested: size,
             requested_time,
-            // One that was ended at its time limit has failed.
+            // In SWF a job that was ended at its time limit has failed.
             status: i64::from(succeeds),
             ..SwfJob::unknown()
         }
@@ -133,7 +136,7 @@ mod tests {
     use dormouse_units::{Bytes, Tier, Usage};
 
     use super::*;
-    use crate::{Spell, SpellEnd};
+    use crate::{JobSpell, SpellEnd};
 
     /// A job of three seconds, or of as long as there is time, that ended then.
     fn job(id: u32, runtime: Span, is_cut: bool) -> JobHistory {
@@ -151,7 +154,7 @@ mod tests {
         };
         let (tier, on, ended) = (Tier::Foreground, [0, 1, 2].into(), Time::from_secs(3));
         let until = Some((ended, SpellEnd::Done));
-        let spells = vec![Spell { tier, on, from: Time::ZERO, until }];
+        let spells = vec![JobSpell { tier, on, from: Time::ZERO, until }];
         let job = JobHistory::new(TaskId::new(id), Arc::new(submission));
         JobHistory { spells, ended: Some(ended), ..job }
     }
@@ -167,7 +170,7 @@ mod tests {
     #[test]
     fn a_log_that_names_any_job_and_any_time_takes_no_more_room() {
         let mut bytes = Vec::new();
-        let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
+        let mut schedule = ScheduleWriter::new(&mut bytes, 3, "x").expect("to memory");
         let endless = Span::from_micros(u64::MAX);
         let short = Span::from_secs(3);
         for job in [job(u32::MAX, endless, false), job(0, short, false)] {
@@ -182,7 +185,7 @@ mod tests {
     #[test]
     fn jobs_that_were_ended_at_their_time_limit_have_failed() {
         let mut bytes = Vec::new();
-        let mut schedule = Schedule::new(&mut bytes, 3, "x").expect("to memory");
+        let mut schedule = ScheduleWriter::new(&mut bytes, 3, "x").expect("to memory");
         for (id, is_cut) in [(0, true), (1, false)] {
             schedule.add(&job(id, Span::from_secs(3), is_cut)).expect("to memory");
         }

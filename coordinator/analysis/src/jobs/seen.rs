@@ -1,4 +1,4 @@
-//! A run as the scheduler of its parallel jobs saw it.
+//! The view that the scheduler of parallel jobs has of a run.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use dormouse_engine::tenants_view;
 use dormouse_model::{Step, Tenants, Work};
 use dormouse_units::TenantId;
 
-/// Tells the steps of a run as the scheduler of its parallel jobs saw them.
+/// Translates the steps of a run into those that the scheduler of its parallel jobs saw.
 #[derive(Clone, Debug)]
 pub struct SeenByJobs {
     tenants: Tenants,
@@ -14,14 +14,14 @@ pub struct SeenByJobs {
 }
 
 impl SeenByJobs {
-    /// View of a run with these tenants, as the scheduler of its jobs sees it.
+    /// The view of a run with these tenants.
     #[must_use]
     pub fn new(tenants: Tenants) -> Self {
         let jobs = tenants.with(Work::Jobs).unwrap_or_default();
         Self { tenants, jobs }
     }
 
-    /// The step as they saw it: itself, where nobody shares the run.
+    /// The step as that scheduler saw it: the step itself if no other tenant shares the run.
     #[must_use]
     pub fn see<'a>(&self, step: &'a Step) -> Cow<'a, Step> {
         match self.tenants.are_several() {

@@ -1,15 +1,15 @@
-//! Quantities over time in a bounded number of bins, whatever the length of the run.
+//! Quantities over time, in a bounded number of bins whatever the length of the run.
 
 use dormouse_units::Time;
 
 use crate::JobHistory;
 
-/// Bins at most; their width doubles when there would be more.
+/// Greatest number of bins; their width doubles when there would be more.
 const MAX_BINS: usize = 512;
 
 /// A quantity that is followed over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Quantity {
+pub enum JobQuantity {
     /// Processors with a foreground job.
     Foreground,
     /// Processors with a background job.
@@ -22,33 +22,34 @@ const QUANTITIES: usize = 3;
 
 /// Integrals of each quantity over each bin, in unit × seconds.
 ///
-/// A job comes when it has ended, and adds what it was over its whole time: the order in which
-/// jobs come changes nothing.
+/// A job is added when it has ended, with its whole time: the order in which jobs end does not
+/// matter.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct JobSeries {
     width_us: u64,
     bins: Vec<[f64; QUANTITIES]>,
-    /// Constant parts: each is added to its bin and all after it.
+    /// Constant parts: each is added to its bin and to all later ones.
     steps: Vec<[f64; QUANTITIES]>,
 }
 
-impl Default for Series {
+impl Default for JobSeries {
     fn default() -> Self {
         Self { width_us: 1_000_000, bins: Vec::new(), steps: Vec::new() }
     }
 }
 
-impl Series {
-    /// Counts in a job that started and ended then. One that was promoted was in the background until that.
+impl JobSeries {
+    /// Adds a job that started and ended at these times. Until its promotion, if any, it was in the
+    /// background.
     pub fn add(&mut self, job: &JobHistory, (started, ended): (Time, Time)) {
         let processes = f64::from(job.job.processes);
         let promoted = job.foreground().unwrap_or(ended);
-        self.over(Quantity::Waiting, 1.0, job.job.submitted, started);
-        self.over(Quantity::Background, processes, started, promoted);
-        self.over(Quantity::Foreground, processes, promoted, ended);
+        self.over(JobQuantity::Waiting, 1.0, job.job.submitted, started);
+        self.over(JobQuantity::Background, processes, started, promoted);
+        self.over(JobQuantity::Foreground, processes, promoted, ended);
     }
 
-    fn over(&mut self, of: Quantity, amount: f64, from: Time, until: Time) {
+    fn over(&mut self, of: JobQuantity, amount: f64, from: Time, until: Time) {
         if until <= from {
             return;
         }
@@ -75,7 +76,7 @@ impl Series {
         self.steps[last][of] -= amount;
     }
 
-    /// Two bins become one of twice the width.
+    /// Doubles the width: two bins become one.
     fn widen(&mut self) {
         let means = self.means();
         self.width_us *= 2;
@@ -103,9 +104,9 @@ impl Series {
             .collect()
     }
 
-    /// The mean over each bin, beside the middle of the bin in seconds.
+    /// The mean of a quantity over each bin, beside the middle of the bin in seconds.
     #[must_use]
-    pub fn points(&self, quantity: Quantity) -> Vec<(f64, f64)> {
+    pub fn points(&self, quantity: JobQuantity) -> Vec<(f64, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "for a plot")]
         let width = self.width_us as f64 / 1e6;
         let means = self.means();
@@ -126,37 +127,37 @@ mod tests {
 
     #[test]
     fn the_times_of_a_hostile_log_have_their_bins() {
-        let mut series = Series::default();
+        let mut series = JobSeries::default();
         for (from, until) in [(u64::MAX / 2, u64::MAX), (u64::MAX - 1, u64::MAX), (0, 1)] {
             let [from, until] = [from, until].map(Time::from_micros);
-            series.over(Quantity::Waiting, 1.0, from, until);
+            series.over(JobQuantity::Waiting, 1.0, from, until);
         }
-        assert!(series.points(Quantity::Waiting).len() <= MAX_BINS);
+        assert!(series.points(JobQuantity::Waiting).len() <= MAX_BINS);
     }
 
     /// However wide the bins become, their integral stays what was put in.
     #[test]
     fn integrals_are_kept() {
-        let mut series = Series::default();
+        let mut series = JobSeries::default();
         let mut expected = 0.0;
         for n in 0..300_u64 {
             let (from, until) = (at(n * 17 % 5_000), at(n * 17 % 5_000 + n * n % 900 + 1));
-            series.over(Quantity::Foreground, 3.0, from, until);
+            series.over(JobQuantity::Foreground, 3.0, from, until);
             expected += 3.0 * until.since(from).as_secs_f64();
         }
-        let points = series.points(Quantity::Foreground);
+        let points = series.points(JobQuantity::Foreground);
         assert!(points.len() <= MAX_BINS);
         let width = points[1].0 - points[0].0;
         let sum: f64 = points.iter().map(|(_, mean)| mean * width).sum();
         assert!((sum / expected - 1.0).abs() < 1e-9, "{sum} for {expected}");
-        assert!(series.points(Quantity::Waiting).iter().all(|(_, mean)| mean.abs() < 1e-12));
+        assert!(series.points(JobQuantity::Waiting).iter().all(|(_, mean)| mean.abs() < 1e-12));
     }
 
     #[test]
     fn a_constant_is_constant() {
-        let mut series = Series::default();
-        series.over(Quantity::Waiting, 2.0, at(0), at(400));
-        let points = series.points(Quantity::Waiting);
+        let mut series = JobSeries::default();
+        series.over(JobQuantity::Waiting, 2.0, at(0), at(400));
+        let points = series.points(JobQuantity::Waiting);
         assert!(points[..400].iter().all(|&(_, mean)| (mean - 2.0).abs() < 1e-12));
     }
 }

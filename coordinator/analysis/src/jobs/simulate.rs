@@ -1,12 +1,13 @@
-//! Parallel jobs in virtual time, with a record of them.
+//! Runs parallel jobs in virtual time and keeps a record of them.
 
 use dormouse_engine::jobs::{Simulation, SimulationError};
 use dormouse_model::{Step, Submission};
 
-use crate::Record;
+use crate::RunRecord;
 
-/// Plays all submissions, in order of submission, to the end on a modelled machine; `see` is shown every step, and the
-/// record that has taken it in. What it holds is the jobs in the system. Gives the record at the end.
+/// Runs all submissions, in order of submission, to the end on a modelled machine, and returns the
+/// final record. `see` gets every step with the record that has taken it in. Memory grows with the
+/// jobs in the system only.
 ///
 /// # Errors
 ///
@@ -15,9 +16,9 @@ use crate::Record;
 pub fn simulate<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
     simulation: &Simulation,
-    mut see: impl FnMut(&Record, &Step) -> Result<(), E>,
-) -> Result<Record, SimulationError<E>> {
-    let mut record = Record::new(&simulation.setup()).forgetting().without_attempts();
+    mut see: impl FnMut(&RunRecord, &Step) -> Result<(), E>,
+) -> Result<RunRecord, SimulationError<E>> {
+    let mut record = RunRecord::new(&simulation.setup()).forgetting().without_attempts();
     dormouse_engine::jobs::simulate(submissions, simulation, |step| {
         record.see(step);
         see(&record, step)

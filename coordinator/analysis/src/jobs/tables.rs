@@ -1,5 +1,5 @@
-//! The tables of parallel jobs while a run goes: every job is written as it ends, and what reports are made of is
-//! gathered. Memory grows with the jobs in the system, and not with the trace.
+//! Tables of parallel jobs, written while a run goes: every job is written as it ends, and the
+//! figures of reports are added up. Memory grows with the jobs in the system, not with the trace.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -7,34 +7,34 @@ use std::io::{self, Write};
 use dormouse_model::{Calendar, Decision, Effect, Event, Report, Step, Tenants, Work};
 use dormouse_units::{Ppm, Span, TaskId, VmId};
 
-use super::{AllocationsCsv, Figures, JobsCsv, JobsOfWindow, Schedule};
-use crate::{Record, Refused};
+use super::{AllocationsCsv, JobFigures, JobsCsv, JobsOfWindow, ScheduleWriter};
+use crate::{RunRecord, TableError};
 
 const JOBS: &str = "jobs.csv";
 const ALLOCATIONS: &str = "allocations.csv";
 const SCHEDULE: &str = "schedule.swf";
 
-/// What came of the parallel jobs of a run.
+/// Results of the parallel jobs of a run.
 #[derive(Debug)]
 pub struct RecordedJobs {
     /// The figures of the jobs.
-    pub figures: Figures,
-    /// The jobs that a chart shows.
+    pub figures: JobFigures,
+    /// Jobs that a chart shows.
     pub drawn: JobsOfWindow,
-    /// Most jobs in the system at once.
+    /// Most jobs that were in the system at once.
     pub most_in_system: usize,
-    /// Jobs that were left in it at the end.
+    /// Number of jobs left in the system at the end.
     pub left: usize,
-    /// Checkpoints of jobs that were kept.
+    /// Number of checkpoints of jobs that were kept.
     pub checkpoints: u32,
-    /// The number of times that a job began with one.
+    /// Number of starts from a checkpoint.
     pub restores: u32,
-    /// Number of decisions of their scheduler that were rejected.
+    /// Number of decisions of the jobs' scheduler that were rejected.
     pub rejected: u32,
 }
 
-/// Whether a step says something of parallel jobs that [`JobsTables`] take in, whoever shares the run: most steps
-/// are the reports of machines that jobs have ended, of which they hear with the instant.
+/// Whether a step matters to [`JobsTables`], whoever shares the run. Most steps don't: they report
+/// the ends of jobs, which the scheduler hears of at the end of the instant.
 #[must_use]
 pub fn is_of_jobs(step: &Step) -> bool {
     match &step.event {
@@ -47,16 +47,17 @@ pub fn is_of_jobs(step: &Step) -> bool {
     }
 }
 
-/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of the parallel jobs of a run.
+/// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run. Call [`Self::see`] for each
+/// step, then [`Self::finish`].
 #[derive(Debug)]
 pub struct JobsTables<W: Write> {
     tenants: Tenants,
     csv: JobsCsv<W>,
     allocations: AllocationsCsv<W>,
-    swf: Schedule<W>,
-    figures: Figures,
+    swf: ScheduleWriter<W>,
+    figures: JobFigures,
     drawn: JobsOfWindow,
-    /// The time that each job of a live run was promised.
+    /// Promised time of each job of a live run.
     promises: BTreeMap<TaskId, Span>,
     checkpoints: u32,
     restores: u32,
@@ -64,8 +65,9 @@ pub struct JobsTables<W: Write> {
 }
 
 impl<W: Write> JobsTables<W> {
-    /// Begins the files of a run of this name on so many processors, each as `open` gives it by its
-    /// name; `drawn` has no job yet. The `calendar` turns times of the run into those of the jobs' log.
+    /// Begins the files of a run, given its name and number of processors. `open` opens a file by
+    /// its name; `drawn` has no job yet; `calendar` turns times of the run into those of the
+    /// workload's log.
     ///
     /// # Errors
     ///
@@ -75,8 +77,8 @@ impl<W: Write> JobsTables<W> {
         (name, machine): (&str, u32),
         has_promises: bool,
         (tenants, drawn, calendar): (Tenants, JobsOfWindow, Calendar),
-    ) -> Result<Self, Refused> {
-        let mut open = |file| open(file).map_err(Refused::in_file(file));
+    ) -> Result<Self, TableError> {
+        let mut open = |file| open(file).map_err(TableError::in_file(file));
         let jobs = open(JOBS)?;
         let csv = if has_promises {
             JobsCsv::with_promises(jobs, name)
@@ -85,14 +87,14 @@ impl<W: Write> JobsTables<W> {
         };
         Ok(Self {
             tenants,
-            csv: csv.map_err(Refused::in_file(JOBS))?.on(calendar),
+            csv: csv.map_err(TableError::in_file(JOBS))?.on(calendar),
             allocations: AllocationsCsv::new(open(ALLOCATIONS)?, name)
-                .map_err(Refused::in_file(ALLOCATIONS))?
+                .map_err(TableError::in_file(ALLOCATIONS))?
                 .on(calendar),
-            swf: Schedule::new(open(SCHEDULE)?, machine, name)
-                .map_err(Refused::in_file(SCHEDULE))?
+            swf: ScheduleWriter::new(open(SCHEDULE)?, machine, name)
+                .map_err(TableError::in_file(SCHEDULE))?
                 .on(calendar),
-            figures: Figures::default(),
+            figures: JobFigures::default(),
             drawn,
             promises: BTreeMap::new(),
             checkpoints: 0,
@@ -101,25 +103,25 @@ impl<W: Write> JobsTables<W> {
         })
     }
 
-    /// The promises to jobs, from their first start to their end; for those that end from now on.
+    /// Sets the promised times of jobs that end from now on, each from the first start to the end.
     pub fn promise(&mut self, promises: impl Iterator<Item = (TaskId, Span)>) {
         self.promises = promises.collect();
     }
 
-    /// Takes in a step that the record has taken in.
+    /// Writes the jobs that ended in a step which the record has taken in.
     ///
     /// # Errors
     ///
     /// A file can't be written.
-    pub fn see(&mut self, record: &Record, step: &Step) -> Result<(), Refused> {
+    pub fn see(&mut self, record: &RunRecord, step: &Step) -> Result<(), TableError> {
         self.count(step);
         self.drawn.see(record);
         for job in &record.closed().jobs {
             self.figures.add(job);
             let promised = self.promises.get(&job.id).copied();
-            self.csv.write_promised(job, promised).map_err(Refused::in_file(JOBS))?;
-            self.swf.add(job).map_err(Refused::in_file(SCHEDULE))?;
-            self.allocations.write(job).map_err(Refused::in_file(ALLOCATIONS))?;
+            self.csv.write_promised(job, promised).map_err(TableError::in_file(JOBS))?;
+            self.swf.add(job).map_err(TableError::in_file(SCHEDULE))?;
+            self.allocations.write(job).map_err(TableError::in_file(ALLOCATIONS))?;
         }
         Ok(())
     }
@@ -145,24 +147,24 @@ impl<W: Write> JobsTables<W> {
         }
     }
 
-    /// Ends the files of a run with this record.
+    /// Ends the files and returns the results.
     ///
     /// # Errors
     ///
     /// A file can't be written.
-    pub fn finish(self, record: &Record) -> Result<RecordedJobs, Refused> {
+    pub fn finish(self, record: &RunRecord) -> Result<RecordedJobs, TableError> {
         let Self { csv, allocations, swf, figures, drawn, checkpoints, restores, rejected, .. } =
             self;
-        csv.finish().map_err(Refused::in_file(JOBS))?;
-        allocations.finish().map_err(Refused::in_file(ALLOCATIONS))?;
-        swf.finish().map_err(Refused::in_file(SCHEDULE))?;
+        csv.finish().map_err(TableError::in_file(JOBS))?;
+        allocations.finish().map_err(TableError::in_file(ALLOCATIONS))?;
+        swf.finish().map_err(TableError::in_file(SCHEDULE))?;
         let (most_in_system, left) = (record.most_jobs, record.jobs_heard);
         let drawn = drawn.with_the_rest(record);
         Ok(RecordedJobs { figures, drawn, most_in_system, left, checkpoints, restores, rejected })
     }
 }
 
-/// Whether the scheduler of parallel jobs decided this.
+/// Whether the scheduler of parallel jobs made this decision.
 fn decided_for_jobs(tenants: &Tenants, decision: &Decision) -> bool {
     let by = match decision {
         Decision::Wake { token, .. } => Some(tenants.sleeper(*token)),

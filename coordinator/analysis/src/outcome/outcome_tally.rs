@@ -1,30 +1,30 @@
-//! How many units of work ended in which way.
+//! Number of units of work by outcome.
 
 use serde_json::{Value, json};
 
 use super::WorkOutcome;
-use crate::Mode;
+use crate::RunMode;
 
-/// How many units of work there are, and how many of them ended in which way. In a run that is over the rest was
-/// given up; in one that goes on it is open.
+/// Number of tasks or jobs in all and by outcome. In a run that is over, the rest was given up; in
+/// one that goes on it is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutcomeTally {
-    /// Units of work in all.
+    /// Number of tasks or jobs in all.
     pub total: u64,
-    /// Units of modelled work that are done.
+    /// Number of modelled ones that are done.
     pub completed: u64,
-    /// Units that are done, and whose answers the coordinator has checked.
+    /// Number done with an answer that the coordinator has checked.
     pub verified: u64,
-    /// Units that are done by their workers' word.
+    /// Number done by their workers' word alone.
     pub reported: u64,
-    /// Units whose programs came to their ends and failed.
+    /// Number whose programs ended and failed.
     pub program_failed: u64,
-    /// Units that were not done when the run was over.
+    /// Number that was not done when the run was over.
     pub given_up: u64,
 }
 
 impl OutcomeTally {
-    /// The tally of units of work with these outcomes; `None` is the outcome of one that is open.
+    /// Counts these outcomes; `None` is an open task or job.
     pub fn from_outcomes(outcomes: impl IntoIterator<Item = Option<WorkOutcome>>) -> Self {
         let mut tally = Self::default();
         for outcome in outcomes {
@@ -41,20 +41,21 @@ impl OutcomeTally {
         tally
     }
 
-    /// The number of units that are done.
+    /// Number that is done in any way.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.completed + self.verified + self.reported
     }
 
-    /// The number of units that failed: whose programs did, or which were given up. It is what `failed` means wherever
-    /// units of work are counted.
+    /// Number that failed: the program did, or it was given up. This is the meaning of `failed`
+    /// wherever work is counted.
     #[must_use]
     pub const fn failed(&self) -> u64 {
         self.program_failed + self.given_up
     }
 
-    /// What of the failed units was given up, in brackets, such as ` (1 given up)`; nothing where none was.
+    /// The given-up part of the failed ones in brackets, such as ` (1 given up)`; empty if there is
+    /// none.
     #[must_use]
     pub fn given_up_in_brackets(&self) -> String {
         match self.given_up {
@@ -70,7 +71,8 @@ impl OutcomeTally {
         self.done() == self.total
     }
 
-    /// The `tasks` of `summary.json`. It is of a run that is over: what is not completed failed.
+    /// The object `tasks` of `summary.json`, for a run that is over: everything that is not
+    /// completed has failed.
     #[must_use]
     pub fn summary(&self) -> Value {
         json!({
@@ -83,12 +85,12 @@ impl OutcomeTally {
         })
     }
 
-    /// The tally in a line, such as `1 of 3 verified, 1 reported, 1 failed`.
+    /// The tally as one line, such as `1 of 3 verified, 1 reported, 1 failed`.
     #[must_use]
-    pub fn in_words(&self, mode: Mode) -> String {
+    pub fn in_words(&self, mode: RunMode) -> String {
         let (number, word) = match mode {
-            Mode::Virtual => (self.completed, WorkOutcome::Completed.word()),
-            Mode::Live => (self.verified, WorkOutcome::Verified.word()),
+            RunMode::Virtual => (self.completed, WorkOutcome::Completed.word()),
+            RunMode::Live => (self.verified, WorkOutcome::Verified.word()),
         };
         let others = [(self.reported, "reported"), (self.failed(), "failed")];
         let others = others.into_iter().filter(|(number, _)| *number > 0);
@@ -96,7 +98,7 @@ impl OutcomeTally {
         format!("{number} of {} {word}{others}{}", self.total, self.given_up_in_brackets())
     }
 
-    /// The words beside the number of units that are done on a tile, such as `2 verified, 1 reported`.
+    /// Words for a tile beside the number that is done, such as `2 verified, 1 reported`.
     #[must_use]
     pub fn on_a_tile(&self) -> String {
         let parts = [
@@ -127,7 +129,7 @@ mod tests {
         use WorkOutcome::{Failed, GivenUp, Reported, Verified};
         let status = Failed(ProgramFailure::Status(1));
         let tally = OutcomeTally::from_outcomes([Some(Verified), Some(Reported), Some(status)]);
-        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 1 reported, 1 failed");
+        assert_eq!(tally.in_words(RunMode::Live), "1 of 3 verified, 1 reported, 1 failed");
         assert_eq!(tally.on_a_tile(), "1 verified, 1 reported, 1 failed");
         assert!(!tally.is_complete());
         let summary = tally.summary();
@@ -136,24 +138,24 @@ mod tests {
         assert_eq!(values, [3, 2, 1, 1, 1, 0].map(Some), "{summary}");
 
         let tally = OutcomeTally::from_outcomes([Some(Reported), Some(Reported)]);
-        assert_eq!(tally.in_words(Mode::Live), "0 of 2 verified, 2 reported");
+        assert_eq!(tally.in_words(RunMode::Live), "0 of 2 verified, 2 reported");
         assert_eq!((tally.on_a_tile().as_str(), tally.is_complete()), ("reported", true));
 
         let tally = OutcomeTally::from_outcomes([Some(Verified), Some(GivenUp), Some(status)]);
-        assert_eq!(tally.in_words(Mode::Live), "1 of 3 verified, 2 failed (1 given up)");
+        assert_eq!(tally.in_words(RunMode::Live), "1 of 3 verified, 2 failed (1 given up)");
         assert_eq!(tally.on_a_tile(), "1 verified, 2 failed (1 given up)");
         let [failed, given_up] = ["failed", "given_up"].map(|key| tally.summary()[key].as_u64());
         assert_eq!((failed, given_up), (Some(2), Some(1)), "the word has one meaning");
 
         let tally = OutcomeTally::from_outcomes([Some(WorkOutcome::Completed), Some(GivenUp)]);
-        assert_eq!(tally.in_words(Mode::Virtual), "1 of 2 completed, 1 failed (given up)");
+        assert_eq!(tally.in_words(RunMode::Virtual), "1 of 2 completed, 1 failed (given up)");
         let none = OutcomeTally::from_outcomes([Some(GivenUp), Some(GivenUp)]);
         assert_eq!(none.on_a_tile(), "failed (given up)");
         assert_eq!((none.failed(), none.summary()["failed"].as_u64()), (2, Some(2)));
 
         let done = [Some(WorkOutcome::Completed); 2];
         let tally = OutcomeTally::from_outcomes(done);
-        assert_eq!(tally.in_words(Mode::Virtual), "2 of 2 completed");
+        assert_eq!(tally.in_words(RunMode::Virtual), "2 of 2 completed");
         assert_eq!(tally.on_a_tile(), "completed");
     }
 }

@@ -1,26 +1,27 @@
-//! The ways in which a program of the user's own fails.
+//! The ways in which a user's own program fails.
 
 use std::fmt::{self, Display, Formatter};
 
 use dormouse_model::{OwnEnd, ProgramExit};
 
-/// The way in which a program of the user's own failed. Displayed it follows "its program".
+/// The way in which a user's own program failed. `Display` writes a phrase that follows "its
+/// program".
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramFailure {
     /// The program returned another status than 0.
     Status(i32),
     /// A signal ended the program.
     Signal(i32),
-    /// The program returned 0, and the program that checks its answer this status.
+    /// The program returned 0, and the program that checks its answer returned this status.
     Check(i32),
-    /// The program returned 0, and its outputs are not those of the reference.
+    /// The program returned 0 with other outputs than the reference.
     WrongOutputs,
     /// The log does not say how the program ended.
     Unknown,
 }
 
 impl ProgramFailure {
-    /// The failure of a program that ended like this, if that is known.
+    /// The failure of a program with this end; [`Self::Unknown`] if the end is not known.
     #[must_use]
     pub fn from_end(end: Option<&OwnEnd>) -> Self {
         match end.map(|end| (end.exit, end.verify_status)) {

@@ -3,48 +3,48 @@
 use dormouse_engine::Counts;
 use dormouse_units::{Money, Span};
 
-/// The heading of the time that was computed and is in nothing that was kept.
+/// Heading of lost work: computed time that no checkpoint keeps.
 pub const WORK_LOST: &str = "work lost";
-/// The tile of that time.
+/// Title of the tile with lost work.
 pub const WORK_LOST_TILE: &str = "Work lost";
-/// The heading of the price of that time.
+/// Heading of the cost of lost work.
 pub const COST_OF_LOST_WORK: &str = "cost of the lost work";
-/// What that time and its price are, in sentences.
+/// Sentence that defines lost work and its cost, for bags.
 pub const HOW_LOST_WORK_COUNTS: &str = "Lost work is what it had computed and no checkpoint keeps; its cost \
                                         is the vCPU's part of the price of the VM.";
-/// The same of the VMs of requests.
+/// Sentence that defines lost work, for VMs of requests.
 pub const WORK_LOST_OF_REQUESTS: &str = "Work lost is the time that terminated preemptible VMs had run, times \
                                          their vCPUs: nothing on them is checkpointed.";
 
-/// The heading of the time for which a VM is paid for.
+/// Heading of the time for which a VM is charged.
 pub const CHARGED: &str = "charged";
 
-/// The heading of a host that is gone.
+/// Heading of a lost host.
 pub const HOST_LOST: &str = "host lost";
-/// The heading of the time at which that was known.
+/// Heading of the time of a host's loss.
 pub const LOST_AT: &str = "lost at";
-/// The heading of a number of hosts that are gone.
+/// Heading of a number of lost hosts.
 pub const HOSTS_LOST: &str = "hosts lost";
-/// The heading of a number of VMs that are gone with their hosts.
+/// Heading of a number of VMs lost with their hosts.
 pub const VMS_LOST: &str = "VMs lost";
-/// The heading of a number of attempts that ended with their hosts.
+/// Heading of a number of attempts that ended with their hosts.
 pub const ATTEMPTS_LOST: &str = "attempts lost";
 
-/// The line of what a provider did not earn.
+/// Heading of revenue that a provider missed.
 pub const REVENUE_LOST: &str = "revenue lost";
-/// The tile of it.
+/// Title of the tile with missed revenue.
 pub const REVENUE_LOST_TILE: &str = "Revenue lost";
-/// The parts of it, on its tile.
+/// Words on that tile for the parts of the missed revenue.
 pub const REVENUE_LOST_PARTS: &str = "failed, cut short and not charged";
-/// The part of it that ran for nothing.
+/// Line on the part of the missed revenue that ran without charge.
 pub const RAN_UNCHARGED: &str =
     "VMs that the provider ended: what they ran and are not charged for";
 
-/// The ends of requests, as a metric describes them.
+/// Description of the metric that counts ended requests.
 pub const REQUESTS_ENDED: &str = "Requests that came to their ends, by how: completed, refused, run-over, or as \
                                   the provider ended their VM (displaced, interruption, outbid, host-lost, failed).";
 
-/// What was done to the work of a bag, in a line.
+/// One line on checkpoints, restores, migrations, steals and lost work of a bag.
 #[must_use]
 pub fn work_line(counts: &Counts, lost: Span) -> String {
     let Counts { checkpoints, restores, migrations, steals, .. } = counts;
@@ -55,19 +55,19 @@ pub fn work_line(counts: &Counts, lost: Span) -> String {
     )
 }
 
-/// How many requests there were, and how many of them ran for as long as was asked for.
+/// One line on the number of requests, completed and failed.
 #[must_use]
 pub fn requests(all: u64, completed: u64, failed: u64) -> String {
     format!("{all} requests: {completed} completed, {failed} failed")
 }
 
-/// What a provider did not earn, by its reasons.
+/// One line on missed revenue, by reason.
 #[must_use]
 pub fn revenue_lost(failed: Money, cut_short: Money, uncharged: Money) -> String {
     format!("{failed} failed, {cut_short} cut short, {uncharged} run and not charged")
 }
 
-/// How many faults passed, of how many, and what their hosts had gone with them.
+/// One line on faults: how many of them are over, and the hosts, VMs and attempts lost by them.
 #[must_use]
 pub fn faults_line(over: usize, all: usize, (hosts, vms, attempts): (u32, u32, u32)) -> String {
     format!(

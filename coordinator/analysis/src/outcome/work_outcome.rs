@@ -4,24 +4,24 @@ use std::fmt::{self, Display, Formatter};
 
 use super::ProgramFailure;
 
-/// How a unit of work ended that is over: a task of a bag or a parallel job, live or in virtual time. Displayed it
-/// follows the name of the work.
+/// Outcome of a task of a bag or a parallel job that is over, live or in virtual time. `Display`
+/// writes a phrase that follows the name of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkOutcome {
-    /// The modelled work is done: in virtual time there is no answer that could be checked.
+    /// The modelled work is done; in virtual time there is no answer to check.
     Completed,
     /// The work is done, and the coordinator has checked its answer.
     Verified,
-    /// The work is done by its worker's word: nobody has checked its answer.
+    /// The work is done by its worker's word alone: nobody has checked its answer.
     Reported,
-    /// The program came to its end and failed: it is not tried again.
+    /// The program ended and failed, and is not tried again.
     Failed(ProgramFailure),
     /// The run was over before the work was done.
     GivenUp,
 }
 
 impl WorkOutcome {
-    /// The word for it in tables, which programs read.
+    /// The outcome as one word in tables, which programs read.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! The attempts at tasks of a bag and at parallel jobs in a record.
+//! Attempts at tasks of a bag and at parallel jobs in a record.
 
 use std::{sync::Arc, time::Duration};
 
@@ -7,10 +7,13 @@ use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
 use thin_vec::{ThinVec, thin_vec};
 
 use super::reasons::reason;
-use super::{AttemptEnd, AttemptHistory, Change, CheckpointMark, FallBack, Record, TaskHistory};
+use super::{
+    AttemptEnd, AttemptHistory, CheckpointMark, RecordChange, RestoreFallback, RunRecord,
+    TaskHistory,
+};
 use crate::outcome::ProgramFailure;
 
-impl Record {
+impl RunRecord {
     fn task_mut(&mut self, id: TaskId) -> Option<&mut TaskHistory> {
         match self.tasks.get_mut(id.get() as usize) {
             Some(task) => Some(task),
@@ -18,26 +21,29 @@ impl Record {
         }
     }
 
-    /// Whether it is a task of the bag, and no parallel job.
+    /// Whether the id is that of a task of the bag, not of a parallel job.
     fn is_of_bag(&self, id: TaskId) -> bool {
         (id.get() as usize) < self.tasks.len()
     }
 
-    /// Whether each stop of a step is of an attempt that was there before; the others are of attempts of this very step.
+    /// For each stop that a step carries out, whether it stops an attempt from before the step; the
+    /// others stop attempts that start in the same step.
     pub(super) fn stops_of_before(&self, done: &[&Decision]) -> Vec<bool> {
         let is_stop = |decision: &&&Decision| matches!(decision, Decision::Stop { .. });
         let stops = done.iter().filter(is_stop);
         stops.map(|stop| self.stopped(stop).is_some()).collect()
     }
 
-    /// The attempt that a decision stops.
+    /// The attempt that a decision stops, if it does.
     fn stopped(&self, decision: &Decision) -> Option<&AttemptHistory> {
         let Decision::Stop { task, vm, .. } = *decision else { return None };
         self.task(task)?.last().filter(|a| a.ended.is_none() && a.vm == vm)
     }
 
-    /// Carries out the stops of a step that are of attempts of before, or the others. One that is to be kept is over
-    /// when its checkpoint is reported, but where its scheduler hears of the stop at once: it was frozen.
+    /// Ends the attempts that the step's stops end at once: those of earlier attempts if
+    /// `are_of_before`, else those of attempts of this step. An attempt stopped with a checkpoint
+    /// ends when that is reported, unless the scheduler hears of the stop at once because the VM
+    /// was frozen.
     pub(super) fn stop(
         &mut self,
         step: &Step,
@@ -71,11 +77,12 @@ impl Record {
         let Some(attempt) = self.task_mut(task).and_then(TaskHistory::open) else { return };
         attempt.ended = Some((now, end));
         let (vm, number) = (attempt.vm, attempt.attempt);
-        self.changes.push(Change::Left(task, number, vm));
+        self.changes.push(RecordChange::Left(task, number, vm));
         self.on_vm(vm, |vm| vm.lanes.leave(task));
     }
 
-    /// A VM is given notice: what its programs compute from now on is in nothing that they save, if they save at it.
+    /// Notes the notice on the programs of a VM that save their work at a notice: what they compute
+    /// afterwards is not saved.
     pub(super) fn notice_on(&mut self, now: Time, vm: VmId) {
         let Self { tasks, savers, .. } = self;
         for task in savers.iter() {
@@ -86,7 +93,7 @@ impl Record {
         }
     }
 
-    /// A machine with parallel jobs is gone.
+    /// Ends the attempts of parallel jobs on a machine that is gone.
     pub(super) fn end_jobs_on(&mut self, now: Time, vm: VmId, why: VmEnd) {
         if !self.tenants.owns(Work::Jobs, vm) {
             return;
@@ -100,7 +107,7 @@ impl Record {
         }
     }
 
-    /// An effect on an attempt, in a step in which these decisions were carried out.
+    /// Adds an effect on an attempt, in a step that carried out the decisions `done`.
     pub(super) fn attempt_effect(&mut self, now: Time, effect: &Effect, done: &[&Decision]) {
         match effect {
             Effect::TaskSent { task, attempt, vm, reason, from, vcpu } => {
@@ -109,7 +116,7 @@ impl Record {
                     _ => None,
                 });
                 let mode = mode.unwrap_or_default();
-                // A parallel job that is killed is started again at once.
+                // A parallel job that is killed starts again at once.
                 if !self.is_of_bag(*task) {
                     self.end_attempt(now, *task, AttemptEnd::Dropped);
                 }
@@ -145,7 +152,7 @@ impl Record {
                 };
                 if let Some(of) = self.task_mut(*task) {
                     of.attempts.push(history);
-                    self.changes.push(Change::Sent(*task, *attempt, *vm));
+                    self.changes.push(RecordChange::Sent(*task, *attempt, *vm));
                     self.counts_start(*task, *reason, *vm, mode);
                 }
             }
@@ -159,7 +166,7 @@ impl Record {
             }
             &Effect::RestoreFellBack { task, from, to, not_on, .. } => {
                 if let Some(attempt) = self.task_mut(task).and_then(|t| t.attempts.last_mut()) {
-                    attempt.fell_back.push(FallBack { at: now, from, to, not_on });
+                    attempt.fell_back.push(RestoreFallback { at: now, from, to, not_on });
                 }
             }
             _ => {}
@@ -181,7 +188,7 @@ impl Record {
         }
     }
 
-    /// A machine reports, in a step with these effects.
+    /// Adds a machine's report, in a step with these effects.
     pub(super) fn machine_reports(&mut self, now: Time, report: &Report, effects: &[Effect]) {
         match *report {
             Report::Ledger { task, attempt, ref ledger, ref own, .. } => {
@@ -194,7 +201,8 @@ impl Record {
                 let share = Some((real_promised_us, real_received_us));
                 return self.on_vm(vm, |vm| vm.share = share);
             }
-            // An attempt begins with another checkpoint than it was sent with, if the effects say so.
+            // An attempt begins with another checkpoint than it was sent with, if the effects tell
+            // so.
             Report::TaskStarted { task: id, .. } => {
                 for effect in effects {
                     if let Effect::RestoreFellBack { task, to, .. } = *effect
@@ -205,7 +213,7 @@ impl Record {
                     }
                 }
             }
-            // Also of a former life.
+            // A checkpoint of an ended attempt counts as well.
             Report::CheckpointTaken { task, attempt, .. } => {
                 self.on_attempt(task, attempt, |attempt| attempt.checkpoint_reports += 1);
             }
@@ -217,7 +225,7 @@ impl Record {
                     }
                 });
             }
-            // CPU time of a former life was spent all the same.
+            // CPU time of an ended attempt was used all the same.
             Report::TaskFinished { task, attempt, real_cpu_us, .. }
             | Report::TaskFailed { task, attempt, real_cpu_us, .. }
             | Report::TaskStopped { task, attempt, real_cpu_us, .. } => {
@@ -243,7 +251,7 @@ impl Record {
         }
     }
 
-    /// A report that is of no former life.
+    /// Adds a report of an attempt that is still under way.
     fn present(&mut self, now: Time, report: &Report) {
         match report {
             Report::Credits { vm, balance, .. } => {
@@ -328,7 +336,7 @@ impl Record {
         let is_of_bag = self.is_of_bag(id);
         let vm = self.task(id).and_then(|task| task.attempt(number)).map(|attempt| attempt.vm);
         let Some(vm) = vm else { return };
-        // One sent to a VM that froze meanwhile began with its resume.
+        // An attempt that was sent to a VM which froze meanwhile began with its resume.
         let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
         let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
         let inputs = Duration::from_micros(real_inputs_us);
@@ -337,7 +345,7 @@ impl Record {
         self.on_attempt(id, number, |attempt| {
             (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());
             let from = resumed.map_or(attempt.sent, |at| at.max(attempt.sent));
-            // No later than it was heard of, whatever its worker says.
+            // No later than its report, whatever its worker says.
             let from = from.max((from + waited).min(now));
             attempt.started.get_or_insert(from);
             attempt.said_to_have = Some(done);
@@ -345,11 +353,11 @@ impl Record {
         });
         if is_first {
             self.counts.restores += u32::from(is_restored && is_of_bag);
-            self.changes.push(Change::Began(id, number));
+            self.changes.push(RecordChange::Began(id, number));
         }
     }
 
-    /// A task has been done, well or not.
+    /// Marks a task as finished, well or not.
     fn finishes(&mut self, now: Time, id: TaskId, how: impl FnOnce(&mut TaskHistory)) {
         let is_of_bag = self.is_of_bag(id);
         let Some(task) = self.task_mut(id) else { return };

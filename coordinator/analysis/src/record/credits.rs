@@ -1,21 +1,21 @@
-//! The CPU credits of a burstable VM over its life.
+//! CPU credits of a burstable VM over its life.
 
 use dormouse_cloud::{Burstable, Catalogue};
 use dormouse_units::{Credits, Mode, Span, Time, VmId};
 
-use super::{AttemptHistory, Hibernation, Record, VmHistory};
+use super::{AttemptHistory, RunRecord, VmHibernation, VmHistory};
 
-/// Microseconds of an hour.
+/// Microseconds in an hour.
 const HOUR: i128 = 3_600_000_000;
 
-/// A balance at an instant.
+/// Credit balance at a time.
 type Balance = (Time, Credits);
 
-impl Record {
-    /// Balance of a VM from its launch to its end, or to the end of the record: a point at its launch, at each
-    /// report, and at its end. Before the first report and after the last one the balance is computed: the VM
-    /// earns what its type does, and its tasks spend what their modes do; a hibernated VM does neither. Between
-    /// two points the balance changes evenly. No points for a VM that is not burstable.
+impl RunRecord {
+    /// Balance of a VM over its life: a point at its launch, at each report, and at its end or the
+    /// end of the record. Before the first and after the last report the balance is computed: the
+    /// VM earns by its type, and its tasks spend by their modes; a hibernated VM does neither. The
+    /// balance is linear between two points. Empty for a VM that is not burstable.
     #[must_use]
     pub fn credits(&self, vm: VmId, catalogue: &Catalogue) -> Vec<Balance> {
         let Some(vm) = self.vms.get(&vm) else { return Vec::new() };
@@ -31,7 +31,7 @@ impl Record {
         });
         let last = vm.credits.last().copied().unwrap_or(begun);
         let spent = self.spent_at(vm, last.0, &burstable);
-        // Spending of surplus credits follows another law, and is always reported.
+        // Surplus credits are spent by another law, and are always reported.
         let after = match burstable.surplus.is_some() && spent > 0 {
             true => vec![(end, last.1)],
             false => extrapolate(&vm.hibernations, (last, end), (&burstable, spent)),
@@ -43,7 +43,7 @@ impl Record {
         [begun].into_iter().chain(before).chain(told).chain(after).collect()
     }
 
-    /// Processor time that a VM's tasks spend from `at` on, in millionths of a vCPU.
+    /// CPU use of a VM's tasks from `at` on, in millionths of a vCPU.
     fn spent_at(&self, vm: &VmHistory, at: Time, burstable: &Burstable) -> u64 {
         let is_busy = |a: &&AttemptHistory| {
             a.vm == vm.id && a.started.is_some_and(|s| s <= at) && a.end_or(self.end()) > at
@@ -60,20 +60,20 @@ impl Record {
     }
 }
 
-/// The balance at each change of its slope until `until`, this instant among them, at a constant use in
+/// The balance at each change of its slope until `until`, and at `until`, at a constant use in
 /// millionths of a vCPU.
 fn extrapolate(
-    hibernations: &[Hibernation],
+    hibernations: &[VmHibernation],
     ((from, balance), until): (Balance, Time),
     (burstable, spent): (&Burstable, u64),
 ) -> Vec<Balance> {
-    // Per hour, in vCPU-microseconds.
+    // vCPU-microseconds per hour.
     let earned = i128::from(burstable.earned_per_hour.as_vcpu_micros());
     let slope = earned - i128::from(spent) * 3_600;
     let cap = i128::from(burstable.cap.max(balance).as_vcpu_micros());
     let mut is = i128::from(balance.as_vcpu_micros());
     let credits = |is: i128| Credits::from_vcpu_micros(u64::try_from(is).unwrap_or(0));
-    // A log that somebody has changed may have a balance that came after its VM's end.
+    // A damaged log may have a balance that came after its VM's end.
     let until = until.max(from);
     let (mut at, mut points) = (from, Vec::new());
     let frozen = hibernations.iter().map(|h| (h.frozen, h.resumed.map_or(until, |(_, at)| at)));
@@ -81,7 +81,7 @@ fn extrapolate(
         let (stands, goes) = (stands.clamp(at, until), goes.clamp(at, until));
         let gained = slope.saturating_mul(i128::from(stands.since(at).as_micros())) / HOUR;
         let then = is.saturating_add(gained);
-        // It stays where it is full, or empty.
+        // The balance stays at the cap or at zero.
         let bound = if then > cap { Some(cap) } else { (then < 0).then_some(0) };
         if let Some(bound) = bound.filter(|bound| *bound != is) {
             let after = u64::try_from((bound - is) * HOUR / slope).unwrap_or(0);
@@ -113,7 +113,7 @@ mod tests {
         let minute = |n: u64| Time::from_secs(n * 60);
         let hibernations: Vec<_> = hibernations
             .iter()
-            .map(|(from, to)| Hibernation {
+            .map(|(from, to)| VmHibernation {
                 asked: minute(*from),
                 frozen: minute(*from),
                 resumed: to.map(|to| (minute(to), minute(to))),

@@ -1,22 +1,23 @@
-//! The parallel jobs and the requests of a record: what is in the system.
+//! Parallel jobs and requests in a record.
 
 use std::sync::Arc;
 
 use dormouse_model::{Event, Notice, Request, Step, Submission, Work};
 use dormouse_units::{RequestId, TaskId, Time, VmId};
 
-use super::{AttemptEnd, Change, JobHistory, Record, RequestHistory, SpellEnd};
+use super::{AttemptEnd, JobHistory, RecordChange, RequestHistory, RunRecord, SpellEnd};
 
-impl Record {
-    /// A parallel job is submitted.
+impl RunRecord {
+    /// Adds a submitted parallel job.
     pub(super) fn submitted(&mut self, task: TaskId, job: &Arc<Submission>) {
-        // Jobs come one after the other: a log in which they don't is damaged.
+        // Ids of jobs increase; a log in which they don't is damaged.
         if self.jobs.end().is_none_or(|end| task <= end) {
             self.jobs.insert(task, JobHistory::new(task, job.clone()));
         }
     }
 
-    /// An instant is over: what the scheduler of parallel jobs heard of it, and what it decided.
+    /// Adds the notices that the scheduler of parallel jobs got at the end of an instant, and its
+    /// decisions.
     pub(super) fn instant(&mut self, step: &Step) {
         debug_assert_eq!(step.event, Event::InstantOver);
         let (now, mut came) = (step.at, 0);
@@ -26,7 +27,7 @@ impl Record {
                     if let Some(history) = self.jobs.get_mut(job.id) {
                         history.heard = Some(now);
                         came += 1;
-                        self.changes.push(Change::JobHeard(job.id));
+                        self.changes.push(RecordChange::JobHeard(job.id));
                     }
                 }
                 Notice::TaskFinished { task, .. } => self.job_ends(now, *task),
@@ -55,7 +56,7 @@ impl Record {
     }
 
     fn job_ends(&mut self, now: Time, id: TaskId) {
-        // Where only what concerns jobs is seen, the report of its end is not.
+        // The report of its end is not seen where only the jobs' own steps are.
         self.end_attempt(now, id, AttemptEnd::Finished);
         let Some(mut job) = self.jobs.remove(id) else { return };
         self.jobs_heard = self.jobs_heard.saturating_sub(1);
@@ -64,23 +65,23 @@ impl Record {
         self.closed.jobs.push(job);
     }
 
-    /// A customer requests a VM.
+    /// Adds a customer's request for a VM.
     pub(super) fn requested(&mut self, now: Time, request: RequestId, asks: &Request) {
         let Some(vm) = self.tenants.vm_of(request) else { return };
         let (asks, arrived) = (asks.clone(), now);
         let history = RequestHistory { request, asks, arrived, vm, is_granted: false };
         self.requests.insert(vm, history);
-        self.changes.push(Change::Requested(vm));
+        self.changes.push(RecordChange::Requested(vm));
     }
 
     pub(super) fn request_is_granted(&mut self, vm: VmId) {
         if let Some(request) = self.requests.get_mut(&vm) {
             request.is_granted = true;
-            self.changes.push(Change::Granted(vm));
+            self.changes.push(RecordChange::Granted(vm));
         }
     }
 
-    /// A request whose VM is gone, or was refused, is over.
+    /// Closes a request whose VM is gone or was refused.
     pub(super) fn request_is_over(&mut self, vm: VmId) {
         self.closed.requests.extend(self.requests.remove(&vm));
     }

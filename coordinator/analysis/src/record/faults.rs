@@ -1,4 +1,4 @@
-//! The outcome of the faults that an experiment asked for, and what they cost.
+//! Faults that an experiment injects: their effects on hosts, and what they cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,79 +6,82 @@ use std::time::Duration;
 use dormouse_model::{Event, FaultKind, Felt, Report, Step, VmEnd};
 use dormouse_units::{FaultId, HostId, Span, Speedup, Time, VmId};
 
-use super::{AttemptEnd, AttemptHistory, Record};
+use super::{AttemptEnd, AttemptHistory, RunRecord};
 
-/// One fault, from when its hosts were told of it.
+/// One injected fault, from the time at which its hosts were told of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultHistory {
-    /// The number of the fault among the experiment's.
+    /// Number of the fault in the experiment.
     pub fault: FaultId,
-    /// What goes wrong.
+    /// Kind of the fault.
     pub kind: FaultKind,
-    /// Emulated time that the fault lasts.
+    /// Emulated time for which it lasts.
     pub lasts: Span,
-    /// The time at which it was asked for.
+    /// Emulated time at which the hosts were told.
     pub asked: Time,
-    /// The hosts that were told, and what they said of it; none where no host is one that it is meant for.
+    /// The hosts that were told, with their answers; empty if the fault's target matches no host.
     pub hosts: BTreeMap<HostId, FaultOnHost>,
 }
 
 /// A fault on one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultOnHost {
-    /// How long after the command it was in effect, real microseconds; `None`: nobody said so.
+    /// Delay from the command until it was in effect, real microseconds; `None` if the host did not
+    /// report that.
     pub begun_real_us: Option<u64>,
-    /// How long after it was to be over it was, real microseconds; `None`: nobody said so.
+    /// Delay of its end beyond its duration, real microseconds; `None` if the host did not report
+    /// that.
     pub over: Option<u64>,
-    /// Why it could not be carried out.
+    /// Reason for which it could not be carried out.
     pub refused: Option<String>,
-    /// The time at which the host was lost, while it was in effect, and whether that is laid to its charge.
+    /// Time of the host's loss while it was in effect, and whether this fault is blamed for it.
     pub lost: Option<(Time, bool)>,
-    /// How many checkpoints failed on the host meanwhile.
+    /// Number of checkpoints that failed on the host meanwhile.
     pub checkpoints_failed: u32,
 }
 
-/// What a fault cost. What happened on its hosts from when it was asked for until it was over is laid to
-/// its charge; where two overlap on a host, to that of both, but for the host's loss: that is laid to the
-/// charge of the fault that cuts it off most.
+/// Cost of a fault: everything that happened on its hosts from the command until its end. Where two
+/// faults overlap on a host both are blamed, except for the host's loss: that is blamed on the
+/// fault that cuts the host off most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultCost {
-    /// Number of its hosts that were lost.
+    /// Number of hosts lost.
     pub hosts_lost: u32,
-    /// Number of VMs that were lost with them, or failed.
+    /// Number of VMs that were lost with these hosts, or failed.
     pub vms_lost: u32,
-    /// Number of attempts at tasks that ended without their work being done.
+    /// Number of attempts that ended without their work being done.
     pub attempts_lost: u32,
-    /// Time that these had computed since their last checkpoints.
+    /// Time that these attempts had computed since their last checkpoints.
     pub work_lost: Span,
-    /// Number of checkpoints that failed.
+    /// Number of failed checkpoints.
     pub checkpoints_failed: u32,
-    /// By how much attempts that ran meanwhile took longer than their VMs promised, in all.
+    /// Time by which attempts that ran meanwhile exceeded their VMs' promises, summed.
     pub late: Span,
 }
 
 impl FaultOnHost {
-    /// Whether more of it is to come.
+    /// Whether the fault may still change on the host.
     const fn is_open(&self) -> bool {
         self.over.is_none() && self.lost.is_none() && self.refused.is_none()
     }
 }
 
 impl FaultHistory {
-    /// The time at which it was over on a host, at this speed-up, or the host was lost; `None`: nobody knows, or it
-    /// never was in effect. It is heard of later where nothing could be.
+    /// Time at which the fault ended on a host, at this speed-up, or at which the host was lost;
+    /// `None` if it never was in effect or its end is unknown. The report of the end may come
+    /// later.
     #[must_use]
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;
         let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
         let to_be_over = self.asked + self.lasts;
-        // It may have passed before the host was lost, by another one.
+        // Another fault took the host: this one may have ended before.
         let lost = |(at, is_its): (Time, bool)| if is_its { at } else { at.min(to_be_over) };
         on.over.map(|us| to_be_over + late(us)).or(on.lost.map(lost))
     }
 }
 
-/// Takes in a step.
+/// Adds a step to the faults.
 pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
     match &step.event {
         Event::Fault { fault, hosts, lasts, kind } => {
@@ -110,7 +113,7 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
     }
 }
 
-/// The faults that are in effect on a host, and what goes wrong by them.
+/// The faults in effect on a host, with their kinds.
 fn open(
     faults: &mut [FaultHistory],
     host: HostId,
@@ -122,7 +125,7 @@ fn open(
     on.filter(|(_, on)| on.is_open())
 }
 
-/// How much a fault cuts a host off, as a rank.
+/// Rank of a fault by how much it cuts a host off.
 const fn cuts_off(kind: FaultKind) -> u8 {
     match kind {
         FaultKind::Kill => 4,
@@ -133,8 +136,8 @@ const fn cuts_off(kind: FaultKind) -> u8 {
     }
 }
 
-impl Record {
-    /// What a fault cost.
+impl RunRecord {
+    /// Computes the cost of a fault.
     #[must_use]
     pub fn cost_of(&self, fault: &FaultHistory) -> FaultCost {
         let mut cost = FaultCost::default();
@@ -176,7 +179,7 @@ impl Record {
         cost
     }
 
-    /// By how much an attempt took longer than it was promised, emulated time.
+    /// Emulated time by which an attempt exceeded its promise.
     fn late(&self, attempt: &AttemptHistory) -> Span {
         let (Some(ledger), Some(speedup)) = (attempt.ledger, self.speedup) else {
             return Span::ZERO;

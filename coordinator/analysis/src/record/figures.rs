@@ -1,36 +1,36 @@
-//! What a record comes to: its figures.
+//! Figures of a record as a whole.
 
 use dormouse_units::{Money, Time};
 
-use super::{Record, TaskHistory, VmHistory};
+use super::{RunRecord, TaskHistory, VmHistory};
 use crate::outcome::{OutcomeTally, ProgramFailure, WorkOutcome};
 
-impl Record {
-    /// The time at which the last task was finished, if all are.
+impl RunRecord {
+    /// Time at which the last task finished; `None` if some have not.
     #[must_use]
     pub fn makespan(&self) -> Option<Time> {
         self.tasks.iter().map(|t| t.finished).try_fold(Time::ZERO, |latest, t| Some(latest.max(t?)))
     }
 
-    /// The time at which the last task finished so far was.
+    /// Time at which the last task that has finished so far did; zero if none has.
     #[must_use]
     pub fn last_finish(&self) -> Time {
         self.tasks.iter().filter_map(|t| t.finished).max().unwrap_or(Time::ZERO)
     }
 
-    /// What all VMs cost.
+    /// Cost of all VMs.
     #[must_use]
     pub fn cost(&self) -> Money {
         self.vms.values().map(VmHistory::cost).sum()
     }
 
-    /// The number of tasks that are finished.
+    /// Number of finished tasks of the bag.
     #[must_use]
     pub const fn finished(&self) -> usize {
         self.finished
     }
 
-    /// How a task or job ended; `None`: it is open, and the run goes on.
+    /// Outcome of a task or job; `None` if it is open and the run goes on.
     #[must_use]
     pub fn outcome(&self, task: &TaskHistory) -> Option<WorkOutcome> {
         if task.finished.is_none() {
@@ -48,19 +48,19 @@ impl Record {
         })
     }
 
-    /// How many tasks of the bag ended in which way.
+    /// Number of tasks of the bag by outcome.
     #[must_use]
     pub fn outcomes(&self) -> OutcomeTally {
         OutcomeTally::from_outcomes(self.tasks.iter().map(|task| self.outcome(task)))
     }
 
-    /// The digest of all decisions, in hexadecimal; empty, where it has none.
+    /// Digest of all decisions in hexadecimal; empty if the record keeps none.
     #[must_use]
     pub fn digest(&self) -> String {
         self.digest.as_ref().map(dormouse_engine::DecisionDigest::hex).unwrap_or_default()
     }
 
-    /// The time at which everything is drawn to end.
+    /// End of the run, or the time of the last step: charts end here.
     #[must_use]
     pub fn end(&self) -> Time {
         self.over.map_or(self.now, |(at, _)| at)

@@ -1,12 +1,12 @@
-//! Whether tasks and jobs stood still for their checkpoints as long as they had to.
+//! Check that tasks and jobs stood still for their checkpoints as long as they had to.
 
-/// What is missing may be this part of it …
+/// Part of the owed time that may be missing.
 const TOLERANCE: f64 = 0.25;
-/// … or this much real time, in microseconds.
+/// Real time that may be missing as well, in microseconds.
 const SLACK_US: u64 = 20_000;
 
-/// For how much too short it stood still for a checkpoint, if that is too much, as the end of a
-/// sentence about it. Real microseconds.
+/// The end of a sentence on a checkpoint for which a task stood still too short; `None` if the time
+/// is all right. Times are real microseconds.
 #[must_use]
 pub fn cut_short(held_us: u64, owed_us: u64) -> Option<String> {
     let missing = owed_us.saturating_sub(held_us);

@@ -1,4 +1,4 @@
-//! The fate of a parallel job.
+//! History of a parallel job.
 
 use std::sync::Arc;
 
@@ -7,114 +7,117 @@ use dormouse_units::{Cpus, Span, TaskId, Tier, Time};
 
 use super::TaskHistory;
 
-/// The reason why a job left its processors at the end of a spell.
+/// Reason for the end of a job's spell on its processors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpellEnd {
     /// The job was done.
     Done,
-    /// The tiers of its processors were swapped.
+    /// The tiers of its processors were swapped, which brought it to the foreground.
     Swapped,
-    /// The job was killed: what it had done is lost.
+    /// The job was killed, and its work is lost.
     Killed,
-    /// The job moved on.
+    /// The job moved to other processors.
     Migrated,
-    /// The attempt came to nothing, or its machine was lost: the job waits again.
+    /// The attempt failed or the machine was lost: the job waits again.
     Failed,
 }
 
-/// A job on some processors, in one tier.
+/// An uninterrupted time of a job on the same processors, in one tier.
 #[derive(Clone, Debug)]
-pub struct Spell {
-    /// Tier that the job has there.
+pub struct JobSpell {
+    /// Tier of the job there.
     pub tier: Tier,
-    /// Processors that the job has.
+    /// Processors of the job.
     pub on: Cpus,
-    /// The emulated time at which it got them.
+    /// Emulated time of its beginning.
     pub from: Time,
-    /// Until when, and why; `None` while it lasts.
+    /// Time and reason of its end; `None` while it lasts.
     pub until: Option<(Time, SpellEnd)>,
 }
 
-/// A parallel job, from its submission to its end, by what its scheduler heard of it and decided.
+/// History of a parallel job from its submission to its end, by what its scheduler heard and
+/// decided.
 #[derive(Clone, Debug)]
 pub struct JobHistory {
-    /// The job's id; ids follow the order of submission.
+    /// Id of the job; ids follow the order of submission.
     pub id: TaskId,
     /// The job as it was submitted.
     pub job: Arc<Submission>,
-    /// The time at which its scheduler heard of it.
+    /// Time at which its scheduler heard of it.
     pub heard: Option<Time>,
-    /// The spells that it had on processors, in order.
-    pub spells: Vec<Spell>,
-    /// The attempts at it.
+    /// Its spells on processors, in order.
+    pub spells: Vec<JobSpell>,
+    /// Attempts at the job.
     pub task: TaskHistory,
-    /// The time at which its scheduler heard of its end.
+    /// Time at which its scheduler heard of its end.
     pub ended: Option<Time>,
 }
 
 impl JobHistory {
-    /// A job that is submitted, and of which its scheduler has yet to hear.
+    /// History of a job that was just submitted, before its scheduler hears of it.
     #[must_use]
     pub fn new(id: TaskId, job: Arc<Submission>) -> Self {
         let (spells, task) = (Vec::new(), TaskHistory::default());
         Self { id, job, heard: None, spells, task, ended: None }
     }
 
-    /// The time at which it first had processors, in either tier; a job that was killed and restarted has not
-    /// waited until its restart.
+    /// Time at which it first had processors, in either tier. A restart after a kill does not
+    /// count.
     #[must_use]
     pub fn started(&self) -> Option<Time> {
         self.spells.first().map(|spell| spell.from)
     }
 
-    /// The time at which it came to the foreground where it was last; `None`: it was in the background.
+    /// Time at which it came to the foreground for the last time; `None` if its last spell was in
+    /// the background.
     #[must_use]
     pub fn foreground(&self) -> Option<Time> {
         let last = self.spells.last().filter(|spell| spell.tier == Tier::Foreground);
         last.map(|spell| spell.from)
     }
 
-    /// The processors that it had last; none before its start.
+    /// Processors of its last spell; empty before its start.
     #[must_use]
     pub fn on(&self) -> &[u32] {
         self.spells.last().map_or(&[], |spell| &spell.on)
     }
 
-    /// The number of its spells that ended like this.
+    /// Number of its spells that ended like this.
     #[must_use]
     pub fn left_by(&self, end: SpellEnd) -> u32 {
-        let alike = |spell: &&Spell| spell.until.is_some_and(|(_, how)| how == end);
+        let alike = |spell: &&JobSpell| spell.until.is_some_and(|(_, how)| how == end);
         u32::try_from(self.spells.iter().filter(alike).count()).unwrap_or(u32::MAX)
     }
 
-    /// From its submission to its end; `None`: it has not ended.
+    /// Time from its submission to its end; `None` if it has not ended.
     #[must_use]
     pub fn response(&self) -> Option<Span> {
         Some(self.ended?.since(self.job.submitted))
     }
 
-    /// Bounded slowdown of a job that ended: max(1, response / max(run time, 10 s)) (MEASY, section 3.3).
+    /// Bounded slowdown of an ended job: max(1, response / max(run time, 10 s)) (MEASY, section
+    /// 3.3).
     #[must_use]
     pub fn bounded_slowdown(&self) -> Option<f64> {
         let runtime = self.job.runtime.max(Span::from_secs(10));
         Some((self.response()?.as_secs_f64() / runtime.as_secs_f64()).max(1.0))
     }
 
-    /// The job leaves its processors, where it has some.
+    /// Ends the present spell, if there is one.
     pub(super) fn leaves(&mut self, now: Time, why: SpellEnd) {
         if let Some(spell) = self.spells.last_mut() {
             spell.until = Some((now, why));
         }
     }
 
-    /// The job's machine is lost, and what it had computed there.
+    /// Ends the present spell because the machine was lost.
     pub(super) fn loses_its_machine(&mut self, now: Time) {
         if self.spells.last().is_some_and(|spell| spell.until.is_none()) {
             self.leaves(now, SpellEnd::Failed);
         }
     }
 
-    /// The scheduler decided this about the job.
+    /// Adds a decision of the scheduler about the job.
     pub(super) fn decided(&mut self, now: Time, decision: &Decision) {
         let (tier, on) = match decision {
             Decision::Start { on, .. } => (on.tier, on.cpus.clone()),
@@ -130,6 +133,6 @@ impl JobHistory {
             }
             _ => return,
         };
-        self.spells.push(Spell { tier, on, from: now, until: None });
+        self.spells.push(JobSpell { tier, on, from: now, until: None });
     }
 }

@@ -1,26 +1,26 @@
-//! What interruptions came to: when they took effect, and the work that was lost.
+//! Consequences of interruptions: when they took effect, and the work that was lost.
 
 use std::collections::BTreeSet;
 
 use dormouse_cloud::{Action, InterruptionModel, Target};
 use dormouse_units::{Span, Time, VmId};
 
-use super::{AttemptHistory, Hibernation, Interrupted, Record, TaskHistory};
+use super::{AttemptHistory, ProviderAct, RunRecord, TaskHistory, VmHibernation};
 
-impl Record {
+impl RunRecord {
     /// Time that an attempt computed for nothing.
     #[must_use]
     pub fn lost(&self, attempt: &AttemptHistory) -> Span {
         self.vms.get(&attempt.vm).map_or(Span::ZERO, |vm| attempt.lost(vm))
     }
 
-    /// The same over all attempts.
+    /// Time that all attempts together computed for nothing.
     #[must_use]
     pub fn work_lost(&self) -> Span {
         self.attempts().map(|attempt| self.lost(attempt)).sum()
     }
 
-    /// The same over the attempts that ended on `vm` between two times.
+    /// Time that attempts which ended on `vm` between two times computed for nothing.
     #[must_use]
     pub fn lost_on(&self, vm: VmId, from: Time, until: Time) -> Span {
         let ended = |a: &&AttemptHistory| {
@@ -29,10 +29,10 @@ impl Record {
         self.attempts().filter(|a| a.vm == vm).filter(ended).map(|a| self.lost(a)).sum()
     }
 
-    /// What an interruption cost the VMs it hit, each until it was resumed or gone; `None` where it
-    /// hit none.
+    /// Work that an act of the provider cost on the VMs that it hit, each until it was resumed or
+    /// gone; `None` if it hit none.
     #[must_use]
-    pub fn lost_by(&self, by: &Interrupted) -> Option<Span> {
+    pub fn lost_by(&self, by: &ProviderAct) -> Option<Span> {
         let until = |vm| {
             let mut all = self.vms.get(&vm)?.hibernations.iter();
             all.find(|h| h.frozen >= by.at)?.resumed.map(|(_, resumed)| resumed)
@@ -44,12 +44,12 @@ impl Record {
         })
     }
 
-    /// The time at which an interruption had taken effect on the last of the VMs it hit.
+    /// Time at which an act had taken effect on the last of the VMs that it hit.
     #[must_use]
-    pub fn took_effect(&self, of: &Interrupted) -> Option<Time> {
+    pub fn took_effect(&self, of: &ProviderAct) -> Option<Time> {
         let effect = |vm: &VmId| {
             let vm = self.vms.get(vm)?;
-            let resumed = |h: &Hibernation| h.resumed.filter(|resumed| resumed.0 == of.asked);
+            let resumed = |h: &VmHibernation| h.resumed.filter(|resumed| resumed.0 == of.asked);
             match of.action {
                 Action::Hibernate => {
                     vm.hibernations.iter().find(|h| h.asked == of.asked).map(|h| h.frozen)
@@ -62,7 +62,7 @@ impl Record {
         of.vms.iter().filter_map(effect).max()
     }
 
-    /// How many tasks were done on a VM; one whose program failed there was not.
+    /// Number of tasks that finished on a VM, without those whose program failed.
     #[must_use]
     pub fn finished_on(&self, vm: VmId) -> usize {
         let there = |task: &&TaskHistory| {
@@ -73,7 +73,8 @@ impl Record {
         self.tasks.iter().filter(there).count()
     }
 
-    /// The VMs that these interruptions name and that were never launched: nothing was done to them.
+    /// VMs named by these interruption schedules that were never launched: nothing was done to
+    /// them.
     #[must_use]
     pub fn never_launched(&self, by: &[InterruptionModel]) -> BTreeSet<VmId> {
         let acts = by.iter().flat_map(|model| match model {

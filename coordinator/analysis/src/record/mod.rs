@@ -1,5 +1,5 @@
-//! The fate of everything in a run, from its event log: the one fold from its steps to the histories of its hosts, VMs,
-//! tasks, jobs and requests.
+//! The record of a run: one fold from its steps to the histories of its hosts, VMs, tasks, jobs and
+//! requests.
 
 mod attempts;
 mod change;
@@ -19,13 +19,13 @@ mod task;
 mod vm;
 mod vm_life;
 
-pub use change::{Change, Closed};
+pub use change::{ClosedHistories, RecordChange};
 pub use faults::{FaultCost, FaultHistory, FaultOnHost};
-pub use job::{JobHistory, Spell, SpellEnd};
-pub use record::{HostHistory, Interrupted, Record};
+pub use job::{JobHistory, JobSpell, SpellEnd};
+pub use record::{HostHistory, ProviderAct, RunRecord};
 pub use request::RequestHistory;
-pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, FallBack, TaskHistory};
-pub use vm::{Displaced, Hibernation, Leaving, VmHistory};
+pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, RestoreFallback, TaskHistory};
+pub use vm::{LeaveReason, VmDisplacement, VmHibernation, VmHistory};
 
 pub use holds::cut_short;
 pub use record::carried_out;

@@ -1,7 +1,6 @@
-//! Why checkpoints failed, in words that are the same for the same cause.
+//! Reasons for failed checkpoints, in words that are the same for the same cause.
 
-/// The reason of a failure without what differs from one to the next: the task, its process, where its
-/// log was.
+/// The reason without what differs between failures: the task, its process and the path of its log.
 pub(super) fn reason(why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
     let said = first.split_once("; its log ").map_or(first, |(said, _)| said);
@@ -15,7 +14,7 @@ pub(super) fn reason(why: &str) -> String {
     words.join(" ").trim().to_owned()
 }
 
-/// A word, unless it is a number of a process or a duration.
+/// The word itself, or "…" for a number (of a process, or a duration).
 fn without_number(word: &str) -> &str {
     let bare = word.trim_end_matches([',', ':', ';', '.']);
     let is_number = !bare.is_empty() && bare.chars().all(|c| c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! The one fold from the steps of a run, virtual, live or replayed, to what became of everything in it.
+//! The fold from the steps of a run, virtual, live or replayed, to the state of everything in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,117 +8,119 @@ use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{HostId, Speedup, TaskId, Time, TypeName, VmId, Window};
 
 use super::{
-    Change, Closed, FaultHistory, JobHistory, RequestHistory, TaskHistory, VmHistory, faults,
+    ClosedHistories, FaultHistory, JobHistory, RecordChange, RequestHistory, TaskHistory,
+    VmHistory, faults,
 };
 use crate::ServiceTally;
 
-/// What happened in a run, read from its steps alone: everything else that is said of a run is asked of this.
+/// State and history of a run, read from its steps alone. Call [`RunRecord::see`] for each step in
+/// order; everything else asks this record.
 ///
-/// The tasks of a bag and their VMs stay in it. Parallel jobs and requests are there while they are in the
-/// system; those that came to their end in the last step are in [`Record::closed`].
+/// Tasks of a bag and their VMs stay in it. Parallel jobs and requests stay only while they are in
+/// the system; those that ended in the last step are in [`RunRecord::closed`].
 #[derive(Clone, Debug, Default)]
-pub struct Record {
-    /// Hosts of the run, by id.
+pub struct RunRecord {
+    /// Hosts by id.
     pub hosts: BTreeMap<HostId, HostHistory>,
-    /// VMs of the run, by id: all that there were, or, where it forgets, those that there are.
+    /// VMs by id: all that ever were, or, in a forgetting record, those that are there.
     pub vms: BTreeMap<VmId, VmHistory>,
-    /// VMs that are not among these, and for which others had to leave ([`Record::leave_out`]).
+    /// VMs that were left out of `vms` and for which others had to leave ([`RunRecord::leave_out`]).
     pub takers: BTreeMap<VmId, VmHistory>,
-    /// The tasks of the bag, by id.
+    /// Tasks of the bag, by id.
     pub tasks: Vec<TaskHistory>,
-    /// The parallel jobs in the system.
+    /// Parallel jobs in the system.
     pub jobs: Window<JobHistory>,
-    /// The requests that are not over, by the VM of each.
+    /// Open requests, by the VM of each.
     pub requests: BTreeMap<VmId, RequestHistory>,
-    /// Acts of the provider on spot VMs, also those that hit none; none, where the record forgets.
-    pub interruptions: Vec<Interrupted>,
-    /// The faults that the experiment asked for, as far as their hosts were told of them.
+    /// Acts of the provider on spot VMs, also those that hit none; empty in a forgetting record.
+    pub interruptions: Vec<ProviderAct>,
+    /// Faults of the experiment of which hosts were told.
     pub faults: Vec<FaultHistory>,
-    /// The number of times that each thing happened.
+    /// Number of times that each kind of event happened.
     pub counts: Counts,
-    /// Why checkpoints failed, each reason with how often.
+    /// Reasons for failed checkpoints, with the number of times.
     pub checkpoint_failures: BTreeMap<String, u32>,
-    /// Decisions that could not be carried out.
+    /// Rejected decisions: time and reason.
     pub rejected: Vec<(Time, String)>,
-    /// Reports of a former life that were dropped.
+    /// Number of reports of ended attempts, which were dropped.
     pub stale: u32,
-    /// The time at which it was over, and whether all tasks were finished.
+    /// Time of the run's end, and whether all tasks were finished then.
     pub over: Option<(Time, bool)>,
-    /// Why it was ended before its time.
+    /// Reason for which somebody ended the run before its time.
     pub cancelled: Option<String>,
-    /// The number of steps that there were.
+    /// Number of steps.
     pub steps: u64,
-    /// The number of decisions in all steps.
+    /// Number of decisions in all steps.
     pub decisions: u64,
-    /// The time of the last step.
+    /// Time of the last step.
     pub now: Time,
-    /// The speed at which a live run's clock goes; `None` in virtual time.
+    /// Speed of a live run's clock; `None` in virtual time.
     pub speedup: Option<Speedup>,
-    /// The account of the batch service.
+    /// Account of the batch service.
     pub service: ServiceTally,
-    /// The most parallel jobs that were in the system at once.
+    /// Most parallel jobs that were in the system at once.
     pub most_jobs: usize,
-    /// The number of parallel jobs in the system, as their scheduler knows.
+    /// Number of parallel jobs that their scheduler knows to be in the system.
     pub jobs_heard: usize,
     pub(super) tenants: Tenants,
-    /// Whether what has ended is not kept.
+    /// Whether ended VMs and acts of the provider are dropped.
     pub(super) forgets: bool,
-    /// Whether attempts are of no interest.
+    /// Whether attempts are not recorded.
     pub(super) skips_attempts: bool,
     pub(super) tariff: TariffName,
-    /// The burstable types, in whatever mode.
+    /// All burstable types.
     pub(super) burstable: BTreeSet<TypeName>,
     /// Burstable types in unlimited mode.
     pub(super) unlimited: BTreeMap<TypeName, Burstable>,
     pub(super) billing: Billing,
-    /// The tasks whose programs save their work at a notice, by their numbers.
+    /// Tasks whose programs save their work at a notice.
     pub(super) savers: BTreeSet<TaskId>,
-    /// The digest of all decisions; `None`: nobody wants it.
+    /// Digest of all decisions; `None` if it is not wanted.
     pub(super) digest: Option<DecisionDigest>,
-    /// Tasks of the bag that are finished: asked for after every step.
+    /// Number of finished tasks of the bag, which is asked for after every step.
     pub(super) finished: usize,
-    pub(super) changes: Vec<Change>,
-    pub(super) closed: Closed,
+    pub(super) changes: Vec<RecordChange>,
+    pub(super) closed: ClosedHistories,
 }
 
 /// A host of a run, from when it joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostHistory {
-    /// The name that people have for it.
+    /// Name of the host for people.
     pub name: String,
-    /// The vCPUs and the memory that it has for VMs.
+    /// Capacity that it offers to VMs.
     pub offer: Host,
-    /// The emulated time at which it joined.
+    /// Emulated time at which it joined.
     pub joined: Time,
-    /// The time and the reason of its loss.
+    /// Time and reason of its loss.
     pub lost: Option<(Time, String)>,
 }
 
-/// An act of the provider.
+/// An act of the provider on spot VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Interrupted {
-    /// The time at which it was asked for.
+pub struct ProviderAct {
+    /// Time at which it was asked for.
     pub asked: Time,
-    /// The time at which the engine acted on it.
+    /// Time at which the engine carried it out.
     pub at: Time,
-    /// The act of the provider.
+    /// Kind of the act.
     pub action: Action,
-    /// The VM or VMs that it did it to.
+    /// VMs that it aimed at.
     pub target: Target,
-    /// The VMs it hit.
+    /// VMs that it hit.
     pub vms: Vec<VmId>,
-    /// Why somebody who looked on asked for it; `None`: the provider did it by itself.
+    /// Reason given by the person who asked for it; `None` if the provider acted by itself.
     pub asked_by: Option<String>,
 }
 
-impl Record {
-    /// Nothing yet, of a run of this setup that one tenant has.
+impl RunRecord {
+    /// An empty record for a run of this setup with a single tenant.
     #[must_use]
     pub fn new(setup: &Setup) -> Self {
         Self::shared(setup, Tenants::default())
     }
 
-    /// Nothing yet, of a run of this whole setup with these tenants.
+    /// An empty record for a run of this whole setup with these tenants.
     #[must_use]
     pub fn shared(setup: &Setup, tenants: Tenants) -> Self {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
@@ -147,27 +149,26 @@ impl Record {
         }
     }
 
-    /// This record, without the digest of all decisions.
+    /// Drops the digest of decisions.
     #[must_use]
     pub fn undigested(self) -> Self {
         Self { digest: None, ..self }
     }
 
-    /// This record, which keeps no VM that has ended and no act of the provider: its memory is that of what is in
-    /// the system. It has no digest, and nothing of a batch service.
+    /// Makes the record forget: ended VMs and acts of the provider are not kept, so that its memory
+    /// is that of the system. It then has no digest, and no account of a batch service.
     #[must_use]
     pub fn forgetting(self) -> Self {
         Self { forgets: true, digest: None, ..self }
     }
 
-    /// This record, which knows of no attempt at a task or job: jobs have their spells all the same.
+    /// Makes the record ignore attempts at tasks and jobs. Jobs still have their spells.
     #[must_use]
     pub fn without_attempts(self) -> Self {
         Self { skips_attempts: true, ..self }
     }
 
-    /// Leaves out VMs that are of no concern; of those for which others had to leave it is known still
-    /// what they were.
+    /// Removes VMs that are of no concern. Those for which others had to leave move to `takers`.
     pub fn leave_out(&mut self, of_no_concern: impl Fn(VmId) -> bool) {
         let displaced = self.vms.values().flat_map(|vm| &vm.displaced);
         let takers: BTreeSet<VmId> = displaced.map(|how| how.by).collect();
@@ -175,31 +176,31 @@ impl Record {
         self.takers.extend(out.filter(|(vm, _)| takers.contains(vm)));
     }
 
-    /// The record, as of a live run at this speed-up.
+    /// Marks the record as that of a live run at this speed-up.
     #[must_use]
     pub fn at(self, speedup: Speedup) -> Self {
         Self { speedup: Some(speedup), ..self }
     }
 
-    /// The changes of the last step, in order.
+    /// Changes made by the last step, in order.
     #[must_use]
-    pub fn changes(&self) -> &[Change] {
+    pub fn changes(&self) -> &[RecordChange] {
         &self.changes
     }
 
-    /// All that came to its end in the last step.
+    /// Everything that ended in the last step.
     #[must_use]
-    pub const fn closed(&self) -> &Closed {
+    pub const fn closed(&self) -> &ClosedHistories {
         &self.closed
     }
 
-    /// A VM, also one that ended in the last step.
+    /// A VM by id, also one that ended in the last step.
     #[must_use]
     pub fn vm(&self, id: VmId) -> Option<&VmHistory> {
         self.vms.get(&id).or_else(|| self.closed.vms.iter().find(|vm| vm.id == id))
     }
 
-    /// The attempts at a task of the bag or a parallel job, also of one that ended in the last step.
+    /// Attempts at a task of the bag or a parallel job, also if it ended in the last step.
     #[must_use]
     pub fn task(&self, id: TaskId) -> Option<&TaskHistory> {
         let ended = || self.closed.jobs.iter().find(|job| job.id == id).map(|job| &job.task);
@@ -207,14 +208,14 @@ impl Record {
         self.tasks.get(id.get() as usize).or_else(job).or_else(ended)
     }
 
-    /// The request for a VM, also one that was over in the last step.
+    /// The request that got this VM, also if it ended in the last step.
     #[must_use]
     pub fn request(&self, vm: VmId) -> Option<&RequestHistory> {
         let over = || self.closed.requests.iter().find(|request| request.vm == vm);
         self.requests.get(&vm).or_else(over)
     }
 
-    /// Takes in the next step.
+    /// Adds the next step.
     pub fn see(&mut self, step: &Step) {
         let now = step.at;
         self.changes.clear();
@@ -243,7 +244,7 @@ impl Record {
         }
     }
 
-    /// The effects of a step, and what its decisions come to for attempts.
+    /// Adds the effects of a step, and what its decisions mean for attempts.
     fn see_with_attempts(&mut self, step: &Step) {
         let done = carried_out(step);
         let stopped_first = self.stops_of_before(&done);
@@ -316,7 +317,8 @@ impl Record {
                 self.counts.launches_refused += 1;
                 self.request_is_over(*vm);
             }
-            // In unlimited mode the machine's balance is not the VM's.
+            // In unlimited mode a machine reports another balance than the VM's, which the notice
+            // has.
             Notice::Credits { vm, balance } => {
                 let unlimited = &self.unlimited;
                 let vm = self.vms.get_mut(vm).filter(|vm| unlimited.contains_key(&vm.kind));
@@ -362,7 +364,7 @@ impl Record {
     }
 }
 
-/// The decisions of a step without those that were not carried out.
+/// The decisions of a step that were carried out.
 #[must_use]
 pub fn carried_out(step: &Step) -> Vec<&Decision> {
     let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));

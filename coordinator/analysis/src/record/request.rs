@@ -1,21 +1,19 @@
-//! The fate of a request for a VM.
+//! History of a request for a VM.
 
 use dormouse_model::Request;
 use dormouse_units::{RequestId, Time, VmId};
 
-/// A request of a customer of the provider, from its coming to its end.
-///
-/// The history of its VM says what became of that VM.
+/// A customer's request, from its arrival to its end; the history of its VM has the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
-    /// The VM that was asked for, and for how long.
+    /// Type, market and duration asked for.
     pub asks: Request,
-    /// The time at which it came.
+    /// Time of its arrival.
     pub arrived: Time,
-    /// The VM that it got, or would have got.
+    /// VM that it got, or would have got.
     pub vm: VmId,
-    /// Whether it got its VM.
+    /// Whether it got the VM.
     pub is_granted: bool,
 }

@@ -1,4 +1,4 @@
-//! The fate of a task.
+//! History of a task.
 
 use std::{sync::Arc, time::Duration};
 
@@ -10,16 +10,16 @@ use thin_vec::ThinVec;
 
 use super::VmHistory;
 
-/// One task: every attempt at it.
+/// One task with every attempt at it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskHistory {
-    /// The attempts, in order.
+    /// Attempts in order.
     pub attempts: Vec<AttemptHistory>,
-    /// The time at which it was finished, verified or reported.
+    /// Time at which it finished, verified or reported.
     pub finished: Option<Time>,
-    /// The task was finished by its worker's word alone: nobody could check its answer.
+    /// Whether it finished by its worker's word alone, unchecked.
     pub reported: bool,
-    /// The task is over, and its program did not end well, or its answer is wrong.
+    /// Whether it is over because its program failed or its answer is wrong.
     pub program_failed: bool,
 }
 
@@ -28,86 +28,85 @@ pub struct TaskHistory {
 pub struct AttemptHistory {
     /// Number of the attempt.
     pub attempt: Attempt,
-    /// The VM that it was on.
+    /// VM of the attempt.
     pub vm: VmId,
-    /// On which vCPU it is drawn: the first that was free.
+    /// vCPU on which charts draw it: the one the log names, else the first free one.
     pub lane: usize,
     /// The scheduler's reason for this VM.
     pub reason: StartReason,
-    /// The checkpoint that it was sent with, holding what of the work.
+    /// Checkpoint that it was sent with, and the part of the work that it holds.
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
-    /// The checkpoint that it began with.
+    /// Checkpoint that it really began with.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// The part of its work that it began with, as its worker said.
+    /// Part of its work that it began with, as its worker reported.
     pub said_to_have: Option<Ppm>,
-    /// Checkpoints that could not be restored by it, or before the next attempt.
-    pub fell_back: ThinVec<FallBack>,
-    /// The time at which it was sent to the VM.
+    /// Checkpoints that could not be restored, by this attempt or before the next one.
+    pub fell_back: ThinVec<RestoreFallback>,
+    /// Time at which it was sent to the VM.
     pub sent: Time,
-    /// From when it ran: the moment from which its VM owes it time. What passed until its first
-    /// instruction, live, is owed to it too, but for the time until the inputs of its program had come.
+    /// Time from which its VM owes it CPU time. In a live run that includes the time until its
+    /// first instruction, but not the time until the inputs of its program had arrived.
     pub started: Option<Time>,
-    /// How it ran on a burstable VM, from when.
+    /// CPU modes on a burstable VM, each with its beginning.
     pub modes: ThinVec<(Time, Mode)>,
-    /// The time at which it was to be checkpointed while it ran, and whether its scheduler decided that then; else
-    /// its checkpointing scheme had.
+    /// Times at which a checkpoint was asked for while it ran, and whether its scheduler decided
+    /// that (else its checkpointing scheme did).
     pub asked: ThinVec<(Time, bool)>,
     /// Complete checkpoints of the attempt.
     pub checkpoints: ThinVec<CheckpointMark>,
-    /// The number of reports of a checkpoint that was taken or failed.
+    /// Number of reported checkpoints, taken or failed.
     pub checkpoint_reports: u32,
-    /// Why a save of its work was not done when its VM was gone, as its worker said then.
+    /// Reason why its work was not saved before its VM was gone, as its worker reported.
     pub unsaved: Option<String>,
-    /// The time and the way of its end.
+    /// Time and way of its end.
     pub ended: Option<(Time, AttemptEnd)>,
-    /// CPU time it used, real microseconds; zero in virtual time.
+    /// CPU time used, real microseconds; zero in virtual time.
     pub real_cpu_us: u64,
-    /// From the command to its first instruction, real microseconds; zero in virtual time.
+    /// Time from the command to its first instruction, real microseconds; zero in virtual time.
     pub real_start_us: u64,
-    /// What of that passed until the inputs of a program of the user's own were in its directory, real microseconds.
+    /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
-    /// What it was promised and got, once it is over; of live runs.
+    /// Account of what it was promised and got, in a live run, once it is over.
     pub ledger: Option<Ledger>,
-    /// The time at which its program was given notice, if it saves its work then: what it computed after that is in
-    /// nothing that it saved.
+    /// Time of the notice at which its program saved its work: what it computed later is not saved.
     pub noticed: Option<Time>,
-    /// How the program of the user's own ended that it ran, if it ran one.
+    /// End of the user's own program that it ran, if any.
     pub own: Option<Arc<OwnEnd>>,
-    /// When its worker said that its program, which was restored, has neither computed nor written anything since, and for
-    /// how long by then, real microseconds.
+    /// Time at which its worker reported that the restored program had neither computed nor written
+    /// anything, and for how long by then, in real microseconds.
     pub idle: Option<(Time, u64)>,
-    /// What the kernel says of its program since it was restored otherwise than before, a sentence each, and when its worker
-    /// said so.
+    /// Time at which its worker reported what the restore changed of its program, one sentence for
+    /// each change in the kernel's view.
     pub changed: Option<(Time, Arc<[String]>)>,
 }
 
 /// A complete checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointMark {
-    /// The time at which it was complete.
+    /// Time at which it was complete.
     pub at: Time,
     /// Number of the checkpoint.
     pub seq: CheckpointSeq,
-    /// What of the work it keeps.
+    /// Part of the work that it keeps.
     pub done: Ppm,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// The time for which the task stood still for it, real microseconds; zero in virtual time.
+    /// Time for which the task stood still for it, real microseconds; zero in virtual time.
     pub real_held_us: u64,
-    /// The time for which it had to, likewise.
+    /// Time for which the task should have stood still, real microseconds; zero in virtual time.
     pub real_owed_us: u64,
 }
 
 /// A checkpoint that could not be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FallBack {
-    /// The time at which that was known.
+pub struct RestoreFallback {
+    /// Time at which that was known.
     pub at: Time,
-    /// Number of the checkpoint, and what of the work it holds.
+    /// Number of the checkpoint, and the part of the work that it holds.
     pub from: (CheckpointSeq, Ppm),
-    /// What the task begins with instead; `None`: from scratch.
+    /// Checkpoint that is tried instead; `None` if the task starts from scratch.
     pub to: Option<(CheckpointSeq, Ppm)>,
-    /// Not on this host.
+    /// Host on which the restore is not tried again.
     pub not_on: Option<HostId>,
 }
 
@@ -116,19 +115,19 @@ pub struct FallBack {
 pub enum AttemptEnd {
     /// The work is done and verified.
     Finished,
-    /// The attempt came to nothing.
+    /// The attempt failed, for this reason.
     Failed(String),
-    /// The attempt was stopped, and a checkpoint keeps this much.
+    /// The attempt was stopped with this part of the work in a checkpoint.
     Stopped(Ppm),
-    /// The attempt was stopped where it was, frozen or running.
+    /// The attempt was stopped without a checkpoint.
     Dropped,
-    /// The attempt's VM was gone.
+    /// The VM of the attempt was gone.
     VmGone(VmEnd),
 }
 
 impl AttemptHistory {
-    /// What its worker said, and when, of a program that does nothing since it was restored, as it stands after the
-    /// program's name.
+    /// Time and words of the worker's report that a restored program does nothing; the words follow
+    /// the program's name.
     #[must_use]
     pub fn idle_words(&self) -> Option<(Time, String)> {
         let (at, real_us) = self.idle?;
@@ -137,14 +136,15 @@ impl AttemptHistory {
         Some((at, format!("{what}, for {seconds:.0} s (real), and its VM is charged for")))
     }
 
-    /// What its restore has changed of its program, and when that was said, as it stands after the program's name.
+    /// Time and words of the report on what a restore changed of the program; the words follow the
+    /// program's name.
     #[must_use]
     pub fn changed_words(&self) -> Option<(Time, String)> {
         let (at, changes) = self.changed.as_ref()?;
         Some((*at, format!("is another since its restore: {}", changes.join("; "))))
     }
 
-    /// What of the work is kept at its end, by it or from before.
+    /// Part of the work that is kept at its end, by this attempt or earlier ones.
     #[must_use]
     pub fn kept(&self) -> Ppm {
         match (&self.ended, self.checkpoints.last(), self.from) {
@@ -156,8 +156,8 @@ impl AttemptHistory {
         }
     }
 
-    /// Time it had computed on `vm` for nothing: what it computed that is not in what was kept, without the time its VM
-    /// was frozen.
+    /// Time that it computed on `vm` for nothing: what no checkpoint keeps, without hibernations.
+    /// Zero for a finished attempt.
     #[must_use]
     pub fn lost(&self, vm: &VmHistory) -> Span {
         let (Some(since), Some((at, end))) = (self.kept_at(), &self.ended) else {
@@ -172,8 +172,8 @@ impl AttemptHistory {
         }
     }
 
-    /// From when on its work is kept by nothing: its end, where it was stopped with all it had done; the notice, where
-    /// its program saved its work then; else its last checkpoint, or its start.
+    /// Time after which its work is lost: its end, if it was stopped with all its work; the notice,
+    /// if its program saved its work then; else its last checkpoint or its start.
     #[must_use]
     pub fn kept_at(&self) -> Option<Time> {
         let started = self.started?;
@@ -186,13 +186,13 @@ impl AttemptHistory {
         Some(saved.or(kept).unwrap_or(started))
     }
 
-    /// The time at which it ended, or `now` if it still runs.
+    /// Time of its end, or `now` if it still runs.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.as_ref().map_or(now, |(at, _)| *at)
     }
 
-    /// The mode it began in.
+    /// CPU mode in which it began.
     #[must_use]
     pub fn first_mode(&self) -> Mode {
         self.modes.first().map(|&(_, mode)| mode).unwrap_or_default()
@@ -200,20 +200,20 @@ impl AttemptHistory {
 }
 
 impl TaskHistory {
-    /// The attempt under way or the last one.
+    /// The attempt under way, or the last one.
     #[must_use]
     pub fn last(&self) -> Option<&AttemptHistory> {
         self.attempts.last()
     }
 
-    /// Whether it ran a program of the user's own: how long that takes is what its user said.
+    /// Whether it ran a user's own program, whose run time only its user knows.
     #[must_use]
     pub fn is_own_program(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.own.is_some())
     }
 
-    /// The attempt that the `n`th one continues elsewhere, where that is a migration: the last one before it that
-    /// ran, if it ran on another VM.
+    /// The attempt that the `n`th attempt continues on another VM, if that is a migration: the last
+    /// attempt before it that ran, if it was on another VM.
     #[must_use]
     pub fn migrated_from(&self, n: usize) -> Option<&AttemptHistory> {
         let is = self.attempts.get(n)?;
@@ -221,14 +221,14 @@ impl TaskHistory {
         (before.vm != is.vm).then_some(before)
     }
 
-    /// The migrations of the task, in order: each attempt that ran, and the one that continues it on another VM,
-    /// whoever decided that. A steal of what never ran is none.
+    /// All migrations of the task in order: the attempt that ran, and the one that continues it on
+    /// another VM. Stealing a task that never ran is no migration.
     pub fn migrations(&self) -> impl Iterator<Item = (&AttemptHistory, &AttemptHistory)> {
         let pair = |(n, is)| Some((self.migrated_from(n)?, is));
         self.attempts.iter().enumerate().filter_map(pair)
     }
 
-    /// The attempt of this number.
+    /// The attempt with this number.
     #[must_use]
     pub fn attempt(&self, number: Attempt) -> Option<&AttemptHistory> {
         self.attempts.iter().rev().find(|a| a.attempt == number)

@@ -1,16 +1,18 @@
-//! The lives of VMs in a record: what their provider does to them, and what they cost.
+//! Lives of VMs in a record: the provider's acts and their costs.
 
 use dormouse_cloud::{Action, Market, Meter, Target};
 use dormouse_model::{Effect, Event, Step, VmEnd};
 use dormouse_units::{Money, Tier, Time, VmId};
 use thin_vec::ThinVec;
 
-use super::lanes::Lanes;
-use super::vm::Leaving;
-use super::{AttemptEnd, Change, Displaced, Hibernation, Interrupted, Record, VmHistory};
+use super::lanes::VcpuLanes;
+use super::vm::LeaveReason;
+use super::{
+    AttemptEnd, ProviderAct, RecordChange, RunRecord, VmDisplacement, VmHibernation, VmHistory,
+};
 
-impl Record {
-    /// A VM begins, changes or ends.
+impl RunRecord {
+    /// Adds the launch, a change or the end of a VM.
     pub(super) fn vm_effect(&mut self, now: Time, effect: &Effect) {
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
@@ -38,7 +40,7 @@ impl Record {
                     meter: Meter::launched(now, *price, self.billing).at_most(*bid),
                     surcharge: Money::ZERO,
                     tariff: self.tariff,
-                    lanes: Lanes::new(*vcpus),
+                    lanes: VcpuLanes::new(*vcpus),
                 };
                 self.vms.insert(*vm, history);
                 self.request_is_granted(*vm);
@@ -56,11 +58,15 @@ impl Record {
                 self.counts.hibernations += 1;
                 self.stands(*vm);
                 self.on_vm(*vm, |vm| {
-                    vm.hibernations.push(Hibernation { asked: *asked, frozen: now, resumed: None });
+                    vm.hibernations.push(VmHibernation {
+                        asked: *asked,
+                        frozen: now,
+                        resumed: None,
+                    });
                     vm.meter.freeze(now);
                     vm.told = None;
-                    // It has left: what ends it now is something else.
-                    vm.leaving = vm.leaving.filter(|why| !matches!(why, Leaving::For(_)));
+                    // The VM has left by hibernating: whatever ends it now is another reason.
+                    vm.leaving = vm.leaving.filter(|why| !matches!(why, LeaveReason::For(_)));
                 });
             }
             Effect::VmEnded { vm, why, cost } => self.vm_ended(now, *vm, *why, *cost),
@@ -81,29 +87,29 @@ impl Record {
         }
     }
 
-    /// The provider acts on spot VMs.
+    /// Adds an act of the provider on spot VMs.
     pub(super) fn provider_acts(&mut self, step: &Step, effect: &Effect) {
         let now = step.at;
         match effect {
             Effect::Outbid { vm } => {
                 self.acted_on(now, *vm, Action::Preempt);
-                self.on_vm(*vm, |vm| vm.leaving = Some(Leaving::Outbid));
+                self.on_vm(*vm, |vm| vm.leaving = Some(LeaveReason::Outbid));
             }
             Effect::Reclaimed { vm } => {
                 self.acted_on(now, *vm, Action::Preempt);
                 self.on_vm(*vm, |vm| {
-                    if vm.leaving != Some(Leaving::Outbid) {
-                        vm.leaving = Some(Leaving::Reclaimed);
+                    if vm.leaving != Some(LeaveReason::Outbid) {
+                        vm.leaving = Some(LeaveReason::Reclaimed);
                     }
                 });
             }
             &Effect::Displaced { vm, by, action } => {
                 self.acted_on(now, vm, action);
-                let displaced = Displaced { at: now, by, action, given_back: None };
+                let displaced = VmDisplacement { at: now, by, action, given_back: None };
                 self.on_vm(vm, |vm| {
                     vm.displaced.push(displaced);
-                    if matches!(vm.leaving, None | Some(Leaving::For(_))) {
-                        vm.leaving = Some(Leaving::For(by));
+                    if matches!(vm.leaving, None | Some(LeaveReason::For(_))) {
+                        vm.leaving = Some(LeaveReason::For(by));
                     }
                 });
                 self.on_vm(by, |by| by.waited_for.push(vm));
@@ -127,19 +133,19 @@ impl Record {
                     _ => None,
                 };
                 let at = now;
-                self.interruptions.push(Interrupted { asked, at, action, target, vms, asked_by });
+                self.interruptions.push(ProviderAct { asked, at, action, target, vms, asked_by });
             }
             _ => {}
         }
     }
 
-    /// The provider did this to one VM.
+    /// Adds an act on a single VM.
     fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
         self.told(vm, action);
         if !self.forgets {
             let (target, vms) = (Target::Vm(vm), vec![vm]);
             let (asked, at, asked_by) = (now, now, None);
-            self.interruptions.push(Interrupted { asked, at, action, target, vms, asked_by });
+            self.interruptions.push(ProviderAct { asked, at, action, target, vms, asked_by });
         }
     }
 
@@ -160,21 +166,21 @@ impl Record {
         }
     }
 
-    /// A VM runs from now on.
+    /// Notes that a VM runs from now on.
     fn runs(&mut self, now: Time, id: VmId, note: impl FnOnce(&mut VmHistory)) {
         let Some(vm) = self.vms.get_mut(&id) else { return };
         if !vm.is_running() {
-            self.changes.push(Change::Runs(id));
+            self.changes.push(RecordChange::Runs(id));
         }
         note(vm);
         vm.told = None;
         vm.meter.start(now);
     }
 
-    /// A VM does not run any more.
+    /// Notes that a VM does not run any more.
     fn stands(&mut self, id: VmId) {
         if self.vms.get(&id).is_some_and(VmHistory::is_running) {
-            self.changes.push(Change::Stands(id));
+            self.changes.push(RecordChange::Stands(id));
         }
     }
 

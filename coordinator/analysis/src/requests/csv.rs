@@ -1,4 +1,4 @@
-//! `requests.csv`: a request a line, as each comes to its end.
+//! Writer of `requests.csv`: one line for each request as it ends.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use dormouse_units::{Span, Time};
 use dormouse_workload::Lines;
 use dormouse_workload::decimal::{seconds, whole};
 
-use super::Ended;
+use super::EndedRequest;
 
 /// Columns of `requests.csv`; times in seconds.
 const COLUMNS: &str = "request,arrived_s,type,market,duration_s,host,ready_s,ended_s,end,waited_s,displaced_by,cost_usd";
@@ -27,13 +27,13 @@ impl<W: Write> RequestsCsv<W> {
         Ok(Self(lines))
     }
 
-    /// Writes a request that is over. Host and `ready_s` are empty where it had none, `waited_s` where it
-    /// did not wait for others to leave, `displaced_by` where nobody needed its room.
+    /// Writes a request that is over. Fields without a value are empty: host and `ready_s` if it
+    /// got no VM, `waited_s` if it waited for nobody, `displaced_by` if nobody needed its room.
     ///
     /// # Errors
     ///
     /// Writing failed.
-    pub fn write(&mut self, it: &Ended) -> io::Result<()> {
+    pub fn write(&mut self, it: &EndedRequest) -> io::Result<()> {
         self.0.add(|line| {
             let at = |line: &mut Vec<u8>, at: Time| seconds(line, at.since(Time::ZERO));
             whole(line, it.request.get().into());
@@ -80,7 +80,7 @@ impl<W: Write> RequestsCsv<W> {
     }
 }
 
-/// A name of a person's choice, quoted where it has to be.
+/// Writes a text field, quoted where CSV requires it.
 fn cell(line: &mut Vec<u8>, text: &str) {
     if text.contains([',', '"', '\n', '\r']) {
         line.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes());

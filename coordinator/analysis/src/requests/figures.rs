@@ -1,32 +1,32 @@
-//! What the requests of a run come to for the provider.
+//! Figures of the requests of a run, as the provider sees them.
 
 use std::collections::BTreeMap;
 
 use dormouse_cloud::Market;
 use dormouse_units::{Money, Time, TypeName};
 
-use super::{Ended, Quantiles, RequestEnd, Usage};
+use super::{EndedRequest, HostUsage, RequestEnd, TimeQuantiles};
 
-/// The fate of some requests.
+/// Number of requests by outcome, with their revenue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// How many came.
+pub struct RequestTally {
+    /// Number of requests that came.
     pub requests: u64,
-    /// Those that got a VM.
+    /// Number that got a VM.
     pub granted: u64,
-    /// Those that were refused: there was no room for them.
+    /// Number refused for lack of room.
     pub refused: u64,
-    /// Those whose VM ran for as long as was asked for.
+    /// Number whose VM ran for as long as was asked for.
     pub completed: u64,
-    /// Those whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
+    /// Number whose VM the provider ended: displaced, interrupted, outbid, or lost with its host.
     pub terminated: u64,
-    /// The number of times that their VMs hibernated.
+    /// Number of hibernations of their VMs.
     pub hibernations: u64,
-    /// What was charged for their VMs.
+    /// Charges for their VMs.
     pub revenue: Money,
 }
 
-impl Tally {
+impl RequestTally {
     fn with(self, other: &Self) -> Self {
         Self {
             requests: self.requests + other.requests,
@@ -40,93 +40,94 @@ impl Tally {
     }
 }
 
-/// Revenue that the provider did not have, each figure without what the others count. What is not
-/// charged is reckoned by the second, at the price that the VM had or would have had.
+/// Revenue that the provider missed; the parts don't overlap. Uncharged time is priced by the
+/// second, at the price that the VM had or would have had.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lost {
-    /// VMs ran for it, and it is not charged as the provider ended them, or hibernated them, within a
-    /// started hour; nothing under a tariff by the second.
+pub struct LostRevenue {
+    /// For time that VMs ran uncharged, because the provider ended or hibernated them within a
+    /// started hour; zero under a tariff by the second.
     pub uncharged: Money,
-    /// The whole durations of normal requests that were refused.
+    /// For the whole durations of refused normal requests.
     pub failed: Money,
-    /// Those of preemptible requests that were refused.
+    /// For the whole durations of refused preemptible requests.
     pub failed_preemptible: Money,
-    /// What VMs that the provider ended had yet to run of what was asked for.
+    /// For the rest of the duration asked for, of VMs that the provider ended.
     pub cut_short: Money,
 }
 
-/// The figures of the requests of a run.
+/// Figures of the requests of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
-    /// The fate of them, by type and market.
-    pub by_type: BTreeMap<(TypeName, Market), Tally>,
-    /// How many VMs of preemptible requests the provider ended, by the reason: for whose VM (`requests`,
-    /// `bag`, `jobs`), or `interruption`, `outbid`, `host-lost`, `failed`.
+pub struct RequestFigures {
+    /// Outcomes by type and market.
+    pub by_type: BTreeMap<(TypeName, Market), RequestTally>,
+    /// Number of VMs of preemptible requests that the provider ended, by reason: the tenant whose
+    /// VM needed the room (`requests`, `bag`, `jobs`), or `interruption`, `outbid`, `host-lost`,
+    /// `failed`.
     pub terminations: BTreeMap<&'static str, u64>,
-    /// The time for which normal requests waited for the room of VMs that had to end first, of those that waited
-    /// and got it.
-    pub waits: Quantiles,
-    /// From each normal request to its VM being ready.
-    pub normal_latency: Quantiles,
-    /// From each preemptible request to its VM being ready.
-    pub preemptible_latency: Quantiles,
-    /// The run time of VMs of preemptible requests that the provider ended, times their vCPUs, in vCPU ×
-    /// microseconds: all that was done on them is lost, as nothing there is checkpointed. Time in which
-    /// they were hibernated does not count.
+    /// Time for which normal requests waited for VMs that had to end first, over those that waited
+    /// and got their VM.
+    pub waits: TimeQuantiles,
+    /// Time from each normal request until its VM was ready.
+    pub normal_latency: TimeQuantiles,
+    /// Time from each preemptible request until its VM was ready.
+    pub preemptible_latency: TimeQuantiles,
+    /// Work lost on VMs of preemptible requests that the provider ended: run time without
+    /// hibernations × vCPUs, in vCPU-microseconds. All of it is lost, since nothing there is
+    /// checkpointed.
     pub work_lost_vcpu_us: u128,
-    /// Revenue that was lost.
-    pub lost: Lost,
-    /// What of the hosts was used over time, and what happened when.
-    pub usage: Usage,
-    /// The time at which the last of them came to its end.
+    /// Missed revenue.
+    pub lost: LostRevenue,
+    /// Use of the hosts and counts of events, over time.
+    pub usage: HostUsage,
+    /// Time at which the last request ended.
     pub last_end: Time,
-    /// Why the run was ended before its time, if it was.
+    /// Reason for which somebody ended the run before its time.
     pub cancelled: Option<String>,
 }
 
-impl Figures {
-    /// The fate of the requests of one market.
+impl RequestFigures {
+    /// Sum of the outcomes of one market.
     #[must_use]
-    pub fn market_tally(&self, market: Market) -> Tally {
+    pub fn market_tally(&self, market: Market) -> RequestTally {
         let alike = self.by_type.iter().filter(|((_, of), _)| *of == market);
-        alike.fold(Tally::default(), |sum, (_, tally)| sum.with(tally))
+        alike.fold(RequestTally::default(), |sum, (_, tally)| sum.with(tally))
     }
 
-    /// The fate of all.
+    /// Sum of all outcomes.
     #[must_use]
-    pub fn all(&self) -> Tally {
+    pub fn all(&self) -> RequestTally {
         self.market_tally(Market::OnDemand).with(&self.market_tally(Market::Spot))
     }
 
-    /// Requests whose VMs had not ended when the run was.
+    /// Number of requests whose VMs were still there at the end of the run.
     #[must_use]
     pub fn left(&self) -> u64 {
         let all = self.all();
         all.requests - all.refused - all.completed - all.terminated
     }
 
-    /// The part of the normal requests that were refused; `None`: there were none.
+    /// Refused part of the normal requests; `None` if there were none.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a share for people")]
     pub fn failed_share(&self) -> Option<f64> {
-        let Tally { requests, refused, .. } = self.market_tally(Market::OnDemand);
+        let RequestTally { requests, refused, .. } = self.market_tally(Market::OnDemand);
         (requests > 0).then(|| refused as f64 / requests as f64)
     }
 
-    /// Work lost, in vCPU × hours.
+    /// Lost work in vCPU-hours.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub fn work_lost_vcpu_h(&self) -> f64 {
         self.work_lost_vcpu_us as f64 / 3.6e9
     }
 
-    /// The tally in which these requests are counted.
-    pub(super) fn tally(&mut self, kind: &TypeName, market: Market) -> &mut Tally {
+    /// The tally of requests of this type and market.
+    pub(super) fn tally(&mut self, kind: &TypeName, market: Market) -> &mut RequestTally {
         self.by_type.entry((kind.clone(), market)).or_default()
     }
 
-    /// A request has come to its end.
-    pub(super) fn ended(&mut self, it: &Ended) {
+    /// Adds a request that ended.
+    pub(super) fn ended(&mut self, it: &EndedRequest) {
         self.last_end = self.last_end.max(it.at);
         let tally = self.tally(&it.kind, it.market);
         tally.revenue += it.cost;

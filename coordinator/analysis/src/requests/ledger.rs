@@ -1,4 +1,4 @@
-//! The sums of a run's requests, as they come to their ends.
+//! Adds up the requests of a run as they end.
 
 use std::sync::Arc;
 
@@ -6,26 +6,26 @@ use dormouse_cloud::{Catalogue, Market, Prices, Terms};
 use dormouse_model::{Effect, Event, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
-use super::usage::{Flow, Level};
-use super::{Figures, Usage};
-use crate::record::Leaving;
-use crate::{Change, Record, RequestHistory, VmHistory};
+use super::usage::{UsageFlow, UsageLevel};
+use super::{HostUsage, RequestFigures};
+use crate::record::LeaveReason;
+use crate::{RecordChange, RequestHistory, RunRecord, VmHistory};
 
-/// How a request came to its end.
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestEnd {
-    /// There was no room for it.
+    /// The request was refused for lack of room.
     Refused,
-    /// The request's VM ran for as long as was asked for.
+    /// The VM ran for as long as was asked for.
     Completed,
-    /// The provider ended its VM, for this reason ([`Figures::terminations`]).
+    /// The provider ended the VM, for this reason ([`RequestFigures::terminations`]).
     Terminated(&'static str),
-    /// The run was over before.
+    /// The run was over first.
     RunOver,
 }
 
 impl RequestEnd {
-    /// In a word, as tables have it: of a VM that was ended for another's sake it is `displaced`.
+    /// The end as one word for tables; `displaced` if the VM was ended for the sake of another.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -40,64 +40,63 @@ impl RequestEnd {
     }
 }
 
-/// A request that has come to its end.
+/// A request that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedRequest {
     /// Number of the request.
     pub request: RequestId,
     /// The instance type.
     pub kind: TypeName,
-    /// On-demand for a normal one, spot for a preemptible one.
+    /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
-    /// The time at which it came.
+    /// Time of its arrival.
     pub arrived: Time,
-    /// For how long its VM was wanted.
+    /// Duration asked for.
     pub duration: Span,
-    /// vCPUs of its VM.
+    /// Number of vCPUs of its VM.
     pub vcpus: u32,
-    /// What an hour of its VM cost at last, or would have cost.
+    /// Last hourly price of its VM, or the price that it would have had.
     pub price: Price,
-    /// The request's VM and the host of that; `None` if it got none.
+    /// VM and host that it got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,
-    /// The time at which its VM could be used.
+    /// Time at which its VM was ready.
     pub ready: Option<Time>,
-    /// The time at which it came to its end.
+    /// Time at which it ended.
     pub at: Time,
-    /// How it came to its end.
+    /// How it ended.
     pub end: RequestEnd,
-    /// For how long its VM ran: from when it was ready to its end, without the time in which it was
-    /// hibernated.
+    /// Time for which its VM ran, from ready to its end without hibernations.
     pub ran: Span,
-    /// The time for which it waited for VMs that had to end first; nothing where it never got their room.
+    /// Time for which it waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// The VM for whose sake its own was last told to leave, whatever came of that.
+    /// VM for whose sake its own was last told to leave, whatever came of that.
     pub displaced_by: Option<VmId>,
-    /// What was charged.
+    /// Charge for its VM.
     pub cost: Money,
-    /// What its run time would cost by the second beyond that, as the provider ended it.
+    /// Price by the second of the run time that is not charged because the provider ended the VM.
     pub forgone: Money,
 }
 
-impl Ended {
-    /// What was left of the time that was asked for.
+impl EndedRequest {
+    /// Rest of the duration asked for that its VM did not run.
     #[must_use]
     pub const fn rest(&self) -> Span {
         self.duration.saturating_sub(self.ran)
     }
 }
 
-/// Adds up what the requests in a record come to.
+/// Adds up the requests of a run. Call [`Self::see`] after the record has taken in a step.
 #[derive(Debug)]
-pub struct Ledger {
+pub struct RequestLedger {
     tenants: Tenants,
     catalogue: Catalogue,
     terms: Terms,
     prices: Arc<dyn Prices>,
-    figures: Figures,
+    figures: RequestFigures,
 }
 
-impl Ledger {
-    /// Ledger of a run of this whole setup with these tenants, before its first step.
+impl RequestLedger {
+    /// An empty ledger for a run of this whole setup with these tenants.
     #[must_use]
     pub fn new(setup: &Setup, tenants: Tenants) -> Self {
         Self {
@@ -105,38 +104,38 @@ impl Ledger {
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
             prices: setup.terms.prices(),
-            figures: Figures::default(),
+            figures: RequestFigures::default(),
         }
     }
 
-    /// What it has come to so far.
+    /// Figures so far.
     #[must_use]
-    pub const fn figures(&self) -> &Figures {
+    pub const fn figures(&self) -> &RequestFigures {
         &self.figures
     }
 
-    /// What it has come to.
+    /// Final figures.
     #[must_use]
-    pub fn finish(self) -> Figures {
+    pub fn finish(self) -> RequestFigures {
         self.figures
     }
 
-    /// Takes in a step that the record has taken in; `ended` is shown every request that ends with it.
+    /// Adds a step that the record has taken in; `ended` gets every request that ends with it.
     ///
     /// # Errors
     ///
     /// Those of `ended`.
     pub fn see<E>(
         &mut self,
-        record: &Record,
+        record: &RunRecord,
         step: &Step,
-        mut ended: impl FnMut(&Ended) -> Result<(), E>,
+        mut ended: impl FnMut(&EndedRequest) -> Result<(), E>,
     ) -> Result<(), E> {
         self.usage().pass(step.at);
         match &step.event {
             Event::HostJoined { offer, .. } if offer.vcpus == u32::MAX => self.usage().boundless(),
-            Event::HostJoined { host, .. } => self.host(record, *host, Usage::more),
-            Event::HostLost { host, .. } => self.host(record, *host, Usage::less),
+            Event::HostJoined { host, .. } => self.host(record, *host, HostUsage::more),
+            Event::HostLost { host, .. } => self.host(record, *host, HostUsage::less),
             Event::Cancel { why } => {
                 self.figures.cancelled.get_or_insert_with(|| why.clone());
             }
@@ -163,47 +162,52 @@ impl Ledger {
         Ok(())
     }
 
-    const fn usage(&mut self) -> &mut Usage {
+    const fn usage(&mut self) -> &mut HostUsage {
         &mut self.figures.usage
     }
 
-    /// The room of a host is there, or is not any more.
-    fn host(&mut self, record: &Record, host: HostId, change: fn(&mut Usage, Level, u64)) {
+    /// Adds or removes a host's capacity.
+    fn host(
+        &mut self,
+        record: &RunRecord,
+        host: HostId,
+        change: fn(&mut HostUsage, UsageLevel, u64),
+    ) {
         let offer = record.hosts.get(&host).map(|host| host.offer);
         if let Some(offer) = offer.filter(|offer| offer.vcpus < u32::MAX) {
-            change(self.usage(), Level::HostVcpus, offer.vcpus.into());
-            change(self.usage(), Level::HostMemory, offer.memory.get());
+            change(self.usage(), UsageLevel::HostVcpus, offer.vcpus.into());
+            change(self.usage(), UsageLevel::HostMemory, offer.memory.get());
         }
     }
 
-    fn change(&mut self, record: &Record, change: Change) {
+    fn change(&mut self, record: &RunRecord, change: RecordChange) {
         match change {
-            Change::Requested(vm) => {
+            RecordChange::Requested(vm) => {
                 self.usage().arrival();
                 if let Some(RequestHistory { asks, .. }) = record.request(vm) {
                     self.figures.tally(&asks.kind, asks.market).requests += 1;
                 }
             }
-            Change::Granted(vm) => {
+            RecordChange::Granted(vm) => {
                 if let Some(RequestHistory { asks, .. }) = record.request(vm) {
                     self.figures.tally(&asks.kind, asks.market).granted += 1;
                 }
             }
-            Change::Runs(vm) => {
-                self.used(record, vm, Usage::more);
+            RecordChange::Runs(vm) => {
+                self.used(record, vm, HostUsage::more);
                 if let Some(vm) = record.vm(vm)
                     && vm.hibernations.is_empty()
                 {
                     self.ready(record, vm);
                 }
             }
-            Change::Stands(vm) => self.used(record, vm, Usage::less),
+            RecordChange::Stands(vm) => self.used(record, vm, HostUsage::less),
             _ => {}
         }
     }
 
-    /// A VM uses its vCPUs and its memory, or does not any more, whoever has it.
-    fn used(&mut self, record: &Record, vm: VmId, change: fn(&mut Usage, Level, u64)) {
+    /// Adds or removes the vCPUs and memory that a VM of any tenant uses.
+    fn used(&mut self, record: &RunRecord, vm: VmId, change: fn(&mut HostUsage, UsageLevel, u64)) {
         let Some(vm) = record.vm(vm) else { return };
         let [vcpus, memory] = levels(vm.market);
         let bytes = self.catalogue.get(&vm.kind).map_or(0, |kind| kind.memory.get());
@@ -211,8 +215,8 @@ impl Ledger {
         change(self.usage(), memory, bytes);
     }
 
-    /// The VM of a request can be used.
-    fn ready(&mut self, record: &Record, vm: &VmHistory) {
+    /// Adds the latency and wait of a request whose VM is ready for the first time.
+    fn ready(&mut self, record: &RunRecord, vm: &VmHistory) {
         let (Some(request), Some(ready)) = (record.request(vm.id), vm.ready) else { return };
         if !vm.waited_for.is_empty() {
             let waited = self.waited(request, vm);
@@ -225,7 +229,7 @@ impl Ledger {
         }
     }
 
-    /// The time for which a request waited for the room of others; none where it never got it.
+    /// Time for which a request waited for other VMs' room; zero if it never got it.
     fn waited(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {
@@ -235,8 +239,8 @@ impl Ledger {
         }
     }
 
-    /// A request whose VM is gone.
-    fn served(&self, now: Time, request: &RequestHistory, vm: &VmHistory) -> Ended {
+    /// The ended request of a VM that is gone.
+    fn served(&self, now: Time, request: &RequestHistory, vm: &VmHistory) -> EndedRequest {
         let (why, cost) =
             vm.ended.map_or((VmEnd::RunOver, Money::ZERO), |(_, why, cost)| (why, cost));
         let end = match why {
@@ -246,7 +250,7 @@ impl Ledger {
             VmEnd::WorkDone | VmEnd::RunOver => RequestEnd::RunOver,
         };
         let Request { kind, market, duration } = &request.asks;
-        Ended {
+        EndedRequest {
             request: request.request,
             vcpus: self.catalogue.get(kind).map_or(0, |kind| kind.vcpus),
             kind: kind.clone(),
@@ -266,21 +270,21 @@ impl Ledger {
         }
     }
 
-    /// Why the provider ended a VM.
+    /// The reason for which the provider ended a VM.
     fn preempted_for(&self, vm: &VmHistory) -> &'static str {
         match vm.leaving {
-            Some(Leaving::Outbid) => "outbid",
-            Some(Leaving::Reclaimed) => "unavailable",
+            Some(LeaveReason::Outbid) => "outbid",
+            Some(LeaveReason::Reclaimed) => "unavailable",
             None => "interruption",
-            Some(Leaving::For(by)) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
+            Some(LeaveReason::For(by)) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
         }
     }
 
-    fn refused(&self, now: Time, request: &RequestHistory) -> Ended {
+    fn refused(&self, now: Time, request: &RequestHistory) -> EndedRequest {
         let Request { kind, market, duration } = &request.asks;
         let offer = self.catalogue.get(kind);
         let listed = offer.and_then(|offer| self.prices.at(offer, *market, now));
-        Ended {
+        EndedRequest {
             request: request.request,
             vcpus: offer.map_or(0, |kind| kind.vcpus),
             price: listed.unwrap_or_default(),
@@ -300,15 +304,17 @@ impl Ledger {
         }
     }
 
-    /// A request has come to its end.
-    fn over(&mut self, it: &Ended) {
+    /// Adds an ended request to the figures.
+    fn over(&mut self, it: &EndedRequest) {
         let (failed, revenue) = match it.market {
-            Market::OnDemand => (Flow::FailedNormal, Flow::NormalRevenue),
-            Market::Spot => (Flow::FailedPreemptible, Flow::PreemptibleRevenue),
+            Market::OnDemand => (UsageFlow::FailedNormal, UsageFlow::NormalRevenue),
+            Market::Spot => (UsageFlow::FailedPreemptible, UsageFlow::PreemptibleRevenue),
         };
         match (it.end, it.market) {
             (RequestEnd::Refused, _) => self.usage().count(failed, 1),
-            (RequestEnd::Terminated(_), Market::Spot) => self.usage().count(Flow::Terminations, 1),
+            (RequestEnd::Terminated(_), Market::Spot) => {
+                self.usage().count(UsageFlow::Terminations, 1)
+            }
             _ => {}
         }
         self.usage().count(revenue, it.cost.as_nanos());
@@ -316,10 +322,10 @@ impl Ledger {
     }
 }
 
-/// The levels of vCPUs and memory of a market.
-const fn levels(market: Market) -> [Level; 2] {
+/// The usage levels of a market: vCPUs and memory.
+const fn levels(market: Market) -> [UsageLevel; 2] {
     match market {
-        Market::OnDemand => [Level::NormalVcpus, Level::NormalMemory],
-        Market::Spot => [Level::PreemptibleVcpus, Level::PreemptibleMemory],
+        Market::OnDemand => [UsageLevel::NormalVcpus, UsageLevel::NormalMemory],
+        Market::Spot => [UsageLevel::PreemptibleVcpus, UsageLevel::PreemptibleMemory],
     }
 }

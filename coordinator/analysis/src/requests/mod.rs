@@ -1,5 +1,4 @@
-//! The requests for VMs of a run: what is written of them while it goes, and what they come to for the
-//! provider.
+//! Requests for VMs of a run: the table that is written of them while it goes, and their figures.
 
 mod csv;
 mod figures;
@@ -9,8 +8,8 @@ mod tables;
 mod usage;
 
 pub use csv::RequestsCsv;
-pub use figures::{Figures, Lost, Tally};
-pub use ledger::{Ended, Ledger, RequestEnd};
-pub use quantiles::Quantiles;
+pub use figures::{LostRevenue, RequestFigures, RequestTally};
+pub use ledger::{EndedRequest, RequestEnd, RequestLedger};
+pub use quantiles::TimeQuantiles;
 pub use tables::RequestsTables;
-pub use usage::{Bin, Flow, Level, Usage};
+pub use usage::{HostUsage, UsageBin, UsageFlow, UsageLevel};

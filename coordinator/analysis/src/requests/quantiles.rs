@@ -4,29 +4,29 @@ use std::collections::BTreeMap;
 
 use dormouse_units::Span;
 
-/// Most different times that are kept.
+/// Greatest number of different times that are kept.
 const MAX_DISTINCT_TIMES: usize = 4_096;
 
-/// How often which time was. While there are few different ones it is exact; where there would be too
-/// many, times are rounded up to a power of two of microseconds, the least that will do.
+/// Counts of times. With few different times it is exact; with too many, times are rounded up to a
+/// multiple of the smallest power of two of microseconds that suffices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quantiles {
+pub struct TimeQuantiles {
     unit_us: u64,
-    /// Times in units, and how often each was.
+    /// Number of times by time, in units of `unit_us`.
     counts: BTreeMap<u64, u64>,
     count: u64,
     sum_us: u128,
     largest: Span,
 }
 
-impl Default for Quantiles {
+impl Default for TimeQuantiles {
     fn default() -> Self {
         let (counts, largest) = (BTreeMap::new(), Span::ZERO);
         Self { unit_us: 1, counts, count: 0, sum_us: 0, largest }
     }
 }
 
-impl Quantiles {
+impl TimeQuantiles {
     /// Counts a time in.
     pub fn add(&mut self, time: Span) {
         self.count += 1;
@@ -41,27 +41,27 @@ impl Quantiles {
         }
     }
 
-    /// How many were counted.
+    /// Number of counted times.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their mean in seconds; `None` of none.
+    /// Mean in seconds; `None` if nothing was counted.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
     pub fn mean_s(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum_us as f64 / self.count as f64 / 1e6)
     }
 
-    /// The longest time that was counted.
+    /// The longest time; zero if nothing was counted.
     #[must_use]
     pub const fn largest(&self) -> Span {
         self.largest
     }
 
-    /// The least time that at least `percent` of a hundred are not longer than, rounded up as said;
-    /// `None` of none.
+    /// Smallest time that at least `percent` % of the times do not exceed, rounded up as described
+    /// above; `None` if nothing was counted.
     #[must_use]
     pub fn at(&self, percent: u64) -> Option<Span> {
         let wanted = (self.count * percent).div_ceil(100).max(1);
@@ -81,13 +81,13 @@ mod tests {
 
     #[test]
     fn the_times_of_a_hostile_log_are_counted() {
-        let mut all = Quantiles::default();
+        let mut all = TimeQuantiles::default();
         (0..2 * MAX_DISTINCT_TIMES as u64).for_each(|n| all.add(Span::from_micros(u64::MAX - n)));
         assert_eq!(all.at(100), Some(Span::from_micros(u64::MAX)));
     }
 
-    fn quantiles_of(times: impl Iterator<Item = u64>) -> (Quantiles, Vec<u64>) {
-        let (mut quantiles, mut all) = (Quantiles::default(), Vec::new());
+    fn quantiles_of(times: impl Iterator<Item = u64>) -> (TimeQuantiles, Vec<u64>) {
+        let (mut quantiles, mut all) = (TimeQuantiles::default(), Vec::new());
         for time in times {
             quantiles.add(Span::from_micros(time));
             all.push(time);
@@ -104,7 +104,7 @@ mod tests {
             let exact = Span::from_micros(all[place]);
             assert_eq!(quantiles.at(percent as u64), Some(exact), "{percent} %");
         }
-        assert_eq!(Quantiles::default().at(50), None);
+        assert_eq!(TimeQuantiles::default().at(50), None);
     }
 
     #[test]

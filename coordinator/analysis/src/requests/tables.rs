@@ -1,23 +1,25 @@
-//! The table of requests while a run goes: each is written as it ends.
+//! Table of requests, written while a run goes.
 
 use std::io::{self, Write};
 
 use dormouse_model::{Setup, Step, Tenants};
 
-use super::{Figures, Ledger, RequestsCsv};
-use crate::{Record, Refused};
+use super::{RequestFigures, RequestLedger, RequestsCsv};
+use crate::{RunRecord, TableError};
 
 const REQUESTS: &str = "requests.csv";
 
-/// Writes `requests.csv` of a run, and adds up what its requests come to.
+/// Writes `requests.csv` of a run, and adds up its requests. Call [`Self::see`] after the record
+/// has taken in a step, then [`Self::finish`].
 #[derive(Debug)]
 pub struct RequestsTables<W: Write> {
-    ledger: Ledger,
+    ledger: RequestLedger,
     csv: RequestsCsv<W>,
 }
 
 impl<W: Write> RequestsTables<W> {
-    /// Begins the file of a run of this whole setup with these tenants, as `open` gives it by its name.
+    /// Begins the file of a run of this whole setup with these tenants; `open` opens a file by its
+    /// name.
     ///
     /// # Errors
     ///
@@ -26,28 +28,29 @@ impl<W: Write> RequestsTables<W> {
         open: impl FnOnce(&'static str) -> io::Result<W>,
         setup: &Setup,
         tenants: Tenants,
-    ) -> Result<Self, Refused> {
-        let csv = open(REQUESTS).and_then(RequestsCsv::new).map_err(Refused::in_file(REQUESTS))?;
-        Ok(Self { ledger: Ledger::new(setup, tenants), csv })
+    ) -> Result<Self, TableError> {
+        let csv =
+            open(REQUESTS).and_then(RequestsCsv::new).map_err(TableError::in_file(REQUESTS))?;
+        Ok(Self { ledger: RequestLedger::new(setup, tenants), csv })
     }
 
-    /// Takes in a step that the record has taken in.
+    /// Writes the requests that ended in a step which the record has taken in.
     ///
     /// # Errors
     ///
     /// The file can't be written.
-    pub fn see(&mut self, record: &Record, step: &Step) -> Result<(), Refused> {
+    pub fn see(&mut self, record: &RunRecord, step: &Step) -> Result<(), TableError> {
         let Self { ledger, csv } = self;
-        ledger.see(record, step, |it| csv.write(it).map_err(Refused::in_file(REQUESTS)))
+        ledger.see(record, step, |it| csv.write(it).map_err(TableError::in_file(REQUESTS)))
     }
 
-    /// Ends the file.
+    /// Ends the file and returns the figures.
     ///
     /// # Errors
     ///
     /// It can't be written.
-    pub fn finish(self) -> Result<Figures, Refused> {
-        self.csv.finish().map_err(Refused::in_file(REQUESTS))?;
+    pub fn finish(self) -> Result<RequestFigures, TableError> {
+        self.csv.finish().map_err(TableError::in_file(REQUESTS))?;
         Ok(self.ledger.finish())
     }
 }

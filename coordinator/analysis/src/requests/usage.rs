@@ -1,58 +1,58 @@
-//! What of its hosts a provider's VMs use, over time.
+//! Use of the provider's hosts by its VMs, over time.
 
 use dormouse_units::Time;
 
-/// Most bins; their width doubles when there would be more.
+/// Greatest number of bins; their width doubles when there would be more.
 const MAX_BINS: usize = 2_000;
 
-/// A quantity that is followed over time.
+/// A quantity with a current value, whose integral over time is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Level {
-    /// vCPUs of on-demand VMs that run: that are ready, and neither hibernated nor gone.
+pub enum UsageLevel {
+    /// vCPUs of running on-demand VMs: ready, and neither hibernated nor gone.
     NormalVcpus,
-    /// vCPUs of spot VMs that run.
+    /// vCPUs of running spot VMs.
     PreemptibleVcpus,
-    /// Memory of on-demand VMs that run, in bytes.
+    /// Memory of running on-demand VMs, in bytes.
     NormalMemory,
-    /// Memory of spot VMs that run, in bytes.
+    /// Memory of running spot VMs, in bytes.
     PreemptibleMemory,
-    /// vCPUs of the hosts that there are.
+    /// vCPUs of the hosts.
     HostVcpus,
-    /// Memory of the hosts that there are, in bytes.
+    /// Memory of the hosts, in bytes.
     HostMemory,
 }
 
 const LEVELS: usize = 6;
 
-/// What is counted as it happens.
+/// An event, or money, that is counted when it occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flow {
+pub enum UsageFlow {
     /// Requests that came.
     Requests,
     /// Normal requests that were refused.
     FailedNormal,
     /// Preemptible requests that were refused.
     FailedPreemptible,
-    /// Spot VMs of requests that the provider ended.
+    /// Number of spot VMs of requests that the provider ended.
     Terminations,
-    /// What was charged for on-demand VMs of requests that ended, in nano-dollars.
+    /// Charges for on-demand VMs of requests that ended, in nano-dollars.
     NormalRevenue,
-    /// What was charged for spot VMs of requests that ended, in nano-dollars.
+    /// Charges for spot VMs of requests that ended, in nano-dollars.
     PreemptibleRevenue,
 }
 
 const FLOWS: usize = 6;
 
-/// A part of the run's time.
+/// Integrals and counts over a part of the run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bin {
-    /// The integral of each level over it, in units × microseconds.
+pub struct UsageBin {
+    /// Integral of each level, in units × microseconds.
     levels: [u128; LEVELS],
-    /// What was counted in it.
+    /// Count of each flow.
     flows: [i64; FLOWS],
 }
 
-impl Bin {
+impl UsageBin {
     fn with(&self, other: &Self) -> Self {
         let (mut levels, mut flows) = (self.levels, self.flows);
         levels.iter_mut().zip(other.levels).for_each(|(sum, more)| *sum = sum.saturating_add(more));
@@ -60,34 +60,35 @@ impl Bin {
         Self { levels, flows }
     }
 
-    /// The integral of a level over it, in units × microseconds.
+    /// Integral of a level, in units × microseconds.
     #[must_use]
-    pub const fn integral(&self, of: Level) -> u128 {
+    pub const fn integral(&self, of: UsageLevel) -> u128 {
         self.levels[of as usize]
     }
 
-    /// What was counted in it.
+    /// Count of a flow.
     #[must_use]
-    pub const fn count(&self, of: Flow) -> i64 {
+    pub const fn count(&self, of: UsageFlow) -> i64 {
         self.flows[of as usize]
     }
 
-    /// The vCPUs that on-demand VMs used, and those that spot VMs did, as parts of those of the hosts;
-    /// `None`: there were no hosts, or some without bounds.
+    /// vCPUs used by on-demand and by spot VMs, as parts of the hosts' vCPUs; `None` if there were
+    /// no hosts, or some without bounds.
     #[must_use]
     pub fn vcpus(&self) -> Option<(f64, f64)> {
-        let (normal, preemptible) = (Level::NormalVcpus, Level::PreemptibleVcpus);
-        self.parts([normal, preemptible], Level::HostVcpus)
+        let (normal, preemptible) = (UsageLevel::NormalVcpus, UsageLevel::PreemptibleVcpus);
+        self.parts([normal, preemptible], UsageLevel::HostVcpus)
     }
 
-    /// The same of memory.
+    /// Memory used by on-demand and by spot VMs, as parts of the hosts' memory; `None` as for
+    /// vCPUs.
     #[must_use]
     pub fn memory(&self) -> Option<(f64, f64)> {
-        let (normal, preemptible) = (Level::NormalMemory, Level::PreemptibleMemory);
-        self.parts([normal, preemptible], Level::HostMemory)
+        let (normal, preemptible) = (UsageLevel::NormalMemory, UsageLevel::PreemptibleMemory);
+        self.parts([normal, preemptible], UsageLevel::HostMemory)
     }
 
-    fn parts(&self, of: [Level; 2], whole: Level) -> Option<(f64, f64)> {
+    fn parts(&self, of: [UsageLevel; 2], whole: UsageLevel) -> Option<(f64, f64)> {
         let whole = self.integral(whole);
         #[expect(clippy::cast_precision_loss, reason = "shares for people")]
         let part = |of| self.integral(of) as f64 / whole as f64;
@@ -95,38 +96,38 @@ impl Bin {
     }
 }
 
-/// Levels and flows in equal bins from the beginning of the run on, exact in each; as many bins as are
-/// needed, and few whatever the length of the run.
+/// Levels and flows in equal bins from the beginning of the run on, exact in each; the number of
+/// bins is bounded whatever the length of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Usage {
+pub struct HostUsage {
     width_us: u64,
-    /// The last one is under way.
-    bins: Vec<Bin>,
+    /// The last bin is under way.
+    bins: Vec<UsageBin>,
     level: [u64; LEVELS],
     until: Time,
-    /// All there was until now, and until the last request came.
-    whole: Bin,
-    until_arrival: Option<(Time, Bin)>,
-    /// There is a host that holds everything: parts of it mean nothing.
+    /// Integrals and counts until now, and until the last request came.
+    whole: UsageBin,
+    until_arrival: Option<(Time, UsageBin)>,
+    /// There is a host without bounds: parts of its capacity mean nothing.
     is_boundless: bool,
 }
 
-impl Default for Usage {
+impl Default for HostUsage {
     fn default() -> Self {
         Self {
             width_us: 1_000_000,
-            bins: vec![Bin::default()],
+            bins: vec![UsageBin::default()],
             level: [0; LEVELS],
             until: Time::ZERO,
-            whole: Bin::default(),
+            whole: UsageBin::default(),
             until_arrival: None,
             is_boundless: false,
         }
     }
 }
 
-impl Usage {
-    /// Time passes until `now`.
+impl HostUsage {
+    /// Adds the levels' integrals up to `now`.
     pub fn pass(&mut self, now: Time) {
         let mut from = self.until.as_micros();
         let until = now.as_micros();
@@ -142,7 +143,7 @@ impl Usage {
         while from < until {
             let place = from / self.width_us;
             while (self.bins.len() as u64) <= place {
-                self.bins.push(Bin::default());
+                self.bins.push(UsageBin::default());
             }
             let to = until.min((place + 1).saturating_mul(self.width_us));
             if let Some(bin) = self.bins.last_mut() {
@@ -155,32 +156,33 @@ impl Usage {
         self.until = now;
     }
 
-    /// Two bins become one of twice the width.
+    /// Doubles the width: two bins become one.
     fn widen(&mut self) {
         self.width_us *= 2;
-        let one = |pair: &[Bin]| pair.iter().fold(Bin::default(), |sum, bin| sum.with(bin));
+        let one =
+            |pair: &[UsageBin]| pair.iter().fold(UsageBin::default(), |sum, bin| sum.with(bin));
         self.bins = self.bins.chunks(2).map(one).collect();
     }
 
-    /// From now on there is so much more of a level.
-    pub fn more(&mut self, of: Level, by: u64) {
+    /// Raises a level from now on.
+    pub fn more(&mut self, of: UsageLevel, by: u64) {
         let level = &mut self.level[of as usize];
         *level = level.saturating_add(by);
     }
 
-    /// From now on there is so much less of a level.
-    pub fn less(&mut self, of: Level, by: u64) {
+    /// Lowers a level from now on.
+    pub fn less(&mut self, of: UsageLevel, by: u64) {
         let level = &mut self.level[of as usize];
         *level = level.saturating_sub(by);
     }
 
-    /// Something happens now.
-    pub fn count(&mut self, of: Flow, by: i64) {
+    /// Counts an event at the present time.
+    pub fn count(&mut self, of: UsageFlow, by: i64) {
         let flow = &mut self.whole.flows[of as usize];
         *flow = flow.saturating_add(by);
         let place = self.until.as_micros() / self.width_us;
         while (self.bins.len() as u64) <= place {
-            self.bins.push(Bin::default());
+            self.bins.push(UsageBin::default());
         }
         if let Some(bin) = self.bins.last_mut() {
             let flow = &mut bin.flows[of as usize];
@@ -188,58 +190,58 @@ impl Usage {
         }
     }
 
-    /// A request comes now.
+    /// Counts the arrival of a request.
     pub fn arrival(&mut self) {
         self.until_arrival = Some((self.until, self.whole));
-        self.count(Flow::Requests, 1);
+        self.count(UsageFlow::Requests, 1);
     }
 
-    /// There is a host that holds everything.
+    /// Notes that there is a host without bounds.
     pub const fn boundless(&mut self) {
         self.is_boundless = true;
     }
 
-    /// Whether parts of the hosts' room mean anything.
+    /// Whether parts of the hosts' capacity mean anything.
     #[must_use]
     pub const fn is_bounded(&self) -> bool {
         !self.is_boundless
     }
 
-    /// What is used until the last request came, from the beginning on, when nobody had any VM yet; and
-    /// when that was.
+    /// Integrals and counts from the beginning, when nobody had a VM, until the last request came,
+    /// with the time of that.
     #[must_use]
-    pub const fn until_last_arrival(&self) -> Option<(Time, Bin)> {
+    pub const fn until_last_arrival(&self) -> Option<(Time, UsageBin)> {
         self.until_arrival
     }
 
-    /// What the whole run came to.
+    /// Integrals and counts of the whole run.
     #[must_use]
-    pub const fn whole(&self) -> &Bin {
+    pub const fn whole(&self) -> &UsageBin {
         &self.whole
     }
 
-    /// Until when it goes.
+    /// Time up to which levels are integrated.
     #[must_use]
     pub const fn until(&self) -> Time {
         self.until
     }
 
-    /// The bins as few as wanted, each with the time at which it begins and the one at which it ends.
+    /// At most `most` bins, merged from neighbours, each with its beginning and end.
     #[must_use]
-    pub fn merged(&self, most: usize) -> Vec<(Time, Time, Bin)> {
+    pub fn merged(&self, most: usize) -> Vec<(Time, Time, UsageBin)> {
         let bins: Vec<_> = self.bins().collect();
         let together = bins.len().div_ceil(most.max(1)).max(1);
-        let one = |part: &[(Time, Time, &Bin)]| {
-            let sum = part.iter().fold(Bin::default(), |sum, (.., bin)| sum.with(bin));
+        let one = |part: &[(Time, Time, &UsageBin)]| {
+            let sum = part.iter().fold(UsageBin::default(), |sum, (.., bin)| sum.with(bin));
             let (from, until) = (part.first().map(|p| p.0), part.last().map(|p| p.1));
             (from.unwrap_or_default(), until.unwrap_or_default(), sum)
         };
         bins.chunks(together).map(one).collect()
     }
 
-    /// The bins in order, each with the time at which it begins and the one at which it ends: all are
-    /// equally long but for the last, which ends with the run.
-    pub fn bins(&self) -> impl ExactSizeIterator<Item = (Time, Time, &Bin)> {
+    /// All bins in order, each with its beginning and end; all are equally long but the last, which
+    /// ends with the run.
+    pub fn bins(&self) -> impl ExactSizeIterator<Item = (Time, Time, &UsageBin)> {
         let at = |place: usize| Time::from_micros((place as u64).saturating_mul(self.width_us));
         let bins = self.bins.iter().enumerate();
         bins.map(move |(n, bin)| (at(n), at(n + 1).min(self.until.max(at(n))), bin))
@@ -256,34 +258,34 @@ mod tests {
 
     #[test]
     fn the_times_and_levels_of_a_hostile_log_have_their_bins() {
-        let mut usage = Usage::default();
-        usage.more(Level::HostVcpus, u64::MAX);
+        let mut usage = HostUsage::default();
+        usage.more(UsageLevel::HostVcpus, u64::MAX);
         for us in [1, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
             usage.pass(Time::from_micros(us));
         }
-        assert_eq!(usage.whole.levels[Level::HostVcpus as usize], u128::from(u64::MAX).pow(2));
+        assert_eq!(usage.whole.levels[UsageLevel::HostVcpus as usize], u128::from(u64::MAX).pow(2));
         for _ in 0..2 {
-            usage.count(Flow::NormalRevenue, i64::MAX);
+            usage.count(UsageFlow::NormalRevenue, i64::MAX);
         }
-        assert_eq!(usage.whole.count(Flow::NormalRevenue), i64::MAX);
+        assert_eq!(usage.whole.count(UsageFlow::NormalRevenue), i64::MAX);
         let sum: Vec<_> =
-            usage.merged(1).iter().map(|bin| bin.2.count(Flow::NormalRevenue)).collect();
+            usage.merged(1).iter().map(|bin| bin.2.count(UsageFlow::NormalRevenue)).collect();
         assert_eq!(sum, [i64::MAX]);
     }
 
     /// Levels and flows are what was put in, in whatever bins.
     #[test]
     fn every_bin_is_exact_however_wide() {
-        let (mut usage, mut changes) = (Usage::default(), Vec::new());
-        usage.more(Level::HostVcpus, 100);
+        let (mut usage, mut changes) = (HostUsage::default(), Vec::new());
+        usage.more(UsageLevel::HostVcpus, 100);
         for n in 0..5_000_u64 {
             let (now, more) = (n * 3 + n * n % 3, n * 7 % 11);
             usage.pass(at(now));
-            usage.more(Level::NormalVcpus, more);
-            usage.count(Flow::Terminations, 1);
+            usage.more(UsageLevel::NormalVcpus, more);
+            usage.count(UsageFlow::Terminations, 1);
             changes.push((now, more));
             if n % 2 == 1 {
-                usage.less(Level::NormalVcpus, changes[changes.len() - 2].1);
+                usage.less(UsageLevel::NormalVcpus, changes[changes.len() - 2].1);
                 let before = changes.len() - 2;
                 changes[before].1 = 0;
             }
@@ -310,29 +312,29 @@ mod tests {
         for (from, until, bin) in &bins {
             let seconds = from.as_micros() / 1_000_000..until.as_micros() / 1_000_000;
             let sum: u128 = seconds.clone().map(|s| level[s as usize]).sum();
-            assert_eq!(bin.integral(Level::NormalVcpus), sum * 1_000_000);
+            assert_eq!(bin.integral(UsageLevel::NormalVcpus), sum * 1_000_000);
             let count = changes.iter().filter(|(at, _)| seconds.contains(at)).count();
-            assert_eq!(bin.count(Flow::Terminations), count as i64, "{from} to {until}");
+            assert_eq!(bin.count(UsageFlow::Terminations), count as i64, "{from} to {until}");
         }
-        let whole: u128 = bins.iter().map(|(.., bin)| bin.integral(Level::NormalVcpus)).sum();
-        assert_eq!(usage.whole().integral(Level::NormalVcpus), whole);
+        let whole: u128 = bins.iter().map(|(.., bin)| bin.integral(UsageLevel::NormalVcpus)).sum();
+        assert_eq!(usage.whole().integral(UsageLevel::NormalVcpus), whole);
         let few = usage.merged(10);
         assert!(few.len() <= 10);
-        let again: u128 = few.iter().map(|(.., bin)| bin.integral(Level::NormalVcpus)).sum();
+        let again: u128 = few.iter().map(|(.., bin)| bin.integral(UsageLevel::NormalVcpus)).sum();
         assert_eq!(again, whole);
     }
 
     #[test]
     fn what_is_used_until_the_last_request_leaves_out_the_rest() {
-        let mut usage = Usage::default();
-        usage.more(Level::HostVcpus, 4);
-        usage.more(Level::PreemptibleVcpus, 2);
+        let mut usage = HostUsage::default();
+        usage.more(UsageLevel::HostVcpus, 4);
+        usage.more(UsageLevel::PreemptibleVcpus, 2);
         usage.pass(at(10));
         usage.arrival();
-        usage.more(Level::NormalVcpus, 2);
+        usage.more(UsageLevel::NormalVcpus, 2);
         usage.pass(at(20));
         usage.arrival();
-        usage.less(Level::PreemptibleVcpus, 2);
+        usage.less(UsageLevel::PreemptibleVcpus, 2);
         usage.pass(at(1_000));
         let (last, until) = usage.until_last_arrival().expect("requests came");
         assert_eq!((last, until.vcpus()), (at(20), Some((0.25, 0.5))));

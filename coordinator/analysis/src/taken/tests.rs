@@ -17,13 +17,13 @@ fn at(s: u64) -> Time {
     Time::from_secs(s)
 }
 
-fn effects(record: &mut Record, now: u64, effects: Vec<Effect>) {
+fn effects(record: &mut RunRecord, now: u64, effects: Vec<Effect>) {
     let (at, event) = (at(now), Event::Tick);
     let (notices, decisions) = (Vec::new(), Vec::new());
     record.see(&Step { at, event, notices, decisions, effects, ..Step::blank() });
 }
 
-fn reported(record: &mut Record, now: u64, report: Report) {
+fn reported(record: &mut RunRecord, now: u64, report: Report) {
     let (at, event) = (at(now), Event::Machine { host: HOST, number: 0, report });
     let (notices, decisions, effects) = (Vec::new(), Vec::new(), Vec::new());
     record.see(&Step { at, event, notices, decisions, effects, ..Step::blank() });
@@ -62,8 +62,8 @@ fn kept(task: u32, vm: VmId) -> Report {
 }
 
 /// Two tasks run on a VM from 0 s on; the first has a checkpoint of 40 s; at 100 s it is told to make room.
-fn told() -> Record {
-    let mut record = Record::default();
+fn told() -> RunRecord {
+    let mut record = RunRecord::default();
     record.tasks = vec![TaskHistory::default(); 2];
     let all = vec![launched(VM, Market::Spot), launched(OTHER, Market::OnDemand)];
     effects(&mut record, 0, all);
@@ -95,11 +95,11 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
     let [it] = &all[..] else { panic!("{all:?}") };
     assert_eq!(
         (it.at, it.ending, it.waited()),
-        (at(100), Ending::NoticeOver(at(130)), Some(Span::from_secs(50)))
+        (at(100), DisplacementEnd::NoticeOver(at(130)), Some(Span::from_secs(50)))
     );
     assert_eq!((it.owner.work, it.owner.request), (Work::Bag, None));
     assert_eq!((it.taker.work, it.taker.request), (Work::Requests, Some(RequestId::new(1))));
-    let behind = |task, kept, lost_s, went_on: Option<u64>| LeftBehind {
+    let behind = |task, kept, lost_s, went_on: Option<u64>| DisplacedTask {
         task: TaskId::new(task),
         left: at(130),
         kept: Ppm::new(kept),
@@ -151,7 +151,7 @@ fn one_that_is_given_back_in_its_notice_is_not_said_to_be_killed() {
     }
     effects(&mut record, 110, ended(VmEnd::Terminated));
     let all = taken(&record, &ALL.into());
-    assert_eq!(all[0].ending, Ending::Itself(at(110), VmEnd::Terminated));
+    assert_eq!(all[0].ending, DisplacementEnd::Itself(at(110), VmEnd::Terminated));
     assert_eq!(all[0].tasks, [], "they finished in time");
     assert_eq!(all[0].waited(), None, "it is not ready yet");
 }
@@ -164,7 +164,7 @@ fn a_task_that_freezes_with_its_vm_goes_on_where_it_was() {
     effects(&mut record, 100, vec![Effect::VmHibernated { vm: VM, asked: at(100) }]);
     effects(&mut record, 300, vec![Effect::VmResumed { vm: VM, asked: at(290) }]);
     let all = taken(&record, &ALL.into());
-    assert_eq!(all[0].ending, Ending::Hibernated(at(100), Some(at(300))));
+    assert_eq!(all[0].ending, DisplacementEnd::Hibernated(at(100), Some(at(300))));
     for task in &all[0].tasks {
         assert_eq!(
             (task.lost, task.went_on, task.stood()),

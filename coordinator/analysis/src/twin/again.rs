@@ -1,11 +1,11 @@
-//! Whether this program decides what stands in a log.
+//! Check that this program makes the decisions of a log.
 
 use dormouse_engine::Run;
 use dormouse_model::Step;
 
-/// Feeds the events of a log to a new run of its experiment and checks that they make this program
-/// decide what stands there: what differs in the twin is then the machines' doing. The run as it is
-/// after the last step is given.
+/// Feeds the events of a log to a new run of its experiment and checks that this program makes the
+/// same decisions: any difference of the twin is then the machines' doing. Returns the run after
+/// the last step.
 ///
 /// # Errors
 ///

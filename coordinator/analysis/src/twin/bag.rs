@@ -9,31 +9,31 @@ use dormouse_model::{Event, Setup, StartReason, Step, Work};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{
-    About, Both, Count, Divergence, Given, Moment, Side, Spread, Standing, TaskRow, Twin, VmRow,
-    VmSide, decided_again,
+    ComparedRun, DecisionMoment, DurationSpread, EventCount, LiveAndTwin, TaskFate, TaskStanding,
+    TwinComparison, TwinDivergence, TwinInputs, TwinTask, TwinVm, VmFate, decided_again,
 };
 use crate::fidelity::span_of;
-use crate::{Record, TaskHistory, VmHistory, words};
+use crate::{RunRecord, TaskHistory, VmHistory, words};
 
-/// Why a run ended of which the log says no end.
+/// Reason for the end of a run whose log has no end.
 const CUT: &str = "its log ends here";
 
-/// Plays a run again, with what was given to it, and compares the two. `empty` is its record before
-/// anything has happened; `runs` are two of this setup, whose interruptions are those that were given.
-/// The twin ends at `limit` if not before.
+/// Runs the twin of a run with the inputs `given`, and compares the two. `empty` is an empty record
+/// for the run; `runs` are two runs of this setup, whose interruptions are those of `given`. The
+/// twin ends at `limit` at the latest.
 ///
 /// # Errors
 ///
 /// The number of the first step that this program decides otherwise.
 pub fn twin_of_bag(
-    (about, setup): (About, &Setup),
-    empty: Record,
-    (mut given, mut steps): (Given, Vec<Step>),
+    (about, setup): (ComparedRun, &Setup),
+    empty: RunRecord,
+    (mut given, mut steps): (TwinInputs, Vec<Step>),
     [again, mut run]: [Run; 2],
     limit: Time,
-) -> Result<Twin, u64> {
+) -> Result<TwinComparison, u64> {
     let mut again = decided_again(again, &steps)?;
-    // A log that says no end is that of a run that was killed: its twin ends where it does.
+    // A log without an end is that of a run that was killed: its twin ends where the log does.
     if again.over().is_none() {
         let last = steps.last().map_or(Time::ZERO, |step| step.at);
         let end = Event::Cancel { why: CUT.to_owned() };
@@ -41,68 +41,70 @@ pub fn twin_of_bag(
         steps.push(again.handle(last, end).0);
     }
     let mut played = Vec::new();
-    let Given { outside, acts } = given;
+    let TwinInputs { outside, acts } = given;
     let outside = outside.into_iter().map(Ok::<_, Infallible>);
     let see = |step: &Step| {
         played.push(step.clone());
         Ok(())
     };
-    // A twin that ends with tasks left is a result: its last step says why.
+    // A twin that ends with tasks left is a result: its last step has the reason.
     let _ = play(&mut run, &mut Modelled::default(), outside, limit, see);
-    let steps = Both { live: steps, twin: played };
+    let steps = LiveAndTwin { live: steps, twin: played };
     Ok(side_by_side(about, setup, empty, &steps, acts.len()))
 }
 
 fn side_by_side(
-    about: About,
+    about: ComparedRun,
     setup: &Setup,
-    empty: Record,
-    steps: &Both<Vec<Step>>,
+    empty: RunRecord,
+    steps: &LiveAndTwin<Vec<Step>>,
     interruptions: usize,
-) -> Twin {
-    let seen = |mut record: Record, steps: &[Step]| {
+) -> TwinComparison {
+    let seen = |mut record: RunRecord, steps: &[Step]| {
         steps.iter().for_each(|step| record.see(step));
         record
     };
     let live = seen(empty, &steps.live);
-    let twin = seen(Record::new(setup), &steps.twin);
-    let makespan = |of: &Record| of.makespan().map(|end| end.since(Time::ZERO));
+    let twin = seen(RunRecord::new(setup), &steps.twin);
+    let makespan = |of: &RunRecord| of.makespan().map(|end| end.since(Time::ZERO));
     let tasks = (0..).zip(setup.bag.tasks.iter()).zip(live.tasks.iter().zip(&twin.tasks));
     let tasks: Vec<_> = tasks
         .map(|((number, task), (one, other))| {
             let id = TaskId::new(number);
-            let sides = Both { live: side(id, one, &live), twin: side(id, other, &twin) };
-            let fates = Both { live: fate(one, &live), twin: fate(other, &twin) };
+            let sides = LiveAndTwin { live: side(id, one, &live), twin: side(id, other, &twin) };
+            let fates = LiveAndTwin { live: fate(one, &live), twin: fate(other, &twin) };
             let standing = match one.is_own_program() {
-                true => Standing::Disturbed("a program of the user's own live".to_owned()),
-                false => {
-                    Standing::compare(fates, |_| Standing::Undisturbed, "on another type of VM")
-                }
+                true => TaskStanding::Disturbed("a program of the user's own live".to_owned()),
+                false => TaskStanding::compare(
+                    fates,
+                    |_| TaskStanding::Undisturbed,
+                    "on another type of VM",
+                ),
             };
-            TaskRow::new(number.into(), task.name.clone(), sides, standing)
+            TwinTask::new(number.into(), task.name.clone(), sides, standing)
         })
         .collect();
-    Twin {
+    TwinComparison {
         work: Work::Bag,
         about,
         interruptions,
         migration: None,
         has_own_programs: live.tasks.iter().any(TaskHistory::is_own_program),
-        makespan: Both { live: makespan(&live), twin: makespan(&twin) },
-        cost: Some(Both { live: live.cost(), twin: twin.cost() }),
-        ended_early: Both { live: live.cancelled.clone(), twin: twin.cancelled.clone() },
-        undisturbed: Spread::of_those(&tasks, &Standing::Undisturbed),
+        makespan: LiveAndTwin { live: makespan(&live), twin: makespan(&twin) },
+        cost: Some(LiveAndTwin { live: live.cost(), twin: twin.cost() }),
+        ended_early: LiveAndTwin { live: live.cancelled.clone(), twin: twin.cancelled.clone() },
+        undisturbed: DurationSpread::of_those(&tasks, &TaskStanding::Undisturbed),
         background: None,
         tasks,
         vms: vms(&live, &twin),
         counts: counts(&live, &twin),
-        divergence: Divergence::first(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: TwinDivergence::first(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 
-/// Everything that was heard or decided, in order.
-fn moments(steps: &[Step]) -> Vec<Moment> {
-    let moment = |step: &Step| Moment {
+/// All notices and decisions in order, in words.
+fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
+    let moment = |step: &Step| DecisionMoment {
         at: step.at,
         heard: match step.notices.as_slice() {
             [] => vec![words::event(&step.event).to_owned()],
@@ -113,9 +115,9 @@ fn moments(steps: &[Step]) -> Vec<Moment> {
     steps.iter().map(moment).collect()
 }
 
-fn side(id: TaskId, task: &TaskHistory, record: &Record) -> Side {
+fn side(id: TaskId, task: &TaskHistory, record: &RunRecord) -> TaskFate {
     let vm = task.last().and_then(|a| record.vms.get(&a.vm));
-    Side {
+    TaskFate {
         place: vm.map(|vm| format!("{} {}", vm.id, vm.kind)).unwrap_or_default(),
         attempts: task.attempts.len(),
         started: task.attempts.iter().find_map(|a| a.started),
@@ -124,8 +126,8 @@ fn side(id: TaskId, task: &TaskHistory, record: &Record) -> Side {
     }
 }
 
-/// The type of VM that a task had, or what disturbed it by itself.
-fn fate(task: &TaskHistory, record: &Record) -> Result<Option<TypeName>, String> {
+/// The type of the VM that a task had, or else the reason for which it counts as disturbed.
+fn fate(task: &TaskHistory, record: &RunRecord) -> Result<Option<TypeName>, String> {
     let attempts = &task.attempts;
     let lost: Span =
         attempts.iter().filter_map(|a| record.vms.get(&a.vm).map(|vm| a.lost(vm))).sum();
@@ -147,8 +149,8 @@ fn fate(task: &TaskHistory, record: &Record) -> Result<Option<TypeName>, String>
     })
 }
 
-fn vms(live: &Record, twin: &Record) -> Vec<VmRow> {
-    let side = |vm: &VmHistory| VmSide {
+fn vms(live: &RunRecord, twin: &RunRecord) -> Vec<TwinVm> {
+    let side = |vm: &VmHistory| VmFate {
         kind: vm.kind.clone(),
         market: vm.market,
         launched: vm.launched,
@@ -157,25 +159,26 @@ fn vms(live: &Record, twin: &Record) -> Vec<VmRow> {
         cost: vm.cost(),
     };
     let ids: BTreeSet<_> = live.vms.keys().chain(twin.vms.keys()).copied().collect();
-    let row = |vm| VmRow {
+    let row = |vm| TwinVm {
         vm,
-        sides: Both { live: live.vms.get(&vm).map(side), twin: twin.vms.get(&vm).map(side) },
+        sides: LiveAndTwin { live: live.vms.get(&vm).map(side), twin: twin.vms.get(&vm).map(side) },
     };
     ids.into_iter().map(row).collect()
 }
 
-/// The counts of `summary.json`, whatever they are.
-fn counts(live: &Record, twin: &Record) -> Vec<Count> {
-    let of = |record: &Record| match serde_json::to_value(record.counts) {
+/// The counts of `summary.json`, all of them.
+fn counts(live: &RunRecord, twin: &RunRecord) -> Vec<EventCount> {
+    let of = |record: &RunRecord| match serde_json::to_value(record.counts) {
         Ok(serde_json::Value::Object(counts)) => counts,
-        // Counts are numbers with names: this can't be.
+        // Never happens: counts are numbers with names.
         _ => serde_json::Map::new(),
     };
     let twin = of(twin);
     let n = |value: &serde_json::Value| value.as_u64().unwrap_or_default();
     let count = |(name, value): (String, serde_json::Value)| {
-        let sides = Both { live: n(&value), twin: twin.get(&name).map(n).unwrap_or_default() };
-        Count { name, sides }
+        let sides =
+            LiveAndTwin { live: n(&value), twin: twin.get(&name).map(n).unwrap_or_default() };
+        EventCount { name, sides }
     };
     of(live).into_iter().map(count).collect()
 }

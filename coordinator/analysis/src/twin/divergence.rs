@@ -5,65 +5,67 @@ use std::collections::BTreeMap;
 use dormouse_units::Time;
 use serde::Serialize;
 
-use super::{Both, Moment};
+use super::{DecisionMoment, LiveAndTwin};
 use crate::in_seconds;
 
-/// The first decision that differs between a run and its twin, by the order in which decisions
-/// were made and without their times.
+/// The first decision that differs between a run and its twin. Decisions are compared in order and
+/// without their times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Divergence {
-    /// How many decisions before it are the same in both.
+pub struct TwinDivergence {
+    /// Number of decisions before it, which are the same in both.
     #[serde(rename = "decisions_before")]
     pub same: usize,
-    /// What each did there; `None`: it had nothing more to decide.
+    /// The decision of each run there; `None` if it had nothing more to decide.
     #[serde(flatten)]
-    pub decided: Both<Option<Decided>>,
-    /// The first that the other never makes, neither earlier nor later; `None`: all that it
-    /// decides the other decides as well, in another order.
-    pub alone: Both<Option<Decided>>,
+    pub decided: LiveAndTwin<Option<DivergentDecision>>,
+    /// The first decision that the other run never makes, neither earlier nor later; `None` if the
+    /// other run makes all of them, in another order.
+    pub alone: LiveAndTwin<Option<DivergentDecision>>,
 }
 
-/// A decision, and what came before it.
+/// A decision and its cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decided {
-    /// When, in emulated time.
+pub struct DivergentDecision {
+    /// Emulated time of the decision.
     #[serde(rename = "at_s", serialize_with = "in_seconds::time")]
     pub at: Time,
     /// The decision in words, without times.
     #[serde(rename = "decision")]
     pub what: String,
-    /// What the scheduler had just heard, first among it what the other heard at another time.
+    /// The scheduler's last notice before it; notices that the other run got at another time come
+    /// first.
     pub heard: String,
-    /// The time at which the other heard the same; `None`: it never did.
+    /// Time at which the other run had the same notice; `None` if it never had.
     #[serde(rename = "other_heard_s", serialize_with = "in_seconds::maybe_time")]
     pub other_heard: Option<Time>,
 }
 
-impl Divergence {
-    /// Compares two runs; `None` if they decided the same.
+impl TwinDivergence {
+    /// Compares two runs; `None` if they made the same decisions.
     #[must_use]
-    pub fn first(live: &[Moment], twin: &[Moment]) -> Option<Self> {
+    pub fn first(live: &[DecisionMoment], twin: &[DecisionMoment]) -> Option<Self> {
         let (ours, theirs) = (decisions(live), decisions(twin));
         let same = ours.iter().zip(&theirs).take_while(|(one, other)| one.what == other.what);
         let same = same.count();
-        let decided = Both {
-            live: ours.get(same).map(|place| Decided::at(place, live, twin)),
-            twin: theirs.get(same).map(|place| Decided::at(place, twin, live)),
+        let decided = LiveAndTwin {
+            live: ours.get(same).map(|place| DivergentDecision::at(place, live, twin)),
+            twin: theirs.get(same).map(|place| DivergentDecision::at(place, twin, live)),
         };
-        let alone = Both {
-            live: alone(&ours, &theirs).map(|place| Decided::at(place, live, twin)),
-            twin: alone(&theirs, &ours).map(|place| Decided::at(place, twin, live)),
+        let alone = LiveAndTwin {
+            live: alone(&ours, &theirs).map(|place| DivergentDecision::at(place, live, twin)),
+            twin: alone(&theirs, &ours).map(|place| DivergentDecision::at(place, twin, live)),
         };
         let parts = decided.live.is_some() || decided.twin.is_some();
         parts.then_some(Self { same, decided, alone })
     }
 }
 
-impl Decided {
-    /// The decision at this place of a run, with what the other run says of its cause.
-    fn at(place: &Place<'_>, of: &[Moment], other: &[Moment]) -> Self {
+impl DivergentDecision {
+    /// The decision at this place of a run, with the time at which the other run had the same
+    /// notice.
+    fn at(place: &DecisionPlace<'_>, of: &[DecisionMoment], other: &[DecisionMoment]) -> Self {
         let heard = place.moment.heard.first().cloned().unwrap_or_default();
-        // The same may be heard more than once: the same time is meant.
+        // The same notice may come more than once: the one of the same rank is meant.
         let times = of[..place.number].iter().filter(|m| m.heard.contains(&heard)).count();
         let other_heard = other.iter().filter(|m| m.heard.contains(&heard)).nth(times);
         let what = place.what.to_owned();
@@ -71,26 +73,29 @@ impl Decided {
     }
 }
 
-/// A decision in a run.
-struct Place<'a> {
+/// A decision of a run, with the moment of it.
+struct DecisionPlace<'a> {
     what: &'a str,
-    moment: &'a Moment,
-    /// The moment's, among all.
+    moment: &'a DecisionMoment,
+    /// Index of the moment among all moments.
     number: usize,
 }
 
-/// Every decision of a run, in order.
-fn decisions(of: &[Moment]) -> Vec<Place<'_>> {
+/// All decisions of a run in order.
+fn decisions(of: &[DecisionMoment]) -> Vec<DecisionPlace<'_>> {
     of.iter()
         .enumerate()
         .flat_map(|(number, moment)| {
-            moment.decided.iter().map(move |what| Place { what, moment, number })
+            moment.decided.iter().map(move |what| DecisionPlace { what, moment, number })
         })
         .collect()
 }
 
-/// The first decision that the other does not make, or not as often.
-fn alone<'a, 'b>(ours: &'b [Place<'a>], theirs: &[Place<'_>]) -> Option<&'b Place<'a>> {
+/// The first decision that the other run does not make, or not as often.
+fn alone<'a, 'b>(
+    ours: &'b [DecisionPlace<'a>],
+    theirs: &[DecisionPlace<'_>],
+) -> Option<&'b DecisionPlace<'a>> {
     let mut left = BTreeMap::<&str, usize>::new();
     for place in theirs {
         *left.entry(place.what).or_default() += 1;
@@ -110,12 +115,12 @@ mod tests {
 
     use super::*;
 
-    fn moment(at: u64, heard: &str, decided: &[&str]) -> Moment {
+    fn moment(at: u64, heard: &str, decided: &[&str]) -> DecisionMoment {
         let decided = decided.iter().map(|&d| d.to_owned()).collect();
-        Moment { at: Time::from_secs(at), heard: vec![heard.to_owned()], decided }
+        DecisionMoment { at: Time::from_secs(at), heard: vec![heard.to_owned()], decided }
     }
 
-    fn run() -> Vec<Moment> {
+    fn run() -> Vec<DecisionMoment> {
         vec![
             moment(0, "it began", &["launch vm0", "launch vm1"]),
             moment(10, "credits of vm0", &[]),
@@ -131,7 +136,7 @@ mod tests {
         for moment in &mut later {
             moment.at = Time::from_micros(moment.at.as_micros() + 700);
         }
-        assert_eq!(Divergence::first(&run(), &later), None);
+        assert_eq!(TwinDivergence::first(&run(), &later), None);
     }
 
     #[test]
@@ -139,10 +144,14 @@ mod tests {
         let mut twin = run();
         twin.swap(2, 4);
         (twin[2].at, twin[4].at) = (Time::from_secs(25), Time::from_secs(45));
-        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
+        let divergence = TwinDivergence::first(&run(), &twin).expect("they diverge");
         assert_eq!(divergence.same, 2);
-        assert_eq!(divergence.alone, Both { live: None, twin: None }, "only the order differs");
-        let Both { live: Some(live), twin: Some(twin) } = divergence.decided else {
+        assert_eq!(
+            divergence.alone,
+            LiveAndTwin { live: None, twin: None },
+            "only the order differs"
+        );
+        let LiveAndTwin { live: Some(live), twin: Some(twin) } = divergence.decided else {
             panic!("both decide something");
         };
         assert_eq!((live.at, live.what.as_str()), (Time::from_secs(20), "start task2 on vm0"));
@@ -159,16 +168,16 @@ mod tests {
         let mut twin = run();
         twin[3].decided.clear();
         twin[3].at = Time::from_secs(31);
-        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
+        let divergence = TwinDivergence::first(&run(), &twin).expect("they diverge");
         let live = divergence.decided.live.expect("it decides something");
         // Heard for the second time, which in the twin is at 31 s.
         assert_eq!((divergence.same, live.other_heard), (3, Some(Time::from_secs(31))));
         assert_eq!(divergence.alone.live.as_ref(), Some(&live));
         assert_eq!((live.what.as_str(), divergence.alone.twin), ("stop task2 on vm0", None));
         twin.truncate(3);
-        let divergence = Divergence::first(&run(), &twin).expect("they diverge");
+        let divergence = TwinDivergence::first(&run(), &twin).expect("they diverge");
         assert_eq!((divergence.decided.live.is_some(), divergence.decided.twin), (true, None));
-        let short = Divergence::first(&twin, &run()).expect("they diverge");
+        let short = TwinDivergence::first(&twin, &run()).expect("they diverge");
         assert_eq!(short.decided.live, None);
     }
 }

@@ -1,5 +1,5 @@
-//! The processors of the twin of a live run of parallel jobs: those by which the run is judged,
-//! exact to the phase, and without any chance.
+//! The processors of the twin of a live run of parallel jobs: the same model by which the live run
+//! is judged, exact to the phase, and without chance.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -13,21 +13,20 @@ use dormouse_units::{
 use dormouse_vm::ideal::{self, Change, Program};
 
 use super::measured::Moves;
-use crate::fidelity::Pace;
+use crate::fidelity::RunPace;
 
-/// What a microsecond is rounded by: the machine counts nanoseconds, decisions microseconds.
+/// Half a microsecond, for rounding: the machine counts nanoseconds, decisions microseconds.
 const HALF: Duration = Duration::from_nanos(500);
 
-/// A machine, and the jobs that are on their way to other processors of it: when they come, and
-/// where.
+/// A machine, with the jobs that are migrating to other processors of it, by their arrival times.
 #[derive(Clone, Debug, Default)]
-struct Machine {
+struct MachineWithMoves {
     ideal: ideal::Machine<TaskId>,
     coming: BTreeMap<(Duration, TaskId), Cpus>,
 }
 
-impl Machine {
-    /// Lets time pass until one more job is through, or until `limit`; whether one is.
+impl MachineWithMoves {
+    /// Lets time pass until the next job is through, at most until `limit`; true if one is.
     fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         loop {
             let next = self.coming.first_key_value().map(|(&(at, _), _)| at);
@@ -49,39 +48,40 @@ impl Machine {
     }
 }
 
-/// The next ends: when, and the machine at that time.
+/// The next ends of jobs: their time, and the machine at that time.
 #[derive(Clone, Debug)]
-struct Next {
+struct NextEnds {
     at: Time,
-    machine: Machine,
+    machine: MachineWithMoves,
 }
 
-/// Processors whose foreground computes whenever it wants to and whose background computes in
-/// the rest ([`dormouse_vm::ideal`]), in emulated time: those of the one VM of a run.
+/// A modelled machine in emulated time whose foreground computes whenever it wants to and whose
+/// background computes in the rest ([`dormouse_vm::ideal`]). It stands for the one VM of a run.
 #[derive(Debug)]
 pub struct TwoTier {
-    pace: Pace,
-    /// The time that each migration will take, as far as that is known.
+    pace: RunPace,
+    /// Durations of the migrations to come, as far as they are known.
     moves: Moves,
-    /// The time that the others take.
+    /// Duration of all other migrations.
     migration_cost: Span,
-    /// The time for which a job stands still for a checkpoint.
+    /// Time for which a job stands still for a checkpoint.
     checkpoint_cost: Duration,
-    /// The last checkpoint of every job that is there.
+    /// Number of the last checkpoint of every job that is there.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
-    /// The VM, and the host that has it.
+    /// The VM and its host.
     vm: Option<(HostId, VmId)>,
-    machine: Machine,
-    /// The present start of every job that is there.
+    machine: MachineWithMoves,
+    /// Attempt of every job that is there.
     running: BTreeMap<TaskId, Attempt>,
-    /// What is foreseen if nothing else happens before; none where it has to be found again.
-    next: Option<Option<Next>>,
+    /// The next ends if nothing else happens before; the outer `None` if they have to be computed
+    /// again.
+    next: Option<Option<NextEnds>>,
 }
 
 impl TwoTier {
-    /// Idle ones, for jobs with phases as long as this run's, and migrations that take as long.
+    /// An idle machine, for jobs with phases of this pace, and migrations of these durations.
     #[must_use]
-    pub fn new(pace: Pace, moves: Moves, migration_cost: Span) -> Self {
+    pub fn new(pace: RunPace, moves: Moves, migration_cost: Span) -> Self {
         Self {
             pace,
             moves,
@@ -89,7 +89,7 @@ impl TwoTier {
             checkpoint_cost: Duration::ZERO,
             checkpoints: BTreeMap::new(),
             vm: None,
-            machine: Machine::default(),
+            machine: MachineWithMoves::default(),
             running: BTreeMap::new(),
             next: None,
         }
@@ -97,18 +97,18 @@ impl TwoTier {
 
     fn program(&self, job: &Submission) -> Program {
         let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
-        // Of the run's clock, which is rounded less than real time.
+        // By the run's clock, which is rounded less than real time.
         Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
     }
 
-    /// Something happens to a job.
+    /// Applies a change to a job at `now`.
     fn apply(&mut self, now: Time, change: Change<TaskId>) {
         self.machine.advance(since_begin(now));
         self.machine.ideal.apply(change);
         self.next = None;
     }
 
-    /// Whether this start of the job is there.
+    /// Whether this attempt of the job is there.
     fn is_running(&self, task: TaskId, attempt: Attempt) -> bool {
         self.running.get(&task) == Some(&attempt)
     }
@@ -116,7 +116,7 @@ impl TwoTier {
     fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
         let StartTask { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        // Other tasks have no programs that are known here.
+        // Programs of other tasks are not known here.
         let Some(job) = start.job else { return };
         let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
         let program = self.program(&job);
@@ -152,29 +152,29 @@ impl TwoTier {
         self.machine.coming.insert((since_begin(now + takes), task), on);
     }
 
-    /// The VM is gone, with all that was on it.
+    /// Drops the VM with everything on it.
     fn clear(&mut self) {
         self.running.clear();
-        (self.machine, self.next) = (Machine::default(), None);
+        (self.machine, self.next) = (MachineWithMoves::default(), None);
     }
 
-    /// The next ends, if nothing else happens before.
-    fn foreseen(&self) -> Option<Next> {
+    /// Computes the next ends if nothing else happens before.
+    fn foreseen(&self) -> Option<NextEnds> {
         let mut machine = self.machine.clone();
         if machine.ideal.has_kept() {
-            return Some(Next { at: rounded(machine.ideal.now()), machine });
+            return Some(NextEnds { at: rounded(machine.ideal.now()), machine });
         }
         if !machine.advance_to_an_end(Duration::MAX) {
             return None;
         }
         let at = rounded(machine.ideal.now());
-        // All others of this microsecond.
+        // All other ends of this microsecond.
         let until = since_begin(at) + HALF - Duration::from_nanos(1);
         let mut further = machine.clone();
         while further.advance_to_an_end(until) {
             machine = further.clone();
         }
-        Some(Next { at, machine })
+        Some(NextEnds { at, machine })
     }
 }
 
@@ -185,7 +185,7 @@ impl World for TwoTier {
                 self.vm = Some((host, vm));
                 // A second of its clock is one of emulated time.
                 let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), Speedup::ONE);
-                self.machine = Machine { ideal, ..Machine::default() };
+                self.machine = MachineWithMoves { ideal, ..MachineWithMoves::default() };
                 self.apply(now, Change::Made);
                 out.push_back((host, Report::VmCreated { vm }));
             }
@@ -216,12 +216,13 @@ impl World for TwoTier {
             }
             Command::CheckpointNow { task, attempt, .. } => {
                 let ideal = &self.machine.ideal;
-                // One that is being taken will do.
+                // A checkpoint that is already being taken will do.
                 if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
                     self.apply(now, Change::Hold(task, self.checkpoint_cost));
                 }
             }
-            // Machines of parallel jobs have no modes, are not taken away, and not in the background.
+            // Machines of parallel jobs have no CPU modes, are never taken away, and are not in the
+            // background.
             Command::FreezeVm { .. }
             | Command::ThawVm { .. }
             | Command::SetMode { .. }
@@ -300,7 +301,7 @@ const fn since_begin(at: Time) -> Duration {
     Duration::from_micros(at.as_micros())
 }
 
-/// The nearest time of the run.
+/// The time of the run that is nearest to the machine's clock.
 fn rounded(at: Duration) -> Time {
     Time::from_micros(u64::try_from((at + HALF).as_micros()).unwrap_or(u64::MAX))
 }
@@ -314,7 +315,7 @@ mod tests {
     use super::*;
 
     /// A second is a second, and a phase as well.
-    const PACE: Pace = Pace { speedup: Speedup::ONE, phase: Duration::from_secs(1) };
+    const PACE: RunPace = RunPace { speedup: Speedup::ONE, phase: Duration::from_secs(1) };
 
     const HOST: HostId = HostId::new(0);
     const VM: VmId = VmId::new(0);

@@ -1,4 +1,4 @@
-//! What happened to a run from outside: what its twin is given instead of chance.
+//! External events of a run, which its twin gets instead of chance.
 
 use dormouse_cloud::{Interruption, InterruptionModel};
 use dormouse_model::{Effect, Event, Step};
@@ -6,17 +6,17 @@ use dormouse_units::Time;
 
 use crate::deferred::is_deferred;
 
-/// What a log says of the world outside, each with its time and in order.
+/// External events of a run as its log has them, each with its time and in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Given {
-    /// Hosts that joined and were lost, the beginning, the user's end.
+pub struct TwinInputs {
+    /// Joins and losses of hosts, the beginning, and the end by the user.
     pub outside: Vec<(Time, Event)>,
-    /// What the provider did to spot VMs, at the times at which it was asked for.
+    /// Acts of the provider on spot VMs, at the times at which they were asked for.
     pub acts: Vec<Interruption>,
 }
 
-impl Given {
-    /// Reads it from the steps of a run.
+impl TwinInputs {
+    /// Reads them from the steps of a run.
     #[must_use]
     pub fn from_steps(steps: &[Step]) -> Self {
         let mut given = Self::default();
@@ -34,9 +34,9 @@ impl Given {
                 | Event::Requested { .. }
                 | Event::AllRequested
                 | Event::InstantOver
-                // Among the acts, by its effect.
+                // It counts among the acts, by its effect.
                 | Event::Interrupt { .. }
-                // What it did to hosts is among what comes from outside.
+                // Its consequences for hosts are external events by themselves.
                 | Event::Fault { .. }
                 | Event::FaultFelt { .. }
                 | Event::HostLoad { .. }
@@ -63,7 +63,7 @@ impl Given {
         self.outside.iter().any(|(_, event)| *event == Event::Begin)
     }
 
-    /// The acts in place of those that the seed would draw.
+    /// The acts as an interruption schedule, in place of the one that the seed would draw.
     #[must_use]
     pub fn interruptions(&self) -> Vec<InterruptionModel> {
         vec![InterruptionModel::Schedule { acts: self.acts.clone() }]

@@ -5,11 +5,14 @@ use std::collections::BTreeMap;
 use dormouse_model::{Decision, Event, Notice, Promotion, Step, Work};
 use dormouse_units::{Cpus, Seats, Span, TaskId, Tier};
 
-use super::{About, Both, Count, Divergence, Moment, Side, Spread, Standing, TaskRow, Twin};
+use super::{
+    ComparedRun, DecisionMoment, DurationSpread, EventCount, LiveAndTwin, TaskFate, TaskStanding,
+    TwinComparison, TwinDivergence, TwinTask,
+};
 use crate::words::why;
-use crate::{JobHistory, Record, Spell, SpellEnd, carried_out};
+use crate::{JobHistory, JobSpell, RunRecord, SpellEnd, carried_out};
 
-/// Whether anything was heard of a job in these steps.
+/// Whether the scheduler heard of any job in these steps.
 #[must_use]
 pub fn has_begun(steps: &[Step]) -> bool {
     instants(steps).any(|step| step.notices.iter().any(is_of_a_job))
@@ -20,7 +23,7 @@ fn instants(steps: &[Step]) -> impl Iterator<Item = &Step> {
     steps.iter().filter(|step| step.event == Event::InstantOver)
 }
 
-/// Whether it tells of a job, and not of the machine.
+/// Whether a notice is about a job, not about the machine.
 const fn is_of_a_job(notice: &Notice) -> bool {
     matches!(
         notice,
@@ -30,9 +33,10 @@ const fn is_of_a_job(notice: &Notice) -> bool {
 
 type Jobs = BTreeMap<TaskId, JobHistory>;
 
-/// The fate of every job of these steps of which its scheduler heard.
+/// Histories of all jobs that the scheduler heard of in these steps.
 fn fates(steps: &[Step]) -> Jobs {
-    let (mut record, mut jobs) = (Record::default().forgetting().without_attempts(), Jobs::new());
+    let (mut record, mut jobs) =
+        (RunRecord::default().forgetting().without_attempts(), Jobs::new());
     for step in steps {
         record.see(step);
         jobs.extend(record.closed().jobs.iter().map(|job| (job.id, job.clone())));
@@ -42,25 +46,26 @@ fn fates(steps: &[Step]) -> Jobs {
     jobs
 }
 
-/// The number of times that a job was started.
+/// Number of times that a job was started.
 fn starts(job: &JobHistory) -> usize {
     let ends_it =
-        |spell: &&Spell| matches!(spell.until, Some((_, SpellEnd::Failed | SpellEnd::Killed)));
+        |spell: &&JobSpell| matches!(spell.until, Some((_, SpellEnd::Failed | SpellEnd::Killed)));
     let before_another = job.spells.split_last().map_or(&[][..], |(_, before)| before);
     usize::from(!job.spells.is_empty()) + before_another.iter().filter(ends_it).count()
 }
 
-fn side(job: &JobHistory) -> Side {
+fn side(job: &JobHistory) -> TaskFate {
     let place = match job.spells.last().map(|spell| spell.tier) {
         None => "",
         Some(Tier::Foreground) => "foreground",
         Some(Tier::Background) => "background",
     };
     let (started, finished) = (job.started(), job.ended);
-    Side { place: place.to_owned(), attempts: starts(job), started, finished, measured: None }
+    TaskFate { place: place.to_owned(), attempts: starts(job), started, finished, measured: None }
 }
 
-/// The tier that a job was in from its start to its end, or what disturbed it.
+/// The tier that a job was in from its start to its end, or else the reason for which it counts as
+/// disturbed.
 fn tier(job: &JobHistory) -> Result<Tier, String> {
     let disturbed = match (job.spells.as_slice(), job.ended) {
         ([], _) => "never started",
@@ -74,75 +79,87 @@ fn tier(job: &JobHistory) -> Result<Tier, String> {
     Err(disturbed.to_owned())
 }
 
-/// Compares a run of parallel jobs with its twin; what a migration took in it, it says itself.
+/// Compares a run of parallel jobs with its twin. `migration` is the mean duration of a migration
+/// in the run.
 #[must_use]
-pub fn twin_of_jobs(about: About, steps: &Both<Vec<Step>>, migration: Option<Span>) -> Twin {
+pub fn twin_of_jobs(
+    about: ComparedRun,
+    steps: &LiveAndTwin<Vec<Step>>,
+    migration: Option<Span>,
+) -> TwinComparison {
     let (live, twin) = (fates(&steps.live), fates(&steps.twin));
-    // The same submissions in the same order: the same ids. One may not have come to all of them.
+    // The same submissions in the same order have the same ids. One of the runs may not have
+    // reached all of them.
     let tasks: Vec<_> = twin.iter().map(|(id, other)| row(live.get(id).cloned(), other)).collect();
     let early = |of: &Jobs| {
         let done = of.values().filter(|job| job.ended.is_some()).count();
         (done < tasks.len()).then(|| format!("{done} of {} jobs ended", tasks.len()))
     };
-    let ended_early = Both { live: early(&live), twin: early(&twin) };
+    let ended_early = LiveAndTwin { live: early(&live), twin: early(&twin) };
     let makespan = |of: &Jobs, early: &Option<String>| {
         let first = of.values().filter_map(|job| job.heard).min()?;
         let last = of.values().filter_map(|job| job.ended).max()?;
         early.is_none().then(|| last.since(first))
     };
-    Twin {
+    TwinComparison {
         work: Work::Jobs,
         about,
         interruptions: 0,
         migration,
         has_own_programs: false,
-        makespan: Both {
+        makespan: LiveAndTwin {
             live: makespan(&live, &ended_early.live),
             twin: makespan(&twin, &ended_early.twin),
         },
         cost: None,
         ended_early,
-        undisturbed: Spread::of_those(&tasks, &Standing::Undisturbed),
-        background: Spread::of_those(&tasks, &Standing::Background),
+        undisturbed: DurationSpread::of_those(&tasks, &TaskStanding::Undisturbed),
+        background: DurationSpread::of_those(&tasks, &TaskStanding::Background),
         tasks,
         vms: Vec::new(),
         counts: counts(&live, &twin),
-        divergence: Divergence::first(&moments(&steps.live), &moments(&steps.twin)),
+        divergence: TwinDivergence::first(&moments(&steps.live), &moments(&steps.twin)),
     }
 }
 
-fn row(live: Option<JobHistory>, twin: &JobHistory) -> TaskRow {
-    // One that the live run ended before.
+fn row(live: Option<JobHistory>, twin: &JobHistory) -> TwinTask {
+    // A job that the live run never came to.
     let live = live.unwrap_or_else(|| JobHistory::new(twin.id, twin.job.clone()));
     let same = |tier| match tier {
-        Tier::Foreground => Standing::Undisturbed,
-        Tier::Background => Standing::Background,
+        Tier::Foreground => TaskStanding::Undisturbed,
+        Tier::Background => TaskStanding::Background,
     };
-    let standing =
-        Standing::compare(Both { live: tier(&live), twin: tier(twin) }, same, "in another tier");
-    let sides = Both { live: side(&live), twin: side(twin) };
-    TaskRow::new(twin.job.number, format!("{} processes", twin.job.processes), sides, standing)
+    let standing = TaskStanding::compare(
+        LiveAndTwin { live: tier(&live), twin: tier(twin) },
+        same,
+        "in another tier",
+    );
+    let sides = LiveAndTwin { live: side(&live), twin: side(twin) };
+    TwinTask::new(twin.job.number, format!("{} processes", twin.job.processes), sides, standing)
 }
 
 /// The counts of `summary.json`.
-fn counts(live: &Jobs, twin: &Jobs) -> Vec<Count> {
+fn counts(live: &Jobs, twin: &Jobs) -> Vec<EventCount> {
     let count = |name: &str, what: fn(&JobHistory) -> u64| {
         let sum = |of: &Jobs| of.values().map(what).sum();
-        Count { name: name.to_owned(), sides: Both { live: sum(live), twin: sum(twin) } }
+        EventCount {
+            name: name.to_owned(),
+            sides: LiveAndTwin { live: sum(live), twin: sum(twin) },
+        }
     };
     vec![
         count("migrations", |job| job.left_by(SpellEnd::Migrated).into()),
         count("kills", |job| job.left_by(SpellEnd::Killed).into()),
         count("swaps", |job| job.left_by(SpellEnd::Swapped).into()),
         count("background_only", |job| {
-            let is_below = |spell: &Spell| spell.tier == Tier::Background;
+            let is_below = |spell: &JobSpell| spell.tier == Tier::Background;
             u64::from(job.ended.is_some() && job.spells.iter().all(is_below))
         }),
     ]
 }
 
-/// Everything that was heard of jobs or decided about them, in order, in words without times.
-fn moments(steps: &[Step]) -> Vec<Moment> {
+/// All notices and decisions about jobs in order, in words without times.
+fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
     let mut numbers = BTreeMap::<TaskId, u64>::new();
     let mut moments = Vec::new();
     for step in instants(steps) {
@@ -166,13 +183,13 @@ fn moments(steps: &[Step]) -> Vec<Moment> {
         let heard: Vec<_> = step.notices.iter().filter_map(heard).collect();
         let decided: Vec<_> = carried_out(step).into_iter().filter_map(decided).collect();
         if !heard.is_empty() || !decided.is_empty() {
-            moments.push(Moment { at: step.at, heard, decided });
+            moments.push(DecisionMoment { at: step.at, heard, decided });
         }
     }
     moments
 }
 
-/// A decision about a job; `None` for others.
+/// A decision about a job in words; `None` for others.
 fn decided(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option<String> {
     let processors = |on: &Cpus| {
         let list: Vec<_> = on.iter().map(u32::to_string).collect();

@@ -1,5 +1,4 @@
-//! What a live run of parallel jobs says of itself that its experiment does not: how long its
-//! migrations took.
+//! Durations of the migrations in a live run of parallel jobs, which its experiment does not tell.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -7,26 +6,26 @@ use std::time::Duration;
 use dormouse_model::{Event, Report, Step};
 use dormouse_units::{Span, TaskId};
 
-use crate::fidelity::Pace;
+use crate::fidelity::RunPace;
 
-/// What a run's twin is given of it.
+/// Measurements of a live run that its twin uses.
 #[derive(Clone, Debug)]
-pub struct Measured {
-    /// How its clock went, and how long its phases were.
-    pub pace: Pace,
-    /// What a migration took on average, in emulated time; `None` if there was none.
+pub struct MeasuredMoves {
+    /// Speed of its clock, and length of its phases.
+    pub pace: RunPace,
+    /// Mean duration of a migration in emulated time; `None` if there was none.
     pub migration: Option<Span>,
-    /// What each of them took.
+    /// Durations of all migrations.
     pub moves: Moves,
 }
 
-/// What each migration of a job took, in order, in emulated time.
+/// Durations of each job's migrations in order, in emulated time.
 pub type Moves = BTreeMap<TaskId, VecDeque<Span>>;
 
-impl Measured {
-    /// Reads it from the steps of a run of this pace.
+impl MeasuredMoves {
+    /// Reads them from the steps of a run of this pace.
     #[must_use]
-    pub fn from_steps(steps: &[Step], pace: Pace) -> Self {
+    pub fn from_steps(steps: &[Step], pace: RunPace) -> Self {
         let (mut moves, mut all_us) = (Moves::new(), Vec::new());
         for step in steps {
             if let Event::Machine { report: Report::TaskMoved { task, real_took_us, .. }, .. } =

@@ -1,5 +1,5 @@
-//! A run beside its twin: the same run in virtual time, with the interruptions that it really had.
-//! What differs is the emulation's doing, and nothing else.
+//! Comparison of a run with its twin: the same run in virtual time, with the interruptions that it
+//! really had. Every difference is the emulation's doing.
 
 mod again;
 mod bag;
@@ -14,11 +14,14 @@ mod value;
 
 pub use again::decided_again;
 pub use bag::twin_of_bag;
-pub use divergence::{Decided, Divergence};
+pub use divergence::{DivergentDecision, TwinDivergence};
 pub use exact::TwoTier;
-pub use given::Given;
+pub use given::TwinInputs;
 pub use jobs::{has_begun, twin_of_jobs};
-pub use measured::{Measured, Moves};
-pub use moment::Moment;
-pub use spread::Spread;
-pub use value::{About, Both, Count, Side, Standing, TaskRow, Twin, VmRow, VmSide};
+pub use measured::{MeasuredMoves, Moves};
+pub use moment::DecisionMoment;
+pub use spread::DurationSpread;
+pub use value::{
+    ComparedRun, EventCount, LiveAndTwin, TaskFate, TaskStanding, TwinComparison, TwinTask, TwinVm,
+    VmFate,
+};

@@ -2,13 +2,13 @@
 
 use dormouse_units::Time;
 
-/// What was heard at an instant and what was decided on it.
+/// Notices and decisions at one instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// The instant, in emulated time.
+pub struct DecisionMoment {
+    /// Emulated time of the instant.
     pub at: Time,
-    /// What the scheduler heard, such as `task7 finished on vm3`.
+    /// Notices to the scheduler, such as `task7 finished on vm3`.
     pub heard: Vec<String>,
-    /// What it decided, such as `start task20 on vm3, as its turn had come`.
+    /// Its decisions, such as `start task20 on vm3, as its turn had come`.
     pub decided: Vec<String>,
 }

@@ -1,20 +1,20 @@
-//! How durations in a run compare with those in its twin, over many tasks.
+//! Distribution of the differences in duration between a run and its twin.
 
 use serde::Serialize;
 
-use super::{Standing, TaskRow};
+use super::{TaskStanding, TwinTask};
 
-/// Differences of tasks' durations, relative to the twin: -0.01 took 1 % less time live than in the
-/// twin.
+/// Differences of tasks' durations as parts of the twin's: -0.01 took 1 % less time live than in
+/// the twin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(into = "InJson")]
-pub struct Spread {
-    /// The differences, the shortest first; at least one.
+#[serde(into = "SpreadInJson")]
+pub struct DurationSpread {
+    /// Differences in increasing order; at least one.
     sorted: Vec<f64>,
 }
 
 #[derive(Serialize)]
-struct InJson {
+struct SpreadInJson {
     tasks: usize,
     mean: f64,
     shortest: f64,
@@ -22,8 +22,8 @@ struct InJson {
     past_5_percent: usize,
 }
 
-impl From<Spread> for InJson {
-    fn from(of: Spread) -> Self {
+impl From<DurationSpread> for SpreadInJson {
+    fn from(of: DurationSpread) -> Self {
         Self {
             tasks: of.tasks(),
             mean: of.mean(),
@@ -34,14 +34,14 @@ impl From<Spread> for InJson {
     }
 }
 
-/// A task that takes longer or shorter than its twin by more than this is counted.
+/// A task is counted if it takes longer or shorter than in the twin by more than this part.
 const PAST: f64 = 0.05;
 
-/// The borders of the distribution.
+/// Borders of the bins of the distribution.
 const BORDERS: [f64; 6] = [-0.05, -0.03, -0.01, 0.01, 0.03, 0.05];
 
-impl Spread {
-    /// Spread of these differences; `None` if there are none.
+impl DurationSpread {
+    /// The spread of these differences; `None` if there are none.
     #[must_use]
     pub fn from_differences(differences: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut sorted: Vec<f64> = differences.into_iter().collect();
@@ -49,13 +49,13 @@ impl Spread {
         (!sorted.is_empty()).then_some(Self { sorted })
     }
 
-    /// Spread of the tasks of this standing; `None` if there are none.
-    pub(super) fn of_those(rows: &[TaskRow], standing: &Standing) -> Option<Self> {
+    /// The spread of the tasks with this standing; `None` if there are none.
+    pub(super) fn of_those(rows: &[TwinTask], standing: &TaskStanding) -> Option<Self> {
         let rows = rows.iter().filter(|row| row.standing == *standing);
         Self::from_differences(rows.filter_map(|row| row.difference))
     }
 
-    /// The number of tasks that were compared.
+    /// Number of tasks that were compared.
     #[must_use]
     pub fn tasks(&self) -> usize {
         self.sorted.len()
@@ -68,32 +68,31 @@ impl Spread {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
 
-    /// Difference of the task that was shortest beside its twin.
+    /// Smallest difference.
     #[must_use]
     pub fn shortest(&self) -> f64 {
         self.sorted.first().copied().unwrap_or_default()
     }
 
-    /// Difference of the task that was longest beside its twin.
+    /// Largest difference.
     #[must_use]
     pub fn longest(&self) -> f64 {
         self.sorted.last().copied().unwrap_or_default()
     }
 
-    /// The largest difference, whichever way.
+    /// Largest absolute difference.
     #[must_use]
     pub fn worst(&self) -> f64 {
         self.longest().abs().max(self.shortest().abs())
     }
 
-    /// How many took more than 5 % more or less than in the twin.
+    /// Number of tasks that took more than 5 % more or less time than in the twin.
     #[must_use]
     pub fn past_5_percent(&self) -> usize {
         self.sorted.iter().filter(|x| x.abs() > PAST).count()
     }
 
-    /// How many are in each part of the distribution: below the first border, between one and
-    /// the next, above the last.
+    /// Name and count of each bin: below the first border, between two borders, above the last.
     #[must_use]
     pub fn bins(&self) -> Vec<(String, usize)> {
         let mut from = 0;
@@ -118,8 +117,9 @@ mod tests {
 
     #[test]
     fn a_spread_is_that_of_its_differences() {
-        assert_eq!(Spread::from_differences([]), None);
-        let spread = Spread::from_differences([0.02, -0.06, 0.0, 0.051, -0.05]).expect("some");
+        assert_eq!(DurationSpread::from_differences([]), None);
+        let spread =
+            DurationSpread::from_differences([0.02, -0.06, 0.0, 0.051, -0.05]).expect("some");
         assert_eq!((spread.tasks(), spread.past_5_percent()), (5, 2));
         assert_eq!((spread.shortest(), spread.longest(), spread.worst()), (-0.06, 0.051, 0.06));
         assert!((spread.mean() - (0.02 - 0.06 + 0.051 - 0.05) / 5.0).abs() < 1e-12);

@@ -5,22 +5,22 @@ use dormouse_model::Work;
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Serialize, Serializer};
 
-use super::{Divergence, Spread};
+use super::{DurationSpread, TwinDivergence};
 use crate::fidelity::TwinDistance;
-use crate::{Mode, in_seconds};
+use crate::{RunMode, in_seconds};
 
-/// The same of a run and of its twin.
+/// A value of a run and the same of its twin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Both<T> {
-    /// Value in the run that is compared; live, unless it was made in virtual time itself.
+pub struct LiveAndTwin<T> {
+    /// Value in the compared run; live, unless the run itself was made in virtual time.
     pub live: T,
     /// Value in its twin in virtual time.
     pub twin: T,
 }
 
-impl Both<Option<f64>> {
-    /// How much `live` differs from `twin`, as a part of it: -0.01 is 1 % less; `None` if one of them is
-    /// not known or the twin's is nothing.
+impl LiveAndTwin<Option<f64>> {
+    /// The difference as a part of the twin's value: -0.01 is 1 % less. `None` if one value is
+    /// unknown or the twin's is zero.
     #[must_use]
     pub fn difference(self) -> Option<f64> {
         let Self { live: Some(live), twin: Some(twin) } = self else { return None };
@@ -30,78 +30,79 @@ impl Both<Option<f64>> {
 
 /// Description of the run that is compared.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct About {
+pub struct ComparedRun {
     /// The experiment's name.
     pub experiment: String,
     /// The scheduler's name.
     pub scheduler: String,
-    /// How the run was made.
-    pub mode: Mode,
-    /// The seed of the run; the twin's interruptions do not come from it.
+    /// Mode of the run.
+    pub mode: RunMode,
+    /// Seed of the run. The twin's interruptions do not come from it.
     pub seed: u64,
     /// Emulated seconds per real second; `None` in virtual time.
     pub speedup: Option<f64>,
 }
 
-/// A run compared with its twin. As JSON its times are seconds, its money dollars, and its
-/// differences parts of the twin's.
+/// Comparison of a run with its twin. In JSON its times are seconds, its money dollars, and its
+/// differences parts of the twin's value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Twin {
-    /// Tasks on VMs or parallel jobs on processors.
+pub struct TwinComparison {
+    /// Tasks on VMs, or parallel jobs on processors.
     #[serde(rename = "kind", serialize_with = "kind")]
     pub work: Work,
     /// The run that is compared with its twin.
     #[serde(flatten)]
-    pub about: About,
-    /// The number of times that the provider acted on spot VMs in the run, and so in the twin.
+    pub about: ComparedRun,
+    /// Number of acts of the provider on spot VMs in the run, and so in the twin.
     pub interruptions: usize,
-    /// What moving a job took in the run on average, in emulated time; `None` if nothing was moved
-    /// live. In the twin each move takes as long as it did in the run.
+    /// Mean duration of a migration in the run, in emulated time; `None` if nothing migrated live.
+    /// In the twin each migration takes as long as it did in the run.
     #[serde(rename = "migration_s", serialize_with = "in_seconds::maybe_span")]
     pub migration: Option<Span>,
-    /// Whether tasks are programs of the user's own: the twin knows of their times what the user said.
+    /// Whether tasks are users' own programs: the twin only knows the run times that the user
+    /// stated.
     #[serde(skip)]
     pub has_own_programs: bool,
-    /// Until the last task or job was done, by the log, which has an end when it was due; `None` if
-    /// some were left.
+    /// Time until the last task or job was done, by the log, which has an end when it was due;
+    /// `None` if some were left.
     #[serde(rename = "makespan_s", serialize_with = "makespan")]
-    pub makespan: Both<Option<Span>>,
-    /// What the VMs cost, by the log; `None` of parallel jobs.
+    pub makespan: LiveAndTwin<Option<Span>>,
+    /// Cost of the VMs by the log; `None` for parallel jobs.
     #[serde(rename = "cost_usd", serialize_with = "cost")]
-    pub cost: Option<Both<Money>>,
-    /// Why one of them ended with tasks left, if it did.
-    pub ended_early: Both<Option<String>>,
-    /// Over the tasks that nothing disturbed; `None` if there are none.
-    pub undisturbed: Option<Spread>,
-    /// Over the jobs that were in the background from their start to their end in both; `None`
-    /// if there are none.
-    pub background: Option<Spread>,
-    /// The number of times that each thing happened.
+    pub cost: Option<LiveAndTwin<Money>>,
+    /// Reason for which each ended with tasks left, if it did.
+    pub ended_early: LiveAndTwin<Option<String>>,
+    /// Differences of the undisturbed tasks; `None` if there are none.
+    pub undisturbed: Option<DurationSpread>,
+    /// Differences of the jobs that were in the background from start to end in both; `None` if
+    /// there are none.
+    pub background: Option<DurationSpread>,
+    /// Number of times that each kind of event happened.
     #[serde(serialize_with = "counts")]
-    pub counts: Vec<Count>,
-    /// The place where the two diverge first; `None` if they decided the same.
-    pub divergence: Option<Divergence>,
+    pub counts: Vec<EventCount>,
+    /// Where the two first decided differently; `None` if they never did.
+    pub divergence: Option<TwinDivergence>,
     /// Every task or job, in order.
-    pub tasks: Vec<TaskRow>,
-    /// Every VM of either.
-    pub vms: Vec<VmRow>,
+    pub tasks: Vec<TwinTask>,
+    /// Every VM of either run.
+    pub vms: Vec<TwinVm>,
 }
 
-impl Twin {
-    /// The tasks that differ most among those of a standing that is compared: the worst first.
+impl TwinComparison {
+    /// Undisturbed tasks, the one with the largest difference first.
     #[must_use]
-    pub fn worst(&self) -> Vec<&TaskRow> {
-        let compared = |row: &&TaskRow| !matches!(row.standing, Standing::Disturbed(_));
-        let size = |row: &TaskRow| row.difference.unwrap_or_default().abs();
+    pub fn worst(&self) -> Vec<&TwinTask> {
+        let compared = |row: &&TwinTask| !matches!(row.standing, TaskStanding::Disturbed(_));
+        let size = |row: &TwinTask| row.difference.unwrap_or_default().abs();
         let mut rows: Vec<_> = self.tasks.iter().filter(compared).collect();
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
         rows
     }
 
-    /// How far the run is from its twin, in a few figures.
+    /// Distance of the run from its twin, in a few figures.
     #[must_use]
     pub fn distance(&self) -> TwinDistance {
-        let furthest = |of: &Spread| {
+        let furthest = |of: &DurationSpread| {
             let (short, long) = (of.shortest(), of.longest());
             if -short > long { short } else { long }
         };
@@ -109,42 +110,42 @@ impl Twin {
             diverged: self.divergence.is_some(),
             makespan: self.makespan_difference().filter(|_| !self.has_own_programs),
             cost: self.cost_difference().filter(|_| !self.has_own_programs),
-            undisturbed_mean: self.undisturbed.as_ref().map(Spread::mean),
+            undisturbed_mean: self.undisturbed.as_ref().map(DurationSpread::mean),
             undisturbed_worst: self.undisturbed.as_ref().map(furthest),
         }
     }
 
-    /// The makespan relative to the twin's; `None` if tasks were left.
+    /// Difference of the makespans; `None` if tasks were left.
     #[must_use]
     pub fn makespan_difference(&self) -> Option<f64> {
         in_both(self.makespan).difference()
     }
 
-    /// The cost relative to the twin's; `None` of parallel jobs.
+    /// Difference of the costs; `None` for parallel jobs.
     #[must_use]
     pub fn cost_difference(&self) -> Option<f64> {
         self.cost.and_then(|cost| dollars(cost).difference())
     }
 }
 
-fn in_both(Both { live, twin }: Both<Option<Span>>) -> Both<Option<f64>> {
-    Both { live: live.map(Span::as_secs_f64), twin: twin.map(Span::as_secs_f64) }
+fn in_both(LiveAndTwin { live, twin }: LiveAndTwin<Option<Span>>) -> LiveAndTwin<Option<f64>> {
+    LiveAndTwin { live: live.map(Span::as_secs_f64), twin: twin.map(Span::as_secs_f64) }
 }
 
-fn dollars(Both { live, twin }: Both<Money>) -> Both<Option<f64>> {
-    Both { live: Some(live.as_usd()), twin: Some(twin.as_usd()) }
+fn dollars(LiveAndTwin { live, twin }: LiveAndTwin<Money>) -> LiveAndTwin<Option<f64>> {
+    LiveAndTwin { live: Some(live.as_usd()), twin: Some(twin.as_usd()) }
 }
 
-/// A figure of both in JSON.
+/// A figure of both runs with its difference, as JSON.
 #[derive(Serialize)]
-struct Compared {
+struct ComparedFigure {
     #[serde(flatten)]
-    both: Both<Option<f64>>,
+    both: LiveAndTwin<Option<f64>>,
     difference: Option<f64>,
 }
 
-impl From<Both<Option<f64>>> for Compared {
-    fn from(both: Both<Option<f64>>) -> Self {
+impl From<LiveAndTwin<Option<f64>>> for ComparedFigure {
+    fn from(both: LiveAndTwin<Option<f64>>) -> Self {
         Self { both, difference: both.difference() }
     }
 }
@@ -153,62 +154,66 @@ fn kind<S: Serializer>(work: &Work, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(if *work == Work::Jobs { "batch" } else { "bag" })
 }
 
-fn makespan<S: Serializer>(of: &Both<Option<Span>>, to: S) -> Result<S::Ok, S::Error> {
-    Compared::from(in_both(*of)).serialize(to)
+fn makespan<S: Serializer>(of: &LiveAndTwin<Option<Span>>, to: S) -> Result<S::Ok, S::Error> {
+    ComparedFigure::from(in_both(*of)).serialize(to)
 }
 
-fn cost<S: Serializer>(of: &Option<Both<Money>>, to: S) -> Result<S::Ok, S::Error> {
-    of.map(|cost| Compared::from(dollars(cost))).serialize(to)
+fn cost<S: Serializer>(of: &Option<LiveAndTwin<Money>>, to: S) -> Result<S::Ok, S::Error> {
+    of.map(|cost| ComparedFigure::from(dollars(cost))).serialize(to)
 }
 
-fn counts<S: Serializer>(of: &[Count], to: S) -> Result<S::Ok, S::Error> {
+fn counts<S: Serializer>(of: &[EventCount], to: S) -> Result<S::Ok, S::Error> {
     to.collect_map(of.iter().map(|count| (&count.name, count.sides)))
 }
 
-/// A task or job in both.
+/// A task or job in both runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TaskRow {
-    /// Number of the task or job: a task's index, or a job's number in the trace.
+pub struct TwinTask {
+    /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
     /// What people call it.
     pub name: String,
-    /// What became of it in each.
+    /// What became of it in each run.
     #[serde(flatten)]
-    pub sides: Both<Side>,
-    /// How much longer it took live than in the twin, as a part of that; `None` if it was not
-    /// finished in both.
+    pub sides: LiveAndTwin<TaskFate>,
+    /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
     pub difference: Option<f64>,
-    /// Whether the difference says something of the emulation.
+    /// Whether the two times can be compared.
     #[serde(flatten)]
-    pub standing: Standing,
+    pub standing: TaskStanding,
 }
 
-impl TaskRow {
-    pub(super) fn new(number: u64, name: String, sides: Both<Side>, standing: Standing) -> Self {
-        let both = in_both(Both { live: sides.live.took(), twin: sides.twin.took() });
+impl TwinTask {
+    pub(super) fn new(
+        number: u64,
+        name: String,
+        sides: LiveAndTwin<TaskFate>,
+        standing: TaskStanding,
+    ) -> Self {
+        let both = in_both(LiveAndTwin { live: sides.live.took(), twin: sides.twin.took() });
         Self { number, name, sides, difference: both.difference(), standing }
     }
 }
 
-/// The fate of a task or job in one of the two.
+/// What became of a task or job in one of the two runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "SideInJson")]
-pub struct Side {
-    /// The place where it was last, such as `vm3 c3.large` or `foreground`; empty if it never started.
+#[serde(into = "TaskFateInJson")]
+pub struct TaskFate {
+    /// Last place, such as `vm3 c3.large` or `foreground`; empty if it never started.
     pub place: String,
-    /// The number of times that it was started.
+    /// Number of starts.
     pub attempts: usize,
-    /// The time at which it ran first.
+    /// Time of the first start.
     pub started: Option<Time>,
-    /// The time at which it was done.
+    /// Time at which it was done.
     pub finished: Option<Time>,
-    /// The time that it took by its worker's clock, where it is a task that had one attempt.
+    /// Duration by its worker's clock, for a task with one attempt.
     pub measured: Option<Span>,
 }
 
-impl Side {
-    /// From its first start until it was done, as it was measured, or else as the log has it.
+impl TaskFate {
+    /// Duration from its first start until it was done, as measured, or else by the log.
     #[must_use]
     pub fn took(&self) -> Option<Span> {
         self.measured.or_else(|| Some(self.finished?.since(self.started?)))
@@ -216,7 +221,7 @@ impl Side {
 }
 
 #[derive(Serialize)]
-struct SideInJson {
+struct TaskFateInJson {
     place: String,
     attempts: usize,
     started_s: Option<f64>,
@@ -224,8 +229,8 @@ struct SideInJson {
     took_s: Option<f64>,
 }
 
-impl From<Side> for SideInJson {
-    fn from(side: Side) -> Self {
+impl From<TaskFate> for TaskFateInJson {
+    fn from(side: TaskFate) -> Self {
         Self {
             attempts: side.attempts,
             started_s: side.started.map(Time::as_secs_f64),
@@ -236,24 +241,25 @@ impl From<Side> for SideInJson {
     }
 }
 
-/// Whether a task's difference says something of the emulation.
+/// Whether a task's times in both runs can be compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(into = "StandingInJson")]
-pub enum Standing {
-    /// One attempt on the same type of VM in both, without restore, migration or loss; of a job,
-    /// in the foreground from its start to its end in both.
+#[serde(into = "TaskStandingInJson")]
+pub enum TaskStanding {
+    /// Undisturbed in both: one attempt on the same type of VM, without restore, migration or loss;
+    /// for a job, in the foreground from start to end.
     Undisturbed,
-    /// A job that was in the background from its start to its end in both.
+    /// A job that was in the background from start to end in both.
     Background,
-    /// What disturbed it, in words: its durations are of different things.
+    /// Disturbed, for this reason: its times are of different things.
     Disturbed(String),
 }
 
-impl Standing {
-    /// Standing of a task or job, of which each run says what it was by itself, or what disturbed
-    /// it: `same` makes it from what it was in both, and `another` says what differs.
+impl TaskStanding {
+    /// The standing of a task or job. Each run gives a value (its type of VM, or tier), or the
+    /// reason for which it was disturbed; `same` makes the standing from a common value, and
+    /// `another` describes different ones.
     pub(super) fn compare<T: PartialEq>(
-        both: Both<Result<T, String>>,
+        both: LiveAndTwin<Result<T, String>>,
         same: impl FnOnce(T) -> Self,
         another: &str,
     ) -> Self {
@@ -267,7 +273,7 @@ impl Standing {
         })
     }
 
-    /// In a word.
+    /// The standing as one word.
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
@@ -277,7 +283,7 @@ impl Standing {
         }
     }
 
-    /// What disturbed it.
+    /// The reason for which it was disturbed.
     #[must_use]
     pub fn disturbed_by(&self) -> Option<&str> {
         match self {
@@ -288,54 +294,54 @@ impl Standing {
 }
 
 #[derive(Serialize)]
-struct StandingInJson {
+struct TaskStandingInJson {
     standing: &'static str,
     disturbed_by: Option<String>,
 }
 
-impl From<Standing> for StandingInJson {
-    fn from(of: Standing) -> Self {
+impl From<TaskStanding> for TaskStandingInJson {
+    fn from(of: TaskStanding) -> Self {
         Self { standing: of.word(), disturbed_by: of.disturbed_by().map(str::to_owned) }
     }
 }
 
-/// A VM in both; its number is the same where the scheduler asked for it in the same order.
+/// A VM in both runs; ids agree where the scheduler launched VMs in the same order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct VmRow {
+pub struct TwinVm {
     /// Id of the VM.
     #[serde(rename = "id")]
     pub vm: VmId,
-    /// What became of it; `None` if there was no such VM.
+    /// What became of it; `None` if a run had no such VM.
     #[serde(flatten)]
-    pub sides: Both<Option<VmSide>>,
+    pub sides: LiveAndTwin<Option<VmFate>>,
 }
 
-/// The fate of a VM in one of the two.
+/// What became of a VM in one of the two runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct VmSide {
+pub struct VmFate {
     /// Instance type of the VM.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// How it was bought.
+    /// Market on which it was bought.
     pub market: Market,
-    /// The time at which it was asked for.
+    /// Time at which it was asked for.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
-    /// The time at which it was gone.
+    /// Time at which it was gone.
     #[serde(rename = "ended_s", serialize_with = "in_seconds::maybe_time")]
     pub ended: Option<Time>,
-    /// The number of times that it was hibernated.
+    /// Number of hibernations.
     pub hibernations: usize,
-    /// All that was charged for it.
+    /// All charges for it.
     #[serde(rename = "cost_usd", serialize_with = "in_seconds::dollars")]
     pub cost: Money,
 }
 
-/// The number of times that something happened.
+/// Number of times that a kind of event happened, in both runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// What, as `summary.json` calls it.
+pub struct EventCount {
+    /// Name of the count in `summary.json`.
     pub name: String,
-    /// The number of times in each.
-    pub sides: Both<u64>,
+    /// The number in each run.
+    pub sides: LiveAndTwin<u64>,
 }

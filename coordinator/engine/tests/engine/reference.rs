@@ -4,7 +4,7 @@
 use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
-use dormouse_analysis::{Record, carried_out};
+use dormouse_analysis::{RunRecord as Record, carried_out};
 use dormouse_engine::jobs::Simulation;
 use dormouse_model::{Decision, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};

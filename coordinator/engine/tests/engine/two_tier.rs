@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
-use dormouse_analysis::{JobHistory, Record, SpellEnd, carried_out};
+use dormouse_analysis::{JobHistory, RunRecord as Record, SpellEnd, carried_out};
 use dormouse_engine::jobs::Simulation;
 use dormouse_model::{Decision, Event, Promotion, Step, Submission, UsageInformation};
 use dormouse_policies::Policy;

@@ -1,4 +1,4 @@
-//! Programs of the tasks of a workflow's file: their commands, with the files beside it that they read.
+//! Commands of the tasks in a workflow file, with the files beside it that they read.
 
 use std::path::{Component, Path};
 
@@ -11,12 +11,12 @@ use super::inputs::{Flaw, Found, InputFiles, Sources};
 use super::programs::{Collected, RuntimeSaid};
 use super::written::{bounded, within_limits};
 
-/// Why the commands of a workflow's file are not run.
+/// Reason for which the commands of a workflow file are not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unusable {
-    /// They can't be, as they are.
+    /// They can't be run, for this reason.
     Impossible(String),
-    /// They want what they may not have: what that is, and what would be right.
+    /// They need something that is not allowed: what it is, and the remedy.
     Refused(Flaw),
 }
 
@@ -26,12 +26,12 @@ impl From<String> for Unusable {
     }
 }
 
-/// What the tasks of a workflow run whose file lies in `folder`, and where their inputs are, none of which lies outside
-/// of `within`.
+/// Commands of the tasks of a workflow whose file is in `folder`, and the sources of their inputs,
+/// none of which may be outside of `within`.
 ///
 /// # Errors
 ///
-/// Why the commands of the file are not run as they are, by the first task of which it holds.
+/// Reason for which the first task with a problem can't run its command.
 pub(crate) fn commands(
     workflow: &Workflow,
     (folder, within): (&Path, &Path),
@@ -44,7 +44,7 @@ pub(crate) fn commands(
                 Unusable::Refused((format!("{}: {what}", task.name), remedy))
             }
         })?;
-        // Tasks of one program are of a kind, whatever its arguments are.
+        // Tasks with the same program are of one kind, whatever their arguments are.
         let kind: Vec<String> = program.argv.iter().take(1).cloned().collect();
         own.add(id, &kind, program, RuntimeSaid::Said);
     }
@@ -111,8 +111,8 @@ fn program(
     Ok(program)
 }
 
-/// The file of this path in the first of these folders that has it, with the name that it has in the task's
-/// directory: its last part, as HTCondor has it.
+/// The file with this path in the first of these folders that has it, and its name in the task's
+/// directory: its last part, as in HTCondor.
 fn beside(
     path: &str,
     (folders, within): (&[&Path], &Path),
@@ -128,7 +128,7 @@ fn beside(
     Ok(Some((file, found.inside)))
 }
 
-/// Adds an input, unless another of its name has another content.
+/// Adds an input; an error if another input with the same name has other content.
 fn put(file: FileRef, inputs: &mut Vec<FileRef>) -> Result<(), String> {
     match inputs.iter_mut().find(|input| input.path == file.path) {
         Some(input) if input.digest != file.digest => {

@@ -1,26 +1,25 @@
-//! Words in which something in braces stands for something else.
+//! Placeholders in braces.
 
 use std::collections::BTreeMap;
 
-/// Names that always mean something in braces.
+/// Names that always are placeholders in braces.
 const KNOWN: [&str; 5] = ["input", "stem", "name", "n", "output"];
 
-/// What stands for each name in braces.
+/// Value of each placeholder.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Values(BTreeMap<String, String>);
 
 impl Values {
-    /// Has `value` stand for the name.
+    /// Sets the value of a placeholder.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.0.insert(name.to_owned(), value.into());
     }
 
-    /// The text with a value in the place of each name in braces that has one. Other braces stay as they are,
-    /// and doubled ones become single.
+    /// Replaces placeholders by their values. Other braces stay, and doubled ones become single.
     ///
     /// # Errors
     ///
-    /// The name in braces that always means something and has no value here.
+    /// A placeholder without a value here.
     pub(super) fn fill(&self, text: &str) -> Result<String, String> {
         let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
         while let Some(at) = rest.find(['{', '}']) {
@@ -48,14 +47,14 @@ impl Values {
         Ok(filled)
     }
 
-    /// What stands for a name; nothing between the braces is the input.
+    /// Value of a placeholder; empty braces mean the input.
     fn value(&self, name: &str) -> Option<&str> {
         let name = if name.is_empty() { "input" } else { name };
         self.0.get(name).map(String::as_str)
     }
 }
 
-/// Whether a text has this name in braces.
+/// Whether a text contains this placeholder.
 pub(super) fn mentions(text: &str, name: &str) -> bool {
     text.contains(&format!("{{{name}}}"))
 }

@@ -1,5 +1,5 @@
-//! What a task of the user's own is, before anything stands for what is in braces: the keys of its section, and
-//! in their place the cells of a row.
+//! A task of a user's own program before its placeholders are filled: the keys of its section,
+//! overridden by the cells of a row.
 
 use std::path::PathBuf;
 
@@ -11,27 +11,27 @@ use super::inputs::{Flaw, within};
 use super::table::TaskRow;
 use crate::sections::{ReferenceSection, Runtime, TaskSection, VerifySection};
 
-/// The most that a task's directory may hold where nothing is said.
+/// Default size limit of a task's directory.
 pub(super) const DIRECTORY: Bytes = Bytes::new(1 << 30);
-/// The most processes and threads of a task where nothing is said: of libraries that start one for each core of a
-/// large host, too.
+/// Default limit of a task's processes and threads: enough for libraries that start one for each
+/// core of a large host.
 pub(super) const THREADS: u32 = 256;
 const MOST_THREADS: u32 = 30_000;
 
-/// The time that a task takes, as far as its section or row says.
+/// Run time of a task, as its section or row gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RuntimeGiven {
-    /// As the section's key has it.
+    /// By the section's key.
     BySection,
-    /// Everywhere as long.
+    /// The same on every type.
     Everywhere(Span),
-    /// As it was measured.
+    /// As measured.
     Measured,
-    /// Nobody knows how long it takes.
+    /// Not known.
     Unknown,
 }
 
-/// Something that names files, and the folder that it names them in.
+/// A path or pattern, with the folder that it is relative to.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) text: String,
@@ -40,20 +40,20 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// The folder that the files may not lie outside of.
+    /// Folder outside of which the files may not be.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
     }
 }
 
-/// What is checked: by a command, or against the outputs in a folder.
+/// Check of a task's answer: by a command, or against the outputs in a folder.
 #[derive(Clone, Debug)]
 pub(super) enum Check {
     Command(Vec<Named>),
     Outputs(Named),
 }
 
-/// A task with its braces.
+/// A task with placeholders.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     pub(super) place: Place,
@@ -74,7 +74,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// What the section at `node` says.
+    /// The task of the section at `node`.
     pub(super) fn from_section(section: &TaskSection, node: &Node) -> Self {
         let named = |text: &str, at: &str| {
             let place = node.innermost(at).place.clone();
@@ -116,11 +116,12 @@ impl Form {
         }
     }
 
-    /// The same with what a row says in the place of it; files that the row names are in `base`.
+    /// The task with the cells of a row in place of its keys; files that the row names are in
+    /// `base`.
     ///
     /// # Errors
     ///
-    /// The cell that makes no sense, by what is wrong with it.
+    /// The wrong cell, and the reason.
     pub(super) fn with(&self, row: &TaskRow, base: &std::path::Path) -> Result<Self, Flaw> {
         let named = |text: String| Named { text, base: base.to_owned(), place: row.place.clone() };
         let words = |key: &str, text: &str| {
@@ -190,7 +191,7 @@ fn saves(word: &str) -> Result<Saves, Flaw> {
     })
 }
 
-/// A time or an amount of memory.
+/// Parses a time or an amount of memory.
 fn quantity<T: std::str::FromStr>(key: &str, cell: &str, like: &str) -> Result<T, Flaw>
 where
     T::Err: std::fmt::Display,

@@ -1,4 +1,4 @@
-//! The files that programs of the user's own begin with: found, named as in a task's directory, and hashed.
+//! Input files of users' own programs: found, named as in a task's directory, and hashed.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -13,19 +13,19 @@ use glob::{MatchOptions, Pattern};
 
 use crate::command_line;
 
-/// Most files that one experiment's tasks begin with: beyond it a slip of the hand is likelier than a wish.
+/// Greatest number of input files of one experiment's tasks: more are probably a mistake.
 const MOST_FILES: usize = 100_000;
-/// Deepest folders that are looked into, so that links in a circle come to an end.
+/// Greatest depth of folders that are searched, so that circular links end.
 const DEEPEST: usize = 32;
 
-/// The files of this host that hold the contents of inputs, by their digests: BLAKE3 in hexadecimal.
+/// Files on this host with the contents of inputs, by BLAKE3 hash in hexadecimal.
 pub type Sources = BTreeMap<String, PathBuf>;
 
-/// Real paths of the folders, beside an experiment's own, whose files an experiment's file may name.
+/// Real paths of the folders whose files an experiment's file may name, beside its own folder.
 static ALLOWED: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
-/// Lets the experiments that this process reads name inputs in these folders, too, and not only in their own. Said once,
-/// by whoever runs the process.
+/// Lets all experiments that this process reads name inputs in these folders as well. Only the
+/// first call has an effect.
 ///
 /// # Errors
 ///
@@ -39,36 +39,38 @@ pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
         }
     };
     let folders = folders.iter().map(real).collect::<Result<Vec<_>, _>>()?;
-    // What was said first counts.
+    // The first call counts.
     let _ = ALLOWED.set(folders);
     Ok(())
 }
 
-/// A file by where it is, and by its path in a task's directory.
+/// A file with its path in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Found {
-    /// The path in a task's directory.
+    /// Path in a task's directory.
     pub(super) inside: String,
-    /// The path on this host.
+    /// Path on this host.
     pub(super) file: PathBuf,
-    /// The folder of the experiment whose file names it, outside of which it may lie only where that is allowed;
-    /// `None`: the user names it, who may name what he likes.
+    /// Folder of the experiment that names the file, outside of which the file may be only if that
+    /// is allowed; `None` if the user names the file, who may name any.
     pub(super) within: Option<PathBuf>,
 }
 
-/// The folder that files may not lie outside of which are named at this place, relative to `base`: files may name what
-/// is beside them, whoever wrote them. Built-in experiments and the command line may name anything.
+/// Folder outside of which files named at this place, relative to `base`, may not be: a file may
+/// name what is beside it, whoever wrote it. Built-in experiments and the command line may name
+/// anything.
 pub(crate) fn within(place: &Place, base: &Path) -> Option<PathBuf> {
     let is_strangers = place.at.is_some() && !place.source.ends_with("(built in)");
     is_strangers.then(|| base.to_owned())
 }
 
 impl Found {
-    /// The path to read it at.
+    /// Path for reading the file.
     ///
     /// # Errors
     ///
-    /// It is outside of its experiment's folder, itself or by a link, and nobody allows that.
+    /// The file, or what it links to, is outside of its experiment's folder, and that is not
+    /// allowed.
     fn readable(&self) -> Result<PathBuf, Flaw> {
         let Some(folder) = &self.within else { return Ok(self.file.clone()) };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -92,10 +94,10 @@ impl Found {
     }
 }
 
-/// What is wrong with an input, and what would be right.
+/// A problem with an input, and the remedy.
 pub(super) type Flaw = (String, String);
 
-/// The contents of files that were read so far, each once.
+/// Contents of the files read so far, each once.
 #[derive(Debug, Default)]
 pub(crate) struct InputFiles {
     known: BTreeMap<PathBuf, FileRef>,
@@ -103,12 +105,12 @@ pub(crate) struct InputFiles {
 }
 
 impl InputFiles {
-    /// The sources of the contents, by their digests.
+    /// Sources of the contents, by their hashes.
     pub(crate) fn into_sources(self) -> Sources {
         self.sources
     }
 
-    /// The file with its content's digest.
+    /// Reads a file and returns its reference with the hash of its content.
     pub(super) fn reference(&mut self, found: &Found) -> Result<FileRef, Flaw> {
         let real = found.readable()?;
         if let Some(known) = self.known.get(&found.file) {
@@ -125,7 +127,7 @@ impl InputFiles {
         Ok(file)
     }
 
-    /// The digest of a file that no task begins with.
+    /// Hash of a file that is no task's input.
     pub(super) fn digest(&self, found: &Found) -> Result<String, Flaw> {
         let file = read(&found.readable()?, &found.inside);
         file.map(|file| file.digest).map_err(|error| unreadable(&found.file, &error))
@@ -153,12 +155,13 @@ fn unreadable(path: &Path, error: &io::Error) -> Flaw {
     (what, "give the path of a file that you can read".to_owned())
 }
 
-/// The files that `named` means, relative to the folder `base`: a file, a folder with all in it, or those that
-/// a pattern matches; in the order of their names. Those that lie outside of `within` are found, and not read.
+/// The files that `named` means, relative to the folder `base`: a file, a folder with everything in
+/// it, or those that match a pattern, sorted by name. Files outside of `within` are found but not
+/// read.
 ///
 /// # Errors
 ///
-/// There is none, it is no pattern, or a folder can't be looked into.
+/// There is no such file, the pattern is wrong, or a folder can't be read.
 pub(super) fn find(base: &Path, within: Option<&Path>, named: &str) -> Result<Vec<Found>, Flaw> {
     let mut all = Vec::new();
     for path in named_paths(base, named)? {
@@ -178,10 +181,10 @@ pub(super) fn find(base: &Path, within: Option<&Path>, named: &str) -> Result<Ve
     Ok(all)
 }
 
-/// The files and folders that are meant.
+/// Files and folders that match `named`.
 fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
     let plain = base.join(named);
-    // A name with a bracket in it is a name where there is such a file.
+    // If a file with brackets in its name exists, the name is no pattern.
     if plain.exists() || !named.contains(['*', '?', '[']) {
         return Ok(if plain.exists() { vec![plain] } else { Vec::new() });
     }
@@ -189,7 +192,7 @@ fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
         let what = format!("'{named}' is no pattern: {error}");
         (what, "write one such as data/*.csv".to_owned())
     };
-    // A pattern of an absolute path stands by itself.
+    // A pattern with an absolute path needs no base.
     let pattern = match Path::new(named).is_absolute() || base.as_os_str().is_empty() {
         true => named.to_owned(),
         false => format!("{}/{named}", Pattern::escape(&base.to_string_lossy())),
@@ -208,8 +211,8 @@ fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
     Ok(all)
 }
 
-/// The path in a task's directory: as it is under `base`, or the last name where it is elsewhere; `None`
-/// where it has no name.
+/// Path in a task's directory: relative to `base`, or the last name for a file elsewhere; `None`
+/// without a name.
 fn inside(base: &Path, path: &Path) -> Option<String> {
     let (base, path) = (plain(base), plain(path));
     let outside = || path.file_name().map(Path::new);
@@ -220,7 +223,7 @@ fn inside(base: &Path, path: &Path) -> Option<String> {
     Some(relative.or_else(outside)?.to_str()?.to_owned())
 }
 
-/// The path without `.`, and without `..` where something is before it.
+/// The path without `.`, and without `..` after a name.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

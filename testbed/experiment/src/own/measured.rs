@@ -1,4 +1,4 @@
-//! What `dormouse measure` found out of programs of the user's own, as a file.
+//! The file in which `dormouse measure` stores its measurements of users' own programs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,97 +11,101 @@ use serde::{Deserialize, Serialize};
 
 use crate::files;
 
-/// What was measured of an experiment's programs: the content of a file.
+/// Measurements of an experiment's programs, as in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Measures {
-    /// The version of Dormouse that measured.
+    /// Version of Dormouse that measured.
     pub dormouse: String,
-    /// What of a core a vCPU of the reference speed was meanwhile.
+    /// Share of a core that a vCPU of the reference speed had meanwhile.
     pub share: Ppm,
-    /// Emulated seconds for which a second of a core counts, in every run that reads this; `None`: a version
-    /// measured that did not say, and it is the run's `live.speedup`.
+    /// Emulated seconds for one second of a core in every run that reads this; `None` in files of
+    /// older versions: then the run's `live.speedup`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
-    /// What was measured, a run each.
+    /// Measurements, one for each run.
     pub measures: Vec<Measure>,
 }
 
-/// One program, run once and undisturbed.
+/// Measurement of one program, run once and undisturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Measure {
-    /// The task that it was measured as.
+    /// Task that was measured.
     pub task: String,
-    /// The command of its kind, with its braces.
+    /// Command of its kind, with placeholders.
     pub kind: Vec<String>,
-    /// What it is, by its command, environment and inputs: BLAKE3 in hexadecimal.
+    /// Identity by command, environment and inputs: BLAKE3 in hexadecimal.
     pub program: String,
-    /// What it took and left.
+    /// Resources that it used, and its outputs.
     #[serde(flatten)]
     pub measured: Measured,
 }
 
-/// What a program took and left that ran once, undisturbed, under the quota of the reference vCPU, in
-/// real time.
+/// Measurement of one undisturbed run of a program under the quota of the reference vCPU; times are
+/// real.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Measured {
-    /// The status that it returned; `None`: a signal ended it.
+    /// Exit status; `None` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
-    /// The time that it took, microseconds.
+    /// Elapsed time, microseconds.
     pub wall_us: u64,
-    /// CPU time that it had, microseconds.
+    /// CPU time, microseconds.
     pub cpu_us: u64,
-    /// What of that time it did not want to compute in, microseconds: it slept, or waited for something.
+    /// Part of the elapsed time in which it did not want to compute, microseconds: it slept or
+    /// waited.
     pub waited_us: u64,
-    /// The most memory that it had at once.
+    /// Peak memory.
     pub memory: Bytes,
-    /// What its directory held in the end.
+    /// Final size of its directory.
     pub directory: Bytes,
-    /// The time from the command to start it to its first instruction, microseconds: its inputs came, and its
-    /// directory was made. It is no part of its run time.
+    /// Time from the command to start it to its first instruction, microseconds: its inputs were
+    /// copied and its directory was made. It is not part of the run time.
     #[serde(default)]
     pub began_after_us: u64,
-    /// The outputs by their paths: BLAKE3 in hexadecimal.
+    /// Hash of each output by path: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
-    /// Why CRIU can't checkpoint it; `None`: it can, or nobody tried.
+    /// Reason for which CRIU can't checkpoint it; `None` if it can, or nobody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
-    /// What was seen of a second run, in whose middle CRIU has carried the program to another VM; `None`: it was not.
+    /// Observations of a second run, in whose middle CRIU moved the program to another VM; `None`
+    /// if there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub carried: Option<CarriedProgram>,
 }
 
-/// What a move by CRIU changes of a program, beside a run in which nothing disturbed it.
+/// Effects of a move by CRIU on a program, compared with an undisturbed run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CarriedProgram {
-    /// What the kernel says of its processes otherwise since they were restored, a sentence each; `None`: they were not restored.
+    /// Changes in the kernel's view of its processes since the restore, one sentence each; `None`
+    /// if they were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,
-    /// Why it could not be carried, or how it ended, where it did not end as it did undisturbed.
+    /// Reason for which it could not be moved, or its end, if that differs from the undisturbed
+    /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
-    /// The outputs that are others than those of the undisturbed run.
+    /// Outputs that differ from those of the undisturbed run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub other_outputs: Vec<String>,
 }
 
 impl Measured {
-    /// The time for which it runs on a vCPU of the reference speed, where a second of a core counts for so much:
-    /// the CPU time that it had and what it waited, whatever share of a core that vCPU is.
+    /// Run time on a vCPU of the reference speed, if a second of a core counts for `pace`: its CPU
+    /// time and waiting time, whatever share of a core that vCPU has.
     #[must_use]
     pub fn runtime(&self, pace: Speedup) -> Span {
         let real = Duration::from_micros(self.cpu_us.saturating_add(self.waited_us));
         pace.emulated(real).max(Span::from_micros(1))
     }
 
-    /// The memory that a task of its kind should have: what it had and a quarter more, in whole MiB.
+    /// Memory for a task of its kind: the peak and a quarter more, in whole MiB.
     #[must_use]
     pub const fn memory_with_room(&self) -> Bytes {
         const MIB: u64 = 1 << 20;
@@ -110,18 +114,18 @@ impl Measured {
     }
 }
 
-/// What a program is, by all that what it computes depends on.
+/// Identity of a program: a hash of everything that its results depend on.
 #[must_use]
 pub fn identity(program: &OwnProgram) -> String {
     let OwnProgram { argv, env, inputs, .. } = program;
-    // Text and numbers: this can't fail.
+    // Text and numbers only: this can't fail.
     let text = serde_json::to_string(&(argv, env, inputs)).unwrap_or_default();
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
 impl Measures {
-    /// What was measured of this program, or else of one of its kind; what failed only where nothing of its kind
-    /// did well.
+    /// The measurement of this program, or else of one of its kind; a failed one only if none of
+    /// its kind succeeded.
     #[must_use]
     pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&Measured> {
         let own = identity(program);
@@ -138,7 +142,7 @@ impl Measures {
 ///
 /// # Errors
 ///
-/// It can't be read, or is another file.
+/// It can't be read, or is another kind of file.
 pub(crate) fn read_measures(path: &Path) -> Result<Measures, InputError> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(|error| {

@@ -1,4 +1,4 @@
-//! What is known of the tasks that run programs of the user's own, beside the programs.
+//! Kinds and run times of the tasks with users' own programs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,45 +10,46 @@ use serde::{Deserialize, Serialize};
 
 use crate::Experiment;
 
-/// The tasks that run programs of the user's own: of which kind each is, and how it is known how long it takes.
+/// Tasks with users' own programs: the kind of each, and the source of its run time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnTasks {
-    /// Commands as they are written, with their braces: tasks of one command are of a kind.
+    /// Commands as written, with placeholders: tasks with the same command are of one kind.
     pub kinds: Vec<Vec<String>>,
-    /// The kind of each task, and how its runtime is known.
+    /// Kind of each task, and source of its run time.
     pub tasks: BTreeMap<TaskId, OwnTask>,
-    /// The checkpoints that the experiment names, where the programs' own ways to save their work stand in their place.
+    /// Checkpoints that the experiment gives, if the programs' own ways to save their work replace
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written_checkpoint: Option<CheckpointConfig>,
 }
 
-/// The kind of a task, and how it is known how long it takes.
+/// Kind of a task, and source of its run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnTask {
     /// Index of its kind.
     pub kind: u32,
-    /// How its runtime is known.
+    /// Source of its run time.
     #[serde(default, skip_serializing_if = "RuntimeSaid::is_said")]
     pub runtime: RuntimeSaid,
 }
 
-/// How it is known how long a task takes.
+/// Source of a task's run time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeSaid {
-    /// The experiment says it.
+    /// The experiment gives it.
     #[default]
     Said,
-    /// The program was measured.
+    /// It was measured.
     Measured,
-    /// Nobody knows: what its task has is a guess that nothing should rest on.
+    /// It is not known: the task's run time is a guess that nothing should rely on.
     Unknown,
 }
 
 impl RuntimeSaid {
-    /// Whether the experiment says it.
+    /// Whether the experiment gives it.
     #[must_use]
     pub fn is_said(&self) -> bool {
         *self == Self::Said
@@ -56,25 +57,25 @@ impl RuntimeSaid {
 }
 
 impl OwnTasks {
-    /// Whether no task runs a program of the user's own.
+    /// Whether no task runs a user's own program.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tasks.is_empty()
     }
 
-    /// The first task of which nobody knows how long it takes.
+    /// The first task with an unknown run time.
     #[must_use]
     pub fn first_unknown(&self) -> Option<TaskId> {
         let mut tasks = self.tasks.iter();
         tasks.find(|(_, task)| task.runtime == RuntimeSaid::Unknown).map(|(id, _)| *id)
     }
 
-    /// Whether the runtime of any was measured.
+    /// Whether any run time was measured.
     pub(crate) fn has_measured(&self) -> bool {
         self.tasks.values().any(|task| task.runtime == RuntimeSaid::Measured)
     }
 
-    /// The kind that a command is, which is new if no other task has it.
+    /// Index of a command's kind, which is added if it is new.
     fn kind(&mut self, command: &[String]) -> u32 {
         let known = self.kinds.iter().position(|kind| kind == command);
         let place = known.unwrap_or_else(|| {
@@ -87,7 +88,7 @@ impl OwnTasks {
 }
 
 impl Experiment {
-    /// The tasks of each kind of program of the user's own, in the order of their ids.
+    /// Tasks of each kind of user's own program, ordered by id.
     #[must_use]
     pub fn tasks_of_kinds(&self) -> Vec<Vec<TaskId>> {
         let mut kinds = vec![Vec::new(); self.own_tasks.kinds.len()];
@@ -100,7 +101,7 @@ impl Experiment {
         kinds
     }
 
-    /// Whether every task of its bag saves its work by other means than CRIU.
+    /// Whether every task of its bag saves its work without CRIU.
     pub(crate) fn saves_without_criu(&self) -> bool {
         let count = self.setup.bag.tasks.len();
         let is_without = |program: &Arc<OwnProgram>| program.saves != Saves::Criu;
@@ -108,19 +109,19 @@ impl Experiment {
     }
 }
 
-/// Programs of the user's own as tasks of a bag are gathered.
+/// Users' own programs of a bag's tasks, as they are collected.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     pub(crate) programs: BTreeMap<TaskId, Arc<OwnProgram>>,
     pub(crate) tasks: OwnTasks,
-    /// Emulated seconds for which a second of a core counts in runtimes that were measured; `None`: none was, or
-    /// nobody said.
+    /// Emulated seconds for one second of a core in measured run times; `None` if none was
+    /// measured, or the file does not tell.
     pub(crate) pace: Option<Speedup>,
     last: Option<Arc<OwnProgram>>,
 }
 
 impl Collected {
-    /// Adds what a task runs.
+    /// Adds a task's program.
     pub(crate) fn add(
         &mut self,
         id: TaskId,
@@ -129,7 +130,7 @@ impl Collected {
         runtime: RuntimeSaid,
     ) {
         let kind = self.tasks.kind(command);
-        // Tasks that are alike stand together, and share their program.
+        // Equal tasks follow each other, and share their program.
         let last = self.last.take().filter(|last| **last == program);
         let program = last.unwrap_or_else(|| Arc::new(program));
         self.last = Some(Arc::clone(&program));

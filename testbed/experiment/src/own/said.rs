@@ -1,5 +1,5 @@
-//! A program of the user's own, said on the command line: it takes the place of what the tasks of an experiment
-//! run, or of its tasks.
+//! A user's own program on the command line, in place of the programs or the tasks of an
+//! experiment.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use dormouse_documents::{InputError, Node, Override, Place, Value};
 
 use crate::schema;
 
-/// What a bag has that says which tasks there are.
+/// Keys of a bag that define its tasks.
 const TASKS: [&str; 7] = ["name", "job", "env", "task", "tasks", "noise", "program"];
-/// The deadline of tasks that take the place of others, if those had none.
+/// Deadline of tasks that replace others without a deadline.
 const DEADLINE: &str = "45m";
 
-/// A program of the user's own, said on the command line.
+/// A user's own program given on the command line.
 #[derive(Clone, Debug, Default)]
 pub struct OwnSaid {
-    /// Keys of `[[workload.task]]` by their names alone, and what they are set to.
+    /// Keys of `[[workload.task]]` by their last names, with their values.
     pub keys: Vec<Override>,
-    /// The program takes the place of all tasks, and not of what each of them runs.
+    /// Whether it replaces all tasks, instead of the program of each task.
     pub replaces_tasks: bool,
 }
 
@@ -44,7 +44,7 @@ impl OwnSaid {
         Ok(())
     }
 
-    /// The paths of the sections that it is put into.
+    /// Paths of the sections that it is put into.
     fn sections(&self, bag: &mut BTreeMap<String, Node>, option: &str) -> Vec<String> {
         if self.replaces_tasks {
             TASKS.iter().for_each(|key| drop(bag.remove(*key)));
@@ -67,7 +67,7 @@ impl OwnSaid {
     }
 }
 
-/// Has nobody know how long tasks take whose runtime is measured.
+/// Makes all measured run times unknown.
 pub(crate) fn forget_measured(root: &mut Node) {
     let Some(Node { value: Value::List(tasks), .. }) =
         bag(root).and_then(|bag| bag.get_mut("task"))

@@ -1,4 +1,4 @@
-//! The times at which work is kept in a bag whose programs save it by themselves at a notice alone, or never.
+//! Checkpoints of a bag whose programs save their work themselves, only at a notice, or never.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use dormouse_tasks::own::Saves;
 use super::programs::Collected;
 
 impl Collected {
-    /// The checkpoints of a bag of `tasks` tasks with these programs, for which `[checkpoint]` says `written`: that is
-    /// kept beside, where it is something else.
+    /// Checkpoints of a bag of `tasks` tasks with these programs. If they differ from `written`,
+    /// those of `[checkpoint]`, the latter are stored beside.
     pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
         let (mut savers, mut unsaved) = (BTreeSet::new(), BTreeSet::new());
         for (task, program) in &self.programs {
@@ -29,7 +29,7 @@ impl Collected {
         }
         if !saved.never {
             saved.unsaved = unsaved;
-            // Others are kept by the clock.
+            // The work of other tasks is saved at regular times.
             if !is_all {
                 saved.savers = savers;
             }

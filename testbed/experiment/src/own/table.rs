@@ -1,4 +1,4 @@
-//! A table of tasks: CSV under a heading, or JSON lines.
+//! Tables of tasks: CSV with a heading, or JSON lines.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::{command_line, files};
 
-/// Most rows of a table.
+/// Greatest number of rows in a table.
 const MOST_ROWS: usize = 1_000_000;
 
-/// A row: what it holds, by the headings of its columns, and where it stands.
+/// A row: its cells by column heading, and its place.
 #[derive(Clone, Debug)]
 pub(super) struct TaskRow {
-    /// The cells that are not empty.
+    /// Cells that are not empty.
     pub(super) cells: BTreeMap<String, String>,
-    /// The line in the file.
+    /// Line in the file.
     pub(super) place: Place,
 }
 
@@ -97,7 +97,7 @@ fn of_json(source: Source, path: &Path) -> Result<Vec<TaskRow>, FileFlaw> {
     if all.is_empty() { Err(empty()) } else { Ok(all) }
 }
 
-/// A value as the cell of a table; `None`: it is none that one can hold.
+/// A JSON value as a table cell; `None` if a cell can't hold it.
 fn cell(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -1,4 +1,5 @@
-//! The tasks that a section of programs of the user's own is: one, several, one a file or one a row.
+//! Tasks of a section with users' own programs: one, several, one for each file, or one for each
+//! row.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +16,11 @@ use super::inputs::{Flaw, Found, InputFiles, find, within};
 use super::table;
 use crate::sections::TaskSection;
 
-/// Most bytes of a word of a command.
+/// Greatest length of a word of a command, in bytes.
 const LONGEST_WORD: usize = 100_000;
-/// Most bytes of the path of a folder of a worker's host.
+/// Greatest length of a path of a folder on a worker's host, in bytes.
 const LONGEST_MOUNT: usize = 4000;
-/// Names of columns that are read, and stand for nothing in braces.
+/// Columns that are keys, and no placeholders.
 const KEYS: [&str; 13] = [
     "name",
     "command",
@@ -36,37 +37,38 @@ const KEYS: [&str; 13] = [
     "after",
 ];
 
-/// A task that runs a program of the user's own.
+/// A task that runs a user's own program.
 #[derive(Clone, Debug)]
 pub(crate) struct OwnWritten {
-    /// The name of the task.
+    /// Name of the task.
     pub(crate) name: String,
-    /// The memory that it needs, if anybody says.
+    /// Memory that it needs, if given.
     pub(crate) memory: Option<Bytes>,
-    /// The time that it takes, as far as anybody says.
+    /// Run time, as far as given.
     pub(crate) runtime: RuntimeGiven,
-    /// The time at which it is submitted.
+    /// Time of its submission.
     pub(crate) submitted: Span,
-    /// The command with the braces.
+    /// Command with placeholders.
     pub(crate) kind: Vec<String>,
     /// What it runs.
     pub(crate) program: OwnProgram,
-    /// The place where it is written.
+    /// Place where it is written.
     pub(crate) place: Place,
 }
 
-/// One of the tasks of a section, before anything stands for what is in braces.
+/// A task of a section before its placeholders are filled.
 struct One {
     form: Form,
     values: Values,
     input: Option<Found>,
-    /// What tells it from the others of its section, if it has no name of its own.
+    /// Distinguishes it from the others of its section, if it has no name of its own.
     stem: Option<String>,
     /// Whether it has a name of its own.
     is_named: bool,
 }
 
-/// The tasks of the section at `node`, which has a command or rows, or is so many tasks. What is wrong with them is in `found`.
+/// Tasks of the section at `node`, which has a command, rows, or a count. Mistakes are added to
+/// `found`.
 pub(crate) fn written(
     (section, count): (&TaskSection, u32),
     node: &Node,
@@ -86,7 +88,7 @@ pub(crate) fn written(
     all
 }
 
-/// What stands for each task of a section.
+/// Tasks of a section with the values of their placeholders.
 fn ones(
     (section, count): (&TaskSection, u32),
     node: &Node,
@@ -163,7 +165,7 @@ fn of_row(form: Form, cells: &BTreeMap<String, String>, base: &Path) -> Result<O
     Ok(one)
 }
 
-/// A flaw, and where it is if not where its task is.
+/// A flaw, and its place if that is not the task's.
 type PlacedFlaw = (Option<Box<Place>>, Flaw);
 
 fn task(
@@ -270,7 +272,7 @@ fn task(
     Ok(OwnWritten { name, memory, runtime, submitted, kind, program, place })
 }
 
-/// The name of a task, which tells it from the others of its section.
+/// Name of a task, which is unique in its section.
 fn name(
     given: Option<&str>,
     stem: Option<String>,
@@ -296,7 +298,7 @@ fn fill(named: &Named, values: &Values) -> Result<String, PlacedFlaw> {
         .map_err(|name| (Some(Box::new(named.place.clone())), nothing_for(&name)))
 }
 
-/// A folder of a worker's host, by the path that it has there and that its program finds it at.
+/// Path of a folder on a worker's host, which is the same inside the task.
 fn mount(named: &Named) -> Result<String, PlacedFlaw> {
     let path = Path::new(&named.text);
     let mut parts = path.components();
@@ -326,7 +328,7 @@ fn nothing_for(name: &str) -> Flaw {
     (format!("nothing stands for {{{name}}}"), remedy.to_owned())
 }
 
-/// What is wrong with a command, if it can't be one.
+/// The flaw of a command, if it has one.
 pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
     let what = match argv.first() {
         Some(first) if first.is_empty() => "the command is an empty text".to_owned(),
@@ -344,7 +346,7 @@ pub(super) fn bounded(argv: &[String]) -> Result<(), Flaw> {
     ))
 }
 
-/// What a program has more of than a worker takes, if it does.
+/// The flaw of a program that exceeds a worker's limits, if it does.
 pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
     let verify: &[String] = match &program.verify {
         Some(Verify::Command(words)) => words,
@@ -363,7 +365,7 @@ pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
     words.check().map_err(|what| (what, remedy.to_owned()))
 }
 
-/// The inputs of a task, by their paths in its directory.
+/// Inputs of a task by their paths in its directory.
 struct Inputs<'a> {
     files: &'a mut InputFiles,
     all: BTreeMap<String, (FileRef, Found)>,
@@ -387,8 +389,8 @@ impl Inputs<'_> {
         }
     }
 
-    /// Adds the files that words of a command are: relative paths of what is there. A program with a slash in its
-    /// name has to be there.
+    /// Adds the files that words of a command name: relative paths of existing files. A program
+    /// with a slash in its name has to exist.
     fn add_words(&mut self, words: &[Named], argv: &[String]) -> Result<(), PlacedFlaw> {
         for (n, (named, word)) in words.iter().zip(argv).enumerate() {
             let placed = |flaw| (Some(Box::new(named.place.clone())), flaw);
@@ -398,7 +400,8 @@ impl Inputs<'_> {
                 continue;
             }
             let is_program = n == 0 && word.contains('/');
-            // A name alone is a program of the worker's, whatever lies about here.
+            // A name without a slash is a program of the worker's, even if a file here has that
+            // name.
             if n == 0 && !is_program {
                 continue;
             }
@@ -437,7 +440,7 @@ impl Inputs<'_> {
     }
 }
 
-/// The digests of a reference run's outputs.
+/// Hashes of a reference run's outputs.
 fn reference(
     folder: &Named,
     values: &Values,

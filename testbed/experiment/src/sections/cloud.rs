@@ -90,7 +90,7 @@ pub(crate) struct CloudSection {
 }
 
 impl CloudSection {
-    /// Whether it says which types there are.
+    /// Whether it defines instance types.
     pub(crate) fn offers_types(&self) -> bool {
         self.catalogue.is_some() || !self.types.is_empty()
     }

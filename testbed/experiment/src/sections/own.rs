@@ -1,4 +1,4 @@
-//! The keys of `[[workload.task]]` that are of programs of the user's own.
+//! Keys of `[[workload.task]]` for users' own programs.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -55,7 +55,7 @@ pub(crate) enum NoticeName {
 }
 
 impl SavesSection {
-    /// The same as the run has it.
+    /// Resolves the key.
     pub(crate) fn saves(&self) -> Saves {
         match self {
             Self::Named(SavesName::Criu) => Saves::Criu,

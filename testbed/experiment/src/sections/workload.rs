@@ -1,4 +1,4 @@
-//! `[workload]` and `[sharing]`.
+//! The sections `[workload]` and `[sharing]`.
 
 use std::collections::BTreeMap;
 
@@ -263,7 +263,7 @@ macro_rules! of_jobs {
         }
 
         impl $Name {
-            /// These jobs on a machine of so many processors.
+            /// These jobs on a machine with this many processors.
             pub(crate) fn on(&self, processors: u32, source: JobSource) -> BatchWorkload {
                 let Self { memory_per_processor, load, usage, .. } = *self;
                 let burstable = self.burstable.map(burstable_of);

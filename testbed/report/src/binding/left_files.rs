@@ -1,4 +1,4 @@
-//! Whether the files that programs of the user's own left are in the run's folder as the log has them.
+//! Checks that the files left by users' own programs are in the run's folder as the log has them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,15 +8,15 @@ use dormouse_log::Seal;
 use dormouse_model::{AttemptEnds, KeptFile, Step};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
-/// The file of an attempt's folder that is there once all else is.
+/// The file of an attempt's folder that is written last.
 const LAST: &str = "exit";
-/// The files of an attempt's folder that the coordinator writes there.
+/// Files that the coordinator adds to every attempt's folder.
 const OF_EVERY: [&str; 2] = [LAST, "not-kept"];
-/// The folder in a run's that has those of all attempts.
+/// The subfolder of a run's folder with the files of all attempts.
 const TASKS: &str = "tasks";
 
-/// Compares what every attempt left with the folder of its run. Of a run that was killed, what was not laid out
-/// to the end is not looked at: it is laid out when the run is gone on with.
+/// Compares the files that every attempt left with the run's folder. In a run that was killed,
+/// attempts whose files are incomplete are skipped: they are completed when the run is resumed.
 pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut Vec<String>) {
     let mut ends = AttemptEnds::default();
     let mut known = BTreeSet::new();
@@ -52,9 +52,9 @@ pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut
     }
 }
 
-/// Gathers all that is below a folder and is no folder itself.
+/// Collects all files below a folder, recursively.
 fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
-    // Where there is none, no task left anything.
+    // Without the folder no task left anything.
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.file_type() {
             Ok(kind) if kind.is_dir() => files_below(&entry.path(), files),
@@ -63,7 +63,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// How a file is not as it was left, in words that follow its path.
+/// The difference of a file from what was left, in words that follow its path.
 fn difference(folder: &Path, file: &KeptFile) -> Option<&'static str> {
     let path = folder.join(&file.path);
     let Ok(about) = fs::symlink_metadata(&path) else { return Some("is missing") };

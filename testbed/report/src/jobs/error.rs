@@ -1,4 +1,4 @@
-//! Why parallel jobs can't be had, or what becomes of them not be written.
+//! Errors about parallel jobs.
 
 use dormouse_engine::jobs::SimulationError;
 use dormouse_program::ProgramError;
@@ -6,27 +6,27 @@ use dormouse_workload::WorkloadError;
 
 use crate::output::OutputError;
 
-/// Why parallel jobs can't be had, or what becomes of them not be written.
+/// Error of reading parallel jobs or of writing their results.
 #[derive(Debug, thiserror::Error)]
 pub enum JobsError {
-    /// The workload can't be read or made.
+    /// The workload can't be read or generated.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Jobs that can't be scheduled.
+    /// The jobs can't be scheduled.
     #[error("{0}")]
     Schedule(String),
-    /// A scheduler that is a program can't be started.
+    /// A scheduler program can't be started.
     #[error(transparent)]
     Program(#[from] ProgramError),
-    /// A scheduler that is a program failed while it ran.
+    /// A scheduler program failed during the run.
     #[error("{0}")]
     Scheduler(String),
-    /// A result can't be written, or a log not read.
+    /// A result can't be written, or a log can't be read.
     #[error(transparent)]
     Output(#[from] OutputError),
 }
 
-/// The system refused to do this with a path.
+/// Makes an error of what the system refused; `what` is the verb before the path.
 pub(crate) fn refused_io(
     what: &'static str,
     path: &std::path::Path,
@@ -36,7 +36,7 @@ pub(crate) fn refused_io(
 }
 
 impl JobsError {
-    /// Whether it is the user's input that has to change.
+    /// Whether the user has to change the input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

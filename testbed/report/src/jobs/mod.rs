@@ -1,4 +1,4 @@
-//! The parallel jobs of a run: where what is written of them goes, and what came of them.
+//! Parallel jobs of a run: reading them ahead, and their results.
 
 mod error;
 mod outcome;

@@ -1,65 +1,65 @@
-//! What came of the parallel jobs of a run.
+//! Results of the parallel jobs of a run.
 
-use dormouse_analysis::fidelity::{Consolidation, Fidelity};
-use dormouse_analysis::jobs::{Figures, JobsOfWindow};
-use dormouse_analysis::{Mode, OutcomeTally};
+use dormouse_analysis::fidelity::{Consolidation, FidelityVerdict};
+use dormouse_analysis::jobs::{JobFigures, JobsOfWindow};
+use dormouse_analysis::{OutcomeTally, RunMode};
 use dormouse_workload::Skipped;
 
 use crate::output::Header;
 use dormouse_experiment::Batch;
 
-/// What came of them.
+/// Results of the parallel jobs of a run.
 #[derive(Debug)]
 pub struct JobsOutcome<'a> {
-    /// The first line of the log.
+    /// First line of the log.
     pub header: &'a Header,
-    /// What the jobs are, who schedules them and where.
+    /// The jobs' workload, scheduler and machine.
     pub batch: &'a Batch,
-    /// What it came to.
-    pub figures: Figures,
-    /// Where its jobs ran.
+    /// Figures of the jobs.
+    pub figures: JobFigures,
+    /// Jobs that the chart shows.
     pub drawn: JobsOfWindow,
-    /// The digest of all decisions.
+    /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// Most jobs in the system at once.
+    /// Most jobs that were in the system at once.
     pub most_in_system: usize,
-    /// What was left out of the log it ran.
+    /// Counts of what was left out of the workload's log; `None` if jobs come from elsewhere.
     pub skipped: Option<Skipped>,
-    /// Jobs whose answer was checked and right; nothing has one in virtual time.
+    /// Number of jobs whose answer was checked and right; zero in virtual time.
     pub verified: u64,
-    /// Jobs that ended well by their workers' word alone.
+    /// Number of jobs that ended well by their workers' word alone.
     pub reported: u64,
-    /// Jobs that did not end.
+    /// Number of jobs that did not end.
     pub failed: u64,
-    /// Why the run was ended before its time, if it was.
+    /// Reason for which somebody ended the run before its time.
     pub cancelled: Option<String>,
-    /// Checkpoints of jobs that were kept.
+    /// Number of checkpoints that were kept.
     pub checkpoints: u32,
-    /// How often a job began with one.
+    /// Number of starts from a checkpoint.
     pub restores: u32,
-    /// Number of decisions of their scheduler that were rejected.
+    /// Number of decisions that were rejected.
     pub rejected: u32,
-    /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<Fidelity>,
-    /// What two jobs on one processor cost each other; `None` in virtual time.
+    /// Verdict on the emulation; `None` in virtual time.
+    pub fidelity: Option<FidelityVerdict>,
+    /// Costs of two jobs on one processor; `None` in virtual time.
     pub consolidation: Option<Consolidation>,
 }
 
 impl JobsOutcome<'_> {
-    /// Processors of the machine.
+    /// Number of processors of the machine.
     #[must_use]
     pub const fn machine(&self) -> u32 {
         self.batch.workload.processors
     }
 
-    /// How many jobs ended in which way: those that did not end were given up.
+    /// Number of jobs by outcome; those that did not end were given up.
     #[must_use]
     pub const fn outcomes(&self) -> OutcomeTally {
         let Self { verified, reported, failed: given_up, .. } = *self;
         let ended = self.figures.jobs();
         let completed = match self.header.mode {
-            Mode::Virtual => ended,
-            Mode::Live => 0,
+            RunMode::Virtual => ended,
+            RunMode::Live => 0,
         };
         let total = ended + given_up;
         OutcomeTally { total, completed, verified, reported, program_failed: 0, given_up }

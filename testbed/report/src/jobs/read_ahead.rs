@@ -1,15 +1,15 @@
-//! The jobs of a run, read or drawn by a thread of their own ahead of their submission.
+//! Reads or draws the jobs of a run on another thread, ahead of their submission.
 
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::{Builder, Scope};
 
-/// Jobs that are handed over at a time.
+/// Number of jobs that are handed over at a time.
 const PIECE: usize = 256;
-/// Pieces that wait at most.
+/// Greatest number of pieces that wait.
 const WAITING: usize = 2;
 
-/// What an iterator gives, asked for ahead by a thread of its own.
+/// An iterator over the items of another one, which a thread asks ahead.
 #[derive(Debug)]
 pub(crate) struct ReadAhead<T> {
     piece: std::vec::IntoIter<T>,
@@ -17,11 +17,11 @@ pub(crate) struct ReadAhead<T> {
 }
 
 impl<T: Send> ReadAhead<T> {
-    /// Starts the thread, which ends with what it reads, or once nobody wants more of it.
+    /// Starts the thread. It ends with its iterator, or when the receiver is dropped.
     ///
     /// # Errors
     ///
-    /// The system has no thread for it.
+    /// The system refuses a thread.
     pub(crate) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         read: &'scope mut (impl Iterator<Item = T> + Send),

@@ -1,23 +1,23 @@
-//! Whether a run has begun, as its log tells.
+//! Whether a run has begun, by its log.
 
 use std::path::Path;
 
 use dormouse_log::LogReader;
 use dormouse_model::{Event, Step};
 
-/// What a log tells of its run's beginning.
+/// Whether a run has begun, as far as its log proves it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunBeginning {
     /// The run has begun.
     Begun,
-    /// The run has not begun: the log provably holds all that was ever durable of it.
+    /// The run has not begun: the log provably holds everything of it that was ever durable.
     Unbegun,
-    /// The log does not prove either, for the reason in these words.
+    /// The log proves neither, for this reason.
     Unknown(String),
 }
 
 impl RunBeginning {
-    /// The beginning of the run whose log is in a folder.
+    /// Reads the log in a run's folder.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
         Self::of_log(&folder.join(dormouse_log::FILE)).unwrap_or_else(Self::Unknown)

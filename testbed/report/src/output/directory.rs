@@ -1,4 +1,4 @@
-//! The folder of a run: what was there is replaced by a whole run, or stays as it was.
+//! The folder of a run: a complete run replaces its content, or it stays unchanged.
 
 use std::ffi::OsString;
 use std::fs;
@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use dormouse_folders::{HeldFolder, remove_abandoned};
 use dormouse_log::{Input, LogError};
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 
 use super::ownership::{make_folder, make_private, refuse_others};
 use super::{Header, OutputError, read_header};
 use dormouse_experiment::command_line;
 
-/// What of a folder that is not empty a run may replace.
+/// Content of a non-empty folder that a run may replace.
 #[derive(Clone, Copy, Debug)]
 pub enum Replaces<'a> {
-    /// Whatever is there (`--force`).
+    /// Any content (`--force`).
     Anything,
-    /// A run in virtual time with the same header: it comes out the same again.
+    /// A virtual run with the same header, since it would produce the same files.
     TheSame(&'a Header),
 }
 
 impl<'a> Replaces<'a> {
-    /// What a run with this header may replace.
+    /// Content that a run with this header may replace.
     pub const fn by(header: &'a Header, force: bool) -> Self {
         if force { Self::Anything } else { Self::TheSame(header) }
     }
@@ -33,7 +33,7 @@ impl<'a> Replaces<'a> {
     }
 }
 
-/// What a run leaves. A folder that holds the first two is a former run's.
+/// Files of a run. A folder with the first two holds a former run.
 const FILES: [&str; 7] = [
     "summary.json",
     "events.jsonl",
@@ -44,31 +44,38 @@ const FILES: [&str; 7] = [
     "plan.json",
 ];
 
-/// What was moved aside, and what is not in place yet, in the folder that is held for it.
+/// Name, in the folder that is held for it, of a former run that was moved aside or of a new one
+/// that is not in place yet.
 const INSIDE: &str = "run";
 
-/// The folder of a run while it is filled. Unless [`Staging::commit`] is called, all is as before.
+/// The folder of a run while it is filled. Unless [`Staging::commit`] is called, everything stays
+/// as before.
 ///
-/// A run of virtual time is made beside its folder and moved there whole. A live run can't be made
-/// again for nothing, so its log grows where people look for it, and what was there waits aside.
+/// A virtual run is written beside its folder and moved there when complete. A live run can't be
+/// repeated for nothing, so its log grows in the final place, and the former content waits aside.
 #[derive(Debug)]
 pub struct Staging {
-    /// Where files are written: `target`, or a folder beside it.
+    /// Folder that files are written into: `target`, or one beside it.
     path: PathBuf,
     target: PathBuf,
-    /// What `path` is in, if it is beside the target; else what the former run of it waits in.
+    /// Holds `path` if that is beside the target; else holds the former run.
     aside: Option<HeldFolder>,
-    /// What was in a live run's folder and stays there.
+    /// Other files in the folder of a live run, which stay there.
     others: Vec<OsString>,
-    /// Folders that were made for it, the outermost first.
+    /// Folders that were created for the run, the outermost first.
     made: Vec<PathBuf>,
     force: bool,
-    /// Nothing is taken back.
+    /// Whether everything written stays in place without a commit.
     settled: bool,
 }
 
 impl Staging {
-    /// Checks the wanted folder, that nothing else is in it, and makes one beside it.
+    /// Checks the target folder and makes a new one beside it.
+    ///
+    /// # Errors
+    ///
+    /// The folder holds something that may not be replaced, a run is under way in it, or the system
+    /// refuses.
     pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let mut staging = Self::new(target, replaces.is_forced())?;
@@ -82,7 +89,12 @@ impl Staging {
         Ok(staging)
     }
 
-    /// Checks the folder wanted for a live run, that nothing else is in it, and makes room in it.
+    /// Checks the target folder for a live run and moves former content aside.
+    ///
+    /// # Errors
+    ///
+    /// The folder holds something that may not be replaced, a run is under way in it, or the system
+    /// refuses.
     pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
         check(target, replaces)?;
         let force = replaces.is_forced();
@@ -99,7 +111,7 @@ impl Staging {
             staging.make(parent)?;
         }
         if !target.exists() {
-            // Memory of tasks and what lets workers join come to be in it.
+            // The folder will hold memory of tasks and the tokens by which workers join.
             make_private(&target).map_err(|error| OutputError::io("make", &target, error))?;
             staging.made.push(target.clone());
         }
@@ -109,7 +121,11 @@ impl Staging {
         Ok(staging)
     }
 
-    /// The folder of a live run that goes on, unless one is under way in it.
+    /// Takes the folder of a live run that is to be resumed.
+    ///
+    /// # Errors
+    ///
+    /// A run is under way in it, or the system refuses.
     pub fn go_on(target: &Path) -> Result<Self, OutputError> {
         refuse_others(target)?;
         under_way(target)?;
@@ -132,25 +148,25 @@ impl Staging {
         })
     }
 
-    /// The folder that the target is in, and how what this makes there is named; what runs into
-    /// the same target left that were killed goes away.
+    /// Parent of the target, and the name prefix of folders made there. Folders of killed runs with
+    /// the same prefix are removed.
     fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
             return Err(not_a_run(&self.target));
         };
         let prefix = format!(".{name}.{what}-");
-        // What can't be listed, or is not there yet, holds nothing that could be removed.
+        // A parent that can't be listed or does not exist yet holds nothing to remove.
         let _ = remove_abandoned(parent, &prefix);
         Ok((parent.to_path_buf(), prefix))
     }
 
-    /// Whatever becomes of this process, what is written from now on stays.
+    /// Makes everything that is written from now on stay in place, even if this process is killed.
     pub fn settle(&mut self) {
         self.settled = true;
     }
 
-    /// Makes a folder and those it is in.
+    /// Makes a folder and its parents.
     fn make(&mut self, folder: &Path) -> Result<(), OutputError> {
         let missing: Vec<_> = folder.ancestors().take_while(|p| !p.exists()).collect();
         for folder in missing.into_iter().rev() {
@@ -160,7 +176,7 @@ impl Staging {
         Ok(())
     }
 
-    /// The folder that files are written into.
+    /// Folder that files are written into.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -172,13 +188,13 @@ impl Staging {
             .map_err(|error| OutputError::io("write", &self.target.join(name), error))
     }
 
-    /// Moves everything into place. A former run's folder is replaced; with `force`, files of
-    /// the same name are.
+    /// Moves everything into place. A former run's folder is replaced; with `force`, files of the
+    /// same name are.
     pub fn commit(mut self) -> Result<PathBuf, OutputError> {
         let refused = |error| OutputError::io("put in place", &self.target, error);
         self.settled = true;
         if self.path == self.target {
-            // The former run goes with what it waits in.
+            // The former run goes with the folder that holds it.
             drop(self.aside.take());
         } else if self.force && holds_something(&self.target) && !is_a_run(&self.target) {
             for entry in fs::read_dir(&self.path).map_err(refused)? {
@@ -190,7 +206,7 @@ impl Staging {
             let old = self.path.with_file_name("old");
             fs::rename(&self.target, &old).map_err(refused)?;
             if let Err(error) = fs::rename(&self.path, &self.target) {
-                // Nothing is lost: what was there goes back.
+                // Nothing is lost: the former content goes back.
                 if fs::rename(&old, &self.target).is_err() {
                     leave(self.aside.take());
                 }
@@ -230,18 +246,18 @@ impl Drop for Staging {
     }
 }
 
-/// Leaves a folder where it is, at least until another run into the same target.
+/// Leaves a folder where it is, at least until another run with the same target.
 fn leave(folder: Option<HeldFolder>) {
     std::mem::forget(folder);
 }
 
-/// A folder in `parent` that nobody else's start removes.
+/// A new folder in `parent` that no other process removes while it is held.
 fn held(parent: &Path, prefix: &str) -> Result<HeldFolder, OutputError> {
     HeldFolder::create(parent, prefix)
         .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
 }
 
-/// Writes a file into a folder, which is made if it is not there.
+/// Writes a file into a folder, which is created if it does not exist.
 pub fn write_in(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<(), OutputError> {
     make_folder(folder)?;
     let path = folder.join(name);
@@ -275,17 +291,17 @@ fn not_a_run(target: &Path) -> OutputError {
     OutputError::out(target, why)
 }
 
-/// Refuses a folder with a run that would be lost.
+/// Refuses a folder with another run that would be lost.
 fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
     let mut changed = String::new();
     if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
-        // However it was typed, and made of the same files.
+        // The same run may have been given by another command, with the same input files.
         let (command, inputs) = (header.command.clone(), header.inputs.clone());
-        // Older versions had no hashes in it.
+        // Older versions had no hashes in the header.
         let (chain, submitted) = (header.chain.clone(), header.submitted.clone());
         let is_alike = Header { command, inputs, chain, submitted, ..former.clone() } == *header;
-        if is_alike && header.mode == Mode::Virtual {
+        if is_alike && header.mode == RunMode::Virtual {
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
             match header.inputs.iter().find(is_changed) {
@@ -302,7 +318,7 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
     Err(OutputError::out(target, why))
 }
 
-/// Refuses a folder in which a run is under way, whatever the user forces.
+/// Refuses a folder in which a run is under way, even with `--force`.
 fn under_way(target: &Path) -> Result<(), OutputError> {
     let path = target.join(dormouse_log::FILE);
     if dormouse_log::is_under_way(&path) { Err(LogError::UnderWay { path }.into()) } else { Ok(()) }
@@ -312,7 +328,7 @@ fn is_a_run(folder: &Path) -> bool {
     FILES[..2].iter().all(|name| folder.join(name).is_file())
 }
 
-/// Whether it holds a run that did not come to its end.
+/// Whether the folder holds a run that did not end.
 pub fn is_unfinished(folder: &Path) -> bool {
     !folder.join(FILES[0]).exists() && folder.join(FILES[1]).is_file()
 }
@@ -417,7 +433,7 @@ mod tests {
             staging.commit().unwrap();
         };
         let begin = |header: &Header| Staging::begin(&target, Replaces::by(header, false));
-        let (one, other) = (header(Mode::Virtual, "1"), header(Mode::Virtual, "2"));
+        let (one, other) = (header(RunMode::Virtual, "1"), header(RunMode::Virtual, "2"));
         make(&one);
         let again = Header { command: "typed otherwise".to_owned(), ..one.clone() };
         drop(begin(&again).unwrap());
@@ -428,7 +444,7 @@ mod tests {
         );
         assert!(Staging::begin(&target, Replaces::by(&other, true)).is_ok());
 
-        let live = header(Mode::Live, "1");
+        let live = header(RunMode::Live, "1");
         make(&live);
         assert!(begin(&live).unwrap_err().is_bad_input());
         let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));

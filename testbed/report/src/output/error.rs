@@ -1,37 +1,37 @@
-//! What can go wrong with outputs.
+//! Errors of writing results and reading logs.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use dormouse_log::LogError;
 
-/// Why outputs can't be written, or a log not read.
+/// Error of writing results or of reading a log.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputError {
-    /// The folder of a run, or a file that one was made of, is not what it has to be.
+    /// The folder of a run, or an input file of the run, is not as it has to be.
     #[error("{}: {why}", .path.display())]
     Unfit {
         /// The folder or file.
         path: PathBuf,
-        /// What is wrong with it, and what to do.
+        /// Problem and remedy.
         why: String,
     },
     /// The folder wanted for results can't be used.
     #[error("--out {}: {why}", .path.display())]
     Out {
-        /// The folder that was asked for with `--out`.
+        /// Folder given with `--out`.
         path: PathBuf,
-        /// What is there, and what to do.
+        /// Problem and remedy.
         why: String,
     },
     /// The system refused.
     #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
-        /// What was tried, as it stands after "cannot".
+        /// Attempted action, as it stands after "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The log of a run can't be read or written.
@@ -40,22 +40,22 @@ pub enum OutputError {
 }
 
 impl OutputError {
-    /// An error of what the system refused; `doing` stands after "cannot".
+    /// Makes an error of what the system refused; `doing` stands after "cannot".
     pub fn io(doing: &'static str, path: &Path, source: io::Error) -> Self {
         Self::Io { doing, path: path.to_path_buf(), source }
     }
 
-    /// An error about a folder wanted for results; `why` says what is there, and what to do.
+    /// Makes an error about a folder wanted for results; `why` gives the problem and the remedy.
     pub(super) fn out(path: &Path, why: impl Into<String>) -> Self {
         Self::Out { path: path.to_path_buf(), why: why.into() }
     }
 
-    /// A file is where a folder for results is wanted.
+    /// Makes the error for a file in the place of a folder for results.
     pub fn is_a_file(path: &Path) -> Self {
         Self::out(path, "it is a file; give a folder, or one to be made")
     }
 
-    /// Whether it is the user's input that has to change.
+    /// Whether the user has to change the input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

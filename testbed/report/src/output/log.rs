@@ -1,10 +1,10 @@
-//! `events.jsonl`: a header, then one step a line.
+//! The log of a run, `events.jsonl`: a header line, then one line for each step.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use dormouse_analysis::fidelity::PHASE;
-use dormouse_analysis::{Mode, Record};
+use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_log::{FORMAT, Head, Input, LogReader, LogWriter, Seal};
 use dormouse_model::{Calendar, Event, Step};
@@ -13,59 +13,58 @@ use serde::{Deserialize, Serialize};
 use super::OutputError;
 use dormouse_experiment::Experiment;
 
-/// The first line of a log: all that is needed to read and to replay it.
+/// First line of a log: everything needed to read and to replay it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Header {
-    /// The version of the format.
+    /// Version of the format.
     pub format: u32,
-    /// The version of the program.
+    /// Version of the program.
     pub dormouse: String,
-    /// How it was run.
-    pub mode: Mode,
-    /// The command that makes the same run again.
+    /// Mode of the run.
+    pub mode: RunMode,
+    /// Command that makes the same run again.
     pub command: String,
-    /// The experiment, with everything resolved.
+    /// The experiment with everything resolved.
     pub experiment: Experiment,
-    /// Why a live run has its speed-up, and what its host was known to do.
+    /// Reason for a live run's speed-up, with the measured limits of its hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speedup: Option<SpeedupChoice>,
-    /// What the files held that it was made of, and that are not in the log; none of a log that an
-    /// older version made.
+    /// Hashes of the input files that are not in the log; empty in a log of an older version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<Input>,
-    /// What its clock is beside dates and the times of its jobs' log.
+    /// Relation of the run's clock to dates and to the times of the workload's log.
     #[serde(default, skip_serializing_if = "Calendar::is_unknown")]
     pub calendar: Calendar,
-    /// The hash of the chain over the log's lines; `None`: a log of an older version has no chain.
+    /// Start of the hash chain over the log's lines; `None` in a log of an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain: Option<String>,
-    /// The hash of the experiment as it was submitted, with everything resolved.
+    /// Hash of the experiment as it was submitted, with everything resolved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub submitted: Option<String>,
-    /// What is not in the log, and why.
+    /// Reason for which the steps are not in the log, if they are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<String>,
 }
 
-/// The longest time of a program's run whose steps a kill may lose: they are not with the system yet.
+/// Longest time of a run with scheduler programs whose steps may be lost by a kill, because they
+/// are not with the system yet.
 const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
-/// The log of a run in virtual time holds so many parallel jobs at most: it can be made again from
-/// its header, and a trace of millions would leave gigabytes.
+/// Greatest number of parallel jobs in the log of a virtual run. With more the steps are left out:
+/// the run can be made again from its header, and a trace of millions would take gigabytes.
 const MOST_LOGGED: u64 = 50_000;
 
-// A log of jobs that are too many is known as such before the first of them runs.
+// Too many jobs are noticed before the first of them runs.
 const _: () = assert!(dormouse_workload::COUNTED_AHEAD as u64 > MOST_LOGGED);
 
 impl Header {
-    /// The header of a run that this version makes now: the files that it is made of are read for what
-    /// they hold.
+    /// The header of a new run by this version. Input files are read for their hashes.
     #[must_use]
-    pub fn new(mode: Mode, command: String, experiment: Experiment) -> Self {
+    pub fn new(mode: RunMode, command: String, experiment: Experiment) -> Self {
         let dormouse = env!("CARGO_PKG_VERSION").to_owned();
         let (format, speedup, left_out) = (FORMAT, None, None);
-        // One that can't be read is left out: whoever needs it says so.
+        // A file that can't be read is left out: whoever needs it reports that.
         let programs = experiment.program_files();
         let files = experiment.streamed().chain(programs.iter().map(PathBuf::as_path));
         let inputs = files.filter_map(|file| Input::read(file).ok()).collect();
@@ -87,21 +86,20 @@ impl Header {
         }
     }
 
-    /// The hash of the experiment that it holds, as [`Header::submitted`] has it.
+    /// Hash of the experiment, as in [`Header::submitted`].
     #[must_use]
     pub fn hash_of_experiment(&self) -> String {
         hash_of(&self.experiment)
     }
 
-    /// Refuses a run of which a file holds something else by now than it was made of: what would be
-    /// made again or gone on with is not that run.
+    /// Refuses a run whose input files have changed: made again or resumed it would be another run.
     ///
     /// # Errors
     ///
-    /// Which file that is, and what to do.
+    /// The file that has changed, and the remedy.
     pub fn check_inputs(&self) -> Result<(), OutputError> {
-        // A program that was mended may go on with its run: whether it decides as the log has it is
-        // seen then.
+        // A repaired scheduler program may resume its run: its decisions are compared with the log
+        // later.
         let programs = self.experiment.program_files();
         let mut streamed = self.inputs.iter().filter(|input| !programs.contains(&input.file));
         let Some(Input { file, .. }) = streamed.find(|input| input.has_changed()) else {
@@ -118,10 +116,10 @@ impl Header {
     /// Emulated seconds per real second; `None` in virtual time.
     #[must_use]
     pub fn live_speedup(&self) -> Option<f64> {
-        (self.mode == Mode::Live).then_some(self.experiment.live.speedup.as_f64())
+        (self.mode == RunMode::Live).then_some(self.experiment.live.speedup.as_f64())
     }
 
-    /// What was run and how, for the first row of a table.
+    /// Experiment and mode, for the first row of a table.
     #[must_use]
     pub fn in_words(&self) -> String {
         let Self { experiment, mode, .. } = self;
@@ -130,52 +128,58 @@ impl Header {
         format!("{name} under {scheduler}, {mode}{speed}, seed {}", experiment.setup.seed)
     }
 
-    /// A record of its bag, with nothing in it yet.
+    /// An empty record for the run's bag.
     #[must_use]
-    pub fn record(&self) -> Record {
-        let record = Record::new(&self.experiment.setup);
+    pub fn record(&self) -> RunRecord {
+        let record = RunRecord::new(&self.experiment.setup);
         match self.mode {
-            Mode::Virtual => record,
-            Mode::Live => record.at(self.experiment.live.speedup),
+            RunMode::Virtual => record,
+            RunMode::Live => record.at(self.experiment.live.speedup),
         }
     }
 }
 
 fn hash_of(experiment: &Experiment) -> String {
-    // Text and numbers: this can't fail.
+    // Text and numbers only: this can't fail.
     Seal::hash_of(&serde_json::to_vec(experiment).unwrap_or_default())
 }
 
-/// What only the header of a live run's log says.
+/// Fields that only the header of a live run's log has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct LiveHeader {
-    /// Share of a host core per vCPU of the reference speed.
+    /// Share of a host core that a vCPU of the reference speed has, in millionths.
     pub share_ppm: u32,
-    /// How long a parallel job's processes compute between two barriers, real microseconds.
+    /// Real time for which a parallel job's processes compute between two barriers, in
+    /// microseconds.
     pub phase_us: Option<u64>,
-    /// The secret number from which each task has its nonce, in hexadecimal digits.
+    /// Secret number from which the nonces of tasks are derived, in hexadecimal.
     pub answer_seed: Option<String>,
-    /// The part of the run's CPU time that spot checks may take at most; `None`: its coordinator knew of none.
+    /// Greatest part of the run's CPU time for spot checks, in millionths; `None` if its
+    /// coordinator knew no spot checks.
     pub spot_checks_ppm: Option<u32>,
 }
 
 impl LiveHeader {
-    /// The secret number from which each task has its nonce.
+    /// Secret number from which the nonces of tasks are derived.
     #[must_use]
     pub fn answer_seed(&self) -> u64 {
         let hex = self.answer_seed.as_deref();
         hex.and_then(|hex| u64::from_str_radix(hex, 16).ok()).unwrap_or_default()
     }
 
-    /// How long a parallel job's processes compute between two barriers, real time.
+    /// Real time for which a parallel job's processes compute between two barriers.
     #[must_use]
     pub fn phase(&self) -> Duration {
         self.phase_us.map_or(PHASE, Duration::from_micros)
     }
 }
 
-/// Reads what only the header of a live run's log says.
+/// Reads the live fields of the header in a run's folder.
+///
+/// # Errors
+///
+/// The log can't be read, or is not that of a live run.
 pub fn live_header(folder: &Path) -> Result<LiveHeader, OutputError> {
     #[derive(Deserialize)]
     struct First {
@@ -186,15 +190,15 @@ pub fn live_header(folder: &Path) -> Result<LiveHeader, OutputError> {
     Ok(live)
 }
 
-/// The log of a run in virtual time, being written.
+/// Writes the log of a virtual run. Call [`Self::step`] for each step, then [`Self::finish`].
 #[derive(Debug)]
 pub struct RunLogWriter {
     log: LogWriter,
     header: Header,
     submitted: u64,
-    /// Steps that are to come and that the log has already.
+    /// Number of coming steps that the log already has.
     known: usize,
-    /// The last time that steps which can't be made again were given to the system.
+    /// Last time at which steps that can't be made again were given to the system.
     flushed: Instant,
     has_programs: bool,
 }
@@ -214,12 +218,12 @@ impl RunLogWriter {
         Ok(Self { log, header, submitted: 0, known: 0, flushed, has_programs })
     }
 
-    /// Goes on with the log in a run's folder, whose last line may be torn; and the steps that it
-    /// has.
+    /// Resumes the log in a run's folder, whose last line may be torn; also returns the steps that
+    /// it has.
     ///
     /// # Errors
     ///
-    /// It can't be read, a line before the last is damaged, or the system refuses.
+    /// The log can't be read, a line before the last is damaged, or the system refuses.
     pub fn go_on(folder: &Path, header: &Header) -> Result<(Self, Vec<Step>), OutputError> {
         let mut reader = open_log(folder)?;
         let steps = read_steps(&mut reader)?;
@@ -230,7 +234,7 @@ impl RunLogWriter {
         Ok((Self { log, header, submitted: 0, known, flushed, has_programs }, steps))
     }
 
-    /// Leaves all steps out if it is known that so many parallel jobs or requests are to come.
+    /// Leaves all steps out if too many jobs and requests, `jobs` in all, are expected.
     ///
     /// # Errors
     ///
@@ -242,8 +246,7 @@ impl RunLogWriter {
         Ok(())
     }
 
-    /// Adds a step, unless there are too many; with the first job that is one too many, all that
-    /// were added are taken back.
+    /// Adds a step. With the first job too many, all steps are taken back.
     ///
     /// # Errors
     ///
@@ -269,13 +272,14 @@ impl RunLogWriter {
         Ok(())
     }
 
-    /// Whether steps are in it, or all are left out.
+    /// Whether the log has steps; false if they are left out.
     #[must_use]
     pub const fn takes_steps(&self) -> bool {
         self.header.left_out.is_none()
     }
 
-    /// Whether the header alone is enough: what a program decided is only in the log.
+    /// Whether the run can be made again from its header alone. The decisions of a scheduler
+    /// program are only in the log.
     const fn can_be_made_again(&self) -> bool {
         !self.has_programs
     }
@@ -290,7 +294,7 @@ impl RunLogWriter {
         Ok(self.log.line(&self.header)?)
     }
 
-    /// Writes out what is left; the head of the chain over all lines.
+    /// Writes the rest and returns the head of the hash chain over all lines.
     ///
     /// # Errors
     ///
@@ -301,35 +305,44 @@ impl RunLogWriter {
 }
 
 /// Opens the log in a run's folder.
+///
+/// # Errors
+///
+/// It can't be read.
 pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
     Ok(LogReader::open(&folder.join(dormouse_log::FILE))?)
 }
 
 /// Reads the first line of the log in a run's folder.
+///
+/// # Errors
+///
+/// It can't be read.
 pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
     header_of(&open_log(folder)?)
 }
 
-/// The header of a log, whose experiment asks for no more room than one that is read from a file.
+/// The header of a log, whose experiment may not ask for more memory than one that is read from a
+/// file.
 fn header_of(log: &LogReader) -> Result<Header, OutputError> {
     let header: Header = log.header_as()?;
     header.experiment.check_counts().map_err(|why| log.damaged(why))?;
     Ok(header)
 }
 
-/// Whether anything happened in the run whose log is in a folder, as that a worker joined it.
+/// Whether the log in a folder has any step, such as a worker's joining.
 pub fn has_steps(folder: &Path) -> bool {
     open_log(folder).is_ok_and(|mut log| log.next_step::<Step>().is_ok_and(|step| step.is_some()))
 }
 
-/// The log of a run.
+/// The log of a run, read into memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {
     /// The first line of the log.
     pub header: Header,
-    /// All others; `None` if they were too many to be kept: they can be made again.
+    /// All steps; `None` if they were left out, since they can be made again.
     pub steps: Option<Vec<Step>>,
-    /// The last line was torn, as a kill leaves it, and is left out.
+    /// Whether the last line was torn, as after a kill, and is left out.
     pub torn: bool,
 }
 
@@ -394,7 +407,7 @@ mod tests {
     "#;
 
     fn header() -> Header {
-        Header::new(Mode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
+        Header::new(RunMode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
     }
 
     fn step(event: Event, effects: Vec<Effect>) -> Step {

@@ -1,4 +1,4 @@
-//! What a run leaves: tables, plots, a report, the event log.
+//! Files of a run: the event log, tables and their folder.
 
 mod beginning;
 mod directory;

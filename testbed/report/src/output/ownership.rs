@@ -1,4 +1,4 @@
-//! The owner of a folder for results: what others can change, they can point elsewhere.
+//! Ownership of a folder for results: others who can change a folder can make it point elsewhere.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -9,32 +9,33 @@ use nix::unistd::geteuid;
 
 use super::OutputError;
 
-/// The bit of a mode by which all may write.
+/// Mode bit that lets everybody write.
 const ALL_WRITE: u32 = 0o002;
-/// A folder that only its owner may look into.
+/// Mode of a folder that only its owner may enter.
 const PRIVATE: u32 = 0o700;
 
-/// Makes a folder for results and those it is in. One that is there is used where nobody else can put links
-/// into it, which would be followed.
+/// Makes a folder for results and its parents. An existing folder is used only if nobody else can
+/// put links into it, which would be followed.
 ///
 /// # Errors
 ///
-/// The folder is another user's, or all may write into it; or the system refuses.
+/// The folder belongs to another user or is writable by all, or the system refuses.
 pub fn make_folder(folder: &Path) -> Result<(), OutputError> {
     refuse_others(folder)?;
     fs::create_dir_all(folder).map_err(|error| OutputError::io("make", folder, error))
 }
 
-/// Makes a folder that only its owner may look into.
+/// Makes a folder that only its owner may enter.
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().mode(PRIVATE).create(folder)
 }
 
-/// Refuses a folder into which somebody else could put links. One that is not there is nobody's.
+/// Refuses a folder into which somebody else could put links. A folder that does not exist is
+/// accepted.
 ///
 /// # Errors
 ///
-/// It, or the link that is in its place, is another user's; or all may write into it.
+/// The folder, or a link in its place, belongs to another user or is writable by all.
 pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
     let users = Users::of_this_process();
     let Ok(found) = fs::symlink_metadata(folder) else { return Ok(()) };
@@ -60,18 +61,18 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
     Ok(())
 }
 
-/// The users who may do as this process does anyway.
+/// Users who may do what this process does in any case.
 #[derive(Clone, Copy, Debug)]
 struct Users {
     own: u32,
-    /// Who became root with sudo.
+    /// User who became root with sudo.
     by_sudo: Option<u32>,
 }
 
 impl Users {
     fn of_this_process() -> Self {
         let own = geteuid().as_raw();
-        // Only root's environment can be believed to be sudo's, and only there it matters.
+        // Only in root's environment can the variable be trusted, and only there it matters.
         let by_sudo = (own == 0).then(|| std::env::var("SUDO_UID").ok()?.parse().ok()).flatten();
         Self { own, by_sudo }
     }

@@ -1,4 +1,4 @@
-//! The tables that are written of a run while it goes.
+//! Tables that are written while a run goes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use dormouse_log::{FileHash, HashedFile};
 
-/// The tables that are written of a run while it goes, in its folder, with their hashes.
+/// Creates the tables of a run in its folder and keeps their hashes.
 #[derive(Debug)]
 pub(crate) struct TableFiles {
     folder: PathBuf,
@@ -19,7 +19,7 @@ impl TableFiles {
         Self { folder: folder.to_owned(), hashes: BTreeMap::new() }
     }
 
-    /// Creates one in place of whatever was there.
+    /// Creates a table in place of any former file.
     ///
     /// # Errors
     ///
@@ -30,7 +30,7 @@ impl TableFiles {
         Ok(file)
     }
 
-    /// The BLAKE3 of what each has been given, by its name.
+    /// BLAKE3 hash of the content written to each table so far, by file name.
     pub(crate) fn hashes(&self) -> BTreeMap<&'static str, String> {
         self.hashes.iter().map(|(name, hash)| (*name, hash.hex())).collect()
     }

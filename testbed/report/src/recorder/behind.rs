@@ -1,4 +1,4 @@
-//! The recorder of a run on a thread of its own: the run goes on while what came of it is written.
+//! The recorder of a run on another thread, so that the run does not wait for its files.
 
 use std::io::ErrorKind;
 use std::panic::resume_unwind;
@@ -12,36 +12,38 @@ use super::RunRecorder;
 use crate::jobs::JobsError;
 use crate::output::OutputError;
 
-/// Steps that are handed over at a time: to wake a thread takes as long as to make some of them.
+/// Number of steps that are handed over at a time: waking a thread takes as long as making some of
+/// them.
 const PIECE: usize = 256;
-/// Pieces that wait at most: a run that is faster than what is written of it waits for that.
+/// Greatest number of pieces that wait: a run that is faster than its recorder waits for it.
 const WAITING: usize = 2;
 
-/// Some steps, each of which has memory to be used again behind it.
+/// Some steps, followed by used ones whose memory is reused.
 #[derive(Debug, Default)]
 struct Piece {
     steps: Vec<Step>,
     used: usize,
 }
 
-/// Hands the steps of a run over to its recorder.
+/// Hands the steps of a run to its recorder on another thread. Call [`Self::take`] for each step,
+/// then [`Self::finish`].
 #[derive(Debug)]
 pub(crate) struct Behind<'scope, 'a> {
     folder: PathBuf,
     wants_all: bool,
     piece: Piece,
     to: SyncSender<Piece>,
-    /// Pieces that were taken in.
+    /// Pieces that were recorded.
     back: Receiver<Piece>,
     thread: ScopedJoinHandle<'scope, Result<RunRecorder<'a>, JobsError>>,
 }
 
 impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
-    /// Starts the thread of a recorder.
+    /// Starts the recorder's thread.
     ///
     /// # Errors
     ///
-    /// The system has no thread for it.
+    /// The system refuses a thread.
     pub(crate) fn start(
         scope: &'scope Scope<'scope, '_>,
         recorder: RunRecorder<'a>,
@@ -56,11 +58,11 @@ impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
         Ok(Self { folder, wants_all, piece: Piece::default(), to, back, thread })
     }
 
-    /// Takes a step, in whose place it leaves one that is over.
+    /// Takes a step and leaves a used one in its place.
     ///
     /// # Errors
     ///
-    /// The recorder takes no more, as it has failed: [`Self::finish`] says why.
+    /// The recorder has failed: [`Self::finish`] tells why.
     pub(crate) fn take(&mut self, step: &mut Step) -> Result<(), JobsError> {
         if !self.wants_all && !RunRecorder::heeds(step) {
             return Ok(());
@@ -80,14 +82,14 @@ impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
         Ok(self.to.send(piece).map_err(stopped)?)
     }
 
-    /// Waits until all steps are taken in; gives the recorder back.
+    /// Waits until all steps are recorded and returns the recorder.
     ///
     /// # Errors
     ///
     /// The recorder has failed.
     pub(crate) fn finish(self) -> Result<RunRecorder<'a>, JobsError> {
         let Self { piece, to, thread, .. } = self;
-        // It takes no more only where it has failed.
+        // The recorder only refuses a piece if it has failed.
         let _ = to.send(piece);
         drop(to);
         thread.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -104,7 +106,7 @@ fn record<'a>(
             recorder.see(step)?;
         }
         piece.used = 0;
-        // The run may be over, and want none any more.
+        // The run may be over and need no pieces any more.
         let _ = back.send(piece);
     }
     Ok(recorder)

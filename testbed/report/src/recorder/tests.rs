@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::thread::scope;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_experiment::{Loaded, Override, Source, open};
 use dormouse_log::Seal;
 use dormouse_model::Step;
@@ -22,7 +22,7 @@ fn header(name: &str, set: &[&str]) -> Header {
     let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
     let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() });
     let Loaded { experiment, .. } = loaded.unwrap();
-    Header::new(Mode::Virtual, "a test".to_owned(), experiment)
+    Header::new(RunMode::Virtual, "a test".to_owned(), experiment)
 }
 
 fn play(header: &Header, mut see: impl FnMut(&mut Step)) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::fidelity::{Background, TaskTimes};
+use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::Counts;
 use dormouse_units::Time;
@@ -55,7 +55,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     });
     let met = if is_met { "deadline met" } else { "DEADLINE MISSED" };
     let (outcomes, c) = (record.outcomes(), &record.counts);
-    // What failed is said before all else.
+    // Failures come first.
     let mut lines = Vec::from_iter(failed_line(of, outcomes));
     lines.extend([
         Line::plain("experiment", of.of.in_words()),
@@ -115,7 +115,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     lines
 }
 
-/// The tasks whose programs failed, with the first failure, if any did.
+/// A line with the number of tasks whose programs failed and the first failure, if there is one.
 fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
     let (task, how) = of.tasks().find_map(|task| match of.record.outcome(task.is) {
         Some(WorkOutcome::Failed(how)) => Some((task.name(), how)),
@@ -135,7 +135,7 @@ fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt)
     let record = of.record;
     let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
     if let Some(own) = &of.of.jobs {
-        let background = Background::from_record(record).map(|it| Block::text(it.sentence()));
+        let background = BackgroundSupply::from_record(record).map(|it| Block::text(it.sentence()));
         let about = [Block::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
         page.section(
             "Parallel jobs",

@@ -1,4 +1,4 @@
-//! How long programs of the user's own waited for their inputs to come to their hosts, before they ran.
+//! Time that users' own programs waited for their inputs to reach their hosts before they ran.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use dormouse_units::Span;
 use super::Line;
 use super::outcome::OfBag;
 
-/// The shortest time that is told: every program has a file or two.
+/// Shortest time that is reported: every program has a file or two.
 const WORTH_TELLING: Duration = Duration::from_secs(1);
 
-/// The longest time from the command to start a program until its inputs were in its directory, real; `None`: the run
-/// was virtual, or no program had any.
+/// Longest real time from the command to start a program until its inputs had arrived; `None` in a
+/// virtual run, or if no program had inputs.
 fn longest(of: &OfBag<'_>) -> Option<Duration> {
     let attempts = of.tasks().flat_map(|task| &task.is.attempts);
     let longest_us = attempts.map(|attempt| attempt.real_inputs_us).max()?;
     (longest_us > 0).then(|| Duration::from_micros(longest_us))
 }
 
-/// The same in emulated time.
+/// That time in emulated time.
 pub(super) fn longest_emulated(of: &OfBag<'_>) -> Option<Span> {
     longest(of).map(|longest| of.of.header.experiment.live.speedup.emulated(longest))
 }
 
-/// The line, where it is worth telling.
+/// A line on that time, if it is long enough.
 pub(super) fn line(of: &OfBag<'_>) -> Option<Line> {
     let (real, emulated) = (longest(of)?, longest_emulated(of)?);
     (real >= WORTH_TELLING).then(|| {

@@ -1,10 +1,11 @@
-//! What a reader of a run of a bag asks first: what the same work would have cost and taken on demand alone, and
-//! what interruptions cost. Both are runs in virtual time under the same seed, made for the report.
+//! Two comparisons for a reader of a run of a bag: the cost and time of the same work on on-demand
+//! VMs alone, and the cost of interruptions. Both come from virtual runs with the same seed, made
+//! for the report.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_analysis::{Record, TaskHistory};
+use dormouse_analysis::{RunRecord, TaskHistory};
 use dormouse_cloud::Market;
 use dormouse_experiment::Experiment;
 use dormouse_model::{CheckpointConfig, Setup};
@@ -17,19 +18,22 @@ use super::outcome::OfBag;
 use super::{Line, times};
 use crate::virtual_run::virtual_run;
 
-/// The most tasks of a run for which others are made: with more the search for a plan takes longer than the run.
+/// Greatest number of tasks for which these runs are made: with more tasks the search for a plan
+/// takes longer than the run.
 const MOST_TASKS: usize = 1_000;
 
-/// Runs beside the one that a report is of.
+/// Virtual runs for comparison with the reported run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunsBeside {
-    /// On on-demand VMs alone, and the scheduler of that; `None`: the run is itself, or nothing is sold so.
+    /// The run on on-demand VMs alone, with its scheduler; `None` if the reported run is that
+    /// itself, or if nothing is sold on demand.
     on_demand: Option<(String, Result<RunTotals, String>)>,
-    /// Without interruptions; `None`: there were none, or its scheduler is a program, which is not asked again.
+    /// The run without interruptions; `None` if there were none, or if a scheduler program would
+    /// have to decide again.
     undisturbed: Option<RunTotals>,
 }
 
-/// What a run came to.
+/// Totals of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RunTotals {
     makespan: Time,
@@ -38,7 +42,8 @@ struct RunTotals {
 }
 
 impl RunsBeside {
-    /// The runs beside this one: none where its work is shared, takes an unknown time, or is for nothing.
+    /// Makes the runs for comparison: none if the work is shared with other tenants, takes an
+    /// unknown time, or is free.
     pub(super) fn of(run: &OfBag<'_>) -> Self {
         let experiment = &as_it_took(&run.of.header.experiment, run.record);
         let is_bag_alone = experiment.jobs.is_none() && experiment.requests.is_none();
@@ -77,7 +82,7 @@ impl RunsBeside {
         lines
     }
 
-    /// The section of a page.
+    /// The section of the page.
     pub(super) fn section(&self, run: &OfBag<'_>) -> Vec<Block> {
         if self.on_demand.is_none() && self.undisturbed.is_none() {
             return Vec::new();
@@ -115,7 +120,7 @@ impl RunsBeside {
         blocks
     }
 
-    /// Keys of `summary.json`: null where there is no such run.
+    /// Keys of `summary.json`; null where there is no such run.
     pub(super) fn summary(&self) -> [(&'static str, Value); 2] {
         let of = |of: &RunTotals| {
             json!({
@@ -137,19 +142,19 @@ impl RunsBeside {
 }
 
 impl RunTotals {
-    /// What came of a run; `None`: not all of its tasks finished.
-    fn of(record: &Record) -> Option<Self> {
+    /// Totals of a run; `None` if not all of its tasks finished.
+    fn of(record: &RunRecord) -> Option<Self> {
         let (cost, vms) = (record.cost(), record.vms.len());
         Some(Self { makespan: record.makespan()?, cost, vms })
     }
 
-    /// By how many dollars and seconds it is more than another.
+    /// Dollars and seconds by which it exceeds another run.
     fn more_than(self, other: Self) -> (f64, f64) {
         let cost = self.cost.as_usd() - other.cost.as_usd();
         (cost, self.makespan.as_secs_f64() - other.makespan.as_secs_f64())
     }
 
-    /// How it compares with another, in words: `32.0 % cheaper, 4.1 % slower`.
+    /// Comparison with another run in words: `32.0 % cheaper, 4.1 % slower`.
     fn against(self, other: Self) -> String {
         let [is, was] = [self, other].map(|of| of.cost.as_usd());
         let cost = difference((is, was), "cost", ["cheaper", "dearer"]);
@@ -159,13 +164,13 @@ impl RunTotals {
     }
 }
 
-/// How one figure compares with another, in per cent of that; `None`: that is zero.
+/// Comparison of one figure, in per cent of the other's; `None` if that is zero.
 fn difference((is, was): (f64, f64), figure: &str, [less, more]: [&str; 2]) -> Option<String> {
     let percent = (is / was - 1.0) * 100.0;
     let size = format!("{:.1}", percent.abs());
     (was > 0.0).then(|| match (percent, size.as_str()) {
         (0.0, _) => format!("the same {figure}"),
-        // What rounds to nothing is neither more nor less.
+        // A difference that rounds to zero is neither more nor less.
         (_, "0.0") => format!("the same {figure} to within 0.1 %"),
         (percent, size) if percent < 0.0 => format!("{size} % {less}"),
         (_, size) => format!("{size} % {more}"),
@@ -178,17 +183,17 @@ fn signed(dollars: f64) -> String {
     format!("{sign}${:.4}", dollars.abs())
 }
 
-/// Plays an experiment in virtual time.
+/// Runs an experiment in virtual time.
 fn outcome(experiment: &Experiment) -> Result<RunTotals, String> {
     let (scheduler, _) = experiment.planned().map_err(|error| error.to_string())?;
-    let mut record = Record::new(&experiment.setup).undigested();
+    let mut record = RunRecord::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
         .map_err(|error| error.to_string())?;
     RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
 }
 
-/// The same work on on-demand VMs alone, and how: on the fleet that the run has, or under `ils-on-demand`.
-/// `None`: tasks come later and there is no fleet for them.
+/// The experiment on on-demand VMs alone, with its scheduler in words: on the run's own fleet, or
+/// under `ils-on-demand`. `None` if tasks come later and there is no fleet for them.
 fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
     let config = experiment.scheduler.as_ref()?;
     let comes_later = experiment.setup.bag.tasks.iter().any(|task| task.submitted > Span::ZERO);
@@ -211,7 +216,7 @@ fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
     Some((how, other))
 }
 
-/// The run without interruptions; `None`: its scheduler is a program of its own.
+/// The experiment without interruptions; `None` if its scheduler is a program.
 fn undisturbed(run: &OfBag<'_>, experiment: &Experiment) -> Option<Experiment> {
     if experiment.has_programs() {
         return None;
@@ -222,9 +227,9 @@ fn undisturbed(run: &OfBag<'_>, experiment: &Experiment) -> Option<Experiment> {
     Some(other)
 }
 
-/// The experiment with the run times that programs of the user's own turned out to have in a run: what is said of them
-/// holds for no program. All other tasks are held to what the experiment says.
-fn as_it_took(experiment: &Experiment, record: &Record) -> Experiment {
+/// The experiment with the run times that users' own programs really had: users' estimates hold for
+/// no program. All other tasks keep the experiment's run times.
+fn as_it_took(experiment: &Experiment, record: &RunRecord) -> Experiment {
     let mut as_it_took = experiment.clone();
     let Some(speedup) = record.speedup else { return as_it_took };
     let setup = &experiment.setup;
@@ -244,12 +249,12 @@ fn as_it_took(experiment: &Experiment, record: &Record) -> Experiment {
     as_it_took
 }
 
-/// The run time that was said of a task on the type of its last VM, and the one that it turned out to have there:
-/// what it went on from, and what its last attempt took beside its checkpoints. `None`: it has not ended, or its speed
-/// was not one number.
+/// The stated run time of a task on the type of its last VM, and the measured one: the work it
+/// continued from, and the time of its last attempt without checkpoints. `None` if it has not
+/// ended, or if its speed changed.
 fn measured_runtime(
     setup: &Setup,
-    record: &Record,
+    record: &RunRecord,
     (id, history): (TaskId, &TaskHistory),
     speedup: Speedup,
 ) -> Option<(Span, Span)> {
@@ -267,7 +272,7 @@ fn measured_runtime(
     Some((said, said.part(from) + took.saturating_sub(stood)))
 }
 
-/// The experiment with a provider that takes no VM away but for its price.
+/// The experiment with a provider that takes VMs away only because of their prices.
 fn without_interruptions(experiment: &Experiment) -> Experiment {
     let mut other = experiment.clone();
     other.setup.interruptions.clear();
@@ -306,7 +311,7 @@ runtime = "10m"
 memory = "64 MB"
 "#;
 
-    fn happened(record: &mut Record, s: u64, event: Event, effects: Vec<Effect>) {
+    fn happened(record: &mut RunRecord, s: u64, event: Event, effects: Vec<Effect>) {
         record.see(&Step { at: Time::from_secs(s), event, effects, ..Step::blank() });
     }
 
@@ -320,7 +325,7 @@ memory = "64 MB"
         let source = Source { experiment: file.to_str(), ..Source::default() };
         let experiment = open(&source).unwrap().experiment;
         let (vm, attempt) = (VmId::new(0), Attempt::default());
-        let mut record = Record::new(&experiment.setup).at(experiment.live.speedup);
+        let mut record = RunRecord::new(&experiment.setup).at(experiment.live.speedup);
         let price = Price::from_nanos_per_hour(1);
         let (kind, market, bid, host) = ("c3.large".into(), Market::Spot, None, HostId::new(0));
         let launched = Effect::VmLaunched { vm, kind, market, price, bid, vcpus: 2, host };
@@ -365,7 +370,7 @@ memory = "64 MB"
         // Two vCPUs: the third begins after the first, which ends 300 s after the boot.
         assert_eq!(beside.makespan, Time::from_secs(60 + 300 + 600));
         // In virtual time nothing else is known than what was said.
-        let virtually = Record::new(&experiment.setup);
+        let virtually = RunRecord::new(&experiment.setup);
         assert_eq!(as_it_took(&experiment, &virtually), experiment);
     }
 

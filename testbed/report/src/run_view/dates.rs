@@ -1,4 +1,4 @@
-//! What a view says of the dates of its run; nothing where none is known.
+//! Dates in the view of a run; nothing if no date is known.
 
 use dormouse_model::Calendar;
 use dormouse_units::Span;
@@ -8,12 +8,12 @@ use serde_json::json;
 
 use super::{Line, RunView};
 
-/// When the run begins, in words; `None`: nobody can say.
+/// The beginning of the run in words; `None` if it is unknown.
 pub(super) fn begins(calendar: Calendar) -> Option<String> {
     match (calendar.beginning(), calendar.log_time) {
         (date, Span::ZERO) => date,
         (Some(date), _) => Some(format!("{date}, with the first submission")),
-        // The log has it in seconds.
+        // The workload's log has it in seconds.
         (None, at) => {
             let s = at.as_micros() / 1_000_000;
             Some(format!("with the first submission, at {s} s of its log"))
@@ -21,17 +21,17 @@ pub(super) fn begins(calendar: Calendar) -> Option<String> {
     }
 }
 
-/// The end of a chart's line of figures: the date from which its times are counted.
+/// End of a chart's line of figures: the date from which its times count.
 pub(super) fn from_date(calendar: Calendar) -> String {
     calendar.beginning().map(|date| format!(" · from {date}")).unwrap_or_default()
 }
 
-/// The axis of a figure over the time of a run.
+/// Axis for figures over the time of a run.
 pub(super) fn time_axis(calendar: Calendar, unit: TimeUnit) -> Axis {
     Axis::new(calendar.time_axis(), Scale::Time(unit))
 }
 
-/// Adds to the lines and to the summary when the run begins.
+/// Adds the beginning of the run to the lines and the summary.
 pub(super) fn add(view: &mut RunView, calendar: Calendar) {
     let Some(begins) = begins(calendar) else { return };
     view.lines.insert(1.min(view.lines.len()), Line::plain("begins", begins));

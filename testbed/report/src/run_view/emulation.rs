@@ -1,4 +1,4 @@
-//! How true a live run was, and why it ran at its speed-up.
+//! Fidelity of a live run, and the reason for its speed-up, in the view.
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
@@ -9,10 +9,10 @@ use super::outcome::OfBag;
 use super::summary_parts::by_count;
 use crate::calibration;
 use crate::output::Header;
-use dormouse_analysis::fidelity::{Fidelity, task_times};
+use dormouse_analysis::fidelity::{FidelityVerdict, task_times};
 
-/// The lines: the verdict, the errors in words, and what is to be noted.
-pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
+/// Lines with the verdict, the errors in words, and the notes.
+pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<Line> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
     let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
@@ -21,18 +21,19 @@ pub(super) fn lines(fidelity: &Fidelity, errors: &str) -> Vec<Line> {
     [verdict].into_iter().chain(notes).collect()
 }
 
-/// The card, with the worst error in words.
-pub(super) fn card(fidelity: &Fidelity, worst: String) -> Card {
+/// A card with the verdict and the worst error in words.
+pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> Card {
     let word = if fidelity.faithful { "faithful" } else { "not faithful" };
     Card::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
-/// Whether it was faithful, as the beginning of a sentence.
-pub(super) fn verdict(fidelity: &Fidelity) -> String {
+/// The verdict as the beginning of a sentence.
+pub(super) fn verdict(fidelity: &FidelityVerdict) -> String {
     format!("The emulation was {}faithful", if fidelity.faithful { "" } else { "NOT " })
 }
 
-/// "Fidelity" of a run with a bag: the verdict, the tasks' times, what their CPU time went into, shares.
+/// Section "Fidelity" of a run with a bag: the verdict, the tasks' times, the use of their CPU
+/// time, and shares.
 pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
@@ -49,8 +50,8 @@ pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
     blocks
 }
 
-/// Times taken against times promised.
-fn times(of: &OfBag<'_>, fidelity: &Fidelity) -> Vec<Block> {
+/// Blocks on taken and promised times.
+fn times(of: &OfBag<'_>, fidelity: &FidelityVerdict) -> Vec<Block> {
     let tasks = &fidelity.tasks;
     if tasks.tasks_judged == 0 {
         return vec![Block::text("No task finished: there is no time to be judged.")];
@@ -101,8 +102,8 @@ fn every_task(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// What the CPU time that was charged for tasks went into.
-fn cpu(fidelity: &Fidelity) -> Table {
+/// Table of what the CPU time charged for tasks was used for.
+fn cpu(fidelity: &FidelityVerdict) -> Table {
     let of = &fidelity.tasks;
     let parts = [
         ("the tasks' own work", of.worked_s),
@@ -116,7 +117,7 @@ fn cpu(fidelity: &Fidelity) -> Table {
         .into()
 }
 
-fn shares_text(fidelity: &Fidelity) -> Block {
+fn shares_text(fidelity: &FidelityVerdict) -> Block {
     Block::text(format!(
         "CPU time that VMs received differs from what they were promised by {} on average, by {} \
          at worst.",
@@ -126,7 +127,7 @@ fn shares_text(fidelity: &Fidelity) -> Block {
 }
 
 fn shares(of: &OfBag<'_>) -> Table {
-    // The hosts' clock, whatever the unit of emulated times.
+    // Real seconds, whatever the unit of emulated times.
     let real = |heading| Column::number(heading).digits(3);
     let seconds = |us: u64| Span::from_micros(us).as_secs_f64();
     Table::with_rows(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
@@ -137,7 +138,8 @@ fn shares(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// "Speed-up": why a live run had its own, and what its host was measured to do; nothing where nobody asked.
+/// Section "Speed-up": the reason for a live run's speed-up and the measured limits of its host;
+/// empty if the speed-up was not chosen automatically.
 pub(super) fn speedup(header: &Header) -> Vec<Block> {
     let Some(choice) = &header.speedup else { return Vec::new() };
     let mut blocks = vec![Block::text(format!("It ran at {choice}."))];

@@ -1,7 +1,7 @@
-//! The faults that an experiment asked for: when each was in effect, and what it cost.
+//! Injected faults in the view: when each was in effect, and what it cost.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{FaultCost, FaultHistory, Mode, Record};
+use dormouse_analysis::{FaultCost, FaultHistory, RunMode, RunRecord};
 use dormouse_model::{Fault, FaultKind};
 use dormouse_units::{HostId, Span, Speedup, Time};
 use dormouse_view::plot::{Bar, Fill, Gantt, Lane, Place};
@@ -11,17 +11,17 @@ use serde_json::{Value, json};
 use super::Line;
 use super::outcome::Results;
 
-/// A fault of the experiment, and what came of it.
+/// A fault of the experiment with its consequences.
 #[derive(Clone, Debug)]
 pub(super) struct Faulted<'a> {
     n: usize,
     asked: &'a Fault,
     speedup: Option<Speedup>,
-    /// What came of it; `None`: it never came to it.
+    /// Its history and cost; `None` if the run never came to it.
     came: Option<(&'a FaultHistory, FaultCost)>,
 }
 
-/// All faults of the experiment; none where it has none.
+/// All faults of the experiment; empty if it has none.
 pub(super) fn faulted<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
     let faults = &results.header.experiment.faults;
     let record = results.record.as_ref().or(results.of_hosts.as_ref());
@@ -36,7 +36,7 @@ pub(super) fn faulted<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
 }
 
 impl Faulted<'_> {
-    /// What it came to, in a word or two.
+    /// Outcome of the fault in a word or two.
     fn became(&self) -> String {
         let Some((history, _)) = &self.came else { return "not asked for".to_owned() };
         let refused = history.hosts.values().filter_map(|on| on.refused.as_deref()).next();
@@ -51,7 +51,7 @@ impl Faulted<'_> {
         }
     }
 
-    /// It had hosts, and all of them have said so, or were lost.
+    /// Whether it had hosts, and on each of them is over, or the host was lost.
     fn is_over(&self) -> bool {
         self.came.as_ref().is_some_and(|(history, _)| {
             let is_over = !history.hosts.is_empty();
@@ -68,14 +68,14 @@ impl Faulted<'_> {
         self.came.as_ref().map(|(history, _)| history.asked)
     }
 
-    /// How long after it was asked for it was in effect on the last of its hosts, real seconds.
+    /// Real time from the command until it was in effect on the last of its hosts.
     fn took(&self) -> Option<Span> {
         let (history, _) = self.came.as_ref()?;
         let took = history.hosts.values().filter_map(|on| on.begun_real_us).max();
         took.map(Span::from_micros)
     }
 
-    /// When it was over on the last of its hosts, or that was lost.
+    /// Time at which it was over on the last of its hosts, or that host was lost.
     fn over(&self) -> Option<Time> {
         let (history, _) = self.came.as_ref().filter(|_| self.is_over())?;
         history.hosts.keys().filter_map(|host| history.until(*host, self.speedup)).max()
@@ -86,7 +86,7 @@ impl Faulted<'_> {
     }
 }
 
-/// What goes wrong, in words.
+/// Kind of the fault in words.
 fn what(kind: FaultKind) -> String {
     let ms = |us: u64| format!("{} ms", us as f64 / 1e3);
     match kind {
@@ -99,7 +99,7 @@ fn what(kind: FaultKind) -> String {
     }
 }
 
-/// `faults.csv`, a row a fault; `None` where the experiment has none.
+/// The table `faults.csv`, one row for each fault; `None` if the experiment has none.
 pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
     if faults.is_empty() {
         return None;
@@ -132,12 +132,12 @@ pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
     Some(table.into())
 }
 
-/// The lines on a terminal: how many there were and what they cost in all, or that none came.
+/// Lines for a terminal: number and total cost of the faults, or that none came.
 pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> {
     if faults.is_empty() {
         return Vec::new();
     }
-    if results.header.mode == Mode::Virtual {
+    if results.header.mode == RunMode::Virtual {
         return vec![Line::plain("faults", not_in_virtual_time(faults.len()))];
     }
     let over = faults.iter().filter(|fault| fault.is_over()).count();
@@ -165,10 +165,10 @@ fn not_in_virtual_time(count: usize) -> String {
     )
 }
 
-/// "Faults": each, and what it cost.
+/// Section "Faults": each fault with its cost.
 pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Block> {
     let Some(table) = table(faults) else { return Vec::new() };
-    if results.header.mode == Mode::Virtual {
+    if results.header.mode == RunMode::Virtual {
         return vec![Block::text(format!(
             "The experiment's {}.",
             not_in_virtual_time(faults.len())
@@ -180,7 +180,7 @@ pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Bloc
     vec![Block::Table(table), Block::text(about)]
 }
 
-/// The part of `summary.json`; null where the experiment has none.
+/// The part of `summary.json`; null if the experiment has no faults.
 pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
     if faults.is_empty() {
         return Value::Null;
@@ -211,8 +211,8 @@ pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
     faults.iter().map(one).collect()
 }
 
-/// A lane for each host that had a fault, below the VMs.
-pub(super) fn draw(gantt: &mut Gantt, record: &Record) {
+/// Adds a lane for each host that had a fault, below the VMs.
+pub(super) fn draw(gantt: &mut Gantt, record: &RunRecord) {
     for (host, name) in record.hosts.iter().map(|(host, history)| (*host, &history.name)) {
         let mut rows: Vec<Time> = Vec::new();
         let (lane, mut bars) = (gantt.lanes.len(), Vec::new());
@@ -247,8 +247,8 @@ pub(super) fn draw(gantt: &mut Gantt, record: &Record) {
     }
 }
 
-/// From when to when a fault was in effect on a host.
-fn in_effect(history: &FaultHistory, host: HostId, record: &Record) -> Option<(Time, Time)> {
+/// Time span for which a fault was in effect on a host.
+fn in_effect(history: &FaultHistory, host: HostId, record: &RunRecord) -> Option<(Time, Time)> {
     history.hosts.get(&host).filter(|on| on.refused.is_none())?;
     let until = history.until(host, record.speedup);
     Some((history.asked, until.unwrap_or(history.asked + history.lasts).min(record.end())))

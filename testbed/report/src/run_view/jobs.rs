@@ -1,9 +1,9 @@
-//! The view of a run of parallel jobs alone, and what is said of those that share a run.
+//! The view of a run of parallel jobs alone, and the parts on jobs for runs that they share.
 
 use std::collections::BTreeMap;
 
 use dormouse_analysis::fidelity::Consolidation;
-use dormouse_analysis::jobs::{Figures, Quantity};
+use dormouse_analysis::jobs::{JobFigures, JobQuantity};
 use dormouse_model::Work;
 use dormouse_policies::batch::Algorithm;
 use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
@@ -17,7 +17,7 @@ use super::{Line, RunView};
 use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;
 
-/// The variant of EASY in a line; its definition is the documentation of
+/// The variant of EASY in one line; its definition is in the documentation of
 /// `dormouse_policies::batch`.
 const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
@@ -39,17 +39,17 @@ pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
     RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
 
-/// What a machine did on average. Two jobs that share a processor can do more than one alone would.
+/// Mean work rate of a machine in words. Two jobs that share a processor can exceed one alone.
 fn work_rate(rate: f64, machine: u32) -> String {
     format!("the work of {rate:.1} processors with one job each, on {machine}")
 }
 
-/// All that were submitted have ended well.
+/// Whether all submitted jobs have ended well.
 pub(super) fn is_complete(jobs: &JobsOutcome<'_>) -> bool {
     jobs.outcomes().is_complete()
 }
 
-/// The jobs of a shared run, in a line; times in `unit`.
+/// One line on the jobs of a shared run; times in `unit`.
 pub(super) fn line(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> String {
     let of_log = jobs.skipped.filter(Skipped::is_worth_telling);
     let of_log = of_log.map(|skipped| format!("; of their log: {skipped}"));
@@ -64,7 +64,7 @@ pub(super) fn line(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> String {
     )
 }
 
-/// `summary.json`. Cost and deadline are null: parallel jobs have neither.
+/// The content of `summary.json`. Cost and deadline are null: parallel jobs have neither.
 fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     let (header, figures) = (run.header, &jobs.figures);
     let experiment = &header.experiment;
@@ -122,9 +122,9 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
     summary
 }
 
-/// What the summary says of them where a bag shares their run.
+/// The object on jobs in the summary of a run that a bag shares.
 pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
-    /// What the whole run says.
+    /// Keys that are about the whole run.
     const OF_THE_RUN: [&str; 10] = [
         "requests",
         "experiment",
@@ -149,7 +149,7 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
 
 fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
     let (header, figures) = (jobs.header, &jobs.figures);
-    let Figures { swaps, kills, migrations, background_only, .. } = figures;
+    let JobFigures { swaps, kills, migrations, background_only, .. } = figures;
     let outcomes = jobs.outcomes();
     let (machine, makespan) = (jobs.machine(), figures.makespan().as_secs_f64());
     let rate = work_rate(figures.work_rate(), machine);
@@ -221,7 +221,7 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     cards
 }
 
-/// "Load over time": processors that were busy, and jobs that waited.
+/// Section "Load over time": busy processors and waiting jobs.
 pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let all = &jobs.figures.series;
     let series = |name: &str, colour: usize, quantity| Series {
@@ -237,11 +237,11 @@ pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
         series,
         ..Panel::default()
     };
-    let mut busy = vec![series("foreground", 0, Quantity::Foreground)];
+    let mut busy = vec![series("foreground", 0, JobQuantity::Foreground)];
     if jobs.batch.scheduler.name.promotion().is_some() {
-        busy.push(series("background", 1, Quantity::Background));
+        busy.push(series("background", 1, JobQuantity::Background));
     }
-    let waiting = vec![series("jobs waiting", 0, Quantity::Waiting)];
+    let waiting = vec![series("jobs waiting", 0, JobQuantity::Waiting)];
     let panels = vec![panel("Busy processors", busy), panel("Jobs waiting", waiting)];
     let most = jobs.most_in_system;
     let mut blocks = vec![

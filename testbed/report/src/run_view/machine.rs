@@ -1,8 +1,9 @@
-//! The machine of parallel jobs as a lane: a row a processor, each with its foreground above its background.
+//! The machine of parallel jobs as a lane of the chart: a row for each processor, with its
+//! foreground above its background.
 
 use std::ops::Range;
 
-use dormouse_analysis::{JobHistory, Spell, SpellEnd};
+use dormouse_analysis::{JobHistory, JobSpell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::TimeUnit;
 use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
@@ -10,10 +11,10 @@ use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind,
 use super::{dates, times};
 use crate::jobs::JobsOutcome;
 
-/// Rows at most.
+/// Greatest number of rows.
 const MOST_ROWS: u32 = 1_024;
 
-/// Adds the machine and its jobs below what is there.
+/// Adds the machine and its jobs below the other lanes.
 pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let rows = jobs.machine().min(MOST_ROWS);
     let (from, until) = jobs.drawn.window();
@@ -36,7 +37,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     }
     gantt.lead.extend(left_out(jobs).map(|what| format!(" · {what}")));
     let lane = gantt.lanes.len();
-    // Colours that mean kinds of tasks are not those of jobs.
+    // Colours of kinds of tasks must not be those of jobs.
     let first = gantt.colours.len().min(COLOURS - 1);
     gantt.lanes.push(Lane {
         name: if is_alone { String::new() } else { "jobs' machine".to_owned() },
@@ -62,7 +63,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     }
 }
 
-/// The jobs and processors that are drawn, in words; `None` where all of them are.
+/// Numbers of drawn jobs and processors in words; `None` if all are drawn.
 pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
     let drawn = jobs.drawn.jobs().count();
     let of_jobs = jobs
@@ -76,8 +77,8 @@ pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
     (!drawn.is_empty()).then(|| format!("drawn: {}", drawn.join("; ")))
 }
 
-/// Where a job is, as far as that is shown.
-fn place((lane, rows): (usize, u32), spell: &Spell) -> Place {
+/// The drawn place of a job.
+fn place((lane, rows): (usize, u32), spell: &JobSpell) -> Place {
     let mut on: Vec<u32> = spell.on.iter().copied().filter(|&cpu| cpu < rows).collect();
     on.sort_unstable();
     let blocks = on.chunk_by(|a, b| a + 1 == *b);
@@ -85,7 +86,7 @@ fn place((lane, rows): (usize, u32), spell: &Spell) -> Place {
     Place { lane, rows, tier: spell.tier }
 }
 
-fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fill: Fill) {
+fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &JobSpell, fill: Fill) {
     let until = spell.until.map_or(gantt.window.1, |(at, _)| at);
     let (place, from) = (place(at, spell), spell.from);
     if place.rows.is_empty() {
@@ -98,8 +99,8 @@ fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &Spell, fi
     gantt.bars.extend([bar].into_iter().chain(lost));
 }
 
-/// How a job came to the foreground.
-fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell, is: &Spell) {
+/// Draws how a job came to the foreground.
+fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &JobSpell, is: &JobSpell) {
     let Some((when, why)) = was.until.filter(|(when, _)| *when < gantt.window.1) else { return };
     let (from, to) = (place(at, was), place(at, is));
     if from.rows.is_empty() || to.rows.is_empty() {
@@ -119,7 +120,7 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &Spell,
     }
 }
 
-fn title(job: &JobHistory, spell: &Spell, until: Time, unit: TimeUnit) -> String {
+fn title(job: &JobHistory, spell: &JobSpell, until: Time, unit: TimeUnit) -> String {
     let tier = match spell.tier {
         Tier::Foreground => "foreground",
         Tier::Background => "background",

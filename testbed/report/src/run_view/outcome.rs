@@ -1,8 +1,8 @@
-//! What a view is made of.
+//! The results that a view is made from.
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{OutcomeTally, Record, TaskHistory, VmHistory};
+use dormouse_analysis::{OutcomeTally, RunRecord, TaskHistory, VmHistory};
 use dormouse_experiment::PlannedFigures;
 use dormouse_log::Head;
 use dormouse_model::Work;
@@ -15,32 +15,32 @@ use dormouse_view::{Block, Card, Page};
 use super::{RequestsOutcome, dates, machine};
 use crate::jobs::JobsOutcome;
 use crate::output::Header;
-use dormouse_analysis::fidelity::Fidelity;
+use dormouse_analysis::fidelity::FidelityVerdict;
 
-/// What came of a run, whatever work it has.
+/// Results of a run of any kind.
 #[derive(Debug)]
 pub struct Results<'a> {
     /// The first line of the log.
     pub header: &'a Header,
-    /// The history of its bag's tasks, VMs and hosts; `None`: it has parallel jobs alone.
-    pub record: Option<Record>,
-    /// The history of the hosts of a live run of parallel jobs alone.
-    pub of_hosts: Option<Record>,
-    /// What the scheduler of the bag had planned, if it plans.
+    /// Histories of its bag's tasks, VMs and hosts; `None` if it has parallel jobs alone.
+    pub record: Option<RunRecord>,
+    /// Histories of the hosts of a live run of parallel jobs alone.
+    pub of_hosts: Option<RunRecord>,
+    /// Plan of the bag's scheduler, if it plans.
     pub plan: Option<Plan>,
-    /// What of a core a vCPU of the reference speed was; `None` in virtual time.
+    /// Share of a host core that a vCPU of the reference speed had; `None` in virtual time.
     pub share: Option<Ppm>,
-    /// How faithful the emulation was; `None` in virtual time.
-    pub fidelity: Option<Fidelity>,
-    /// What came of its parallel jobs, if it has any.
+    /// Verdict on the emulation; `None` in virtual time.
+    pub fidelity: Option<FidelityVerdict>,
+    /// Results of its parallel jobs, if it has any.
     pub jobs: Option<JobsOutcome<'a>>,
-    /// What came of the VMs that were requested, if any were.
+    /// Results of the requests for VMs, if there were any.
     pub requests: Option<RequestsOutcome>,
-    /// The head of the chain over its log's lines; `None`: that is not known.
+    /// Head of the hash chain over its log's lines; `None` if it is unknown.
     pub log: Option<Head>,
-    /// The BLAKE3 of each table that was written while it went, by the name of its file, as far as it is known.
+    /// BLAKE3 hash of each table that was written while it went, by file name, if known.
     pub hashes: BTreeMap<&'static str, String>,
-    /// Real seconds it took: the one thing that differs between equal runs.
+    /// Real duration in seconds: the only thing that differs between equal runs.
     pub wall_s: f64,
 }
 
@@ -48,24 +48,24 @@ pub struct Results<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OfBag<'a> {
     pub(super) of: &'a Results<'a>,
-    pub(super) record: &'a Record,
+    pub(super) record: &'a RunRecord,
 }
 
 /// A task of the bag.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TaskOf<'a> {
-    /// Number of the task.
+    /// Index of the task.
     pub(super) n: usize,
-    /// What became of it.
+    /// Its history.
     pub(super) is: &'a TaskHistory,
-    /// What its bag says of it.
+    /// Its specification in the bag.
     pub(super) spec: &'a Task,
-    /// On which VM and when it was to run, where that was planned.
+    /// Number of the planned VM and planned times, if there is a plan.
     pub(super) planned: Option<(usize, PlannedTask)>,
 }
 
 impl<'a> Results<'a> {
-    /// The results of a run in virtual time, with nothing in them yet.
+    /// Empty results of a virtual run.
     #[must_use]
     pub const fn new(header: &'a Header) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
@@ -86,7 +86,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// What was run and how: of a live run its speed-up, and what of a core a vCPU was.
+    /// Experiment and mode in words; for a live run with its speed-up and share of a core.
     pub(super) fn in_words(&self) -> String {
         let words = self.header.in_words();
         match (self.header.live_speedup(), self.share) {
@@ -99,7 +99,7 @@ impl<'a> Results<'a> {
         }
     }
 
-    /// Why the run was ended with work left, if it was.
+    /// Reason for which the run ended with work left, if it did.
     #[must_use]
     pub fn broke(&self) -> Option<&str> {
         let of_bag = self.record.as_ref().and_then(|record| record.cancelled.as_deref());
@@ -108,15 +108,15 @@ impl<'a> Results<'a> {
         of_bag.or(of_jobs).or_else(of_requests)
     }
 
-    /// How many of its tasks, and of its parallel jobs, ended in which way.
+    /// Number of its tasks and parallel jobs by outcome.
     #[must_use]
     pub fn outcomes(&self) -> OutcomeTally {
         let of_jobs = || self.jobs.as_ref().map(JobsOutcome::outcomes);
-        let of_bag = self.record.as_ref().map(Record::outcomes).filter(|bag| bag.total > 0);
+        let of_bag = self.record.as_ref().map(RunRecord::outcomes).filter(|bag| bag.total > 0);
         of_bag.or_else(of_jobs).unwrap_or_default()
     }
 
-    /// The beginning of a page: what the run is and how it was run, and its figures.
+    /// The beginning of a page: title, description and cards.
     pub(super) fn lead(&self, scheduler: &str, cards: Vec<Card>) -> Page {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
@@ -136,7 +136,7 @@ impl<'a> Results<'a> {
         Page { cards, time_unit: self.time_unit(), ..Page::new(title, lead) }
     }
 
-    /// The same with its chart.
+    /// The beginning of a page, followed by the chart.
     pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
         let mut page = self.lead(scheduler, cards);
         let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
@@ -150,7 +150,8 @@ impl<'a> Results<'a> {
         page
     }
 
-    /// The way to make the run again: its command, what made it and how, and the digest of its decisions.
+    /// Blocks on how to make the run again: the command, the versions, and the digest of its
+    /// decisions.
     pub(super) fn reproduce(&self, how: &str, digest: &str) -> [Block; 3] {
         let header = self.header;
         [
@@ -169,13 +170,13 @@ impl OfBag<'_> {
         self.of.header.experiment.setup.bag.deadline
     }
 
-    /// Whether all tasks were done by the deadline; one whose program failed is not.
+    /// Whether all tasks were done by the deadline; a task whose program failed is not done.
     pub(super) fn deadline_met(&self) -> bool {
         let end = self.record.makespan().filter(|_| self.record.outcomes().is_complete());
         end.is_some_and(|end| end <= Time::ZERO + self.deadline())
     }
 
-    /// What its scheduler had planned came to, if it plans.
+    /// Planned cost and makespan, if the scheduler plans.
     pub(super) fn planned_figures(&self) -> Option<PlannedFigures> {
         self.of.header.experiment.planned_figures(self.of.plan.as_ref()?)
     }
@@ -188,8 +189,8 @@ impl OfBag<'_> {
         self.record.tasks.iter().zip(specs).enumerate().map(of)
     }
 
-    /// Where and when each task was to run, by its number: the plan's VMs are launched in its order,
-    /// so that their numbers are those that their tenant gave the VMs that ran.
+    /// Planned VM and times of each task, by its number. VMs of a plan are launched in its order,
+    /// so their numbers are those that the tenant gave to the real VMs.
     fn planned(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
         let tenants = self.of.header.experiment.tenants();
         let numbers = tenants.numbers(tenants.with_bag().unwrap_or_default());
@@ -202,13 +203,13 @@ impl OfBag<'_> {
         (0..).zip(vms).flat_map(of_vm).collect()
     }
 
-    /// The VMs of the bag, of those of all tenants.
+    /// The VMs of the bag, out of those of all tenants.
     pub(super) fn vms_of_bag(&self) -> impl Iterator<Item = &VmHistory> {
         let of = self.of.header.experiment.tenants();
         self.record.vms.values().filter(move |vm| of.owns(Work::Bag, vm.id))
     }
 
-    /// What these cost.
+    /// Cost of the bag's VMs.
     pub(super) fn cost_of_bag(&self) -> Money {
         self.vms_of_bag().map(VmHistory::cost).sum()
     }
@@ -219,12 +220,12 @@ impl TaskOf<'_> {
         TaskId::new(u32::try_from(self.n).unwrap_or(u32::MAX))
     }
 
-    /// For people: `task7 (ed-7)`.
+    /// Name for people: `task7 (ed-7)`.
     pub(super) fn name(&self) -> String {
         format!("task{} ({})", self.n, self.spec.name)
     }
 
-    /// When it first ran.
+    /// Time at which it first ran.
     pub(super) fn started(&self) -> Option<Time> {
         self.is.attempts.iter().find_map(|attempt| attempt.started)
     }

@@ -1,4 +1,4 @@
-//! What is to be said of the records that a run has its spot prices from.
+//! Notes on the recorded spot prices of a run.
 
 use dormouse_analysis::VmHistory;
 use dormouse_units::Time;
@@ -9,14 +9,15 @@ use super::outcome::Results;
 use super::{Line, times};
 use dormouse_experiment::PriceFile;
 
-/// `prices` of a summary; `None`: none were recorded.
+/// The object `prices` of a summary; `None` if no prices were recorded.
 pub(super) fn summary(run: &Results<'_>) -> Option<Value> {
     let files = &run.header.experiment.price_files;
     let of = |file: &PriceFile| json!({ "type": file.kind, "file": file.file, "notes": notes(run, file, TimeUnit::Second) });
     (!files.is_empty()).then(|| files.iter().map(of).collect())
 }
 
-/// A line for each record that the run went beyond. What is odd about one was said as it was read.
+/// One line for each price file that ends before the run. Oddities of a file were reported when it
+/// was read.
 pub(super) fn lines(run: &Results<'_>) -> impl Iterator<Item = Line> {
     let said = |file: &PriceFile| {
         Some(format!("{}, {}: {}", file.kind, file.file, beyond(run, file, TimeUnit::Second)?))
@@ -25,7 +26,7 @@ pub(super) fn lines(run: &Results<'_>) -> impl Iterator<Item = Line> {
     files.filter_map(said).map(|note| Line::plain("prices", note))
 }
 
-/// "Records of prices": what is odd about each, and whether the run went beyond it.
+/// Section "Records of prices": oddities of each file, and whether the run goes beyond it.
 pub(super) fn section(run: &Results<'_>) -> Vec<Block> {
     let files = &run.header.experiment.price_files;
     if files.is_empty() {
@@ -43,7 +44,7 @@ fn notes(run: &Results<'_>, file: &PriceFile, unit: TimeUnit) -> Vec<String> {
     file.notes.iter().cloned().chain(beyond(run, file, unit)).collect()
 }
 
-/// A note that the run went on after the last price of a record; `None`: it didn't.
+/// A note that the run went on after the last price of a file; `None` if it didn't.
 fn beyond(run: &Results<'_>, file: &PriceFile, unit: TimeUnit) -> Option<String> {
     let (last, end) = (run.header.experiment.prices_end(file), end(run));
     (end > last).then(|| {
@@ -55,7 +56,7 @@ fn beyond(run: &Results<'_>, file: &PriceFile, unit: TimeUnit) -> Option<String>
     })
 }
 
-/// When the last task, VM or request came to its end.
+/// Time at which the last task, VM or request ended.
 fn end(run: &Results<'_>) -> Time {
     let record = run.record.iter();
     let of_vm = |vm: &VmHistory| vm.ended.map(|(at, ..)| at);

@@ -1,10 +1,10 @@
-//! The view of a run of requests for VMs alone, and what is said of those that share a run.
+//! The view of a run of requests for VMs alone, and the parts on requests for runs that they share.
 
 use std::collections::BTreeMap;
 
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_analysis::request_figures;
-use dormouse_analysis::requests::{Bin, Figures, Flow, Lost, Tally};
+use dormouse_analysis::requests::{LostRevenue, RequestFigures, RequestTally, UsageBin, UsageFlow};
 use dormouse_cloud::Market;
 use dormouse_engine::Counts;
 use dormouse_units::{Money, Time};
@@ -17,22 +17,22 @@ use super::outcome::Results;
 use super::summary_parts::leave_out;
 use super::{Line, RunView, dates, emulation, prices};
 
-/// What came of the requests of a run.
+/// Results of the requests of a run.
 #[derive(Debug)]
 pub struct RequestsOutcome {
-    /// What they came to.
-    pub figures: Figures,
-    /// How often what happened in the whole run.
+    /// Figures of the requests.
+    pub figures: RequestFigures,
+    /// Counts of events of the whole run.
     pub counts: Counts,
-    /// The digest of all decisions.
+    /// Digest of all decisions, in hexadecimal.
     pub decisions_sha256: String,
-    /// What was read of the file that they are of, and what was left out; `None`: they are of none, or
-    /// the run was made before.
+    /// Counts of what was read from their file and left out; `None` if they come from no file, or
+    /// in a run of an older version.
     pub read: Option<RequestsRead>,
 }
 
 impl RequestsOutcome {
-    /// What was read of their file, where there is anything to say of it.
+    /// These counts, if there is anything to report.
     fn odd(&self) -> Option<&RequestsRead> {
         self.read.as_ref().filter(|read| !read.is_plain())
     }
@@ -69,8 +69,8 @@ fn title(run: &Results<'_>) -> String {
     format!("{} · {}", experiment.name, experiment.scheduler_name())
 }
 
-/// `summary.json` of requests alone. Nobody waits for them by a deadline, and their VMs are in
-/// `requests.csv` only: a run may have millions.
+/// The content of `summary.json` for requests alone. They have no deadline, and their VMs are only
+/// in `requests.csv`, since a run may have millions.
 fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
     let header = run.header;
     let experiment = &header.experiment;
@@ -100,9 +100,9 @@ fn summary(run: &Results<'_>, of: &RequestsOutcome) -> Value {
     summary
 }
 
-/// What the summary of any run with requests says of them.
+/// The object on requests in the summary of any run that has them.
 pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
-    let tally = |t: &Tally| {
+    let tally = |t: &RequestTally| {
         json!({
             "requests": t.requests,
             "granted": t.granted,
@@ -120,7 +120,7 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
         row["market"] = json!(market);
         row
     });
-    let Lost { uncharged, failed, failed_preemptible, cut_short } = figures.lost;
+    let LostRevenue { uncharged, failed, failed_preemptible, cut_short } = figures.lost;
     let last = figures.usage.until_last_arrival();
     let named: Map<String, Value> =
         request_figures(figures).map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
@@ -144,12 +144,12 @@ pub(super) fn part_of_summary(of: &RequestsOutcome) -> Value {
     part
 }
 
-/// Some lines about them.
+/// Lines on the requests.
 pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
     let f = &of.figures;
     let (normal, spot) = (f.market_tally(Market::OnDemand), f.market_tally(Market::Spot));
     let failed = f.failed_share().map(|part| format!(", {} of them", percent(part)));
-    let words = |of: &Tally, more: &str| {
+    let words = |of: &RequestTally, more: &str| {
         format!("{}{more}", wording::requests(of.requests, of.completed, of.refused))
     };
     let ended = format!(", {} terminated", spot.terminated);
@@ -167,7 +167,7 @@ pub(super) fn lines(of: &RequestsOutcome) -> Vec<Line> {
         lines.push(Line::plain("utilisation", text));
     }
     lines.extend(of.odd().map(|read| Line::plain("file", read.to_string())));
-    let Lost { uncharged, failed, cut_short, .. } = f.lost;
+    let LostRevenue { uncharged, failed, cut_short, .. } = f.lost;
     lines.extend([
         Line::plain("revenue", format!("{} ({} normal)", f.all().revenue, normal.revenue)),
         Line::plain(wording::REVENUE_LOST, wording::revenue_lost(failed, cut_short, uncharged)),
@@ -193,8 +193,8 @@ fn percent(part: f64) -> String {
     format!("{:.1} %", part * 100.0)
 }
 
-/// The vCPUs in use until the last request, as parts of those of the hosts.
-fn shares(of: &Figures) -> Option<(f64, f64)> {
+/// vCPUs in use until the last request, as parts of the hosts' vCPUs.
+fn shares(of: &RequestFigures) -> Option<(f64, f64)> {
     let (_, until) = of.usage.until_last_arrival().filter(|_| of.usage.is_bounded())?;
     until.vcpus()
 }
@@ -237,18 +237,18 @@ fn cards(of: &RequestsOutcome, unit: TimeUnit) -> Vec<Card> {
     cards
 }
 
-/// "Requests" of a run that others share.
+/// Section "Requests" of a shared run.
 pub(super) fn section(run: &Results<'_>, of: &RequestsOutcome) -> impl Iterator<Item = Block> {
     plots(run, of).into_iter().chain(outcome(of))
 }
 
-/// "Over time": what is used by whom, what fails and ends, and what comes in.
+/// Section "Over time": use of the hosts, failures and ends, and revenue.
 fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     const MOST_POINTS: usize = 400;
     let usage = &of.figures.usage;
     let bins = usage.merged(MOST_POINTS);
     let at = |(from, until): (Time, Time)| f64::midpoint(from.as_secs_f64(), until.as_secs_f64());
-    let series = |name: &str, colour, look, of: &dyn Fn(&Bin) -> Option<f64>| Series {
+    let series = |name: &str, colour, look, of: &dyn Fn(&UsageBin) -> Option<f64>| Series {
         name: name.to_owned(),
         colour,
         look,
@@ -265,8 +265,8 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
         ..Panel::default()
     };
     #[expect(clippy::cast_precision_loss, reason = "for a plot")]
-    let count = |of: Flow| move |bin: &Bin| Some(bin.count(of) as f64);
-    let usd = |of: Flow| move |bin: &Bin| Some(Money::from_nanos(bin.count(of)).as_usd());
+    let count = |of: UsageFlow| move |bin: &UsageBin| Some(bin.count(of) as f64);
+    let usd = |of: UsageFlow| move |bin: &UsageBin| Some(Money::from_nanos(bin.count(of)).as_usd());
     let mut panels = Vec::new();
     if usage.is_bounded() {
         let used = vec![
@@ -278,13 +278,13 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
         panels.push(panel("Hosts' vCPUs in use", "%", used));
     }
     let failed = vec![
-        series("normal requests failed", 3, Look::Line, &count(Flow::FailedNormal)),
-        series("preemptible VMs terminated", 1, Look::Line, &count(Flow::Terminations)),
+        series("normal requests failed", 3, Look::Line, &count(UsageFlow::FailedNormal)),
+        series("preemptible VMs terminated", 1, Look::Line, &count(UsageFlow::Terminations)),
     ];
     panels.push(panel("Failures and terminations", "number in each part", failed));
     let revenue = vec![
-        series("normal", 0, Look::Line, &usd(Flow::NormalRevenue)),
-        series("preemptible", 1, Look::Line, &usd(Flow::PreemptibleRevenue)),
+        series("normal", 0, Look::Line, &usd(UsageFlow::NormalRevenue)),
+        series("preemptible", 1, Look::Line, &usd(UsageFlow::PreemptibleRevenue)),
     ];
     panels.push(panel("Revenue, as VMs end", "$ in each part", revenue));
     let part = bins.first().map_or(0.0, |(from, until, _)| until.since(*from).as_secs_f64());
@@ -299,7 +299,8 @@ fn plots(run: &Results<'_>, of: &RequestsOutcome) -> Vec<Block> {
     ]
 }
 
-/// "What became of the requests": by type and market, what was lost, and how the figures are meant.
+/// Section "What became of the requests": by type and market, missed revenue, and the meaning of
+/// the figures.
 fn outcome(of: &RequestsOutcome) -> Vec<Block> {
     let f = &of.figures;
     let table = Table::with_rows(&f.by_type)
@@ -312,7 +313,7 @@ fn outcome(of: &RequestsOutcome) -> Vec<Block> {
         .column(Column::count("hibernations"), |(_, t)| t.hibernations)
         .column(Column::dollars("revenue"), |(_, t)| t.revenue);
     let mut lost = Table::new([Column::text(wording::REVENUE_LOST), Column::dollars("dollars")]);
-    let Lost { uncharged, failed, failed_preemptible, cut_short } = f.lost;
+    let LostRevenue { uncharged, failed, failed_preemptible, cut_short } = f.lost;
     for (what, money) in [
         ("normal requests that failed: what they would have paid", failed),
         ("VMs that the provider ended: what the rest of their time would have paid", cut_short),

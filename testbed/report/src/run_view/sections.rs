@@ -1,7 +1,7 @@
 //! Sections of the page of a run with a bag.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{AttemptEnd, AttemptHistory, Record, VmHistory};
+use dormouse_analysis::{AttemptEnd, AttemptHistory, RunRecord, VmHistory};
 use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
 use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
@@ -10,11 +10,11 @@ use dormouse_view::{Block, Cell, Column, Table};
 use super::outcome::OfBag;
 use super::times;
 
-/// "The bill": what each VM cost, and how that is reckoned.
+/// Section "The bill": the cost of each VM, and how it is computed.
 pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     let record = of.record;
     let terms = &of.of.header.experiment.setup.terms;
-    // Where prices change, what it was launched at is not what all of it cost.
+    // Where prices change, the price at its launch does not explain a VM's cost.
     let price = if terms.prices.is_empty() { "price" } else { "price at its launch" };
     let unit = of.of.time_unit();
     let charged = |vm: &VmHistory| {
@@ -44,7 +44,7 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
     vec![Block::Table(table.into()), Block::Table(totals), Block::Text(charged_how(terms))]
 }
 
-/// The sentence on the page that says for which time a VM is charged, and at which price, under these terms.
+/// The sentence on the page about charged times and prices, under these terms.
 fn charged_how(terms: &Terms) -> String {
     let Billing { boot, frozen } = terms.billing;
     let from = if boot { "from its launch" } else { "from the end of its boot" };
@@ -75,7 +75,7 @@ fn charged_how(terms: &Terms) -> String {
     format!("A VM is charged {from} to its end, and not while it is hibernated{unless}. {tariff}")
 }
 
-/// "What happened": interruptions, migrations, failures, lost hosts, and what each cost.
+/// Section "What happened": interruptions, migrations, failures and lost hosts, with their costs.
 pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
     let record = of.record;
     let tables = [interruptions(record), hosts(record), migrations(of), failures(record)];
@@ -107,7 +107,7 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
     vms.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn interruptions(record: &Record) -> Table {
+fn interruptions(record: &RunRecord) -> Table {
     Table::with_rows(&record.interruptions)
         .column(Column::text("act of the provider"), |i| match i.action {
             Action::Hibernate => "hibernate",
@@ -135,7 +135,7 @@ fn interruptions(record: &Record) -> Table {
         .into()
 }
 
-fn hosts(record: &Record) -> Table {
+fn hosts(record: &RunRecord) -> Table {
     let lost = record.hosts.iter().filter_map(|(id, host)| {
         let (at, why) = host.lost.as_ref()?;
         let gone = record.vms.values().filter(|vm| {
@@ -155,7 +155,7 @@ fn hosts(record: &Record) -> Table {
         .into()
 }
 
-/// A row for each migration that is counted.
+/// Table with one row for each migration.
 fn migrations(of: &OfBag<'_>) -> Table {
     let mut all: Vec<_> = of
         .tasks()
@@ -175,13 +175,13 @@ fn migrations(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// The attempts at all tasks, each with the number of its task.
-fn attempts(record: &Record) -> impl Iterator<Item = (usize, &AttemptHistory)> {
+/// Attempts at all tasks, each with the number of its task.
+fn attempts(record: &RunRecord) -> impl Iterator<Item = (usize, &AttemptHistory)> {
     let tasks = record.tasks.iter().enumerate();
     tasks.flat_map(|(n, task)| task.attempts.iter().map(move |attempt| (n, attempt)))
 }
 
-fn failures(record: &Record) -> Table {
+fn failures(record: &RunRecord) -> Table {
     let failed = attempts(record).filter_map(|(n, attempt)| match &attempt.ended {
         Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
         _ => None,
@@ -195,7 +195,7 @@ fn failures(record: &Record) -> Table {
         .into()
 }
 
-/// "Plan and outcome": what the scheduler had planned, beside what came out; nothing where nothing was planned.
+/// Section "Plan and outcome": the scheduler's plan beside the results; empty without a plan.
 pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
     let Some((plan, planned)) = of.of.plan.as_ref().zip(of.planned_figures()) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! `summary.json` of a run with a bag: what came out, for programs.
+//! `summary.json` of a run with a bag: its results for programs.
 
 use dormouse_host::calibration::SpeedupChoice;
 use dormouse_model::Work;
@@ -9,7 +9,7 @@ use super::beside::RunsBeside;
 use super::outcome::OfBag;
 use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{beginnings, faults, jobs, prices, requests, taken};
-use dormouse_analysis::fidelity::Background;
+use dormouse_analysis::fidelity::BackgroundSupply;
 
 /// The summary of a run with a bag, as JSON.
 pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
@@ -55,7 +55,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "fidelity": of.of.fidelity,
         "tenants": of.of.jobs.as_ref().map(|own| json!([of_bag(of), jobs::part_of_summary(of.of, own)])),
         "requests": of.of.requests.as_ref().map(requests::part_of_summary),
-        "background": Background::from_record(record).map(|background| background.summary()),
+        "background": BackgroundSupply::from_record(record).map(|background| background.summary()),
         "taken": taken::all_taken(of).map(|taken| taken.summary()),
         "faults": faults::summary(&faults::faulted(of.of)),
         "service": service(of),
@@ -94,7 +94,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
     summary
 }
 
-/// The figures of the batch service, if that ran the bag.
+/// Figures of the batch service, if it ran the bag.
 fn service(of: &OfBag<'_>) -> Option<Value> {
     let figures = of.record.service.figures(of.cost_of_bag());
     let figures: serde_json::Map<_, _> =
@@ -102,7 +102,7 @@ fn service(of: &OfBag<'_>) -> Option<Value> {
     (!figures.is_empty()).then_some(Value::Object(figures))
 }
 
-/// What a bag that shares the run came to.
+/// Results of a bag that shares the run.
 fn of_bag(of: &OfBag<'_>) -> Value {
     json!({
         "work": Work::Bag.name(),
@@ -113,7 +113,7 @@ fn of_bag(of: &OfBag<'_>) -> Value {
     })
 }
 
-/// Why it ran at its speed-up: the cells are those at the load that counts.
+/// Reason for the run's speed-up; the cells are those at the load that counts.
 fn speedup_choice(choice: &SpeedupChoice) -> Value {
     let calibration = choice.calibration.as_ref();
     json!({

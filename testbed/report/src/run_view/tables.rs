@@ -1,7 +1,7 @@
 //! The tables `tasks` and `vms`.
 
 use dormouse_analysis::outcome::{WorkOutcome, wording};
-use dormouse_analysis::{Record, TaskHistory, VmHistory};
+use dormouse_analysis::{RunRecord, TaskHistory, VmHistory};
 use dormouse_cloud::Charge;
 use dormouse_model::{OwnEnd, ProgramExit, StartReason};
 use dormouse_tasks::own::folder_of;
@@ -11,7 +11,7 @@ use dormouse_view::{Column, Table};
 use super::outcome::{OfBag, TaskOf};
 use dormouse_analysis::fidelity::task_times;
 
-/// A row a task; what was planned for it last, blank where nothing was.
+/// Table with one row for each task; planned values come last and are blank without a plan.
 pub(super) fn tasks(of: &OfBag<'_>) -> Table {
     let record = of.record;
     let times = task_times(record);
@@ -83,7 +83,7 @@ pub(super) fn tasks(of: &OfBag<'_>) -> Table {
         .into()
 }
 
-/// How a program came to its end: its status, or the signal.
+/// End of a program: its status or its signal.
 fn exit(how: ProgramExit) -> String {
     match how {
         ProgramExit::Status(status) => status.to_string(),
@@ -91,13 +91,13 @@ fn exit(how: ProgramExit) -> String {
     }
 }
 
-/// How the program of the user's own ended that a task ran last, if it ran one to its end.
+/// End of the user's own program that a task ran last, if it ran one to its end.
 fn own_end<'a>(task: &TaskOf<'a>) -> Option<&'a OwnEnd> {
     task.is.attempts.iter().rev().find_map(|attempt| attempt.own.as_deref())
 }
 
-/// A row a VM.
-pub(super) fn vms(record: &Record) -> Table {
+/// Table with one row for each VM.
+pub(super) fn vms(record: &RunRecord) -> Table {
     let frozen = |vm: &VmHistory| {
         let end = vm.end_or(record.end());
         let ready = vm.ready.unwrap_or(end);

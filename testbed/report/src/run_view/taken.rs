@@ -1,7 +1,7 @@
-//! The VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
+//! VMs that the provider took for others, on the page, in `taken.csv` and in `summary.json`.
 
 use dormouse_analysis::outcome::wording;
-use dormouse_analysis::{LeftBehind, Party, Taken, Toll, taken, tolls};
+use dormouse_analysis::{DisplacedTask, TakenVm, TenantToll, VmTenant, taken, tolls};
 use dormouse_model::Work;
 use dormouse_units::Span;
 use dormouse_view::{Block, Column, Table};
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::outcome::OfBag;
 
-/// What was taken in a run, and from whom it could be.
+/// All VMs that were taken in a run.
 pub(super) struct All<'a> {
-    taken: Vec<Taken<'a>>,
-    tolls: Vec<Toll>,
+    taken: Vec<TakenVm<'a>>,
+    tolls: Vec<TenantToll>,
 }
 
-/// `None`: nobody requested anything, and nothing was taken.
+/// All VMs that were taken; `None` if none was and the run has no requests.
 pub(super) fn all_taken<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
     let experiment = &of.of.header.experiment;
     let tenants = experiment.tenants();
@@ -24,7 +24,7 @@ pub(super) fn all_taken<'a>(of: &OfBag<'a>) -> Option<All<'a>> {
     (experiment.requests.is_some() || !taken.is_empty()).then_some(All { taken, tolls })
 }
 
-fn whose(party: &Party) -> String {
+fn whose(party: &VmTenant) -> String {
     match (party.work, party.request) {
         (_, Some(request)) => request.to_string(),
         (Work::Jobs, None) => "parallel jobs".to_owned(),
@@ -33,9 +33,9 @@ fn whose(party: &Party) -> String {
 }
 
 impl All<'_> {
-    /// A row a VM.
+    /// Table with one row for each VM.
     pub(super) fn table(&self) -> Table {
-        let tasks = |it: &&Taken<'_>| {
+        let tasks = |it: &&TakenVm<'_>| {
             let all = it.tasks.iter().map(|task| task.task.to_string());
             all.collect::<Vec<_>>().join(" ")
         };
@@ -67,7 +67,7 @@ impl All<'_> {
 
     fn tasks(&self) -> Table {
         let all = self.taken.iter().flat_map(|it| it.tasks.iter().map(move |task| (it, task)));
-        let went_on = |task: &LeftBehind| task.went_on;
+        let went_on = |task: &DisplacedTask| task.went_on;
         Table::with_rows(all)
             .column(Column::text("task"), |(_, task)| task.task.to_string())
             .column(Column::text("was on"), |(it, _)| it.vm.id.to_string())
@@ -83,7 +83,7 @@ impl All<'_> {
             .into()
     }
 
-    /// "VMs that were taken": whose request took which, and what that cost whom.
+    /// Section "VMs that were taken": whose request took which VM, and the cost for each tenant.
     pub(super) fn section(&self) -> Vec<Block> {
         if self.taken.is_empty() {
             return vec![Block::text("No VM was taken for another: there was room for all.")];
@@ -112,7 +112,7 @@ impl All<'_> {
         vec![Block::Table(by_tenant), Block::Table(self.table()), tasks, Block::text(how)]
     }
 
-    /// The summary as JSON, for programs.
+    /// The object on taken VMs in the summary.
     pub(super) fn summary(&self) -> Value {
         let tenants = self.tolls.iter().map(|toll| {
             json!({

@@ -1,4 +1,4 @@
-//! The VMs of a run as lanes: what ran on them, and what happened to them.
+//! VMs of a run as lanes of the chart, with the tasks on them and their events.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +14,18 @@ use super::outcome::{OfBag, TaskOf};
 use super::{dates, times};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
-/// Kinds of tasks, by the part of their name before the number, and their colours.
+/// Colour of each kind of tasks; the kind is the part of a task's name before its number.
 type Kinds<'a> = BTreeMap<&'a str, usize>;
 
 struct Lanes<'a> {
     of: &'a OfBag<'a>,
     kinds: Kinds<'a>,
-    /// The number of each VM's lane.
+    /// Lane number of each VM.
     lanes: BTreeMap<VmId, usize>,
     gantt: Gantt,
 }
 
-/// The chart of the bag's run, over the time that it took.
+/// Chart of the bag's run, over its whole time.
 pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
     let experiment = &of.of.header.experiment;
     let mut kinds = Kinds::new();
@@ -33,7 +33,7 @@ pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
         let next = kinds.len();
         kinds.entry(kind_of(&task.name)).or_insert(next);
     }
-    // The machine of parallel jobs has a lane of its own kind.
+    // The machine of parallel jobs has a lane of another kind.
     let tenants = experiment.tenants();
     let own = |vm: &&VmHistory| of.of.jobs.is_none() || tenants.owns(Work::Bag, vm.id);
     let own: Vec<_> = of.record.vms.values().filter(own).collect();
@@ -46,7 +46,7 @@ pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
     all.gantt
 }
 
-/// Title, figures, window, colours and the times that matter.
+/// An empty chart with title, figures, window, colours and marks.
 fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
     let (header, record, unit) = (of.of.header, of.record, of.of.time_unit());
     let experiment = &header.experiment;
@@ -104,7 +104,7 @@ impl Lanes<'_> {
         self.gantt.bars.push(Bar { place, from, until, fill, label: String::new(), title });
     }
 
-    /// A VM's lane, boot and credits.
+    /// Adds a VM's lane, boot and credits.
     fn vm(&mut self, vm: &VmHistory) {
         let (record, s) = (self.of.record, times::at(self.gantt.unit));
         let end = vm.end_or(record.end());
@@ -164,7 +164,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Every attempt at a task.
+    /// Draws every attempt at a task.
     fn task(&mut self, task: &TaskOf<'_>) {
         let (id, name) = (task.id(), &task.spec.name);
         let s = times::at(self.gantt.unit);
@@ -192,7 +192,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// Where it ran at the baseline, and what it computed for nothing.
+    /// Draws where an attempt ran at the baseline, and the part that it computed for nothing.
     fn overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
         let place = self.row(attempt);
         let changes = attempt.modes.iter().map(|&(at, _)| at).skip(1).chain([until]);
@@ -209,7 +209,7 @@ impl Lanes<'_> {
         }
     }
 
-    /// From what was kept to where it went on.
+    /// Draws links from what a checkpoint kept to where the task continued.
     fn migrations(&mut self, task: &TaskOf<'_>) {
         for (was, is) in task.is.migrations() {
             let from = was.kept_at().unwrap_or(was.sent);
@@ -247,7 +247,7 @@ impl Lanes<'_> {
         format!("{}{from}{mode}; {end}", self.started(&attempt.reason))
     }
 
-    /// Why an attempt was started, in a word or two.
+    /// The reason for a start in a word or two.
     const fn started(&self, why: &StartReason) -> &'static str {
         match why {
             StartReason::Chosen => "chosen",

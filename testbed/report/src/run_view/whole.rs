@@ -1,10 +1,10 @@
-//! The view of a whole run, whatever work it has.
+//! The view of a whole run of any kind.
 
 use super::outcome::{OfBag, Results};
 use super::{RunView, bag, dates, jobs, requests};
 
 impl Results<'_> {
-    /// The view of the run.
+    /// Builds the view of the run.
     #[must_use]
     pub fn view(&self) -> RunView {
         let mut view = self.undated();
@@ -21,7 +21,7 @@ impl Results<'_> {
 
     fn undated(&self) -> RunView {
         match (&self.record, &self.jobs, &self.requests) {
-            // Live, requests alone have a record of all VMs.
+            // In a live run, requests alone have a record of all VMs.
             (_, None, Some(own)) if self.header.experiment.scheduler.is_none() => {
                 requests::view(self, own)
             }

@@ -1,12 +1,12 @@
-//! From the folder of a run to its comparison with its twin.
+//! Compares the run in a folder with its twin.
 
 use std::path::Path;
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::fidelity::{Pace, TwinDistance, expected, jobs_in};
+use dormouse_analysis::RunMode;
+use dormouse_analysis::fidelity::{RunPace, TwinDistance, expected, jobs_in};
 use dormouse_analysis::twin::{
-    About, Both, Given, Measured, Twin, TwoTier, decided_again, has_begun, twin_of_bag,
-    twin_of_jobs,
+    ComparedRun, LiveAndTwin, MeasuredMoves, TwinComparison, TwinInputs, TwoTier, decided_again,
+    has_begun, twin_of_bag, twin_of_jobs,
 };
 use dormouse_engine::Run;
 use dormouse_engine::drive::{PlayError, World};
@@ -19,15 +19,15 @@ use crate::output::{Header, LiveHeader, RunLog, live_header};
 use crate::virtual_run::{limit, model, play_out};
 use dormouse_experiment::Experiment;
 
-/// Plays the run in this folder again in virtual time and compares the two.
+/// Makes the twin of the run in this folder in virtual time and compares the two.
 ///
-/// A run of virtual time is its own twin: everything is equal then. A run that was ended before
-/// its tasks were finished, by its user or a crash, has a twin that ends at the same time.
+/// A virtual run is its own twin: everything is equal. A run that was ended before its tasks were
+/// finished, by its user or a crash, has a twin that ends at the same time.
 ///
 /// # Errors
 ///
-/// There is no run there, or none that can be played again: see [`TwinError`].
-pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
+/// There is no run in the folder, or none that has a twin: see [`TwinError`].
+pub fn twin_of(dir: &Path) -> Result<TwinComparison, TwinError> {
     let RunLog { header, steps, .. } = RunLog::read(dir)?;
     header.check_inputs()?;
     let steps = steps.ok_or_else(|| TwinError::NoSteps(dir.to_owned()))?;
@@ -40,7 +40,8 @@ pub fn twin_of(dir: &Path) -> Result<Twin, TwinError> {
     }
 }
 
-/// How far a live run with these steps is from its twin; `None`: it has none, or is shared.
+/// Distance of a live run with these steps from its twin; `None` if it has no twin, or several
+/// tenants.
 pub(crate) fn distance_of(
     header: &Header,
     live: &LiveHeader,
@@ -51,18 +52,18 @@ pub(crate) fn distance_of(
     if experiment.requests.is_some() {
         return None;
     }
-    let pace = Pace { phase: live.phase(), ..Pace::at(experiment.live.speedup) };
+    let pace = RunPace { phase: live.phase(), ..Pace::at(experiment.live.speedup) };
     let twin = match experiment.scheduler {
         Some(_) => of_bag(header, steps, dir),
         None => of_jobs(header, steps, (dir, pace)),
     };
-    // One that never began, or whose decisions come out otherwise, has no twin: others say so.
+    // A run that never began, or whose decisions differ, has no twin: others report that.
     twin.ok().map(|twin| twin.distance())
 }
 
-fn about(header: &Header) -> About {
+fn about(header: &Header) -> ComparedRun {
     let experiment = &header.experiment;
-    About {
+    ComparedRun {
         experiment: experiment.name.clone(),
         scheduler: experiment.scheduler_name(),
         mode: header.mode,
@@ -71,14 +72,14 @@ fn about(header: &Header) -> About {
     }
 }
 
-/// What is wrong where this step comes out otherwise.
+/// The error for a run in which this step differs.
 fn other_version(header: &Header, dir: &Path) -> impl FnOnce(u64) -> TwinError {
     let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
     move |step| TwinError::OtherVersion { path, step, made_by }
 }
 
-fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinError> {
-    let given = Given::from_steps(&steps);
+fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<TwinComparison, TwinError> {
+    let given = TwinInputs::from_steps(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
@@ -87,7 +88,7 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
         return Err(TwinError::Shared(dir.to_owned()));
     }
     let mut setup = Setup { interruptions: given.interruptions(), ..experiment.setup.clone() };
-    // Those that there were are among what is given.
+    // The recommendations that were made are among the inputs.
     (setup.terms.rebalance_lead, setup.terms.rebalance) = (None, None);
     let scheduler = || {
         experiment
@@ -101,22 +102,24 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<Twin, TwinErr
         .map_err(other_version(header, dir))
 }
 
-/// A live run is played on the processors by which its jobs are judged, one of virtual time by its own
-/// model.
+/// Compares a run of parallel jobs with its twin. The twin of a live run uses the exact processors
+/// by which its jobs are judged, that of a virtual run its own model.
 fn of_jobs(
     header: &Header,
     live: Vec<Step>,
-    (dir, pace): (&Path, Pace),
-) -> Result<Twin, TwinError> {
+    (dir, pace): (&Path, RunPace),
+) -> Result<TwinComparison, TwinError> {
     if !has_begun(&live) {
         return Err(TwinError::NeverBegan(dir.to_owned()));
     }
     let experiment = &header.experiment;
     decided_again(experiment.run(None), &live).map_err(other_version(header, dir))?;
     let (twin, migration) = match header.mode {
-        Mode::Virtual => (played(experiment, &mut model(experiment), (header.mode, &live))?, None),
-        Mode::Live => {
-            let Measured { pace, migration, moves } = Measured::from_steps(&live, pace);
+        RunMode::Virtual => {
+            (played(experiment, &mut model(experiment), (header.mode, &live))?, None)
+        }
+        RunMode::Live => {
+            let MeasuredMoves { pace, migration, moves } = MeasuredMoves::from_steps(&live, pace);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
             (
@@ -125,28 +128,28 @@ fn of_jobs(
             )
         }
     };
-    Ok(twin_of_jobs(about(header), &Both { live, twin }, migration))
+    Ok(twin_of_jobs(about(header), &LiveAndTwin { live, twin }, migration))
 }
 
-/// How the clock of a live run went, and how long the phases of its jobs were.
-fn pace(header: &Header, dir: &Path) -> Result<Pace, JobsError> {
+/// Speed of a live run's clock, and length of its jobs' phases.
+fn pace(header: &Header, dir: &Path) -> Result<RunPace, JobsError> {
     let phase = live_header(dir)?.phase();
-    Ok(Pace { phase, ..Pace::at(header.experiment.live.speedup) })
+    Ok(RunPace { phase, ..Pace::at(header.experiment.live.speedup) })
 }
 
-/// The steps of this run in virtual time, on these machines, with the jobs that came to it from
-/// outside as it went.
+/// The steps of this run in virtual time on these machines, with the jobs that were submitted from
+/// outside.
 fn played(
     experiment: &Experiment,
     on: &mut impl World,
-    (mode, live): (Mode, &[Step]),
+    (mode, live): (RunMode, &[Step]),
 ) -> Result<Vec<Step>, JobsError> {
     let came = jobs_in(live);
     let is_open = expected(live, &[]) > 0;
-    // In a live run jobs that follow others came when those had ended there, which another order of
-    // ids may come of: they come at the same times again.
-    let is_given = is_open || mode == Mode::Live && came.iter().any(|job| job.after.is_some());
-    // What the log has is all of it: an open run ends once all have come.
+    // In a live run the ends of other jobs decided when following jobs came, and which ids they
+    // got: they come at the same times again.
+    let is_given = is_open || mode == RunMode::Live && came.iter().any(|job| job.after.is_some());
+    // The log has all jobs: an open run ends once all have come.
     let as_they_came = |job| Ok(Submission { after: None, ..job });
     let jobs: Box<dyn Iterator<Item = Result<Submission, WorkloadError>>> = match is_given {
         true => Box::new(came.into_iter().map(as_they_came)),

@@ -1,4 +1,4 @@
-//! Why a run has no twin.
+//! Errors of comparing a run with its twin.
 
 use std::path::PathBuf;
 
@@ -7,29 +7,29 @@ use dormouse_policies::PlanError;
 use crate::jobs::JobsError;
 use crate::output::OutputError;
 
-/// Why a run has no twin.
+/// Reason for which a run can't be compared with a twin.
 #[derive(Debug, thiserror::Error)]
 pub enum TwinError {
     /// The run's log can't be read.
     #[error(transparent)]
     Log(#[from] OutputError),
-    /// The run's jobs can't be read or played again.
+    /// The run's jobs can't be read or run again.
     #[error("{}", dormouse_experiment::chain(.0))]
     Jobs(#[from] JobsError),
-    /// No scheduler can be made of its header.
+    /// No scheduler can be made from its header.
     #[error(
         "{}: {source}; give the folder of a run", .path.join(dormouse_log::FILE).display()
     )]
     Scheduler {
         /// Folder of the run.
         path: PathBuf,
-        /// What stood in the way, in words.
+        /// Underlying error.
         source: PlanError,
     },
     /// The log ends before anything was decided.
     #[error("{}: the run ended before it began; there is nothing to compare", .0.display())]
     NeverBegan(PathBuf),
-    /// Several tenants share it.
+    /// Several tenants share the run.
     #[error(
         "{}: tenants share this run, and only a run of one has a twin; `dormouse check` and \
          `dormouse replay` take it", .0.display()
@@ -43,12 +43,12 @@ pub enum TwinError {
     OtherVersion {
         /// Folder of the run.
         path: PathBuf,
-        /// The first step that comes out otherwise.
+        /// First step that differs.
         step: u64,
-        /// The version that made it.
+        /// Program version that made the run.
         made_by: String,
     },
-    /// The run's steps were too many to be kept.
+    /// The run's steps were left out of its log.
     #[error(
         "{}: it is a run of virtual time with too many jobs for its steps to be kept, and its own \
          twin; give the folder of a live run", .0.display()
@@ -57,7 +57,7 @@ pub enum TwinError {
 }
 
 impl TwinError {
-    /// Whether it is the user's input that has to change.
+    /// Whether the user has to change the input.
     #[must_use]
     pub fn is_bad_input(&self) -> bool {
         match self {

@@ -1,5 +1,5 @@
-//! A recorded run beside its twin ([`dormouse_analysis::twin`]): played again from its folder, and as a table
-//! and `twin.csv`.
+//! Comparison of a recorded run with its twin ([`dormouse_analysis::twin`]), from its folder, as
+//! text and as `twin.csv`.
 
 mod compare;
 mod csv;

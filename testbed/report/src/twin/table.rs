@@ -1,17 +1,19 @@
-//! The comparison for a person.
+//! The comparison of a run with its twin as text.
 
-use dormouse_analysis::Mode;
-use dormouse_analysis::twin::{Both, Decided, Spread, TaskRow, Twin, VmSide};
+use dormouse_analysis::RunMode;
+use dormouse_analysis::twin::{
+    DivergentDecision, DurationSpread, LiveAndTwin, TwinComparison, TwinTask, VmFate,
+};
 use dormouse_model::Work;
 use dormouse_units::{Money, Span, Time};
 use dormouse_view::Terminal;
 
-/// So many of the tasks that differ most stand in the short table.
+/// Number of tasks with the largest differences in the short table.
 const WORST: usize = 10;
 
-/// The table: what it comes to, or with `all` every task and VM, too.
+/// The comparison as text: totals, or with `all` also every task and VM.
 #[must_use]
-pub fn table(twin: &Twin, terminal: Terminal, all: bool) -> String {
+pub fn table(twin: &TwinComparison, terminal: Terminal, all: bool) -> String {
     let mut table = Lines { twin, terminal, text: String::new() };
     table.head();
     table.totals();
@@ -21,7 +23,7 @@ pub fn table(twin: &Twin, terminal: Terminal, all: bool) -> String {
         table.tasks(twin.tasks.iter());
         table.vms();
     } else {
-        let differs = |row: &&TaskRow| row.difference != Some(0.0);
+        let differs = |row: &&TwinTask| row.difference != Some(0.0);
         table.heading(&format!("the {} that differ most", table.unit(WORST)));
         table.tasks(twin.worst().into_iter().filter(differs).take(WORST));
     }
@@ -30,7 +32,7 @@ pub fn table(twin: &Twin, terminal: Terminal, all: bool) -> String {
 }
 
 struct Lines<'a> {
-    twin: &'a Twin,
+    twin: &'a TwinComparison,
     terminal: Terminal,
     text: String,
 }
@@ -49,7 +51,7 @@ impl Lines<'_> {
         self.text += &format!("  {} {value}\n", self.terminal.dim(&format!("{name:<13}")));
     }
 
-    /// Tasks or jobs.
+    /// The word for this number of tasks or jobs.
     fn unit(&self, n: usize) -> &'static str {
         match (self.twin.work, n) {
             (Work::Jobs, 1) => "job",
@@ -69,15 +71,15 @@ impl Lines<'_> {
         self.row(
             "twin",
             &match (mode, twin.work) {
-                (Mode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
-                (Mode::Live, Work::Jobs) => {
+                (RunMode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
+                (RunMode::Live, Work::Jobs) => {
                     let moving = twin.migration.map(seconds);
                     let moving = moving.map(|took| {
                         format!("; moving a job takes as long as it did here, {took} on average")
                     });
                     format!("in virtual time, on exact processors{}", moving.unwrap_or_default())
                 }
-                (Mode::Live, _) => {
+                (RunMode::Live, _) => {
                     let n = twin.interruptions;
                     format!("in virtual time, with the {n} interruptions that this run had")
                 }
@@ -96,22 +98,22 @@ impl Lines<'_> {
         let twin = self.twin;
         let head = columns("", &twin.about.mode.to_string(), "twin", "difference");
         self.line(&format!("\n{}", self.terminal.dim(head.trim_end())));
-        if twin.about.mode == Mode::Live {
+        if twin.about.mode == RunMode::Live {
             let unit = self.unit(2);
             let by =
                 format!("  by the log, which has an end when it was due; the {unit} are measured");
             self.line(&self.terminal.dim(&by));
         }
         let end = |span: Option<Span>| span.map_or_else(missing, seconds);
-        let (Both { live, twin: other }, more) = (twin.makespan, twin.makespan_difference());
+        let (LiveAndTwin { live, twin: other }, more) = (twin.makespan, twin.makespan_difference());
         self.line(&columns("makespan", &end(live), &end(other), &percent(more)));
-        if let Some(Both { live, twin: other }) = twin.cost {
+        if let Some(LiveAndTwin { live, twin: other }) = twin.cost {
             let usd = |cost: Money| format!("${:.4}", cost.as_usd());
             let more = percent(twin.cost_difference());
             self.line(&columns("cost", &usd(live), &usd(other), &more));
         }
         for count in twin.counts.iter().filter(|count| count.sides.live + count.sides.twin > 0) {
-            let Both { live, twin } = count.sides;
+            let LiveAndTwin { live, twin } = count.sides;
             let more = i128::from(live) - i128::from(twin);
             let more = if more == 0 { String::new() } else { format!("{more:+}") };
             let name = count.name.replace('_', " ");
@@ -134,7 +136,7 @@ impl Lines<'_> {
         }
     }
 
-    fn spread(&mut self, name: &str, of: &Spread) {
+    fn spread(&mut self, name: &str, of: &DurationSpread) {
         let (n, all, past) = (of.tasks(), self.twin.tasks.len(), of.past_5_percent());
         let figures = format!(
             "{n} of {all} {}: mean {}, shortest {}, longest {}",
@@ -149,7 +151,7 @@ impl Lines<'_> {
         self.row("", &bins.join("  "));
     }
 
-    fn tasks<'a>(&mut self, rows: impl Iterator<Item = &'a TaskRow>) {
+    fn tasks<'a>(&mut self, rows: impl Iterator<Item = &'a TwinTask>) {
         let mut rows = rows.peekable();
         if rows.peek().is_none() {
             return self.line("  none");
@@ -159,7 +161,9 @@ impl Lines<'_> {
             "", "name", "live", "twin", "", "where, live / twin"
         );
         self.text += &format!("  {}\n", self.terminal.dim(&head));
-        for TaskRow { number, name, sides: Both { live, twin }, difference, standing } in rows {
+        for TwinTask { number, name, sides: LiveAndTwin { live, twin }, difference, standing } in
+            rows
+        {
             let took = |span: Option<Span>| span.map_or_else(missing, seconds);
             let place = match live.place == twin.place {
                 true => live.place.clone(),
@@ -180,7 +184,7 @@ impl Lines<'_> {
             return;
         }
         self.heading("every VM: type, launched, ended, cost; live / twin");
-        let side = |vm: &Option<VmSide>| {
+        let side = |vm: &Option<VmFate>| {
             let Some(vm) = vm else { return missing() };
             let at = |at: Time| seconds(at.since(Time::ZERO));
             let (launched, ended) = (at(vm.launched), vm.ended.map_or_else(missing, at));
@@ -188,7 +192,7 @@ impl Lines<'_> {
             format!("{kind:<20} {launched:>9} {ended:>9} ${:.5}", vm.cost.as_usd())
         };
         for row in &self.twin.vms {
-            let (name, Both { live, twin }) = (row.vm.to_string(), &row.sides);
+            let (name, LiveAndTwin { live, twin }) = (row.vm.to_string(), &row.sides);
             self.text += &format!("  {name:<6} {:<49} / {}\n", side(live), side(twin));
         }
     }
@@ -208,11 +212,11 @@ impl Lines<'_> {
         }
     }
 
-    /// What each of them decided, or `none`.
-    fn decided(&mut self, of: &Both<Option<Decided>>, none: &str) {
+    /// Writes the decision of each run, or `none`.
+    fn decided(&mut self, of: &LiveAndTwin<Option<DivergentDecision>>, none: &str) {
         let sides = [("live", "in the twin", &of.live), ("in the twin", "live", &of.twin)];
         for (which, other, decided) in sides {
-            let Some(Decided { at, what, heard, other_heard }) = decided else {
+            let Some(DivergentDecision { at, what, heard, other_heard }) = decided else {
                 self.row("", &format!("{which}, {none}"));
                 continue;
             };
@@ -239,6 +243,6 @@ fn seconds(span: Span) -> String {
 
 fn percent(part: Option<f64>) -> String {
     let Some(part) = part else { return missing() };
-    // What rounds to nothing has no sign that says anything.
+    // A difference that rounds to zero gets a positive sign.
     format!("{:+.1} %", part * 100.0).replace("-0.0 %", "+0.0 %")
 }

@@ -1,8 +1,9 @@
-//! A comparison of schedulers, or of ways to save work, on the same experiments under the same seeds.
+//! A comparison of schedulers, or of ways to save work, on the same experiments with the same
+//! seeds.
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_experiment::{Experiment, label_of, names_a_program};
 use dormouse_model::CheckpointConfig;
 use dormouse_view::{Column, Table};
@@ -11,12 +12,12 @@ use crate::measures::Measures;
 use crate::runs::{self, Run};
 use crate::sweep::{Cell, OwnProgram, Samples, Shared, SweepError};
 
-/// The path at which an experiment names its scheduler.
+/// Key of an experiment with its scheduler's name.
 const SCHEDULER: &str = "scheduler.name";
-/// Heading of the column that names ways to save work, where these are compared.
+/// Heading of the column with ways to save work.
 const SAVED_BY: &str = "saved by";
 
-/// Whether a `--set` sets a key that only schedulers that are programs have.
+/// Whether a `--set` sets a key that only scheduler programs have.
 fn is_of_programs(set: &str) -> bool {
     let own = ["parameters", "env", "limit", "label", "processors"];
     let inside = |name| set.strip_prefix(name);
@@ -25,7 +26,7 @@ fn is_of_programs(set: &str) -> bool {
     own.contains(&first)
 }
 
-/// Whether each of a list is named once.
+/// Refuses a list that names something twice.
 fn once(option: &str, list: &[String]) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     match list.iter().find(|name| !seen.insert(*name)) {
@@ -36,8 +37,9 @@ fn once(option: &str, list: &[String]) -> Result<(), SweepError> {
     }
 }
 
-/// Settings by which the tasks of an experiment save their work in this way, in virtual time; `None`: there is no
-/// such way. For CRIU, and for programs that save their work by themselves, the experiment's own settings hold.
+/// Settings by which the tasks of an experiment save their work in this way, in virtual time;
+/// `None` if there is no such way. For CRIU and for programs that save their work themselves, the
+/// experiment's own settings hold.
 fn settings_of(word: &str, experiment: &Experiment) -> Option<Vec<String>> {
     let when = match word {
         "criu" | "own" => return Some(Vec::new()),
@@ -50,25 +52,26 @@ fn settings_of(word: &str, experiment: &Experiment) -> Option<Vec<String>> {
     Some(vec![format!("checkpoint={{ policy = \"none\", {when} = true, {costs} }}")])
 }
 
-/// Schedulers on experiments, or ways to save work: the first is what the others are compared with.
+/// A comparison of schedulers, or of ways to save work, on experiments: all are compared with the
+/// first.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The experiments: files or built-in names.
+    /// Experiments: files or built-in names.
     pub on: Vec<String>,
-    /// Names of the schedulers or ways to save work, the one that the others are compared with first.
+    /// Names of the schedulers or ways to save work; the others are compared with the first.
     pub schedulers: Vec<String>,
-    /// A cell for each of them on each experiment; those of an experiment stand together.
+    /// One cell for each of them on each experiment, grouped by experiment.
     pub cells: Vec<Cell>,
-    /// Heading of the column that names the schedulers, or the ways to save work.
+    /// Heading of the column with the schedulers or ways to save work.
     pub compared: &'static str,
 }
 
 impl Comparison {
-    /// The cells of a comparison.
+    /// The cells of a comparison of schedulers.
     ///
     /// # Errors
     ///
-    /// There are fewer than two schedulers, something is named twice, or an experiment is wrong or
+    /// There are fewer than two schedulers, something is named twice, an experiment is wrong, or it
     /// can't be run under a scheduler.
     pub fn new(
         (on, own): (&[String], &OwnProgram),
@@ -82,7 +85,7 @@ impl Comparison {
         }
         once("--schedulers", schedulers)?;
         once("--on", on)?;
-        // A program is called by its file, unless two are called the same.
+        // A scheduler program is labelled with its file name, unless two have the same.
         let labels: Vec<String> = schedulers.iter().map(|word| label_of(word)).collect();
         let are_different = labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
         let labels = if are_different { labels } else { schedulers.to_vec() };
@@ -110,11 +113,13 @@ impl Comparison {
         Ok(Self { on: on.to_vec(), schedulers: labels, cells, compared: "scheduler" })
     }
 
-    /// The cells of a comparison of what saves the work of tasks, under the experiments' schedulers or this one.
+    /// The cells of a comparison of ways to save work, under the experiments' schedulers or under
+    /// `scheduler`.
     ///
     /// # Errors
     ///
-    /// There are fewer than two ways, something is named twice or is not known, or an experiment is wrong.
+    /// There are fewer than two ways, something is named twice or unknown, or an experiment is
+    /// wrong.
     pub fn of_saves(
         (on, own): (&[String], &OwnProgram),
         saves: &[String],
@@ -153,7 +158,7 @@ impl Comparison {
                     |text: &str| if text.starts_with("checkpoint=") { "--saves" } else { "--set" };
                 let case = format!("{name}/{word}");
                 let mut cell = Cell::load_as_said(&case, (name, own), &set, &said_with)?;
-                // How its programs save their work is what is compared.
+                // The way in which programs save their work is what is compared.
                 if let Some(written) = cell.experiment.own_tasks.written_checkpoint.take() {
                     cell.experiment.setup.checkpoint = written;
                 }
@@ -170,7 +175,7 @@ impl Comparison {
     pub(super) fn by_experiment<'a>(
         &'a self,
         samples: &'a Samples,
-    ) -> impl Iterator<Item = (&'a str, &'a [Vec<Sample>])> {
+    ) -> impl Iterator<Item = (&'a str, &'a [Vec<RunSample>])> {
         self.on.iter().map(String::as_str).zip(samples.chunks(self.schedulers.len()))
     }
 
@@ -179,14 +184,14 @@ impl Comparison {
         self.schedulers.first().map(String::as_str).unwrap_or_default()
     }
 
-    /// The figures that people are told; for ways to save work also those of lost work and checkpoints.
+    /// The figures shown to people; for ways to save work also lost work and checkpoints.
     pub fn measures(&self, samples: &Samples) -> Measures {
         let of_saves = ["work_lost_s", "checkpoints", "hibernations"];
         let always = if self.compared == SAVED_BY { &of_saves[..] } else { &[] };
         Measures::of_runs(samples, always)
     }
 
-    /// Every run with its figures, a row each; seeds are 1 to `seeds`.
+    /// Table of all runs with their figures, one row each; seeds are 1 to `seeds`.
     pub fn runs(&self, samples: &Samples, seeds: u64) -> Table {
         let labels = ["experiment".to_owned(), self.compared.replace(' ', "_")];
         let cells = self.by_experiment(samples).flat_map(|(on, samples)| {

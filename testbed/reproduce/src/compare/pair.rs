@@ -1,6 +1,6 @@
-//! A scheduler's figure beside the first scheduler's, seed by seed.
+//! A scheduler's figure beside the first scheduler's, paired by seed.
 
-use dormouse_analysis::{Sample, series};
+use dormouse_analysis::{RunSample, series};
 use dormouse_estimate::Estimate;
 use dormouse_view::number::fixed;
 
@@ -11,32 +11,32 @@ use crate::sweep::Samples;
 /// A scheduler's figure on an experiment beside the first scheduler's.
 #[derive(Clone, Debug)]
 pub struct Pair<'a> {
-    /// The experiment that both ran on.
+    /// Experiment of both.
     pub on: &'a str,
-    /// The scheduler that is compared with the first.
+    /// Scheduler that is compared with the first.
     pub scheduler: &'a str,
-    /// The figure that is compared.
+    /// Figure that is compared.
     pub measure: Measure,
-    /// Mean over the runs that have the figure: one that did not finish has no makespan.
+    /// Mean over the runs that have the figure; an unfinished run has no makespan.
     pub figure: Estimate,
-    /// The figure of each run, in the order of seeds; where there is one run alone, of each of its batches of jobs.
+    /// The figure of each run in order of seeds, or, for a single run, of each batch of jobs.
     pub each: Vec<Option<f64>>,
-    /// Whether `each` is of batches of jobs, not of runs.
+    /// Whether `each` has batches of jobs instead of runs.
     pub are_batches: bool,
     /// Number of runs.
     pub runs: usize,
-    /// Difference from the first scheduler's figure, seed by seed; empty for the first scheduler itself.
+    /// Difference from the first scheduler's figure for each seed; empty for the first scheduler.
     pub differences: Vec<Option<f64>>,
-    /// Mean of the differences; `None` where no seed has both figures.
+    /// Mean of the differences; `None` if no seed has both figures.
     pub difference: Option<Estimate>,
-    /// Mean difference as a part of the first scheduler's mean; `None` also where that mean is zero.
+    /// Mean difference as a part of the first scheduler's mean; `None` also if that is zero.
     pub relative: Option<Estimate>,
-    /// Number of seeds under which the figure is lower than the first scheduler's.
+    /// Number of seeds for which the figure is lower than the first scheduler's.
     pub lower: usize,
 }
 
 impl Comparison {
-    /// Every scheduler on every experiment by each of these figures that they have, in this order.
+    /// Every scheduler on every experiment, by each of these figures that they have, in this order.
     pub fn pairs(&self, samples: &Samples, measures: &[Measure]) -> Vec<Pair<'_>> {
         let mut pairs = Vec::new();
         for (on, samples) in self.on.iter().zip(samples.chunks(self.schedulers.len())) {
@@ -53,12 +53,12 @@ impl Comparison {
 }
 
 impl<'a> Pair<'a> {
-    /// A figure of these samples, beside the first scheduler's; `None` where no sample has it.
+    /// A figure of these samples beside the first scheduler's; `None` if no sample has it.
     fn new(
         (on, scheduler): (&'a str, &'a str),
         measure: Measure,
-        samples: &[Sample],
-        against: Option<&[Sample]>,
+        samples: &[RunSample],
+        against: Option<&[RunSample]>,
     ) -> Option<Self> {
         let name = measure.metric.name;
         let own = series(samples, name);
@@ -84,7 +84,7 @@ impl<'a> Pair<'a> {
         })
     }
 
-    /// Whether the interval of the difference, as it is said, leaves out 0.
+    /// Whether the interval of the difference, as printed, excludes 0.
     pub fn is_shown(&self) -> bool {
         self.relative.or(self.difference).is_some_and(|d| d.ci95.is_some() && !d.covers(0.0))
     }
@@ -98,7 +98,7 @@ impl<'a> Pair<'a> {
         format!("{}{}{few}{}", number(mean), interval.unwrap_or_default(), of.unwrap_or_default())
     }
 
-    /// By how much it differs, and whether that is more than chance.
+    /// The difference in words, and whether it exceeds chance.
     pub fn in_words(&self) -> String {
         let Some(difference) = self.difference else { return String::new() };
         let digits = self.measure.digits();
@@ -129,9 +129,9 @@ mod tests {
     use super::*;
     use crate::measures::Measures;
 
-    fn sample(makespan: f64) -> Sample {
+    fn sample(makespan: f64) -> RunSample {
         let figures = [("makespan_s".to_owned(), makespan)].into();
-        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+        RunSample { figures, batches: [].into(), steps: 0, decisions: String::new() }
     }
 
     fn makespan() -> Measure {
@@ -158,7 +158,7 @@ mod tests {
     /// A scheduler is not better for the runs that it did not finish.
     #[test]
     fn runs_without_a_figure_are_told_of() {
-        let unfinished = Sample { figures: [].into(), ..sample(0.0) };
+        let unfinished = RunSample { figures: [].into(), ..sample(0.0) };
         let samples = [sample(100.0), unfinished, sample(102.0)];
         let pair = Pair::new(("j60", "hads"), makespan(), &samples, None).unwrap();
         let said = pair.figure_in_words();

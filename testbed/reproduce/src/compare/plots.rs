@@ -1,4 +1,5 @@
-//! The plots of a comparison: each seed a point, of each scheduler and of its difference from the first.
+//! Plots of a comparison: one point for each seed, of each scheduler and of its difference from the
+//! first.
 
 use dormouse_estimate::Estimate;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
@@ -18,8 +19,8 @@ struct Row<'a> {
 }
 
 impl Comparison {
-    /// A chart of each figure that is not the same in all runs: the figure of each scheduler, then by how
-    /// much it differs from the first scheduler's.
+    /// A chart for each figure that is not the same in all runs: the figure of each scheduler, and
+    /// its difference from the first scheduler's.
     pub fn plots(&self, samples: &Samples) -> Vec<Chart> {
         let measures = self.measures(samples).told;
         let pairs = self.pairs(samples, &measures);
@@ -52,8 +53,8 @@ impl Comparison {
         )
     }
 
-    /// By how much each scheduler differs from the first, in per cent of the first one's mean; in the
-    /// figure's own unit where a mean is zero. `None` where nothing differs.
+    /// Difference of each scheduler from the first, in per cent of the first one's mean, or in the
+    /// figure's own unit if a mean is zero. `None` if nothing differs.
     fn differences<'a>(
         &self,
         measure: &Measure,
@@ -65,7 +66,8 @@ impl Comparison {
         let row = |pair: &'a Pair<'a>| {
             let (difference, relative) = (pair.difference?, pair.relative);
             let (mean, scale) = match relative.filter(|_| in_percent) {
-                // The mean of the seeds' parts is the relative difference of the means.
+                // The mean of the relative differences per seed is the relative difference of the
+                // means.
                 Some(relative) if difference.mean != 0.0 => {
                     (relative, relative.mean / difference.mean)
                 }
@@ -98,7 +100,7 @@ impl Comparison {
         })
     }
 
-    /// The panel `frame` with these rows in it.
+    /// The panel `frame` with these rows.
     fn panel(&self, rows: Vec<Row<'_>>, shown: impl Fn(f64) -> f64, frame: Panel) -> Panel {
         let (mut names, mut series) = (Vec::new(), Vec::new());
         for (n, Row { pair, each, mean }) in (0_u32..).zip(rows) {
@@ -128,15 +130,15 @@ impl Comparison {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     use super::*;
     use crate::sweep::{OwnProgram, Shared};
 
-    fn sample(makespan: f64, preemptions: f64) -> Sample {
+    fn sample(makespan: f64, preemptions: f64) -> RunSample {
         let figures = [("makespan_s", makespan), ("preemptions", preemptions)];
         let figures = figures.map(|(name, figure)| (name.to_owned(), figure)).into();
-        Sample { figures, batches: [].into(), steps: 0, decisions: String::new() }
+        RunSample { figures, batches: [].into(), steps: 0, decisions: String::new() }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A comparison in a sentence for each experiment: which is better by how much, and what may be chance.
+//! One sentence for each experiment of a comparison: which scheduler is better by how much, and
+//! whether that may be chance.
 
 use dormouse_analysis::BetterSide;
 use dormouse_estimate::FEWEST;
@@ -8,7 +9,7 @@ use super::{Comparison, Pair};
 use crate::sweep::Samples;
 
 impl Comparison {
-    /// A sentence for each experiment and each scheduler beside the first, in this order.
+    /// One sentence for each experiment and each scheduler after the first, in this order.
     pub fn sentences(&self, samples: &Samples) -> Vec<String> {
         let pairs = self.pairs(samples, &self.measures(samples).told);
         let cells = self.on.iter().flat_map(|on| {
@@ -23,7 +24,8 @@ impl Comparison {
     }
 }
 
-/// What the figures of a scheduler, of which one can be better or worse, say beside the first scheduler's.
+/// A sentence on the figures of a scheduler for which lower or higher is better, beside the first
+/// scheduler's.
 fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> Option<String> {
     let judged = pairs.iter().filter_map(|pair| {
         let difference = pair.difference?;
@@ -74,7 +76,8 @@ fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> 
     }
 }
 
-/// The size of a difference: in per cent of the first scheduler's mean, or in the figure's unit where that is zero.
+/// Size of a difference: in per cent of the first scheduler's mean, or in the figure's unit if that
+/// is zero.
 fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
     if let Some(relative) = pair.relative {
         return format!("{} %", size(relative.mean * 100.0, 1));
@@ -88,7 +91,7 @@ fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
     }
 }
 
-/// The size of what differs, with so many decimals: what rounds to nothing is said to be less than the last of them.
+/// A size with this many decimals; one that rounds to zero is called less than the last of them.
 fn size(of: f64, digits: usize) -> String {
     let text = fixed(of.abs(), digits);
     let is_nothing = !text.contains(|digit: char| ('1'..='9').contains(&digit));
@@ -99,7 +102,7 @@ fn size(of: f64, digits: usize) -> String {
     }
 }
 
-/// Names joined as people join them.
+/// Names joined by commas and "and".
 fn list(names: &[String]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
@@ -112,7 +115,7 @@ fn list(names: &[String]) -> String {
 mod tests {
     use super::*;
     use crate::sweep::{OwnProgram, Shared};
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
     fn said(runs: &[[(f64, f64); 2]]) -> Vec<String> {
@@ -126,7 +129,7 @@ mod tests {
         let comparison =
             Comparison::new((&on, &OwnProgram::default()), &schedulers, &[], &Shared::default());
         let comparison = comparison.unwrap();
-        let sample = |(makespan, cost): (f64, f64)| Sample {
+        let sample = |(makespan, cost): (f64, f64)| RunSample {
             figures: [
                 ("makespan_s".to_owned(), makespan),
                 ("cost_usd".to_owned(), cost),

@@ -1,4 +1,4 @@
-//! The tables of a comparison: for people, and for programs.
+//! Tables of a comparison, for people and for programs.
 
 use dormouse_estimate::Estimate;
 use dormouse_view::{Column, Table};
@@ -7,7 +7,7 @@ use super::{Comparison, Pair};
 use crate::sweep::Samples;
 
 impl Comparison {
-    /// The table for people: what each is, and by how much it differs.
+    /// Table for people: each figure and its difference.
     pub fn table(&self, samples: &Samples) -> Table {
         Table::with_rows(self.pairs(samples, &self.measures(samples).told))
             .column(Column::text("experiment"), |pair| pair.on)
@@ -21,7 +21,7 @@ impl Comparison {
             .into()
     }
 
-    /// `table.csv`: the same for programs, exactly, with the figures of what happened in no run.
+    /// Table for programs, `table.csv`: exact values, and also figures that were zero in all runs.
     pub fn exact(&self, samples: &Samples) -> Table {
         type Of = fn(&Pair<'_>) -> Option<Estimate>;
         let measures = self.measures(samples).in_files();

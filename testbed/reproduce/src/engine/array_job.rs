@@ -1,4 +1,4 @@
-//! A command as an array of shards and the step that joins them, whatever the engine.
+//! A command as an array of shards and a step that merges them, independent of the engine.
 
 use std::path::PathBuf;
 
@@ -6,58 +6,58 @@ use dormouse_experiment::command_line;
 
 use super::Engine;
 
-/// The folder, in that of the results, with an engine's files and what its jobs print.
+/// Subfolder of the results for an engine's files and the output of its jobs.
 const JOB: &str = "job";
 
-/// An array of shards, all of which keep their samples in the folder of the results, and the merge after it.
+/// An array of shards whose samples all go into the folder of results, followed by the merge.
 #[derive(Clone, Debug)]
 pub struct ArrayJob {
-    /// What runs it.
+    /// Engine that runs the job.
     pub engine: Engine,
-    /// The words of the command without where its results go, `dormouse` first.
+    /// Words of the command without the folder of its results, `dormouse` first.
     pub words: Vec<String>,
-    /// The program on the nodes in the place of `dormouse`.
+    /// Program on the nodes in place of `dormouse`.
     pub program: PathBuf,
-    /// The folder in which the command was typed.
+    /// Folder in which the command was typed.
     pub folder: PathBuf,
-    /// The folder of the results, seen from there.
+    /// Folder of the results, relative to `folder`.
     pub out: PathBuf,
     /// Number of shards.
     pub shards: u16,
-    /// Processors of each, and threads.
+    /// Number of processors, and of threads, of each shard.
     pub threads: u16,
-    /// Whether results of another command may be replaced in a folder that can't be looked into from here.
+    /// Whether results of another command may be replaced in a folder that can't be read from here.
     pub force: bool,
     /// Options for the engine's own command.
     pub options: Vec<String>,
-    /// Image of the containers of Kubernetes.
+    /// Container image for Kubernetes.
     pub image: String,
-    /// Claim of the volume that the containers of Kubernetes share.
+    /// Volume claim that the containers of Kubernetes share.
     pub claim: String,
 }
 
 impl ArrayJob {
-    /// A name that every engine takes, such as `dormouse-sweep-j60`.
+    /// A name that every engine accepts, such as `dormouse-sweep-j60`.
     pub(super) fn name(&self) -> String {
         let out = self.out.file_name().map(|name| name.to_string_lossy().to_lowercase());
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let name: String =
             format!("dormouse-{}", out.unwrap_or_default()).chars().map(plain).collect();
-        // Kubernetes adds to it, and takes 63 characters in all.
+        // Kubernetes appends to it, and allows 63 characters in all.
         name.chars().take(48).collect::<String>().trim_end_matches('-').to_owned()
     }
 
-    /// The path of a file of the job, seen from the folder in which the command was typed.
+    /// Path of a file of the job, relative to the folder in which the command was typed.
     pub(super) fn file(&self, name: &str) -> String {
         self.out.join(JOB).join(name).display().to_string()
     }
 
-    /// The command of the job, as a shell reads it.
+    /// The command of the job, quoted for a shell.
     pub(super) fn command(&self) -> String {
         command_line(&self.words)
     }
 
-    /// The command of a shard but for the value of `--shard`, which comes last.
+    /// The command of a shard without the value of `--shard`, which comes last.
     pub(super) fn shard_line(&self) -> String {
         let mut words = vec![self.program.display().to_string()];
         words.extend(self.words.iter().skip(1).cloned());
@@ -67,7 +67,7 @@ impl ArrayJob {
         command_line(words)
     }
 
-    /// The command that joins the shards where their samples are.
+    /// The command that merges the shards in the folder of their samples.
     pub(super) fn merge_line(&self) -> String {
         let [program, out] = [&self.program, &self.out].map(|path| path.display().to_string());
         let threads = self.threads.to_string();

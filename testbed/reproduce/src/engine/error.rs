@@ -1,56 +1,56 @@
-//! What can go wrong between a command and the engine that is to run it.
+//! Errors of running a job on an engine.
 
 use std::path::PathBuf;
 
 use super::Engine;
 
-/// Why an engine does not run a job, or did not run it to its end.
+/// Reason for which an engine does not run a job, or did not finish it.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The engine's own command is nowhere in `$PATH`: its name, and where it is to be had.
+    /// The engine's own command is not in `$PATH`.
     #[error(
         "--engine {engine}: there is no {command} in $PATH; {remedy}, or --dry-run prints the job"
     )]
     NotInstalled {
-        /// The engine that was asked for.
+        /// Engine that was asked for.
         engine: Engine,
         /// Name of the command.
         command: &'static str,
-        /// The source of that command.
+        /// Where to get the command.
         remedy: &'static str,
     },
-    /// The containers of Kubernetes see the volume of their claim and nothing of this host.
+    /// The containers of Kubernetes only see the volume of their claim, not this host's files.
     #[error(
         "--out {}: containers see nothing of this host; give a path in the folder of the claim, \
          without a / at its beginning", .0.display()
     )]
     NotInClaim(PathBuf),
-    /// The engine's command refused the job: the line, and what it said.
+    /// The engine's command refused the job.
     #[error("--engine {engine}: `{line}` failed: {said}")]
     Refused {
-        /// The engine that was asked for.
+        /// Engine that was asked for.
         engine: Engine,
-        /// The command that was run.
+        /// Command that was run.
         line: String,
-        /// What it printed.
+        /// Output of the command.
         said: String,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// What was tried, as it stands after "cannot".
+        /// Attempted action, as it stands after "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's own error.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// Shards on this host did not come to a good end, or their merge did not: the whole message.
+    /// Shards on this host, or their merge, failed.
     #[error("{said}; typed again, the same command makes only what is missing")]
     Unfinished {
-        /// What ended, how, and where its words are.
+        /// What ended, how, and where its output is.
         said: String,
-        /// Whether it was refused for its input.
+        /// Whether it was refused because of its input.
         is_bad_input: bool,
     },
 }
@@ -64,7 +64,7 @@ impl EngineError {
         move |source| Self::Io { doing, path, source }
     }
 
-    /// Whether it is the user's input that has to change.
+    /// Whether the user has to change the input.
     pub const fn is_bad_input(&self) -> bool {
         match self {
             Self::NotInstalled { .. } | Self::NotInClaim(_) => true,

@@ -1,4 +1,4 @@
-//! HyperQueue: a job file with a task for each shard, and one that depends on all of them.
+//! HyperQueue: a job file with one task for each shard, and a task that depends on all of them.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,17 @@ use super::{ArrayJob, script};
 /// Name of the job file in the folder of the job.
 pub(super) const FILE: &str = "job.toml";
 
-/// The words that submit the job file.
+/// Words of the command that submits the job file.
 pub(super) fn command(job: &ArrayJob) -> Vec<String> {
-    // Quiet, it prints the number of the job and nothing else.
+    // In quiet mode it prints only the job's number.
     let words = ["hq", "--output-mode=quiet"].map(str::to_owned).into_iter();
     let words = words.chain(job.options.iter().cloned());
     let submit = ["job", "submit-file"].map(str::to_owned);
     words.chain(submit).chain([job.file(FILE)]).collect()
 }
 
-/// The job file. A task whose worker is lost begins again on another; where one fails, HyperQueue gives up the merge.
+/// Content of the job file. A task whose worker is lost starts again on another one; if a shard
+/// fails, HyperQueue gives up the merge.
 pub(super) fn file(job: &ArrayJob) -> String {
     let task = |id: u16, word: &str| {
         let command = ["sh", &job.file(script::FILE), word].map(quoted).join(", ");
@@ -34,12 +35,12 @@ pub(super) fn file(job: &ArrayJob) -> String {
     }
     text += &task(job.shards + 1, "merge");
     let all: Vec<String> = (1..=job.shards).map(|shard| shard.to_string()).collect();
-    // Writing into a text can't fail.
+    // Writing to a String can't fail.
     let _ = writeln!(text, "deps = [{}]", all.join(", "));
     text
 }
 
-/// A text as TOML writes it.
+/// The text as a TOML string.
 fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

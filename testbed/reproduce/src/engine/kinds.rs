@@ -1,9 +1,9 @@
-//! The engines by name, and the commands by which they take jobs.
+//! Engines by name, and the commands by which they take jobs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What runs the shards of a command.
+/// An engine that runs the shards of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Engine {
     /// Slurm, by `sbatch`.
@@ -12,15 +12,15 @@ pub enum Engine {
     HyperQueue,
     /// Kubernetes, by `kubectl`.
     Kubernetes,
-    /// Processes of this host.
+    /// Processes on this host.
     Local,
 }
 
 impl Engine {
-    /// Every engine there is.
+    /// All engines.
     pub const ALL: [Self; 4] = [Self::Slurm, Self::HyperQueue, Self::Kubernetes, Self::Local];
 
-    /// The name that people type.
+    /// Name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Slurm => "slurm",
@@ -30,7 +30,7 @@ impl Engine {
         }
     }
 
-    /// The engine's own command, and where that is to be had; `None`: it needs none.
+    /// The engine's own command and where to get it; `None` if it needs none.
     pub(super) const fn command(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Slurm => Some(("sbatch", "Debian's package slurm-client has it")),

@@ -1,13 +1,15 @@
-//! Kubernetes: an Indexed Job of the shards, and a Job that tries to merge them until all runs are there.
+//! Kubernetes: an Indexed Job of the shards, and a Job that tries to merge them until all runs are
+//! there.
 
 use super::{ArrayJob, EngineError};
 
-/// The folder of the containers that the volume is mounted at, in which they work.
+/// Mount point of the volume in the containers, which is their working directory.
 const FOLDER: &str = "/runs";
-/// The user of the image who owns what is written there.
+/// User of the image who owns the files written there.
 const USER: u16 = 7380;
 
-/// Names of the Jobs of the shards and of the merge: a folder of results has one of each, whoever submits it again.
+/// Names of the Jobs of the shards and of the merge. They depend on the folder of results only, so
+/// that a new submission replaces the old one.
 fn names(job: &ArrayJob) -> [String; 2] {
     let folder = format!("{}\0{}", job.claim, job.out.display());
     let hash = blake3::hash(folder.as_bytes()).to_hex();
@@ -16,8 +18,8 @@ fn names(job: &ArrayJob) -> [String; 2] {
     [name, merge]
 }
 
-/// The words that take away what is left of Jobs that were submitted before, and those that submit the manifest,
-/// which both read. Only what the latter print is of the Jobs that there are.
+/// Words of the command that deletes Jobs of an earlier submission, and of the one that submits the
+/// manifest; both read the manifest. The output of the second one names the Jobs.
 pub(super) fn commands(job: &ArrayJob) -> [Vec<String>; 2] {
     let delete = ["delete", "--ignore-not-found", "--filename=-"];
     let create = ["create", "--output=name", "--filename=-"];
@@ -27,14 +29,15 @@ pub(super) fn commands(job: &ArrayJob) -> [Vec<String>; 2] {
     })
 }
 
-/// Refuses a folder of results that is not below the volume's.
+/// Refuses a folder of results outside the volume.
 pub(super) fn check(job: &ArrayJob) -> Result<(), EngineError> {
     let is_outside =
         job.out.is_absolute() || job.out.components().any(|part| part.as_os_str() == "..");
     if is_outside { Err(EngineError::NotInClaim(job.out.clone())) } else { Ok(()) }
 }
 
-/// The manifest. A Job can't depend on another: the merge fails as long as runs are missing, and is started again.
+/// Content of the manifest. A Job can't depend on another: the merge fails while runs are missing,
+/// and is started again.
 pub(super) fn manifest(job: &ArrayJob) -> String {
     let ArrayJob { shards, threads, .. } = job;
     let [name, merge] = names(job);
@@ -69,7 +72,7 @@ pub(super) fn manifest(job: &ArrayJob) -> String {
     )
 }
 
-/// The template of pods of one container that runs a line of shell.
+/// Template of pods with one container that runs a line of shell.
 fn pods(job: &ArrayJob, name: &str, restart: &str, line: &str, requested: &str) -> String {
     // Kubernetes expands $(NAME) and takes $$ for a dollar.
     let line = quoted(&line.replace('$', "$$"));
@@ -94,7 +97,7 @@ fn pods(job: &ArrayJob, name: &str, restart: &str, line: &str, requested: &str) 
     )
 }
 
-/// A text as YAML writes it, which takes every text of JSON.
+/// The text as a YAML string; YAML accepts all of JSON's strings.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -1,4 +1,4 @@
-//! Shards as processes of this host, by the same script as on the nodes of an engine.
+//! Shards as processes on this host, with the same script as on an engine's nodes.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::ExitStatusExt as _;
@@ -7,12 +7,12 @@ use std::process::{Child, Command, ExitStatus};
 use super::submission::write_files;
 use super::{ArrayJob, EngineError, script};
 
-/// Runs all shards beside each other, and the merge after them with these options; `progress` is told how many of
-/// how many shards have ended.
+/// Runs all shards in parallel, then the merge with these options. `progress` gets the number of
+/// shards that have ended, and of all.
 ///
 /// # Errors
 ///
-/// A shard or the merge can't be started, or does not end well.
+/// A shard or the merge can't be started, or fails.
 pub fn run_here(
     job: &ArrayJob,
     options: &[&str],
@@ -56,7 +56,7 @@ pub fn run_here(
     Err(EngineError::Unfinished { said, is_bad_input: ended.code() == Some(2) })
 }
 
-/// Starts a shard, whose words go behind those of its former starts.
+/// Starts a shard, whose output is appended to that of earlier starts.
 fn start(job: &ArrayJob, shard: u16) -> Result<Child, EngineError> {
     let path = job.folder.join(job.file(&format!("{shard}.txt")));
     let open = || -> std::io::Result<(File, File)> {

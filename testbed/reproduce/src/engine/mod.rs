@@ -1,4 +1,5 @@
-//! Engines that exist already and run the shards of a command: an array of jobs, and a job after it that joins them.
+//! Existing engines that run the shards of a command as an array of jobs, and then a job that
+//! merges them.
 
 mod array_job;
 mod error;

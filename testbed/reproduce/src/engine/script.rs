@@ -1,4 +1,4 @@
-//! The script that nodes run which share a file system: a shard, or the merge of all.
+//! The script for nodes that share a file system: it runs a shard, or merges all.
 
 use dormouse_experiment::command_line;
 
@@ -7,13 +7,14 @@ use super::{ArrayJob, Engine};
 /// Name of the script in the folder of the job.
 pub(super) const FILE: &str = "job.sh";
 
-/// A script for `sh` whose first word is a shard's number, or `merge` with options of that command behind it.
+/// Content of the script for `sh`. Its first argument is a shard's number, or `merge` followed by
+/// options of that command.
 pub(super) fn script(job: &ArrayJob) -> String {
     let ArrayJob { engine, shards, .. } = job;
     let folder = command_line([job.folder.to_string_lossy()]);
     let spec = job.out.join("sweep.json");
     let [spec, program] = [&spec, &job.program].map(|path| command_line([path.to_string_lossy()]));
-    // Slurm gives all tasks of an array the same words.
+    // Slurm gives all tasks of an array the same arguments.
     let index = if *engine == Engine::Slurm { "${1:-$SLURM_ARRAY_TASK_ID}" } else { "$1" };
     format!(
         "#!/bin/sh\n\

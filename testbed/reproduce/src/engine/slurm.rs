@@ -2,10 +2,11 @@
 
 use super::{ArrayJob, script};
 
-/// The words that submit the array of shards, and those that submit the merge after the array of this job number.
+/// Words of the command that submits the array of shards, and of the one that submits the merge
+/// after the array with this job number.
 ///
-/// The merge begins however the shards end: it says which runs are missing where some are. A shard whose node fails
-/// is queued again by Slurm, and the merge waits for it.
+/// The merge starts however the shards end: it reports missing runs. Slurm requeues a shard whose
+/// node fails, and the merge waits for it.
 pub(super) fn commands(job: &ArrayJob, array: &str) -> [Vec<String>; 2] {
     let ArrayJob { shards, threads, .. } = job;
     let common = |name: String, own: String, log: &str| {

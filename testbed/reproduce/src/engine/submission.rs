@@ -1,4 +1,5 @@
-//! A job on its way to its engine: its files, the engine's own commands, and the numbers that these answer with.
+//! Submission of a job to its engine: its files, the engine's commands, and the job numbers that
+//! they print.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,27 +9,27 @@ use dormouse_experiment::command_line;
 
 use super::{ArrayJob, Engine, EngineError, hyper_queue, kubernetes, script, slurm};
 
-/// The jobs that an engine has taken.
+/// Jobs that an engine has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
-    /// Their names or numbers, that of the merge last where it is a job of its own.
+    /// Names or numbers of the jobs; the last is the merge's if that is a job of its own.
     pub jobs: Vec<String>,
-    /// The command that says how they go.
+    /// Command that shows their state.
     pub status: String,
 }
 
-/// What is written and what is typed for a job.
+/// Files and commands that submit a job.
 struct Steps {
-    /// Files by their paths, seen from the folder of the job.
+    /// Content of each file by its path, relative to the folder of the job.
     files: Vec<(String, String)>,
-    /// Text that the command reads.
+    /// Standard input of the commands.
     input: Option<String>,
-    /// The commands in order.
+    /// Commands in order.
     commands: Vec<Vec<String>>,
 }
 
 impl Steps {
-    /// The steps of a job, where the number of Slurm's array is known to be this.
+    /// The files and commands of a job; `array` is the number of Slurm's array job.
     fn new(job: &ArrayJob, array: &str) -> Self {
         let of_script = || (job.file(script::FILE), script::script(job));
         let (files, input, commands) = match job.engine {
@@ -64,7 +65,7 @@ pub fn check_installed(engine: Engine) -> Result<(), EngineError> {
     Err(EngineError::NotInstalled { engine, command, remedy })
 }
 
-/// The files of a job and the commands that submit it, for people.
+/// The files of a job and the commands that submit it, as text for people.
 ///
 /// # Errors
 ///
@@ -90,7 +91,7 @@ pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
     Ok(text)
 }
 
-/// Writes the files of a job into the folder of its results, which is there, but for those of other hosts.
+/// Writes the files of a job into the existing folder of its results; files of other hosts stay.
 ///
 /// # Errors
 ///
@@ -101,7 +102,7 @@ pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(EngineError::io("make", parent))?;
         }
-        // Jobs that were submitted before may be reading it.
+        // Jobs of an earlier submission may be reading it.
         let aside = path.with_extension("part");
         fs::write(&aside, content).map_err(EngineError::io("write", &aside))?;
         fs::rename(&aside, &path).map_err(EngineError::io("put in place", path))?;
@@ -109,11 +110,11 @@ pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Gives a job to its engine.
+/// Submits a job to its engine.
 ///
 /// # Errors
 ///
-/// The engine's command is not there or refuses the job, or the system refuses.
+/// The engine's command is missing or refuses the job, or the system refuses.
 pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
     check_installed(job.engine)?;
     if job.engine == Engine::Kubernetes {
@@ -130,7 +131,7 @@ pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
             (Engine::Slurm, Some(array)) => submit_merge(job, array, n)?,
             _ => run(job, words, input.as_deref())?,
         };
-        // Slurm says the cluster behind a number where there are several.
+        // Slurm prints the cluster after a number if there are several.
         let lines = said.lines().filter_map(|line| line.split(';').next());
         jobs.extend(lines.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
@@ -143,7 +144,7 @@ pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
     Ok(Submission { jobs, status })
 }
 
-/// Submits the merge after an array that Slurm has taken already.
+/// Submits the merge after an array that Slurm has accepted.
 fn submit_merge(job: &ArrayJob, array: &str, nth: usize) -> Result<String, EngineError> {
     let commands = slurm::commands(job, array);
     let words = commands.get(nth).map_or(&[][..], Vec::as_slice);
@@ -157,7 +158,7 @@ fn submit_merge(job: &ArrayJob, array: &str, nth: usize) -> Result<String, Engin
     })
 }
 
-/// Runs a command in the folder of the job, and gives what it prints.
+/// Runs a command in the folder of the job and returns its output.
 fn run(job: &ArrayJob, words: &[String], input: Option<&str>) -> Result<String, EngineError> {
     let line = command_line(words);
     let refused =
@@ -168,7 +169,7 @@ fn run(job: &ArrayJob, words: &[String], input: Option<&str>) -> Result<String, 
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| refused(error.to_string()))?;
     if let (Some(input), Some(mut pipe)) = (input, child.stdin.take()) {
-        // A command that does not read it says why when it ends.
+        // A command that does not read its input reports why when it ends.
         let _ = pipe.write_all(input.as_bytes());
     }
     let output = child.wait_with_output().map_err(|error| refused(error.to_string()))?;

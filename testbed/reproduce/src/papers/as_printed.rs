@@ -1,7 +1,7 @@
-//! Whether as few runs as a paper made could have printed its figure.
+//! Test of whether as few runs as a paper made could have printed its figure.
 //!
-//! A paper's mean of three runs has a spread of its own: a figure of ours that is well known can be far
-//! from it by chance alone. What a mean of as many of our runs comes to is drawn from them (the
+//! A paper's mean of three runs has a spread of its own: it may be far from our well-known figure
+//! by chance alone. The spread of means of as many of our runs is found by drawing them (the
 //! bootstrap, Efron 1979).
 
 use dormouse_estimate::{Verdict, middle95};
@@ -9,25 +9,25 @@ use dormouse_units::Stream;
 
 use super::claim::{Measure, Over};
 
-/// Number of means that are drawn: the ends of their middle 95 % are then known to some hundredths
-/// of the spread.
+/// Number of means that are drawn: the borders of their middle 95 % are then known to some
+/// hundredths of the spread.
 const DRAWS: usize = 2_000;
 
-/// The probability below which a printed zero is no chance.
+/// A printed zero with a lower probability than this is no chance.
 const RARE: f64 = 0.05;
 
-/// A printed figure beside what a mean of as many of our runs comes to.
+/// A printed figure beside the spread of means of as many of our runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AsPrinted {
-    /// The number of runs that the paper averaged.
+    /// Number of runs that the paper averaged.
     pub runs: usize,
-    /// The middle 95 % of what a mean of as many of our runs comes to.
+    /// Middle 95 % of the means of as many of our runs.
     pub range: (f64, f64),
     /// Whether the printed figure lies in that range, widened by its last printed digit.
     pub is_within: bool,
 }
 
-/// Samples of a cell, and of the one that it is compared with: paired by seed.
+/// Samples of a cell and of the one that it is compared with, paired by seed.
 #[derive(Clone, Debug)]
 pub(super) struct PairedSamples {
     of: Vec<f64>,
@@ -35,20 +35,20 @@ pub(super) struct PairedSamples {
 }
 
 impl PairedSamples {
-    /// Samples of a single cell; those of runs without the figure are left out.
+    /// Samples of a single cell; runs without the figure are left out.
     pub(super) fn alone(of: &[Option<f64>]) -> Self {
         let of: Vec<f64> = of.iter().flatten().copied().collect();
         Self { than: of.clone(), of }
     }
 
-    /// Samples of two cells under the same seeds; seeds without one of the figures are left out.
+    /// Samples of two cells with the same seeds; seeds without one of the figures are left out.
     pub(super) fn new(of: &[Option<f64>], than: &[Option<f64>]) -> Self {
         let pairs = of.iter().zip(than).filter_map(|(of, than)| Some(((*of)?, (*than)?)));
         let (of, than) = pairs.unzip();
         Self { of, than }
     }
 
-    /// The measure of the means of `runs` samples that are drawn with replacement.
+    /// The measure of the means of `runs` samples, drawn with replacement.
     #[expect(clippy::cast_precision_loss, reason = "a count of runs")]
     fn drawn(&self, runs: usize, measure: Measure, chance: &mut Stream) -> f64 {
         let (mut of, mut than) = (0.0, 0.0);
@@ -61,9 +61,9 @@ impl PairedSamples {
     }
 }
 
-/// The range of a figure made of `cells` if each cell were the mean of `runs` runs, against the `printed`
-/// one, whose last digit is worth `digit`. `None` where that can't be drawn: the measure is not one of means,
-/// or a cell has fewer than two runs.
+/// Compares the printed figure, whose last digit is worth `digit`, with the range that our figure
+/// has if each cell is the mean of `runs` runs. `None` if that can't be drawn: the measure is not
+/// one of means, or a cell has fewer than two runs.
 pub(super) fn as_printed(
     cells: &[PairedSamples],
     (measure, over): (Measure, Over),
@@ -94,9 +94,9 @@ pub(super) fn as_printed(
     Some(AsPrinted { runs, range, is_within })
 }
 
-/// Verdict on a printed zero, the mean of `runs` counts, and the probability that as many of our runs all
-/// count zero. A printed zero contradicts ours only where that is seldom so, below [`RARE`]; the share of our
-/// `samples` that are zero is known by Wilson's interval. `None` where that has none.
+/// Verdict on a printed zero, the mean of `runs` counts, and the probability that as many of our
+/// runs all count zero. A printed zero contradicts ours only if that probability is below [`RARE`];
+/// the share of zeros among our `samples` is known by Wilson's interval. `None` if that has none.
 pub(super) fn printed_zero(samples: &[Option<f64>], runs: usize) -> Option<(Verdict, f64)> {
     let zero = |x: &f64| if *x == 0.0 { 1.0 } else { 0.0 };
     let zeros: Vec<f64> = samples.iter().flatten().map(zero).collect();

@@ -1,19 +1,20 @@
-//! The cost from which a scheme is no longer worth its while, at the first or the last of several loads.
+//! Break-even cost of a scheme, at the first or the last of several loads.
 
 use dormouse_estimate::{Estimate, Series};
 
 use super::claim::Over;
 
-/// Cost from which a gain is gone, at the load where that is soonest ([`Over::Least`])
-/// or latest ([`Over::Most`]).
+/// Cost at which a gain vanishes, at the load where that is soonest ([`Over::Least`]) or latest
+/// ([`Over::Most`]).
 ///
-/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample: a gain above 0 is
-/// one. A gain only falls with its cost, so that at each load its means are taken for the nearest means that
-/// never rise (least squares, by the pooling of adjacent violators; Ayer and others 1955), and the cost is
-/// where straight lines between these cross 0: a gain that is lost by chance at one cost and is there at the
-/// next three is not gone. The interval is the jackknife's over the samples, with the choice of the load
-/// among what is made anew without each of them. What lies beyond the costs is taken for the first or the
-/// last of them. The series has the jackknife's samples. `None` where no sample has every gain; a single one has no interval.
+/// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is
+/// positive. A gain can only fall with its cost, so at each load the means are replaced by the
+/// nearest non-increasing ones (least squares, by pooling adjacent violators; Ayer and others
+/// 1955), and the cost is where the straight lines between them cross 0. A gain that is lost by
+/// chance at one cost and is back at the next three is therefore not gone. The interval is the
+/// jackknife's over the samples, which repeats the choice of the load. A crossing outside the costs
+/// counts as the first or last cost. The series has the jackknife's samples. `None` if no sample
+/// has every gain; a single sample has no interval.
 pub(super) fn break_even(
     gains: &[Vec<Series>],
     costs: &[f64],
@@ -51,7 +52,7 @@ pub(super) fn break_even(
     Some((estimate, Series::of_runs(pseudo.into_iter().map(Some).collect())))
 }
 
-/// The nearest values that never rise: neighbours that do are each given their mean.
+/// The nearest non-increasing values: neighbours that rise are replaced by their mean.
 fn never_rising(values: Vec<f64>) -> Vec<f64> {
     let mut pools: Vec<(f64, usize)> = Vec::new();
     for value in values {
@@ -68,8 +69,8 @@ fn mean((sum, count): (f64, usize)) -> f64 {
     sum / number(count)
 }
 
-/// Cost at which falling gains reach 0; the first or the last where they do so before or after all. `None`
-/// where there is none.
+/// Cost at which falling gains reach 0, or the first or last cost if that is before or after all.
+/// `None` for no gains.
 fn crossing(gains: &[f64], costs: &[f64]) -> Option<f64> {
     let mut last: Option<(f64, f64)> = None;
     for (&cost, &gain) in costs.iter().zip(gains) {

@@ -1,4 +1,5 @@
-//! The likely cause of a claim that does not hold: an experiment in which one factor was changed, under the same seeds.
+//! Likely cause of a claim that does not hold: found by experiments that each change one factor,
+//! with the same seeds.
 
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
@@ -6,57 +7,58 @@ use super::claims::{Judged, said};
 use super::paper::Paper;
 use super::readings::Reading;
 
-/// The part of the distance to what is said that has to go for a factor to be named as a cause.
+/// A factor is named as a cause if it removes at least this part of the distance to the paper.
 const ENOUGH: f64 = 0.1;
 
-/// Fewest seeds under which both figures have to be there.
+/// Least number of seeds with both figures.
 pub const LEAST_PAIRS: usize = 30;
 
-/// Probability that any of the factors that were tried is named by chance alone; each has its share of it
+/// Probability that any tried factor is named by chance alone; each has an equal share of it
 /// (Bonferroni).
 const BY_CHANCE: f64 = 0.05;
 
-/// Trials of one factor each, the first without any.
+/// Trials of one factor each; the first has none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trials<'a> {
     pub(super) readings: &'a [Reading],
-    /// Whether the first is of the runs that our figures are of. Trials of fewer jobs are not.
+    /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
 }
 
-/// The cause of a claim that does not hold, as far as changing one factor at a time shows it.
+/// Cause of a claim that does not hold, as far as changing one factor at a time shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cause {
-    /// One factor brings ours nearer to what is said than every other, and by more than chance.
+    /// One factor brings ours nearer to the paper than all others, and by more than chance.
     Factor {
         /// Name of the factor.
         name: String,
-        /// Change that the factor makes, in words.
+        /// The change in words.
         about: String,
-        /// Our figure without it.
+        /// Our figure without the factor.
         before: f64,
-        /// Our figure with it, under the same seeds.
+        /// Our figure with the factor, with the same seeds.
         after: f64,
-        /// Interval of the paired difference, corrected for the number of factors that were tried.
+        /// Interval of the paired difference, corrected for the number of tried factors.
         change: (f64, f64),
         /// Number of pairs.
         pairs: usize,
         /// Number of factors that were tried.
         tried: usize,
-        /// Verdict on the claim with it.
+        /// Verdict on the claim with the factor.
         verdict: Verdict,
     },
-    /// Factors were tried and none is shown to bring ours nearer: their names, and the reason in words.
+    /// Factors were tried, and none is shown to bring ours nearer: their names, and the reason in
+    /// words.
     Unexplained(Vec<String>, String),
-    /// Our mean is as is said without any factor, and its interval is too wide to show it.
+    /// Our mean agrees with the claim without any factor, but its interval is too wide to show it.
     TooWide,
     /// No factor was tried on this claim.
     NotTried,
 }
 
 impl Cause {
-    /// The cause of a claim, among trials of one factor each. `None` where the claim needs no cause: it holds,
-    /// nobody can judge it, or the paper is silent.
+    /// The cause of a claim, from trials of one factor each. `None` if the claim needs no cause: it
+    /// holds, nobody can judge it, or the paper is silent.
     pub(super) fn find(paper: &Paper, judged: &Judged, trials: Trials<'_>) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
@@ -115,7 +117,8 @@ impl Cause {
             change,
             pairs,
             tried: tried.len(),
-            // Trials draw no record anew: their intervals are too narrow for a verdict on such a claim.
+            // Trials resample no record: their intervals are too narrow for a verdict on such a
+            // claim.
             verdict: match judged.claim.resamples {
                 Some(_) => Verdict::Open,
                 None => after.verdict,
@@ -167,12 +170,12 @@ impl Cause {
     }
 }
 
-/// Number of samples that are there.
+/// Number of samples with a value.
 fn count(series: &Series) -> usize {
     series.each.iter().flatten().count()
 }
 
-/// Whether our mean is as is said, in every cell that the claim is about.
+/// Whether our mean agrees with the claim, in every cell of the claim.
 fn is_as_said(judged: &Judged) -> bool {
     if judged.claim.is_about_each() {
         return cells_beside(judged) <= 0.0;
@@ -187,9 +190,9 @@ fn is_as_said(judged: &Judged) -> bool {
     }
 }
 
-/// Interval of the difference that a factor makes to a claim's figure, sample by sample, where it is on the side
-/// of what is said with the confidence that is left to each of so many trials; of a claim about every cell the sum
-/// over the cells that are not as it says. `None`: it is not.
+/// Interval of the difference that a factor makes to a claim's figure, paired by sample, if it lies
+/// on the claim's side with the confidence left to each of `trials` trials; for a claim about every
+/// cell, the sum over the cells that disagree. `None` if it does not.
 fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64, f64)> {
     if before.series.len() != after.series.len() {
         return None;
@@ -218,7 +221,7 @@ fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64,
     let (confidence, n) = (1.0 - BY_CHANCE / trials.max(1) as f64, changes.len() as f64);
     let estimate = Estimate::with_confidence(&changes, confidence)?;
     let (low, high) = estimate.ci95?;
-    // How well a figure of a record is known does not grow with the number of its resamples.
+    // The certainty of a record's figure does not grow with the number of its resamples.
     let times = if is_resampled { n.sqrt() } else { 1.0 };
     let half = (high - low) / 2.0 * times;
     let (low, high) = (estimate.mean - half, estimate.mean + half);
@@ -226,7 +229,7 @@ fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64,
     is_shown.then_some((low, high))
 }
 
-/// The side on which what is said lies of a figure: 1 above, −1 below, 0 where the figure is as said.
+/// Direction from our figure to the claim: 1 up, −1 down, 0 if it agrees.
 fn toward(judged: &Judged, ours: f64) -> f64 {
     match said(&judged.claim) {
         Said::Nothing => 0.0,
@@ -239,16 +242,16 @@ fn toward(judged: &Judged, ours: f64) -> f64 {
     }
 }
 
-/// Number of cells where our mean is not as a claim about every cell says.
+/// Number of cells whose mean disagrees with a claim about every cell.
 fn cells_beside(judged: &Judged) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let all = judged.ours.n as f64;
     all - judged.ours.mean
 }
 
-/// Distance of ours from what is said, in the claim's unit: of our mean from a figure, whatever its
-/// tolerance, so that of two within it the nearer one is nearer; of our mean from a bound that it is not
-/// beyond. For a claim about every cell it is the number of cells where our mean is not as it says.
+/// Distance of our mean from the claim, in the claim's unit: from a figure, whatever its tolerance,
+/// so that of two means within it the nearer one is better; or from a bound that it does not reach.
+/// For a claim about every cell, the number of cells that disagree.
 fn distance(judged: &Judged) -> f64 {
     let ours = judged.ours.mean;
     if judged.claim.is_about_each() {

@@ -1,23 +1,24 @@
-//! A claim of a paper, as its data file says it.
+//! A claim of a paper, as its data file has it.
 
 use serde::Deserialize;
 
 use super::paper::Tolerance;
 use super::tolerance::QuantityKind;
 
-/// What the text says. With `$` in its texts it is one claim for each of the words in `each`.
+/// A statement of the text. If its texts contain `$`, it is one claim for each word of `each`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
     /// The claim in words.
     pub says: String,
-    /// The paper's own words; empty where it is silent.
+    /// The paper's own words; empty if it is silent.
     #[serde(default)]
     pub quote: String,
-    /// The section, figure or table where they stand.
+    /// Section, figure or table with these words.
     #[serde(default)]
     pub place: String,
-    /// Words for `#` in the cells: the claim is made of the cells of each word, and holds where it holds for all.
+    /// Words for `#` in the cells: the claim is judged for the cells of each word, and holds if it
+    /// holds for all.
     #[serde(default)]
     pub groups: Vec<String>,
     /// Other readings of the same words, which are shown beside.
@@ -27,54 +28,54 @@ pub struct Claim {
     pub case: String,
     /// The claim's metric in `table.csv`.
     pub name: String,
-    /// What is measured of the cells.
+    /// Quantity computed from the cells' figures.
     pub measure: Measure,
-    /// The figure that is looked at.
+    /// The figure.
     pub metric: String,
-    /// For a slope: the figure that it grows with.
+    /// For a slope: the figure on the horizontal axis.
     pub per: Option<String>,
     /// The cells: a pattern.
     pub of: String,
-    /// Those that they are compared with: where they are fewer, each stands for as many of the others.
+    /// Cells that they are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
-    /// What is made of the measures of several cells.
+    /// How the measures of several cells are combined.
     pub over: Over,
-    /// The words for `$`.
+    /// Words for `$`.
     #[serde(default)]
     pub each: Vec<String>,
-    /// A claim of a figure: the paper's, one for each word.
+    /// For a claim of a figure: the paper's value, one for each word.
     #[serde(default)]
     pub figure: Vec<f64>,
-    /// Kind of that figure, which its tolerance follows from.
+    /// Kind of that figure, which determines its tolerance.
     pub kind: Option<QuantityKind>,
     /// Value of its last printed digit.
     #[serde(default)]
     pub digit: f64,
-    /// A tolerance relative to the figure in place of that of its kind; no paper of ours has one.
+    /// Tolerance relative to the figure in place of that of its kind; none of our papers has one.
     pub relative: Option<f64>,
-    /// Reason of a bound that the text does not have, or of a kind.
+    /// Reason for a bound that the text does not have, or for a kind.
     #[serde(default)]
     pub because: String,
-    /// Number of runs whose mean the figure is, if other than the paper's.
+    /// Number of runs that the figure averages, if it differs from the paper's.
     pub runs: Option<usize>,
-    /// Reason why nobody can judge it with what is to be had.
+    /// Reason for which nobody can judge it with available data.
     pub undecidable: Option<String>,
-    /// Causes that were looked into beside the factors, and what came of it.
+    /// Causes that were looked into beside the factors, and the results.
     #[serde(default)]
     pub tried: String,
-    /// A claim of order: ours is above this.
+    /// For a claim of order: ours is above this.
     pub above: Option<f64>,
-    /// A claim of order: ours is below this.
+    /// For a claim of order: ours is below this.
     pub below: Option<f64>,
     /// The paper does not say it: ours is for comparison, and there is no verdict.
     #[serde(default)]
     pub silent: bool,
-    /// A word of the cells' names and the word that names, in its place, resamples of the record that they
-    /// are of: the interval covers how far these lie apart, beside how far the samples do.
+    /// A word in the cells' names, and the word that in its place names resamples of their record:
+    /// the interval then covers the spread of the resamples beside that of the samples.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
-    /// Whether no factor is tried on it: its cells differ in the very word that factors change, so that what they compare
-    /// would no longer be alike.
+    /// Whether no factor is tried on it, because its cells differ in the word that factors change,
+    /// and would no longer be comparable.
     #[serde(default)]
     pub no_factors: bool,
     /// For a break-even: the costs of the cells in seconds, in their order.
@@ -82,43 +83,43 @@ pub struct Claim {
     pub costs: Vec<f64>,
 }
 
-/// Another reading of a claim's words: what it takes in place of the claim's.
+/// Another reading of a claim's words: the fields that replace the claim's.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// The cells that it is made of.
+    /// Its cells.
     pub of: Option<String>,
-    /// The cells that these are compared with.
+    /// Cells that these are compared with.
     pub than: Option<String>,
-    /// The figure that it compares.
+    /// Its figure.
     pub metric: Option<String>,
-    /// What is made of the measures of several cells.
+    /// How the measures of several cells are combined.
     pub over: Option<Over>,
 }
 
 impl Claim {
-    /// The tolerance of the claim's figure; `None` where it has none.
+    /// Tolerance of the claim's figure; `None` if it has none.
     pub(super) fn tolerance(&self) -> Option<Tolerance> {
         let figure = *self.figure.first()?;
         let of_kind = |kind: QuantityKind| kind.tolerance(self.measure, figure, self.digit);
         self.relative.map(Tolerance::Relative).or_else(|| self.kind.map(of_kind))
     }
 
-    /// Whether it is about each of several cells or groups: what is counted is how many are as it says.
+    /// Whether it is about each of several cells or groups: then the cells that agree are counted.
     pub(super) fn is_about_each(&self) -> bool {
         self.over == Over::Each || !self.groups.is_empty()
     }
 
-    /// The claim of one of its groups.
+    /// The claim for one of its groups.
     pub(super) fn of_group(&self, word: &str) -> Self {
         let with = |text: &String| text.replace('#', word);
         let (of, than) = (with(&self.of), self.than.as_ref().map(with));
         Self { of, than, groups: Vec::new(), readings: Vec::new(), ..self.clone() }
     }
 
-    /// The claim under another reading.
+    /// The claim with another reading.
     pub(super) fn under(&self, reading: &ClaimReading) -> Self {
         Self {
             of: reading.of.clone().unwrap_or_else(|| self.of.clone()),
@@ -130,7 +131,7 @@ impl Claim {
         }
     }
 
-    /// The patterns of all its cells.
+    /// Patterns of all its cells.
     pub(super) fn patterns(&self) -> Vec<String> {
         let plain = std::iter::once(&self.of).chain(&self.than);
         if self.groups.is_empty() {
@@ -140,36 +141,36 @@ impl Claim {
     }
 }
 
-/// What is measured.
+/// A quantity computed from the figures of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
     /// The figure itself.
     Value,
-    /// The smallest of the samples: what is said of every run.
+    /// The smallest of the samples, for statements about every run.
     Worst,
-    /// By how many per cent `of` is lower than `than`.
+    /// Per cent by which `of` is lower than `than`.
     PercentBelow,
-    /// By how many per cent it is higher.
+    /// Per cent by which `of` is higher than `than`.
     PercentAbove,
     /// `than` minus `of`.
     Less,
-    /// `of` over `than`.
+    /// `of` divided by `than`.
     Ratio,
-    /// By how many per cent of the mean of `than` the figure of `of` grows with each one more of `per`: the
-    /// line of least squares through the runs.
+    /// Growth of the figure of `of` with each unit of `per`, in per cent of the mean of `than`: the
+    /// slope of the least-squares line through the runs.
     Slope,
-    /// The cost from which `of` is no longer lower than `than`.
+    /// Cost from which `of` is no longer lower than `than`.
     BreakEven,
 }
 
 impl Measure {
-    /// Whether it divides one figure by another: of runs, the mean by the mean.
+    /// Whether it divides one figure by another; over runs, mean by mean.
     pub(super) const fn is_ratio(self) -> bool {
         matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
     }
 
-    /// The measure, of a value of `of` and one of `than`.
+    /// The measure for a value of `of` and one of `than`.
     pub(super) fn value(self, [of, than]: [f64; 2]) -> f64 {
         match self {
             Self::Value | Self::Worst | Self::Slope => of,
@@ -181,24 +182,24 @@ impl Measure {
     }
 }
 
-/// What is made of several measures.
+/// How the measures of several cells are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Over {
     /// The mean of the cells' measures.
     Mean,
-    /// The mean of all samples of all.
+    /// The mean over all samples of all cells.
     Pooled,
     /// The largest of the measures.
     Most,
     /// The smallest of the measures.
     Least,
-    /// How many are as the claim says; it takes all.
+    /// Number of cells that agree with the claim; it takes all.
     Each,
 }
 
 impl Over {
-    /// The measures of several cells as one; not for [`Self::Each`], whose cells stay apart.
+    /// Combines the measures of several cells; not for [`Self::Each`], whose cells stay apart.
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     pub(super) fn combine(self, each: &[f64]) -> f64 {
         match self {

@@ -11,42 +11,42 @@ use super::host_load::refusal;
 use super::paper::{Paper, Tolerance};
 use super::results::Results;
 
-/// Cells that are named where a claim does not hold.
+/// Number of cells that are named if a claim does not hold.
 const NAMED: usize = 4;
 
-/// A claim and what became of it.
+/// A claim with its verdict.
 #[derive(Clone, Debug)]
 pub struct Judged {
     /// The claim that was judged.
     pub claim: Claim,
-    /// Ours; for [`Over::Each`], in how many cells it is as the claim says.
+    /// Our estimate; for [`Over::Each`], the number of cells that agree.
     pub ours: Estimate,
     /// The verdict on it.
     pub verdict: Verdict,
-    /// How that was judged, in words.
+    /// How the verdict was found, in words.
     pub how: String,
-    /// The claim's figure beside what as few of our runs as the paper's come to.
+    /// The claim's figure beside means of as few of our runs as the paper's.
     pub as_printed: Option<AsPrinted>,
-    /// What other readings of the claim's words come to.
+    /// Results of other readings of the claim's words.
     pub readings: Vec<JudgedReading>,
-    /// Figures of the cells or groups of a claim about each of several, by name.
+    /// Estimates of the cells or groups of a claim about each of several, by name.
     pub each: Vec<(String, Estimate)>,
-    /// Samples whose mean ours is, seed by seed; of a claim about every cell those of each.
+    /// Samples behind our estimate, by seed; for a claim about every cell, those of each.
     pub(super) series: Vec<Series>,
 }
 
-/// Another reading of a claim, and what became of it.
+/// Another reading of a claim with its result.
 #[derive(Clone, Debug)]
 pub struct JudgedReading {
     /// The reading in words.
     pub name: String,
-    /// Ours under it.
+    /// Our estimate with this reading.
     pub ours: Estimate,
-    /// The verdict under it, which is none on the paper.
+    /// Verdict with this reading, which is no verdict on the paper.
     pub verdict: Verdict,
 }
 
-/// Every claim of a paper that these results speak of.
+/// Judges all claims of a paper for which these results have cells.
 pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
     paper
         .claims()
@@ -55,9 +55,9 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
         .collect()
 }
 
-/// Judges a claim, and what its other readings would be.
+/// Judges a claim with all of its readings.
 fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
-    // What is silent has no verdict to refuse.
+    // A silent claim has no verdict to refuse.
     let refused = if claim.silent { None } else { refusal(&claim, paper, results) };
     let undecidable = claim.undecidable.clone().or(refused);
     let claim = Claim { undecidable, ..claim };
@@ -79,7 +79,7 @@ fn judge_groups(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged
     Some(judge_each(claim, &names, (&each, series), paper))
 }
 
-/// Judges a claim; `None` where a cell that it speaks of is not there.
+/// Judges a claim; `None` if a cell of it is missing.
 fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     if !claim.groups.is_empty() {
         return judge_groups(claim, paper, results);
@@ -140,14 +140,14 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
     })
 }
 
-/// Samples of the cell whose mean comes last in this order.
+/// Samples of the cell whose mean is the last in this order.
 fn cell_at(all: &[Series], order: impl Fn(&f64, &f64) -> Ordering) -> Option<Series> {
     let mean = |series: &Series| series.estimate().map_or(f64::NAN, |ours| ours.mean);
     all.iter().max_by(|a, b| order(&mean(a), &mean(b))).cloned()
 }
 
-/// The claim's figure beside what as few of our runs as the paper's come to; `None` where the paper does not
-/// say how many it made, or the claim has no figure.
+/// The claim's figure beside means of as few of our runs as the paper's; `None` if the paper does
+/// not tell its number of runs, or the claim has no figure.
 fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrinted> {
     let runs = claim.runs.or(paper.runs)?;
     let printed = *claim.figure.first()?;
@@ -170,8 +170,8 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
     as_printed(&cells, (claim.measure, claim.over), (printed, last_digit), (runs, &claim.says))
 }
 
-/// The claim's measure of a cell, sample by sample; where the claim has resamples, with the samples moved
-/// apart as far as those lie. `None` where a cell has no such figure, or none of its resamples were made.
+/// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are
+/// spread by as much as those. `None` if a cell has no such figure, or no resample was made.
 fn measured(
     claim: &Claim,
     results: &Results,
@@ -189,13 +189,14 @@ fn measured(
     let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
     match resamples {
         Some(resamples) => Some(series.with_resamples(&resamples)),
-        // A reading that is tried has none: what is changed in it has no other record. Where the part that has them was
-        // not asked for, nothing can be said of the claim.
+        // A tried reading has no resamples: its cells have no other record. If the part with the
+        // resamples was not asked for, the claim can't be judged.
         None => results.is_trial().then_some(series),
     }
 }
 
-/// The claim's measure of a cell, sample by sample, without resamples; `compare` is how two cells are compared.
+/// The claim's measure of a cell, sample by sample, without resamples; `compare` compares two
+/// cells.
 fn measured_once(
     claim: &Claim,
     results: &Results,
@@ -220,7 +221,7 @@ fn measured_once(
     }
 }
 
-/// A comparison of two cells: of runs, a ratio is that of their means.
+/// Comparison of two cells; over runs, a ratio is that of their means.
 pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<Series> {
     if measure.is_ratio() {
         of.compared_by_means(than, |pair| measure.value(pair))
@@ -229,9 +230,9 @@ pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<S
     }
 }
 
-/// The ratios of the means of these cells and those that they are compared with, over all seeds, made one as the
-/// claim says, with the interval of a paired bootstrap of the seeds. `None` where the claim is about no ratio, the
-/// samples are no runs, or the claim's interval covers resamples as well: then it is made of the cells' samples.
+/// Ratios of the means of cells over all seeds, combined as the claim says, with the interval of a
+/// paired bootstrap over the seeds. `None` if the claim is about no ratio, if the samples are no
+/// runs, or if the claim's interval covers resamples as well.
 fn of_means(
     claim: &Claim,
     results: &Results,
@@ -248,7 +249,8 @@ fn of_means(
     ratio_of_means(&series, (claim.measure, claim.over))
 }
 
-/// As [`of_means`], of these series: each that is measured before the one that it is compared with.
+/// Like [`of_means`], for these series in pairs: a measured one, then the one that it is compared
+/// with.
 pub(super) fn ratio_of_means(
     series: &[Series],
     (measure, over): (Measure, Over),
@@ -268,8 +270,8 @@ pub(super) fn ratio_of_means(
     })
 }
 
-/// The slope of `y` over `x`, in per cent of the mean of `whole`: the samples are the jackknife's. `None`
-/// where the runs don't differ in `x`.
+/// Slope of `y` over `x` in per cent of the mean of `whole`, with the jackknife's samples. `None`
+/// if all runs have the same `x`.
 fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
     let of = |series: &Series| series.each.iter().copied().collect::<Option<Vec<f64>>>();
     let (x, y, whole) = (of(x)?, of(y)?, of(whole)?);
@@ -285,7 +287,7 @@ fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
     is_known.then(|| Series::of_runs(each.into_iter().map(Some).collect()))
 }
 
-/// What an estimate shows of a claim, and how that is known.
+/// Verdict that an estimate gives for a claim, and the reason.
 fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
     if let Some(reason) = &claim.undecidable {
         return (Verdict::Undecidable, reason.clone());
@@ -304,7 +306,7 @@ fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
     (verdict, off.map_or_else(|| how.clone(), |off| format!("{how}; {off}")))
 }
 
-/// The range or the bounds that a claim gives.
+/// The range or the bounds of a claim.
 pub(super) fn said(claim: &Claim) -> Said {
     match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
@@ -368,8 +370,8 @@ fn figure(case: &str, ours: &Estimate) -> String {
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// The cost from which `of` is no longer lower than `than`. `of` has the cells of each cost after those of
-/// the one before, as many as `than`.
+/// Cost from which `of` is no longer lower than `than`. `of` has the cells of each cost in turn, as
+/// many as `than`.
 fn break_even_of(
     claim: &Claim,
     of: &[String],

@@ -1,10 +1,10 @@
-//! The statements that a reading of a paper explains: figures and claims that our runs under it
-//! do not contradict.
+//! Statements that a reading of a paper explains: figures and claims that our runs with it do not
+//! contradict.
 //!
-//! A paper's mean of N runs and our mean of n differ by chance alone, by √(1/N + 1/n) standard deviations: a
-//! printed figure contradicts ours where it is further away than 95 % of such differences (the prediction
-//! interval; Student's t). With few of our runs that is far, and with one it is anywhere: nothing is
-//! contradicted then, and no reading explains more than another.
+//! A paper's mean of N runs and our mean of n differ by chance alone, by √(1/N + 1/n) standard
+//! deviations: a printed figure contradicts ours if it is further away than 95 % of such
+//! differences (the prediction interval; Student's t). With few runs of ours nearly nothing is
+//! contradicted, and with one nothing at all, so that no reading explains more than another.
 
 use dormouse_estimate::{Estimate, Verdict};
 
@@ -13,21 +13,21 @@ use super::claims::Judged;
 use super::figures::Row;
 use super::paper::Paper;
 
-/// Standard deviations of chance that a reading has to explain more than another, to be taken for better. As
-/// many are tried, the best by chance alone is two or three away.
+/// Standard deviations of chance by which a reading has to explain more than another to count as
+/// better. With as many readings as are tried, the best is two or three away by chance alone.
 const BEYOND_CHANCE: f64 = 3.0;
 
 /// Statements of a paper, and whether our runs contradict them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Explained {
-    /// Printed figures, in the order of their cells: whether each is not contradicted.
+    /// For each printed figure in the order of cells: true if it is not contradicted.
     figures: Vec<bool>,
-    /// Claims, in the order of the paper: whether each is not contradicted.
+    /// For each claim in the paper's order: true if it is not contradicted.
     claims: Vec<bool>,
 }
 
 impl Explained {
-    /// Looks at the printed figures of these metrics, inputs left out, and at the claims.
+    /// Tests the printed figures of these metrics, without inputs, and the claims.
     pub(super) fn new(paper: &Paper, rows: &[Row], claims: &[Judged], metrics: &[&String]) -> Self {
         let rows = rows.iter().filter(|row| !row.is_input && metrics.contains(&&row.metric));
         Self {
@@ -42,14 +42,15 @@ impl Explained {
         self.statements().filter(|possible| *possible).count()
     }
 
-    /// Number of statements that were looked at.
+    /// Number of statements.
     #[must_use]
     pub fn total(&self) -> usize {
         self.figures.len() + self.claims.len()
     }
 
-    /// Whether this explains more than `other` by more than chance does. Statements that one contradicts and
-    /// the other does not are as likely to be either's if they are equally good (the sign test).
+    /// Whether it explains more statements than `other`, by more than chance. For equally good
+    /// readings, a statement that only one of them contradicts is as likely to be either's (the
+    /// sign test).
     pub(super) fn is_beyond_chance(&self, other: &Self) -> bool {
         if (self.figures.len(), self.claims.len()) != (other.figures.len(), other.claims.len()) {
             return false;
@@ -68,7 +69,8 @@ impl Explained {
     }
 }
 
-/// Whether a printed figure is not contradicted; `None`: nothing was printed, or ours has no verdict.
+/// Whether a printed figure is not contradicted; `None` if nothing was printed, or ours has no
+/// verdict.
 fn is_possible_row(paper: &Paper, row: &Row) -> Option<bool> {
     let (printed, _) = row.paper?;
     let verdict = row.verdict?;
@@ -81,7 +83,7 @@ fn is_possible_row(paper: &Paper, row: &Row) -> Option<bool> {
     })
 }
 
-/// Whether a claim is not contradicted; `None`: it has no verdict.
+/// Whether a claim is not contradicted; `None` if it has no verdict.
 fn is_possible_claim(paper: &Paper, judged: &Judged) -> Option<bool> {
     if matches!(judged.verdict, Verdict::Silent | Verdict::Undecidable) {
         return None;
@@ -95,8 +97,8 @@ fn is_possible_claim(paper: &Paper, judged: &Judged) -> Option<bool> {
     })
 }
 
-/// Whether a mean of `runs` runs could be what was `printed`, whose last digit is worth `digit`, as far
-/// as ours says.
+/// Whether a mean of `runs` runs could be the `printed` value, whose last digit is worth `digit`,
+/// by our estimate.
 fn is_possible(
     ours: &Estimate,
     (printed, digit): (f64, f64),

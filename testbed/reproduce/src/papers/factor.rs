@@ -1,55 +1,56 @@
-//! What could explain a difference to a paper: one thing changed, and the best of several.
+//! Factors that could explain a difference from a paper, and the best combination of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
-/// The reading of a paper that explains most of what it printed.
+/// The reading of a paper that explains most of its printed statements.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Best {
-    /// Names of the reading's factors; `NAME@SCHEDULER` is one for the cells of that scheduler alone.
+    /// Names of its factors; `NAME@SCHEDULER` is a factor for the cells of that scheduler alone.
     pub factors: Vec<String>,
-    /// Command whose search found the reading.
+    /// Command whose search found it.
     pub command: String,
 }
 
-/// One thing changed, that the text leaves open or that ours can't know.
+/// One change to an evaluation that the text leaves open, or that we can't know.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Factor {
     /// Name of the factor.
     pub name: String,
-    /// What it changes, in words.
+    /// The change in words.
     pub about: String,
-    /// What it sets: of which cells, and the settings.
+    /// Settings by pattern of cells.
     #[serde(default)]
     pub set: BTreeMap<String, Vec<String>>,
-    /// Words in the names of cells that are not of experiments, and the word in the place of each: of which
-    /// cells, and the two words.
+    /// For cells that are not experiments, by pattern: a word in their names, and its replacement.
     #[serde(default)]
     pub words: BTreeMap<String, [String; 2]>,
-    /// Figures that it takes another for, of the same runs.
+    /// Figures that are replaced by others of the same runs.
     #[serde(default)]
     pub metrics: BTreeMap<String, String>,
-    /// Cells that it takes others for, which are made as well: a pattern, and one that stands for as many.
+    /// Cells that are replaced by others, which are made as well: a pattern, and one for as many
+    /// cells.
     #[serde(default)]
     pub cells: BTreeMap<String, String>,
-    /// Not a way to read the paper, but what something costs: it explains nothing.
+    /// Not a reading of the paper, but the cost of something: it explains nothing.
     #[serde(default)]
     pub counterfactual: bool,
-    /// Not tried, but for all cells at once on the command line.
+    /// Only applied to all cells at once, from the command line; never tried.
     #[serde(default)]
     pub preset: bool,
-    /// What speaks for it; without a ground it is no reading of the paper.
+    /// Evidence for it; without a ground it is no reading of the paper.
     pub ground: Option<Ground>,
-    /// To how many changes of the text it comes.
+    /// Number of changes to the text that it counts as.
     #[serde(default = "one")]
     pub changes: usize,
-    /// Whether one scheduler may have the factor and another not: a search tries it for each by itself.
+    /// Whether one scheduler may have the factor and another not: a search tries it for each by
+    /// itself.
     #[serde(default)]
     pub each_scheduler: bool,
-    /// The only scheduler whose cells have the factor; `None`: all that its patterns name.
+    /// The only scheduler whose cells have the factor; `None` for all cells of its patterns.
     #[serde(skip)]
     pub only: Option<String>,
 }
@@ -58,15 +59,15 @@ const fn one() -> usize {
     1
 }
 
-/// What speaks for reading a paper otherwise; a later one is weaker.
+/// Evidence for another reading of a paper; later variants are weaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ground {
     /// The text allows it, or says it elsewhere: it may become the default.
     Text,
-    /// Only the authors' code or data have it: the text says otherwise.
+    /// Only the authors' code or data have it; the text says otherwise.
     Code,
-    /// The value is chosen so that printed counts come out.
+    /// The value is chosen to reproduce printed counts.
     Fitted,
 }
 
@@ -82,7 +83,8 @@ impl Ground {
 }
 
 impl Factor {
-    /// Whether both can be made at once: they set nothing in common, or not of the same scheduler.
+    /// Whether both factors can be applied: they set nothing in common, or not of the same
+    /// scheduler.
     pub(super) fn goes_with(&self, other: &Self) -> bool {
         let are_apart = self.only.is_some() && other.only.is_some() && self.only != other.only;
         are_apart || self.keys().is_disjoint(&other.keys())

@@ -1,4 +1,4 @@
-//! Figure by figure, ours beside the paper's.
+//! Figures of a reproduction, ours beside the paper's.
 
 use std::collections::BTreeSet;
 
@@ -10,43 +10,43 @@ use super::claims::{compared as compared_series, ratio_of_means};
 use super::paper::{Compared, Paper, Part, Printed, Tolerance};
 use super::results::Results;
 
-/// A figure of ours, and the paper's if it printed one.
+/// A figure of ours, with the paper's if it printed one.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The part that it is of.
+    /// Part of the paper.
     pub part: String,
-    /// The cell, or what compares two.
+    /// The cell, or the comparison of two.
     pub case: String,
-    /// The figure's name.
+    /// Name of the figure.
     pub metric: String,
-    /// The paper's, and how far ours may be from it.
+    /// The paper's value and its tolerance.
     pub paper: Option<(f64, Tolerance)>,
-    /// A value that the paper does not print and that was computed from its data or by its method.
+    /// A value that the paper does not print, computed from its data or by its method.
     pub refit: Option<f64>,
     /// Our estimate of the figure.
     pub ours: Estimate,
-    /// Whether the figure goes into a run and does not come out of it.
+    /// Whether the figure is an input of the run, not a result.
     pub is_input: bool,
-    /// Verdict of our estimate on the printed figure: within its tolerance, beyond it or open. `None` without
-    /// a printed figure, and for an input that is judged with another scheduler of the same experiment.
+    /// Verdict on the printed figure: our estimate is within its tolerance, beyond it, or open.
+    /// `None` without a printed figure, and for an input that is judged with another scheduler of
+    /// the same experiment.
     pub verdict: Option<Verdict>,
-    /// The printed figure beside what a mean of as many of our runs comes to.
+    /// The printed figure beside means of as many of our runs.
     pub as_printed: Option<AsPrinted>,
 }
 
 impl Row {
-    /// How far ours is from the paper's, relative to it.
+    /// Difference from the paper's value, relative to it.
     pub fn difference(&self) -> Option<f64> {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
     }
 
-    /// Whether our whole interval is further from the paper's than its tolerance; `None`: there
-    /// is no verdict.
+    /// Whether our whole interval is beyond the tolerance; `None` if there is no verdict.
     pub fn is_beyond(&self) -> Option<bool> {
         self.verdict.map(|verdict| verdict == Verdict::Fails)
     }
 
-    /// The verdict in a word of its own for figures; empty where there is none.
+    /// The verdict as a word; empty if there is none.
     pub const fn word(&self) -> &'static str {
         match self.verdict {
             _ if self.ours.is_saturated && self.paper.is_some() => "saturated",
@@ -58,7 +58,7 @@ impl Row {
     }
 }
 
-/// Every figure of these parts, in the order of their cells.
+/// All figures of these parts, in the order of their cells.
 pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row> {
     let (mut rows, mut seen, mut inputs) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for part in parts {
@@ -95,7 +95,7 @@ pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row
     rows
 }
 
-/// Verdict of ours on a printed figure, and whether as few runs as the paper's could print it.
+/// Verdict on a printed figure, and whether as few runs as the paper's could print it.
 fn judged(
     paper: &Paper,
     (case, metric): (&str, &str),
@@ -120,7 +120,7 @@ fn judged(
     (verdict, few)
 }
 
-/// The comparisons that end with this cell.
+/// Comparisons that end with this cell.
 fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Row> {
     let row = |comparison: &Compared| {
         let [cases, of, than] = [&comparison.case, &comparison.of, &comparison.than]
@@ -163,7 +163,7 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
     paper.compared.iter().filter_map(row).collect()
 }
 
-/// Figures that the paper printed, counted by what ours shows of them.
+/// Number of printed figures by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Our whole interval is within the tolerance.
@@ -172,15 +172,16 @@ pub struct Tally {
     pub beyond: usize,
     /// Neither is so.
     pub open: usize,
-    /// A mean of as few runs as the paper's could be what it printed.
+    /// A mean of as few runs as the paper's could be the printed value.
     pub as_printed: usize,
-    /// Figures whose number of averaged runs is known, so that [`Self::as_printed`] can be said of them.
+    /// Number of figures for which [`Self::as_printed`] could be tested, because their number of
+    /// averaged runs is known.
     pub of_few_runs: usize,
 }
 
 impl Tally {
-    /// Counts the results among these rows, only those of one figure or all; `inputs` counts
-    /// the inputs instead.
+    /// Counts the results among these rows, of one figure or of all; with `inputs` the inputs
+    /// instead.
     pub fn new(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()
@@ -199,14 +200,14 @@ impl Tally {
         tally
     }
 
-    /// The number of figures that were judged.
+    /// Number of figures that were judged.
     pub const fn all(self) -> usize {
         self.within + self.beyond + self.open
     }
 }
 
-/// Number of printed figures whose tolerance our whole interval is beyond, and of all that were judged; only
-/// those of one name, or all. Inputs are left out.
+/// Number of printed figures beyond their tolerance, and of all judged ones, of one name or of all.
+/// Inputs are left out.
 pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
     let tally = Tally::new(rows, metric, false);
     (tally.beyond, tally.all())

@@ -1,4 +1,4 @@
-//! A reproduction that is made: its figures, claims and readings, before they are written anywhere.
+//! A finished reproduction: its figures, claims and readings, before they are written.
 
 use super::cause::Trials;
 use super::input_files::InputFile;
@@ -10,44 +10,46 @@ use super::readings::Reading;
 use super::reference::ClaimList;
 use super::results::Results;
 
-/// Everything that came out.
+/// All results of a reproduction.
 #[derive(Debug)]
 pub struct Finished {
     /// The paper that is reproduced.
     pub paper: Paper,
-    /// What of it, such as `burst-hads/table-4`.
+    /// Reproduced part, such as `burst-hads/table-4`.
     pub what: String,
-    /// The command that makes the same again.
+    /// Command that makes the same again.
     pub command: String,
-    /// The first and the last seed.
+    /// First and last seed.
     pub seeds: (u64, u64),
-    /// The files that it was made of.
+    /// Input files.
     pub inputs: Vec<InputFile>,
-    /// The program and the host that made it, and what that took.
+    /// Program and host that made it, with its time and memory.
     pub origin: RunOrigin,
-    /// The parts that were asked for, by name.
+    /// Names of the requested parts.
     pub parts: Vec<String>,
-    /// The cells, and the command that makes the figures of each by itself.
+    /// Cells, each with the command that makes its figures alone.
     pub cells: Vec<(String, String)>,
-    /// The samples of every cell.
+    /// Samples of every cell.
     pub results: Results,
-    /// Every figure and claim, with the presets that were asked for.
+    /// Our figures and claims, with the presets that were asked for.
     pub ours: Reading,
-    /// Every factor alone, the experiments without any first; none, if none was tried.
+    /// Every factor alone, after the experiments without any; empty if none was tried.
     pub trials: Vec<Reading>,
-    /// Whether the trial without any factor is of the runs that our figures are of, but for the number of seeds.
+    /// Whether the trial without any factor has the runs of our figures, apart from the number of
+    /// seeds.
     pub(super) are_trials_ours: bool,
-    /// The paper's presets, the text first; of a search the readings that explain most, ours first.
+    /// The paper's presets, the text first; in a search, the readings that explain most, ours
+    /// first.
     pub read: Vec<Reading>,
-    /// The best reading that a search found before, where it is recorded and nothing else is asked for.
+    /// The best reading of an earlier search, if it is recorded and nothing else is asked for.
     pub best: Option<Reading>,
-    /// What is left out, and what it needs.
+    /// Cells that are left out, with what they need.
     pub without: Vec<(String, String)>,
-    /// The records of prices that it is made of.
+    /// Price records that were used.
     pub price_records: Vec<PriceNotes>,
-    /// The live runs.
+    /// Live runs.
     pub live: Vec<LiveRun>,
-    /// Charts of single runs: their names and files.
+    /// Charts of single runs: names and files.
     pub charts: Vec<(String, String)>,
 }
 
@@ -58,17 +60,17 @@ impl Finished {
         ClaimList::new(self)
     }
 
-    /// Whether readings were searched, and not the presets made beside ours.
+    /// Whether readings were searched, instead of making the presets.
     pub(super) fn is_search(&self) -> bool {
         self.parts().any(|part| !part.search.is_empty())
     }
 
-    /// The trials, for who looks for a cause.
+    /// The trials, for finding causes.
     pub(super) fn as_trials(&self) -> Trials<'_> {
         Trials { readings: &self.trials, are_ours: self.are_trials_ours }
     }
 
-    /// The records of prices that something is odd about.
+    /// Price records with an oddity.
     pub(super) fn odd_records(&self) -> impl Iterator<Item = &PriceNotes> {
         self.price_records.iter().filter(|record| !record.notes.is_empty())
     }

@@ -1,7 +1,8 @@
-//! Whether other programs kept the host busy while something was measured on it.
+//! Load of other programs on the host during a measurement.
 //!
-//! A latency of microseconds says nothing of a scheduler where another program has the processor, or its caches. So what
-//! others used is a figure of each measurement, and claims about measured times are not judged where it is too much.
+//! A latency of microseconds tells nothing about a scheduler if another program has the processor
+//! or its caches. So the load of other programs is a figure of each measurement, and claims about
+//! measured times are not judged if it is too high.
 
 use std::fs;
 
@@ -9,35 +10,36 @@ use super::claim::Claim;
 use super::paper::Paper;
 use super::results::Results;
 
-/// Figure of a measurement that says how many processors other programs used meanwhile, on average.
+/// Figure of a measurement: mean number of processors that other programs used meanwhile.
 pub(super) const OTHERS: &str = "others_processors";
 
-/// Processors that others may use before times are not judged; chosen: what a desktop that idles comes to.
+/// Greatest such number with which times are judged; chosen as the load of an idle desktop.
 const MOST: f64 = 0.2;
 
-/// Processor time in ticks of the kernel's clock: of the host, and of this process.
+/// Processor time of the host and of this process, in ticks of the kernel's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ProcessorTicks {
-    /// Time in which the host's processors did something, time that the machine above took from it included.
+    /// Busy time of the host's processors, with time stolen by its hypervisor.
     busy: f64,
     /// All time of the host's processors.
     all: f64,
     own: f64,
 }
 
-/// A measurement that goes on.
+/// A measurement under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadOfOthers {
     began: Option<ProcessorTicks>,
 }
 
 impl LoadOfOthers {
-    /// Begins to look.
+    /// Starts the measurement.
     pub(super) fn begin() -> Self {
         Self { began: ProcessorTicks::now() }
     }
 
-    /// How many processors other programs used since; `None` where the kernel does not say.
+    /// Mean number of processors that other programs used since; `None` if the kernel does not
+    /// tell.
     pub(super) fn others(self) -> Option<f64> {
         let (began, now) = (self.began?, ProcessorTicks::now()?);
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -52,21 +54,24 @@ impl ProcessorTicks {
         Self::parse(&read("/proc/stat")?, &read("/proc/self/stat")?)
     }
 
-    /// The first line of /proc/stat, and the fields `utime` and `stime` of a process's (proc(5)).
+    /// Parses the first line of /proc/stat, and the fields `utime` and `stime` of a process
+    /// (proc(5)).
     fn parse(host: &str, process: &str) -> Option<Self> {
         let of_host = host.lines().next()?.strip_prefix("cpu ")?.split_whitespace();
         let times: Vec<f64> = of_host.map_while(|word| word.parse().ok()).collect();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests are in user and nice already.
+        // user, nice, system, idle, iowait, irq, softirq, steal; guest times are part of user and
+        // nice.
         let times = times.get(..8)?;
         let all: f64 = times.iter().sum();
-        // The name in parentheses may have spaces.
+        // The name in parentheses may contain spaces.
         let (_, fields) = process.rsplit_once(')')?;
         let own = fields.split_whitespace().skip(11).take(2);
         let own: f64 = own.map_while(|word| word.parse::<f64>().ok()).sum();
         Some(Self { busy: all - times[3] - times[4], all, own })
     }
 
-    /// How many of so many processors others used between these; `None`: no time has passed.
+    /// Mean number of processors, of `processors` in all, that others used between these two;
+    /// `None` if no time has passed.
     fn others(self, now: Self, processors: f64) -> Option<f64> {
         let passed = (now.all - self.all) / processors;
         let others = (now.busy - self.busy) - (now.own - self.own);
@@ -74,8 +79,8 @@ impl ProcessorTicks {
     }
 }
 
-/// Why a claim about measured times is not judged: others kept the host busy. `None`: it was idle enough, or nothing was
-/// measured for the claim.
+/// Reason for which a claim about measured times is not judged: others kept the host busy. `None`
+/// if it was idle enough, or nothing was measured for the claim.
 pub(super) fn refusal(claim: &Claim, paper: &Paper, results: &Results) -> Option<String> {
     let cells = claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern));
     let others = cells.filter_map(|case| results.ours(&case, OTHERS)).map(|ours| ours.mean);

@@ -1,4 +1,4 @@
-//! The files that a reproduction was made of, each with its SHA-256.
+//! Input files of a reproduction, each with its SHA-256.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::sweep::{Reproduction, SweepError};
 
-/// A file that was given, and what it held.
+/// An input file with the hash of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct InputFile {
     /// Name of the file, without its folder.
@@ -19,7 +19,7 @@ pub struct InputFile {
 }
 
 impl InputFile {
-    /// Every file that a reproduction is given: of a folder of prices each CSV file.
+    /// All input files of a reproduction; for a folder of prices each CSV file.
     ///
     /// # Errors
     ///
@@ -42,7 +42,7 @@ impl InputFile {
     }
 }
 
-/// The CSV files of a folder, in the order of their names.
+/// CSV files of a folder, sorted by name.
 fn csv_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
     let mut files: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();

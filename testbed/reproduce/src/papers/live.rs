@@ -1,5 +1,5 @@
-//! Live runs beside the virtual ones: those that are there, and those that are made, one after
-//! another, as children of this program.
+//! Live runs beside the virtual ones: existing ones, and new ones that are made one after another
+//! as child processes.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use serde::Deserialize;
 
-use dormouse_analysis::Tally;
+use dormouse_analysis::RunTally;
 use dormouse_estimate::Estimate;
 
 use super::paper::Paper;
@@ -17,7 +17,7 @@ use super::results::Results;
 use crate::sweep::{Cell, SweepError};
 use dormouse_report::output::{RunLog, read_header};
 
-/// What is taken from the `summary.json` of a live run.
+/// A live run, from its `summary.json`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct LiveRun {
     /// Name of the experiment.
@@ -27,15 +27,15 @@ pub struct LiveRun {
     mode: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Emulated seconds; `None`: not all tasks were finished.
+    /// Makespan in emulated seconds; `None` if not all tasks finished.
     pub makespan_s: Option<f64>,
-    /// Cost of the run, dollars; `None` where nothing is bought.
+    /// Cost in dollars; `None` if nothing is bought.
     pub cost_usd: Option<f64>,
     fidelity: Option<Faithful>,
-    /// Figures of the run by their names in `table.csv`, made from its log as those of virtual runs are from theirs.
+    /// Figures by their names in `table.csv`, computed from its log like those of virtual runs.
     #[serde(skip)]
     figures: BTreeMap<String, f64>,
-    /// The cell that it was made of; empty where that of its experiment and scheduler is meant.
+    /// Cell that it belongs to; if empty, that of its experiment and scheduler.
     #[serde(skip)]
     cell: String,
 }
@@ -67,7 +67,7 @@ impl LiveRun {
         }
     }
 
-    /// The run of a folder with every figure that a virtual run of its experiment has.
+    /// Reads the folder of a run, with every figure that a virtual run of its experiment has.
     ///
     /// # Errors
     ///
@@ -80,18 +80,18 @@ impl LiveRun {
         Ok(Self { figures, ..run })
     }
 
-    /// A figure of the run.
+    /// A figure of the run by its name in `table.csv`.
     #[must_use]
     pub fn figure(&self, metric: &str) -> Option<f64> {
         self.figures.get(metric).copied()
     }
 
-    /// The same, made of this cell.
+    /// Assigns the run to this cell.
     pub(super) fn of_cell(self, cell: String) -> Self {
         Self { cell, ..self }
     }
 
-    /// The cell it belongs to.
+    /// Name of the cell that it belongs to.
     #[must_use]
     pub fn case(&self) -> String {
         match self.cell.is_empty() {
@@ -100,7 +100,7 @@ impl LiveRun {
         }
     }
 
-    /// How faithful it was, in words, and why not if it was not.
+    /// Its fidelity in words, with the reasons if it was not faithful.
     pub fn fidelity(&self) -> String {
         let Some(fidelity) = &self.fidelity else {
             return "NOT faithful: it was not measured".to_owned();
@@ -115,7 +115,8 @@ impl LiveRun {
         }
     }
 
-    /// The figures that are shown of it: those that the paper's parts have of its cell, and else its makespan and cost.
+    /// Figures of it to show: those that the paper's parts have of its cell, else its makespan and
+    /// cost.
     pub(super) fn shown_figures(
         &self,
         paper: &Paper,
@@ -132,7 +133,8 @@ impl LiveRun {
         names.into_iter().filter_map(|name| Some((name.clone(), self.figure(&name)?))).collect()
     }
 
-    /// The same figure of the virtual runs of its cell, if there are any here, under seeds from `first_seed` on.
+    /// The same figure of the virtual runs of its cell, if there are any with seeds from
+    /// `first_seed` on.
     pub(super) fn against(
         &self,
         metric: &str,
@@ -146,7 +148,7 @@ impl LiveRun {
     }
 }
 
-/// The figures of a run that its log comes to; `None`: the log has no steps.
+/// Figures of a run from its log; `None` if the log has no steps.
 fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepError> {
     let broken = |error: &dyn Display| {
         let remedy = "give the folder of a live run that was left whole";
@@ -157,7 +159,7 @@ fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepE
     let experiment = &log.header.experiment;
     let scheduler = experiment.scheduler().map_err(|error| broken(&error))?;
     let mut run = experiment.run(scheduler);
-    let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+    let mut tally = RunTally::new(&experiment.whole_setup(), experiment.tenants(), None);
     for step in &steps {
         let (again, _) = run.handle_again(step);
         tally.see(&again);
@@ -166,26 +168,27 @@ fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepE
     Ok(Some(tally.sample(&run, processors).figures))
 }
 
-/// Virtual runs that a live run's figure is compared with.
+/// A figure of virtual runs, to compare a live run with.
 #[derive(Clone, Copy, Debug)]
 pub struct Against {
-    /// The figure under the same seed.
+    /// The figure with the live run's seed.
     pub same: Option<f64>,
     /// The figure over all seeds.
     pub all: Estimate,
 }
 
-/// Live runs that are wanted.
+/// A request for live runs.
 #[derive(Clone, Debug)]
 pub struct MakeLive {
-    /// Number of live runs of each cell: seeds 1 to this.
+    /// Number of live runs of each cell, with seeds from 1 on.
     pub seeds: u64,
-    /// The program that makes one: `dormouse`, or what takes its `run --live`.
+    /// Program that makes them: `dormouse`, or one with the same `run --live`.
     pub program: PathBuf,
 }
 
 impl MakeLive {
-    /// Makes those that `folder` does not hold yet, and gives all, with the figures of their logs.
+    /// Makes the live runs that `folder` does not have yet, and returns all with the figures from
+    /// their logs.
     pub(super) fn make(
         &self,
         cells: &[&Cell],
@@ -210,7 +213,8 @@ impl MakeLive {
     fn run(&self, cell: &Cell, seed: u64, out: &Path) -> Result<(), SweepError> {
         let scheduler = cell.experiment.scheduler_name();
         let is_named = cell.set.iter().any(|set| set.starts_with("scheduler.name="));
-        // Whatever this host is calibrated to do: runs are to be compared.
+        // The experiment's speed-up is used whatever this host is calibrated for, so that runs are
+        // comparable.
         let speedup = format!("live.speedup={}", cell.experiment.live.speedup);
         let named = |set: &&String| !set.starts_with("scheduler.name=");
         let set = cell.set.iter().filter(named).chain([&speedup]);
@@ -236,7 +240,7 @@ impl MakeLive {
     }
 }
 
-/// Whether a finished live run of this very experiment is there.
+/// Whether a finished live run of this very experiment exists.
 fn is_there(out: &Path, cell: &Cell, seed: u64) -> bool {
     let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
     let mut wanted = cell.experiment.clone();

@@ -1,10 +1,10 @@
-//! Papers' evaluations again, ours beside theirs: one framework, and a folder for each paper.
+//! Papers' evaluations made again, ours beside theirs: one framework, and a folder for each paper.
 //!
-//! A paper is a data file: its cells, each an experiment with settings that a command makes by itself;
-//! the printed values with their tolerances; what its text claims; what could explain a difference.
-//! Samples, intervals, verdicts, factors, live comparison and files are made here, for bags of tasks
-//! and for parallel jobs alike. A new paper is a folder with such a file, a line in [`PAPERS`], and the
-//! options of its command.
+//! A paper is a data file: its cells, each an experiment with settings that a command can run
+//! alone; the printed values with their tolerances; the claims of its text; and the factors that
+//! could explain a difference. Samples, intervals, verdicts, factors, live comparison and files are
+//! made here, for bags of tasks and for parallel jobs alike. A new paper is a folder with such a
+//! file, a line in [`PAPERS`], and the options of its command.
 
 mod acc;
 mod as_printed;
@@ -66,7 +66,7 @@ pub use tolerance::{QuantityKind, TOLERANCE_RULE};
 
 use crate::sweep::{Reproduction, SweepError};
 
-/// The papers: their names, and their data files.
+/// Names of the papers, with their data files.
 pub const PAPERS: [(&str, &str); 6] = [
     ("burst-hads", burst_hads::DATA),
     ("measy", measy::DATA),
@@ -76,7 +76,8 @@ pub const PAPERS: [(&str, &str); 6] = [
     ("combined", combined::DATA),
 ];
 
-/// Whether the live cells of a part need CRIU; `None`: it is a whole paper, or a part that is not live.
+/// Whether the live cells of a part need CRIU; `None` for a whole paper, or a part that is not
+/// live.
 ///
 /// # Errors
 ///
@@ -93,7 +94,7 @@ pub fn live_part_needs_criu(spec: &Reproduction) -> Result<Option<bool>, SweepEr
     Ok(needs_criu)
 }
 
-/// The paper and the part that a reproduction is of: those of the user's data file, or known ones.
+/// The paper and the part of a reproduction: from the user's data file, or built in.
 fn asked(spec: &Reproduction) -> Result<(Paper, Option<String>), SweepError> {
     match &spec.paper {
         Some(file) => part_of(read_paper(file)?, &spec.what),
@@ -120,7 +121,7 @@ pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
     part_of(paper, what)
 }
 
-/// The paper, and the part of it that `what` names behind a slash.
+/// The paper, and the part of it that `what` names after a slash.
 fn part_of(paper: Paper, what: &str) -> Result<(Paper, Option<String>), SweepError> {
     let part = what.split_once('/').map(|(_, part)| part.to_owned());
     if part.is_some() && paper.parts(part.as_deref()).is_empty() {

@@ -1,4 +1,5 @@
-//! What made a reproduction, and what that took: the part of its results that differs from host to host and from day to day.
+//! Origin of a reproduction: the program, the host, and the time and memory. This part of its
+//! results differs between hosts and days.
 //!
 //! `claims.json`, which later reproductions are compared with, has nothing of it.
 
@@ -12,64 +13,64 @@ use serde_json::Value;
 
 use crate::sweep::{Folder, SweepError};
 
-/// File in the folder of a reproduction that has its results for programs, the origin among them.
+/// File in the folder of a reproduction with its results for programs, including the origin.
 pub(super) const RESULTS: &str = "results.json";
 
-/// A file that the clone of this program has, and hardly another repository.
+/// A file that a clone of this program has, and hardly another repository.
 const OF_THIS_CLONE: &str = "testbed/reproduce/Cargo.toml";
 
-/// The program and the host that made a reproduction, and the time and memory that they took.
+/// Program and host that made a reproduction, with its time and memory.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunOrigin {
-    /// Version of this program.
+    /// Version of the program.
     pub version: String,
-    /// Commit of the clone that the program lies in, `-changed` behind it where files of the clone are not as committed;
-    /// `None` where it lies in no clone.
+    /// Commit of the clone that the program is in, followed by `-changed` if files of the clone
+    /// differ from it; `None` if it is in no clone.
     pub commit: Option<String>,
-    /// The host that it ran on.
+    /// Host that it ran on.
     pub host: HostFacts,
-    /// Threads that runs were spread over.
+    /// Number of threads for runs.
     pub threads: usize,
-    /// Runs that this command made.
+    /// Number of runs that this command made.
     pub runs_made: usize,
-    /// Runs that an earlier command had left in the folder, and that were not made again.
+    /// Number of runs that an earlier command had left in the folder and that were reused.
     pub runs_reused: usize,
     /// Time that this command took, in seconds.
     pub took_s: f64,
-    /// Most memory that this program had in use meanwhile, in bytes; `None` where the kernel does not say.
+    /// Peak memory of this program meanwhile, in bytes; `None` if the kernel does not tell.
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// Properties of a host that times depend on.
+/// Properties of a host that influence times.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
-    /// Processors that the program may use.
+    /// Number of processors that the program may use.
     pub processors: usize,
-    /// Name of the processor, where it gives one.
+    /// Name of the processor, if it has one.
     pub processor: Option<String>,
-    /// Memory of the host, in bytes, where the kernel says.
+    /// Memory of the host in bytes, if the kernel tells.
     pub memory_bytes: Option<u64>,
     /// Release of the kernel.
     pub kernel: String,
 }
 
-/// Clock and peak of memory of a reproduction that has begun.
+/// Clock and memory peak of a reproduction under way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OriginClock {
     began: Instant,
-    /// Whether the kernel's peak is of this reproduction, and not of all that the process did before.
+    /// Whether the kernel's peak is of this reproduction alone, not of the process's earlier work.
     is_own_peak: bool,
 }
 
 impl OriginClock {
-    /// Begins to measure.
+    /// Starts the measurement.
     pub(super) fn begin() -> Self {
         // Resets the peak of this process's memory (proc(5)).
         let is_own_peak = fs::write("/proc/self/clear_refs", "5").is_ok();
         Self { began: Instant::now(), is_own_peak }
     }
 
-    /// The origin of what was made into this folder since.
+    /// Origin of everything made into this folder since the start.
     pub(super) fn origin(self, folder: &Folder, threads: usize) -> RunOrigin {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let status = read("/proc/self/status");
@@ -94,11 +95,11 @@ impl OriginClock {
 }
 
 impl RunOrigin {
-    /// The origin that a folder of results has.
+    /// The origin in a folder of results.
     ///
     /// # Errors
     ///
-    /// There are no results, or they have none.
+    /// The folder has no results, or they have no origin.
     pub fn read(folder: &Path) -> Result<Self, SweepError> {
         let path = folder.join(RESULTS);
         let unfit = |error: &dyn std::fmt::Display| {
@@ -127,7 +128,7 @@ impl RunOrigin {
         )
     }
 
-    /// The time and the memory in a sentence, and that earlier runs were used where they were.
+    /// Time and memory in a sentence, with a note if earlier runs were reused.
     pub(super) fn took(&self) -> String {
         let memory = match self.peak_memory_bytes {
             Some(bytes) => format!("at most {} of memory", in_mebibytes(bytes)),
@@ -142,7 +143,7 @@ impl RunOrigin {
         }
     }
 
-    /// Note that the command went on from runs of an earlier one; `None` where it made all.
+    /// Note that the command continued from runs of an earlier one; `None` if it made all.
     pub(super) fn resumed(&self) -> Option<String> {
         let all = self.runs_made + self.runs_reused;
         (self.runs_reused > 0).then(|| {
@@ -154,7 +155,7 @@ impl RunOrigin {
     }
 }
 
-/// The commit of the clone that this program lies in.
+/// Commit of the clone that this program is in.
 fn commit() -> Option<String> {
     let program = std::env::current_exe().ok()?;
     let clone = program.ancestors().find(|folder| folder.join(OF_THIS_CLONE).is_file())?;
@@ -168,7 +169,7 @@ fn commit() -> Option<String> {
     Some(if changed.is_empty() { hash } else { format!("{hash}-changed") })
 }
 
-/// What stands behind the colon of a line of a file in /proc.
+/// Text after the colon in the line `name` of a file in /proc.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -176,7 +177,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Bytes of a text such as `2048 kB`.
+/// Number of bytes of a text such as `2048 kB`.
 fn kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }

@@ -1,11 +1,11 @@
-//! Parts of a paper that are not of experiments: what else their figures are of.
+//! Parts of a paper whose figures do not come from experiments.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
@@ -16,21 +16,21 @@ use super::pattern::unique;
 use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
-/// What the figures of a part are of.
+/// Source of the figures of such a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Own {
-    /// The host tables of the OPIE paper: which VMs are selected.
+    /// The host tables of the OPIE paper: the selected VMs.
     HostTables,
-    /// The time that the provider's scheduler takes on this machine.
+    /// Latency of the provider's scheduler on this machine.
     Latency,
-    /// The bathtub paper: lifetimes that were recorded, and what laws of them come to.
+    /// The bathtub paper: recorded lifetimes and laws fitted to them.
     Lifetimes,
-    /// The ACC paper: jobs over prices that were recorded.
+    /// The ACC paper: jobs over recorded prices.
     Prices,
 }
 
-/// What was recorded and given, and a digest of it.
+/// Recorded data that the user gives, with their digest.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recorded {
     lives: Arc<Evidence>,
@@ -40,7 +40,8 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// Reads a file of lifetimes with a row a VM, or a folder of prices, for which `set` has the settings.
+    /// Reads a file of lifetimes with one row for each VM, or a folder of prices with the settings
+    /// `set`.
     pub(super) fn read(
         lives: Option<&Path>,
         prices: Option<&Path>,
@@ -65,28 +66,28 @@ impl Recorded {
     }
 }
 
-/// What is made at once for several cells: those that begin with its case.
+/// A computation that makes several cells at once: those whose names begin with its case.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) own: Own,
     pub(super) case: String,
     digest: String,
     recorded: Recorded,
-    /// What no chance has a part in, made once for all seeds.
+    /// Figures without chance, computed once for all seeds.
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
-    /// Jobs over prices, made once for all resamples of their record.
+    /// Jobs over prices, run once for all resamples of their record.
     jobs: acc::Memory,
-    /// The most seeds that it is made under.
+    /// Greatest number of seeds.
     most_seeds: Option<u64>,
 }
 
 impl Own {
-    /// Whether it is measured on this machine, so that nothing else may run beside.
+    /// Whether it is measured on this machine, so that nothing else may run meanwhile.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Latency)
     }
 
-    /// What has to be made for these cells.
+    /// Computations needed for these cells.
     pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
         unique(cases).into_iter().map(move |case| Made::new(self, case, recorded))
@@ -100,18 +101,19 @@ impl Made {
         Self { own, case, digest, recorded, exact, jobs: acc::Memory::default(), most_seeds: None }
     }
 
-    /// The same under so many seeds at most.
+    /// Limits the number of seeds.
     pub(super) fn at_most(self, most_seeds: Option<u64>) -> Self {
         Self { most_seeds, ..self }
     }
 
-    /// The same of other cells, from what was recorded for these.
+    /// The same computation for other cells, from the same data.
     pub(super) fn named(&self, case: &str) -> Self {
         Self::new(self.own, case.to_owned(), &self.recorded)
     }
 
-    /// The samples of each cell: the figure `opie/mean_us` is `mean_us` of that which ends with `opie`.
-    pub(super) fn by_cell(&self, samples: &[Sample]) -> Vec<(String, Vec<Sample>)> {
+    /// Samples of each cell: the figure `opie/mean_us` is `mean_us` of the cell that ends with
+    /// `opie`.
+    pub(super) fn by_cell(&self, samples: &[RunSample]) -> Vec<(String, Vec<RunSample>)> {
         let figures = samples.iter().flat_map(|sample| sample.figures.keys());
         let words = unique(figures.filter_map(|name| Some(name.split_once('/')?.0.to_owned())));
         let of_word = |word: String| {
@@ -119,25 +121,25 @@ impl Made {
                 let (cell, name) = name.split_once('/')?;
                 (cell == word).then(|| (name.to_owned(), *figure))
             };
-            let of = |sample: &Sample| {
+            let of = |sample: &RunSample| {
                 let figures = sample.figures.iter().filter_map(of).collect();
-                Sample { figures, ..sample.clone() }
+                RunSample { figures, ..sample.clone() }
             };
             (format!("{}/{word}", self.case), samples.iter().map(of).collect())
         };
         words.into_iter().map(of_word).collect()
     }
 
-    /// What is odd about the records of prices that were given, by file.
+    /// Oddities of the given price records, by file.
     pub(super) fn price_notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
         self.recorded.prices.iter().flat_map(|prices| prices.notes())
     }
 
-    /// Whether what it is made of is there.
+    /// Checks that its data are given.
     ///
     /// # Errors
     ///
-    /// What is missing.
+    /// The missing data.
     pub(super) fn check(&self) -> Result<(), SweepError> {
         match (self.own, &self.recorded.prices) {
             (Own::Prices, Some(prices)) => acc::check(&self.case, prices),
@@ -169,7 +171,7 @@ impl Sampled for Made {
         *wanted.start()..=last
     }
 
-    fn run(&self, seed: u64, _: &Shared) -> Result<Sample, SweepError> {
+    fn run(&self, seed: u64, _: &Shared) -> Result<RunSample, SweepError> {
         let figures = match self.own {
             Own::HostTables => opie::selections(&self.case, seed),
             Own::Latency => opie::latencies(&self.case, seed),
@@ -184,6 +186,6 @@ impl Sampled for Made {
         let unknown =
             || SweepError::BadInput(format!("{}: the data file has no such case", self.case));
         let figures = figures.ok_or_else(unknown)?;
-        Ok(Sample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
+        Ok(RunSample { figures, batches: BTreeMap::new(), steps: 0, decisions: String::new() })
     }
 }

@@ -1,4 +1,4 @@
-//! A paper's data file from whoever uses the program, and what is wrong with one.
+//! A user's own data file of a paper, and checks of it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::sweep::SweepError;
 ///
 /// # Errors
 ///
-/// It can't be read, or says what can't be judged.
+/// It can't be read, or has a flaw that prevents a verdict.
 pub fn read_paper(file: &Path) -> Result<Paper, SweepError> {
     let wrong = |error: &dyn std::fmt::Display| {
         SweepError::BadInput(format!("{}: {error}", file.display()))
@@ -26,7 +26,7 @@ pub fn read_paper(file: &Path) -> Result<Paper, SweepError> {
 }
 
 impl Paper {
-    /// All that is wrong with the data file, in words; what is wrong with an experiment shows when it is loaded.
+    /// All flaws of the data file, in words; those of an experiment appear when it is loaded.
     pub(super) fn flaws(&self) -> Vec<String> {
         let name_is_plain = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         let mut flaws = Vec::new();

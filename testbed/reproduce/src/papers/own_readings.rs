@@ -1,6 +1,7 @@
-//! Factors of what is not of experiments: the same cells with another word in their names, each factor alone.
+//! Factors of cells that are not experiments: the same cells with another word in their names, each
+//! factor alone.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 
 use super::factor::Factor;
 use super::own::Made;
@@ -10,16 +11,16 @@ use super::readings::Reading;
 use super::results::Results;
 use crate::sweep::{Samples, SweepError};
 
-/// Cells, and the name of each under a factor.
+/// Cells, with the name of each under a factor.
 type Named<'a> = Vec<(&'a Made, String)>;
 
-/// The readings of cells under each factor that changes a word in the name of any of them, alone; the reading
-/// without a factor first. There are no readings where no factor does. Only what claims are `about` is made,
-/// by `run`; what was, comes with them.
+/// Readings of cells under each factor that changes a word in one of their names, one factor at a
+/// time, after the reading without any. Empty if no factor does. Only the cells in `about` are
+/// made, by `run`; the cells that were made are returned too.
 ///
 /// # Errors
 ///
-/// The errors of `run`.
+/// Those of `run`.
 pub(super) fn each_alone(
     (paper, parts): (&Paper, &[&Part]),
     (own, about): (&[Made], &[String]),
@@ -33,7 +34,7 @@ pub(super) fn each_alone(
     let plain = all.iter().map(|made| (*made, made.case.clone())).collect();
     let mut wanted: Vec<(Vec<Factor>, Named<'_>)> = vec![(Vec::new(), plain)];
     for factor in &paper.factors {
-        // What a factor leaves as it is has the same figures under it, which are made once.
+        // Cells that a factor does not change have the same figures, which are made once.
         let named = |made: &&Made| {
             case_with(paper, factor, &made.case).unwrap_or_else(|| made.case.clone())
         };
@@ -51,19 +52,21 @@ pub(super) fn each_alone(
     let mut samples = tried.iter().zip(run(&tried)?);
     let mut readings = Vec::new();
     for (factors, cells) in wanted {
-        let of_cell = |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<Sample>))| {
-            let by_cell = other.by_cell(&samples).into_iter();
-            let named =
-                |(case, samples): (String, _)| (case.replacen(&other.case, &cell.case, 1), samples);
-            by_cell.map(named).collect::<Vec<_>>()
-        };
+        let of_cell =
+            |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<RunSample>))| {
+                let by_cell = other.by_cell(&samples).into_iter();
+                let named = |(case, samples): (String, _)| {
+                    (case.replacen(&other.case, &cell.case, 1), samples)
+                };
+                by_cell.map(named).collect::<Vec<_>>()
+            };
         let results = cells.into_iter().zip(samples.by_ref()).flat_map(of_cell);
         readings.push(Reading::new(paper, parts, factors, &Results::new(results).of_trial()));
     }
     Ok((readings, tried))
 }
 
-/// The name of the cells of `case` under a factor; `None` where it changes no word of it.
+/// Name of the cells of `case` under a factor; `None` if it changes no word of it.
 fn case_with(paper: &Paper, factor: &Factor, case: &str) -> Option<String> {
     let mut words: Vec<&str> = case.split('/').collect();
     let before = words.clone();
@@ -89,7 +92,7 @@ mod tests {
         let own: Vec<Made> = Own::Prices.all(&cells, &Recorded::default()).collect();
         let run = |all: &[Made]| {
             let cost = |case: &str| if case.contains("/tc-15/") { 3.0 } else { 2.0 };
-            let sample = |case: &str, n: f64| Sample {
+            let sample = |case: &str, n: f64| RunSample {
                 figures: [
                     ("acc/cost_usd".to_owned(), cost(case) + n),
                     ("opt/cost_usd".to_owned(), 2.0),

@@ -1,4 +1,4 @@
-//! What a paper's evaluation is: its data file, read.
+//! Data file of a paper's evaluation.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,42 +12,42 @@ use super::pattern::{Lists, expand, matches, unique};
 use crate::sweep::Cell;
 use dormouse_experiment::InputError;
 
-/// A paper's evaluation: which experiments it is made of, what it printed, what it says of that, and
-/// what could explain a difference.
+/// Evaluation of a paper: its experiments, printed values, claims, and factors that could explain a
+/// difference.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Paper {
     /// Name of the paper on the command line.
     pub name: String,
-    /// What the page is called.
+    /// Title of the page.
     pub title: String,
     /// Authors and title.
     pub source: String,
-    /// Paragraphs for the page: what is measured how, what is not as in the paper.
+    /// Paragraphs for the page: how things are measured, and what differs from the paper.
     pub about: Vec<String>,
-    /// What a sample is: `runs under N seeds`, or batches of one run.
+    /// Description of the samples: `runs under N seeds`, or batches of one run.
     pub samples: String,
-    /// What there have to be more of for a narrower interval.
+    /// What is needed for a narrower interval: more of these.
     pub more: String,
-    /// Number of runs whose mean each printed figure is; `None` where the paper does not say.
+    /// Number of runs that each printed figure averages; `None` if the paper does not tell.
     pub runs: Option<usize>,
-    /// Number of seeds where the command line gives none.
+    /// Default number of seeds.
     #[serde(default = "ten_seeds")]
     pub seeds: u64,
     /// Named lists of words, for patterns.
     #[serde(default)]
     pub lists: Lists,
-    /// What the words of a case between its experiment and its scheduler set; `$DATA` is the folder of
-    /// records that is given on the command line.
+    /// Settings for each word of a case between its experiment and its scheduler; `$DATA` is the
+    /// folder of records given on the command line.
     #[serde(default)]
     pub settings: BTreeMap<String, Vec<String>>,
-    /// The key that the last word of a case sets, which says what schedules.
+    /// Key that the last word of a case sets, which names the scheduler.
     #[serde(default = "schedules")]
     pub scheduler: String,
-    /// How figures are written for people: the name with the unit, and the digits behind the point.
+    /// Format of figures for people: the name with its unit, and the number of decimals.
     #[serde(default)]
     pub metrics: BTreeMap<String, (String, usize)>,
-    /// Figures whose axis is no logarithmic one, and begins at 0.
+    /// Figures with an axis that is linear and begins at 0.
     #[serde(default)]
     pub from_zero: Vec<String>,
     /// Tables and figures.
@@ -56,28 +56,28 @@ pub struct Paper {
     /// The printed values.
     #[serde(default)]
     pub printed: Vec<Printed>,
-    /// Values that the paper does not print and that were computed from its data or by its method,
-    /// to compare with.
+    /// Values that the paper does not print, computed from its data or by its method for
+    /// comparison.
     #[serde(default)]
     pub refit: Vec<Refit>,
     /// Printed comparisons of two cells.
     #[serde(default)]
     pub compared: Vec<Compared>,
-    /// What its text says.
+    /// Claims of its text.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
-    /// What could explain a difference.
+    /// Factors that could explain a difference.
     #[serde(default, rename = "factor")]
     pub factors: Vec<Factor>,
-    /// Plots that are not of a single part.
+    /// Plots of several parts.
     #[serde(default, rename = "plot")]
     pub plots: Vec<Plot>,
-    /// The cells of bags that are run live.
+    /// Cells of bags that are run live.
     #[serde(default)]
     pub live: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.
     pub best: Option<Best>,
-    /// The scheduler whose figures stand beside the printed ones of every other.
+    /// Scheduler whose figures are shown beside the printed ones of all others.
     pub beside: Option<String>,
 }
 
@@ -87,35 +87,36 @@ pub struct Paper {
 pub struct Part {
     /// Name of the part, such as `table-4`.
     pub name: String,
-    /// What it shows.
+    /// Title of the part.
     pub title: String,
     /// Patterns of the part's cells.
     pub cells: Vec<String>,
-    /// What is reported of its cells: patterns, and figures by name.
+    /// Reported figures of its cells: a pattern, and figures by name.
     pub metrics: BTreeMap<String, Vec<String>>,
-    /// Whether each cell's run with the median makespan is drawn.
+    /// Whether a chart is drawn of each cell's run with the median makespan.
     #[serde(default)]
     pub gantt: bool,
     /// Names and cells of the lines, if the part is a figure.
     #[serde(default)]
     pub lines: Vec<(String, String)>,
-    /// What they are over: how the word of a case begins that says it, and what it is called.
+    /// Horizontal axis: the beginning of the word of a case with its value, and its name.
     #[serde(default = "loads")]
     pub over: (String, String),
-    /// The most seeds that its cells are run under, if it is not of experiments: more would take long and
-    /// show no more.
+    /// Greatest number of seeds for a part that is not made of experiments: more would take long
+    /// and show no more.
     pub seeds: Option<u64>,
-    /// Source of the figures of a part that is not of experiments. Their case is the words of a cell but the last.
+    /// Source of the figures of a part that is not made of experiments. Their case is the cell's
+    /// name without its last word.
     pub own: Option<Own>,
-    /// The readings are searched for the one that explains most of these figures, and of the claims. It
-    /// takes long: such a part is made only when it is asked for by name.
+    /// Figures for which a search finds the reading that explains most of them and of the claims.
+    /// It takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
-    /// Whether its cells are also played live, once each: on real processes, beside the virtual runs. Such a part is made
-    /// only when it is asked for by name.
+    /// Whether its cells are also run live, once each, on real processes. Such a part is made only
+    /// when it is asked for by name.
     #[serde(default)]
     pub live: bool,
-    /// Whether the part is made only when it is asked for by name: no claim rests on it.
+    /// Whether the part is made only when it is asked for by name: no claim needs it.
     #[serde(default)]
     pub by_name: bool,
 }
@@ -136,22 +137,23 @@ fn loads() -> (String, String) {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Printed {
-    /// The figures in its columns.
+    /// Figures in its columns.
     pub metrics: Vec<String>,
-    /// How far ours may be from each column's.
+    /// Tolerance of each column.
     pub tolerance: Tolerance,
-    /// Reason of that tolerance.
+    /// Reason for that tolerance.
     #[serde(default)]
     pub because: String,
-    /// Number of runs whose mean each of its figures is, if other than the paper's.
+    /// Number of runs that its figures average, if it differs from the paper's.
     pub runs: Option<usize>,
-    /// Columns that go into a run and do not come out of it: judged apart, and once for each experiment.
+    /// Columns that are inputs of a run, not results: judged separately, and once for each
+    /// experiment.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Columns that are counts: a printed zero is judged by how likely it is.
+    /// Columns that are counts: a printed zero is judged by its probability.
     #[serde(default)]
     pub counts: Vec<String>,
-    /// A cell, and its values in the order of the columns.
+    /// Values of each cell in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
 }
 
@@ -161,26 +163,25 @@ pub struct Printed {
 pub struct Refit {
     /// Source of the values, in words.
     pub source: String,
-    /// The figures in its columns.
+    /// Figures in its columns.
     pub metrics: Vec<String>,
-    /// A cell, and its values in the order of the columns.
+    /// Values of each cell in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
 }
 
-/// How far ours may be from the paper's.
+/// Greatest accepted distance from a paper's value.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tolerance {
-    /// As a part of the paper's.
+    /// As a part of the paper's value.
     Relative(f64),
     /// In the figure's own unit.
     Points(f64),
-    /// Above the paper's, as a part of it: what is said to be no more than that.
+    /// Upward, as a part of the paper's value: for a value stated as an upper bound.
     AtMost(f64),
 }
 
-/// By how many per cent a figure is lower in one cell than in another, which the paper has from its
-/// printed values.
+/// A printed comparison: per cent by which a figure is lower in one cell than in another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Compared {
@@ -188,15 +189,15 @@ pub struct Compared {
     pub case: String,
     /// Name of the comparison's figure in `table.csv`.
     pub metric: String,
-    /// The figure that is compared.
+    /// Figure that is compared.
     pub from: String,
-    /// In these cells.
+    /// Cells that are compared.
     pub of: String,
-    /// The cells that these are compared with.
+    /// Cells that these are compared with.
     pub than: String,
-    /// How far ours may be from the paper's.
+    /// Tolerance.
     pub tolerance: Tolerance,
-    /// Reason of that tolerance.
+    /// Reason for that tolerance.
     #[serde(default)]
     pub because: String,
 }
@@ -209,17 +210,17 @@ pub struct Plot {
     pub title: String,
     /// Pattern of the plot's cells.
     pub cells: String,
-    /// One figure of each run against another; only one: a strip of runs for each cell.
+    /// One figure of each run against another; with only one figure, a strip of runs for each cell.
     pub metrics: Vec<String>,
-    /// A line that must not be passed, and what it is called.
+    /// A line that should not be passed, with its name.
     pub limit: Option<(f64, String)>,
 }
 
 impl Paper {
-    /// The same with a folder of records for `$DATA` in its settings.
+    /// Puts a folder of records in place of `$DATA` in its settings.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
-            // What JSON quotes TOML reads; the quotation marks stand there already.
+            // JSON and TOML quote alike; the quotation marks are already there.
             let quoted = serde_json::Value::from(folder.to_string_lossy()).to_string();
             for set in self.settings.values_mut().flatten() {
                 *set = set.replace("$DATA", &quoted[1..quoted.len() - 1]);
@@ -228,25 +229,25 @@ impl Paper {
         self
     }
 
-    /// The parts that are asked for: all that need not be asked for by name and neither search nor are live, or the one
-    /// of this name.
+    /// The requested parts: the one with this name, or all that are not searches, live, or made by
+    /// name only.
     pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
         let is_asked_anyway = |p: &Part| p.search.is_empty() && !p.by_name && !p.live;
         let asked = |p: &&Part| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
-    /// The cells of a part, by name.
+    /// Names of a part's cells.
     pub(super) fn cells_of(&self, part: &Part) -> Vec<String> {
         part.cells.iter().flat_map(|pattern| self.expand(pattern)).collect()
     }
 
-    /// All that a pattern stands for.
+    /// All names that a pattern stands for.
     pub(super) fn expand(&self, pattern: &str) -> Vec<String> {
         expand(pattern, &self.lists)
     }
 
-    /// What of a table by patterns is of a case.
+    /// Entries of a table by patterns that are for a case.
     pub(super) fn of_case<'a>(
         &'a self,
         of: &'a BTreeMap<String, Vec<String>>,
@@ -270,7 +271,7 @@ impl Paper {
         Cell::load(case, experiment, &set)
     }
 
-    /// What a factor sets of a cell.
+    /// Settings of a factor for a cell.
     pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
         let only = factor.only.as_deref();
         if only.is_some_and(|only| case.rsplit('/').next() != Some(only)) {
@@ -279,7 +280,7 @@ impl Paper {
         self.of_case(&factor.set, case).cloned().collect()
     }
 
-    /// The cells that a factor takes others for, and these.
+    /// Cells that a factor replaces, with their replacements.
     pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
         let pairs = factor.cells.iter();
         pairs
@@ -287,7 +288,7 @@ impl Paper {
             .collect()
     }
 
-    /// Whether a factor can change what a claim is about: its figure, or one of its cells.
+    /// Whether a factor can change a claim: its figure, or one of its cells.
     pub(super) fn concerns(&self, factor: &Factor, claim: &Claim) -> bool {
         let mut figures = std::iter::once(&claim.metric).chain(&claim.per);
         let stand_ins = self.stand_ins(factor);
@@ -302,16 +303,16 @@ impl Paper {
             || claim.patterns().iter().flat_map(|pattern| self.expand(pattern)).any(is_changed)
     }
 
-    /// The factor of this name.
+    /// The factor with this name.
     pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
-    /// The factors of the best reading that is recorded.
+    /// The factors of the recorded best reading.
     ///
     /// # Errors
     ///
-    /// The name that no factor has.
+    /// A name that no factor has.
     pub(super) fn best_factors(&self, best: &Best) -> Result<Vec<Factor>, String> {
         let named = |name: &String| {
             let (whole, only) =
@@ -322,7 +323,7 @@ impl Paper {
         best.factors.iter().map(named).collect()
     }
 
-    /// The printed value of a figure in a cell, and the table that it stands in.
+    /// Printed value of a figure in a cell, with its table.
     pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, &Printed)> {
         self.printed.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
@@ -330,7 +331,7 @@ impl Paper {
         })
     }
 
-    /// The value of a figure in a cell that the paper does not print and that was computed.
+    /// Computed value of a figure in a cell that the paper does not print.
     pub(super) fn refit(&self, case: &str, metric: &str) -> Option<f64> {
         self.refit.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
@@ -338,7 +339,7 @@ impl Paper {
         })
     }
 
-    /// The reasons of the tolerances of printed figures, each once.
+    /// Reasons for the tolerances of printed figures, each once.
     pub(super) fn reasons(&self) -> Vec<String> {
         let tables = self.printed.iter().map(|table| &table.because);
         let compared = self.compared.iter().map(|comparison| &comparison.because);
@@ -351,7 +352,7 @@ impl Paper {
         0.1_f64.powi(i32::try_from(self.words_of(metric).1).unwrap_or(2))
     }
 
-    /// The paper's claims; one with words in `each` becomes a claim for every word.
+    /// The paper's claims; one with words in `each` becomes one claim for each word.
     pub(super) fn claims(&self) -> Vec<Claim> {
         let mut all = Vec::new();
         for claim in &self.claims {
@@ -380,15 +381,15 @@ impl Paper {
         all
     }
 
-    /// A figure for people: its heading and digits.
+    /// Heading and number of decimals of a figure for people.
     pub(super) fn words_of<'a>(&'a self, metric: &'a str) -> (&'a str, usize) {
         self.metrics.get(metric).map_or((metric, 2), |(heading, digits)| (heading, *digits))
     }
 }
 
 impl Tolerance {
-    /// The smallest and the largest value that are near enough to the paper's. There is no part of a printed
-    /// 0, whose digits are two behind the point: half of the last one is near.
+    /// Smallest and largest value within the tolerance. A part of a printed 0 would be 0: then half
+    /// of the last of two decimals is accepted.
     pub(super) fn band(self, paper: f64) -> (f64, f64) {
         let (below, above) = match self {
             Self::Relative(_) if paper == 0.0 => (0.005, 0.005),

@@ -1,5 +1,6 @@
-//! How a paper's data file names cells: `{a,b}` in braces stands for each of the words, `{jobs}` for
-//! those of the list of that name, as a shell would expand them; `*` in what is matched for anything.
+//! Patterns for names of cells in a paper's data file: `{a,b}` stands for each of the words,
+//! `{jobs}` for those of the list with that name, as a shell would expand them; `*` matches
+//! anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +9,7 @@ use dormouse_units::is_like;
 /// Named lists of words.
 pub(super) type Lists = BTreeMap<String, Vec<String>>;
 
-/// All that `text` stands for, in order; the last braces change first.
+/// All texts that `text` stands for, in order; the last braces change first.
 pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
     let Some((before, rest)) = text.split_once('{') else { return vec![text.to_owned()] };
     let (inside, after) = rest.split_once('}').unwrap_or((rest, ""));
@@ -23,12 +24,12 @@ pub(super) fn expand(text: &str, lists: &Lists) -> Vec<String> {
     words.iter().flat_map(with).collect()
 }
 
-/// Whether `case` is one of those that `pattern` stands for.
+/// Whether `case` matches `pattern`.
 pub(super) fn matches(pattern: &str, case: &str, lists: &Lists) -> bool {
     expand(pattern, lists).iter().any(|pattern| is_like(pattern, case))
 }
 
-/// Each once, where it comes first.
+/// Removes duplicates; the first of equal items stays.
 pub(super) fn unique<T: Clone + Ord>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
     all.into_iter().filter(|one| seen.insert(one.clone())).collect()

@@ -1,27 +1,27 @@
-//! What is odd about the records of prices that a reproduction is made of, and was set right.
+//! Oddities of the price records of a reproduction that were corrected.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::own::Made;
 use crate::sweep::Cell;
 
-/// The note of a file in a folder of records that is none.
+/// Note on a file without prices in a folder of records.
 pub(super) const NO_PRICES: &str = "it has no spot prices, and was left out";
 
-/// A record of prices.
+/// A price record with its oddities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceNotes {
     /// The file of the record.
     pub file: String,
-    /// What is odd about it, a sentence each; none: nothing.
+    /// One sentence for each oddity; empty if there is none.
     pub notes: Vec<String>,
 }
 
-/// Those of these cells and of what else is made, each file once.
+/// Notes on the records of these cells and other computations, each file once.
 pub(super) fn collect(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
     let of_cells = cells.iter().flat_map(|cell| &cell.experiment.price_files);
     let of_cells = of_cells.map(|file| (file.file.clone(), file.notes.clone()));
-    // All of them are made of the same folder.
+    // All of them use the same folder.
     let of_own = own.iter().take(1).flat_map(Made::price_notes);
     let mut all = BTreeMap::<String, BTreeSet<String>>::new();
     for (file, notes) in of_cells.chain(of_own) {

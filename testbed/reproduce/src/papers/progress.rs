@@ -1,4 +1,4 @@
-//! Progress of what takes long, as it is told to whoever waits.
+//! Progress reports of long computations.
 
-/// Listener that is told the stage, and how many of how many runs of it are done.
+/// Listener for progress: the stage, the number of finished runs, and the number of all.
 pub type Progress<'a> = &'a mut (dyn FnMut(&str, usize, usize) + Send);

@@ -1,11 +1,11 @@
-//! A paper read otherwise: what becomes of its figures and claims where some of its factors are changed.
-//! Each factor alone, which could explain a difference; its presets; and the readings that explain most
-//! of what it printed.
+//! Other readings of a paper: its figures and claims with some factors changed. Each factor alone,
+//! to explain a difference; the paper's presets; and the readings that explain most of its printed
+//! values.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_estimate::Verdict;
 
 use super::claims::{Judged, judge_all};
@@ -19,30 +19,31 @@ use super::search::{Changes, score, search};
 use crate::sweep::{Cell, Samples, SweepError};
 use dormouse_experiment::InputError;
 
-/// Number of the best readings of a search that are looked at closely, and of those whose changes the text
-/// allows.
+/// Number of best readings of a search that get more runs, and as many of those whose changes the
+/// text allows.
 const BEST: usize = 5;
 
-/// The least number of runs of each reading that a search can do with. One has no interval, so that it
-/// contradicts nothing; two contradict little, and more the more there are.
+/// Least number of runs of each reading in a search. A single one has no interval and contradicts
+/// nothing; the more runs, the more is contradicted.
 const LEAST_SEEDS: u64 = 2;
 
-/// Number of readings that are run at once: all but what they explain is then thrown away.
+/// Number of readings that are run at the same time; of each only the explained statements are
+/// kept.
 const AT_ONCE: usize = 16;
 
-/// A reading, and what came of it.
+/// A reading with its results.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// What it changes; nothing: as ours are.
+    /// Its factors; empty for our default reading.
     pub factors: Vec<Factor>,
-    /// The figures under this reading.
+    /// Figures with this reading.
     pub rows: Vec<Row>,
-    /// The claims, judged under this reading.
+    /// Claims, judged with this reading.
     pub claims: Vec<Judged>,
-    /// Number of the figures that the paper searches by that are not beyond their tolerance, and of all of
-    /// them. (Inputs of a run, such as how many VMs hibernate, do not count.)
+    /// Number of the figures that the paper searches by that are within their tolerance, and of all
+    /// of them, without inputs of a run.
     pub within: (usize, usize),
-    /// Statements among these figures and the claims that our runs do not contradict.
+    /// Statements of these figures and claims that our runs do not contradict.
     pub explained: Explained,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
@@ -65,12 +66,12 @@ impl Reading {
         Self { factors, rows, claims, within: (printed - off, printed), explained, is_whole: true }
     }
 
-    /// Name of the reading: those of its factors, or `none`.
+    /// Names of its factors, or `none`.
     pub fn name(&self) -> String {
         self.said(|factor| &factor.name, " + ", "none")
     }
 
-    /// What it changes, in words.
+    /// Its changes in words.
     pub fn about(&self) -> String {
         self.said(|factor| &factor.about, "; ", "as ours are")
     }
@@ -80,32 +81,32 @@ impl Reading {
         if all.is_empty() { nothing.to_owned() } else { all.join(between) }
     }
 
-    /// What speaks for it: the weakest ground of its factors.
+    /// Evidence for it: the weakest ground of its factors.
     pub fn ground(&self) -> Option<Ground> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
 
-    /// How many claims came out so.
+    /// Number of claims with this verdict.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.claims.iter().filter(|claim| claim.verdict == verdict).count()
     }
 
-    /// The number of claims that have a verdict.
+    /// Number of claims that have a verdict.
     pub fn judged(&self) -> usize {
         self.claims.len() - self.count(Verdict::Silent) - self.count(Verdict::Undecidable)
     }
 
-    /// What it explains, less what its changes cost.
+    /// Number of explained statements less the price of its changes.
     pub fn score(&self) -> i64 {
         score(self.explained.count(), self.factors.iter().map(|factor| factor.changes).sum())
     }
 
-    /// The claims, by what they say, that fail without it and hold with it.
+    /// Claims, in words, that fail without it and hold with it.
     pub fn mends(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Fails, Verdict::Holds)
     }
 
-    /// Those that hold without it and fail with it.
+    /// Claims, in words, that hold without it and fail with it.
     pub fn breaks(&self, without: &Self) -> Vec<&str> {
         self.turned(without, Verdict::Holds, Verdict::Fails)
     }
@@ -117,9 +118,8 @@ impl Reading {
         now.map(|claim| &*claim.claim.says).filter(|says| was(says)).collect()
     }
 
-    /// What may be said of its factor. It is no more than a lead unless it mends all claims that fail,
-    /// breaks none, and takes no figure away from the paper's; what something costs, and not how it is
-    /// to be read, is not even that.
+    /// Rating of its factor in a word. It is only a lead unless it mends all failing claims, breaks
+    /// none, and moves no figure away from the paper's; a counterfactual is not even that.
     pub fn word(&self, without: &Self) -> &'static str {
         let (mends, breaks) = (self.mends(without).len(), self.breaks(without).len());
         let further = beyond(&self.rows, None).0 > beyond(&without.rows, None).0;
@@ -136,8 +136,8 @@ impl Reading {
     }
 }
 
-/// The reading among these that explains more than ours, the one without changes, by more than its changes
-/// cost and by more than chance; presets are left out. `None`: there is none.
+/// The reading that explains more than ours by more than its price and by more than chance; presets
+/// are left out. `None` if there is none.
 pub(super) fn recommended(read: &[Reading]) -> Option<&Reading> {
     let ours = read.iter().find(|reading| reading.factors.is_empty())?;
     let is_reading = |reading: &&Reading| !reading.factors.iter().any(|factor| factor.preset);
@@ -161,19 +161,19 @@ pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
     )))
 }
 
-/// What readings are made of, whichever they are.
+/// Common inputs for making readings.
 pub(super) struct Maker<'a, S, R> {
     pub(super) paper: &'a Paper,
-    /// The parts whose figures are looked at.
+    /// Parts whose figures are used.
     pub(super) parts: &'a [&'a Part],
-    /// The cells that are run.
+    /// Cells that are run.
     pub(super) cases: Vec<String>,
-    /// Samples of cells that nothing can be set of, such as those of a record: they are the same
-    /// under all readings.
-    pub(super) beside: Vec<(String, Vec<Sample>)>,
-    /// All settings of a cell with these factors.
+    /// Samples of cells without settings, such as those of a record, which are the same with all
+    /// readings.
+    pub(super) beside: Vec<(String, Vec<RunSample>)>,
+    /// Gives all settings of a cell with these factors.
     pub(super) settings: S,
-    /// Makes the runs of cells, of a stage by its name: so many seeds of each.
+    /// Runs cells for the named stage, each with this many seeds.
     pub(super) run: R,
 }
 
@@ -182,8 +182,8 @@ where
     S: Fn(&str, &[Factor]) -> Vec<String>,
     R: FnMut(&str, Vec<Cell>, u64) -> Result<Samples, SweepError>,
 {
-    /// Each of these readings, all runs at once. What can't be planned with a factor is left out of its
-    /// reading, and what needs it is not judged there.
+    /// Makes each of these readings, all runs together. A cell that can't be planned with a factor
+    /// is left out of the reading, and what needs it is not judged there.
     pub(super) fn make(
         &mut self,
         stage: &str,
@@ -226,7 +226,7 @@ where
         Ok(read.collect())
     }
 
-    /// Every factor that changes any of the cells, alone; the reading without one first.
+    /// Makes every factor alone that changes any cell, after the reading without any.
     pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<Reading>, SweepError> {
         let changes = |factor: &&Factor| {
             let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
@@ -237,7 +237,8 @@ where
         self.make("factors", all, seeds)
     }
 
-    /// Every factor that a search may change: of one that a scheduler may have alone, one for each scheduler.
+    /// Factors that a search may change; a factor that schedulers may have separately becomes one
+    /// for each scheduler.
     fn changes(&self) -> Vec<Factor> {
         let grounded = self.paper.factors.iter().filter(|f| f.ground.is_some() && !f.preset);
         let each = grounded.flat_map(|factor| {
@@ -251,12 +252,12 @@ where
         each.collect()
     }
 
-    /// Whether a factor takes other figures or cells for some of those that there are.
+    /// Whether a factor replaces any of the present figures or cells.
     fn reads_otherwise(&self, factor: &Factor) -> bool {
         let stand_ins = self.paper.stand_ins(factor);
         let is_made =
-            |(case, _): &(String, Vec<Sample>)| stand_ins.values().any(|other| other == case);
-        let has = |(_, samples): &(String, Vec<Sample>)| {
+            |(case, _): &(String, Vec<RunSample>)| stand_ins.values().any(|other| other == case);
+        let has = |(_, samples): &(String, Vec<RunSample>)| {
             let figures = samples.first().map(|sample| &sample.figures);
             figures.is_some_and(|figures| {
                 factor.metrics.values().any(|name| figures.contains_key(name))
@@ -266,8 +267,9 @@ where
         of_runs || self.beside.iter().any(|cell| is_made(cell) || has(cell))
     }
 
-    /// Searches the readings by a few runs of each, then makes more of those that explain most: ours
-    /// first, then the best, those that the text allows among them, then the presets of the paper.
+    /// Searches readings with `few` runs each, then makes `many` runs of those that explain most.
+    /// In the result ours comes first, then the best ones, with those that the text allows, then
+    /// the paper's presets.
     pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<Reading>, SweepError> {
         check_seeds(few)?;
         let all = self.changes();
@@ -291,7 +293,7 @@ where
                 let stage =
                     format!("readings {from} to {to} of {} with {size} changes", readings.len());
                 let made = self.make(&stage, some.iter().map(|c| of(c)).collect(), few)?;
-                // What can't be planned in every cell explains nothing.
+                // A reading with a cell that can't be planned explains nothing.
                 let counts = made.iter().map(|r| r.is_whole.then_some(r.explained.count()));
                 explained.extend(counts);
             }
@@ -305,7 +307,7 @@ where
         let presets = presets.map(|factor| vec![factor.clone()]);
         let mut found = self.make("the best readings", chosen.chain(presets).collect(), many)?;
         let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);
-        // Ours have no changes, and no other reading is without.
+        // Ours has no changes, and no other reading has none.
         found.sort_by_key(|r| (!r.factors.is_empty(), is_preset(r), -r.score()));
         found.retain(|reading| reading.is_whole);
         Ok(found)
@@ -314,7 +316,7 @@ where
 
 #[cfg(test)]
 mod tests {
-    use dormouse_analysis::Sample;
+    use dormouse_analysis::RunSample;
 
     use super::super::factor::Best;
     use super::super::named;
@@ -362,7 +364,7 @@ mod tests {
             *(if count == seeds.0 { &mut asked.0 } else { &mut asked.1 }) += 1;
             let of_cell = |cell: &Cell| {
                 let figures = (1..=count).filter_map(|seed| sample(cell, seed));
-                let of_run = |(cost, makespan): (f64, f64)| Sample {
+                let of_run = |(cost, makespan): (f64, f64)| RunSample {
                     figures: [("cost_usd".into(), cost), ("makespan_s".into(), makespan)].into(),
                     batches: BTreeMap::new(),
                     steps: 0,

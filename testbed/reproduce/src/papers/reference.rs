@@ -1,4 +1,4 @@
-//! The claims of a reproduction as a list for programs, which another reproduction can be compared with.
+//! Claims of a reproduction as a list for programs, to compare with another reproduction.
 
 use std::fs;
 use std::path::Path;
@@ -12,78 +12,78 @@ use super::finished::Finished;
 use super::input_files::InputFile;
 use crate::sweep::SweepError;
 
-/// File in the folder of a reproduction that has the list.
+/// File in the folder of a reproduction with the list.
 pub const CLAIMS: &str = "claims.json";
 
-/// The claims of a paper, judged, and what they were judged from.
+/// Judged claims of a paper, with the origin of the verdicts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ClaimList {
-    /// The part of which paper.
+    /// Paper and part.
     pub what: String,
-    /// The command that makes the same again.
+    /// Command that makes the same again.
     pub command: String,
-    /// The version of this program.
+    /// Version of the program.
     pub version: String,
-    /// The first and the last seed.
+    /// First and last seed.
     pub seeds: (u64, u64),
-    /// The files that it was made of.
+    /// Input files.
     #[serde(skip_deserializing)]
     pub inputs: Vec<InputFile>,
-    /// The claims, in the order of the paper's data file.
+    /// Claims in the order of the paper's data file.
     pub claims: Vec<ListedClaim>,
 }
 
-/// A claim, and what became of it.
+/// A claim with its verdict.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedClaim {
-    /// The number of the claim on the page.
+    /// Number of the claim on the page.
     pub number: usize,
-    /// The verdict in a word; empty where the paper is silent.
+    /// Verdict in a word; empty if the paper is silent.
     pub verdict: String,
-    /// The claim of the paper, in our words.
+    /// The claim in our words.
     pub says: String,
     /// The claim in the paper's words.
     pub quote: String,
-    /// The section, figure or table where they stand.
+    /// Section, figure or table with these words.
     pub place: String,
-    /// The figure that the paper prints.
+    /// Figure that the paper prints.
     pub paper: Option<f64>,
-    /// The bounds that it says ours is above and below.
+    /// Bounds that the paper says ours is above and below.
     pub bounds: (Option<f64>, Option<f64>),
-    /// Ours; of a claim about each of several cells, how many are as it says.
+    /// Our estimate; for a claim about each of several cells, the number that agree.
     pub ours: f64,
     /// The 95 % interval.
     pub ci95: Option<(f64, f64)>,
-    /// The number of samples, or of cells.
+    /// Number of samples, or of cells.
     pub n: usize,
-    /// Figures of the cells of a claim about each of several.
+    /// Estimates of the cells of a claim about each of several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub each: Vec<ListedFigure>,
-    /// What other readings of the same words come to.
+    /// Results of other readings of the same words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ListedFigure>,
-    /// The cause of a claim that does not hold, in words: our figure before and after, and by how much it changes; empty
-    /// where it needs none.
+    /// Cause of a claim that does not hold, in words: our figure before and after, and the change;
+    /// empty if it needs none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub cause: String,
 }
 
-/// A figure of a cell, or under another reading.
+/// Estimate of a cell, or with another reading.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ListedFigure {
     /// Name of the cell, or of the reading.
     pub name: String,
-    /// The figure that our runs come to.
+    /// Our estimate.
     pub ours: f64,
     /// The 95 % interval.
     pub ci95: Option<(f64, f64)>,
-    /// The verdict under the reading in a word; empty for a cell.
+    /// Verdict with the reading, in a word; empty for a cell.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub verdict: String,
 }
 
 impl ClaimList {
-    /// The list of what was made.
+    /// The list of a finished reproduction.
     pub(super) fn new(done: &Finished) -> Self {
         let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| {
             let cause = Cause::find(&done.paper, judged, done.as_trials());
@@ -100,11 +100,11 @@ impl ClaimList {
         }
     }
 
-    /// The list in a folder of results, or in a file.
+    /// Reads the list from a folder of results, or from a file.
     ///
     /// # Errors
     ///
-    /// There is none, or it is no such list.
+    /// There is none, or the file is no such list.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
         let unfit = |error: &dyn std::fmt::Display| {
@@ -115,14 +115,15 @@ impl ClaimList {
         serde_json::from_str(&text).map_err(|error| unfit(&error))
     }
 
-    /// How many claims hold, fail, are open and are undecidable.
+    /// Number of claims that hold, fail, are open, and are undecidable.
     #[must_use]
     pub fn counts(&self) -> [usize; 4] {
         ["holds", "fails", "open", "undecidable"]
             .map(|word| self.claims.iter().filter(|claim| claim.verdict == word).count())
     }
 
-    /// How many claims have the verdict and the figure of an earlier list, and how many it has in common with this one.
+    /// Number of claims with the verdict and figure of an earlier list, and number of common
+    /// claims.
     #[must_use]
     pub fn unchanged(&self, before: &Self) -> (usize, usize) {
         let same = |claim: &&ListedClaim| before.claims.iter().find(|of| of.says == claim.says);
@@ -131,7 +132,8 @@ impl ClaimList {
         (unchanged, common.len())
     }
 
-    /// What differs from an earlier list, a line each; empty: every claim has the same verdict and figure.
+    /// Differences from an earlier list, one line each; empty if every claim has the same verdict
+    /// and figure.
     #[must_use]
     pub fn changes(&self, before: &Self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -185,16 +187,17 @@ impl ListedClaim {
         }
     }
 
-    /// A row of a page's table of causes, in Markdown; `None`: the claim needs no cause, or its mean is as is said.
+    /// Row of a Markdown table of causes; `None` if the claim needs no cause, or its mean agrees.
     #[must_use]
     pub fn to_cause_row(&self) -> Option<String> {
         let is_experiment = self.cause.contains("becomes") || self.cause.starts_with("tried");
-        // The names of all that were tried are in the results.
+        // The results have the names of all tried factors.
         let cause = self.cause.split(" (").next().filter(|_| self.cause.starts_with("tried"));
         is_experiment.then(|| format!("| {} | {} |", self.number, cause.unwrap_or(&self.cause)))
     }
 
-    /// Every number that the claim comes to: ours, the ends of its interval, and those of its cells and readings.
+    /// All numbers of the claim: our estimate, the ends of its interval, and those of its cells and
+    /// readings.
     #[must_use]
     pub fn numbers(&self) -> Vec<f64> {
         let figures = self.each.iter().chain(&self.readings).map(|of| (of.ours, of.ci95));
@@ -205,7 +208,7 @@ impl ListedClaim {
         ours.chain(self.paper).chain(self.bounds.0).chain(self.bounds.1).collect()
     }
 
-    /// Ours in words, to the digits that a page has.
+    /// Our estimate in words, with the digits of a page.
     fn shown(&self) -> String {
         let verdict = if self.verdict.is_empty() { "no verdict" } else { &self.verdict };
         match self.ci95 {
@@ -214,7 +217,7 @@ impl ListedClaim {
         }
     }
 
-    /// A row of a page's table of claims, in Markdown.
+    /// Row of a Markdown table of claims.
     #[must_use]
     pub fn to_row(&self) -> String {
         let said = match (self.paper, self.bounds) {

@@ -1,4 +1,4 @@
-//! From what is asked for to its folder: runs, figures, claims, factors, files.
+//! Makes a reproduction: runs, figures, claims, factors, files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, 
 /// How to reproduce, beside the [`Spec`].
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// On so many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// The runs to make; `None`: all have to be in the folder.
+    /// Runs to make; `None` if all have to be in the folder.
     pub compute: Option<Shard>,
-    /// Folders of live runs to compare with.
+    /// Folders of live runs for comparison.
     pub live: Vec<PathBuf>,
-    /// Live runs to make, into the folder, and to compare with.
+    /// Live runs to make into the folder, for comparison.
     pub make_live: Option<MakeLive>,
 }
 
@@ -36,7 +36,7 @@ struct ResolvedSpec<'a> {
     spec: &'a Reproduction,
     paper: &'a Paper,
     parts: Vec<&'a Part>,
-    /// The factors that all cells have.
+    /// Factors that all cells have.
     readings: Vec<Factor>,
 }
 
@@ -58,7 +58,8 @@ impl<'a> ResolvedSpec<'a> {
         Ok(Self { spec, paper, parts: paper.parts(part), readings })
     }
 
-    /// What is set of a cell that is read so: presets, then what the user sets, then other readings.
+    /// Settings of a cell with these readings: presets, then the user's settings, then other
+    /// readings.
     fn settings(&self, case: &str, readings: &[Factor]) -> Vec<String> {
         let of = |preset: bool| {
             let readings = readings.iter().filter(move |factor| factor.preset == preset);
@@ -72,7 +73,7 @@ impl<'a> ResolvedSpec<'a> {
         self.spec.without.iter().any(|(of, _)| matches(of, case, &self.paper.lists))
     }
 
-    /// What of the parts is left out, and what it needs.
+    /// Cells of the parts that are left out, with what they need.
     fn left_out(&self) -> Vec<(String, String)> {
         let all: Vec<_> = self.parts.iter().flat_map(|part| self.paper.cells_of(part)).collect();
         let is_of_it = |(of, _): &&(String, String)| {
@@ -86,7 +87,7 @@ impl<'a> ResolvedSpec<'a> {
         fits.map(|(_, set)| set.clone()).collect()
     }
 
-    /// The cells of all parts, but for those that are left out.
+    /// Cells of all parts, without those that are left out.
     fn cells(&self, shared: &Shared) -> Result<Vec<Cell>, SweepError> {
         let parts = self.parts.iter().filter(|part| part.own.is_none());
         let cases = parts.flat_map(|part| self.paper.cells_of(part));
@@ -105,7 +106,7 @@ impl<'a> ResolvedSpec<'a> {
         }
     }
 
-    /// What is made of the parts that are not of experiments, but for what is left out.
+    /// Computations of the parts that are not made of experiments, without what is left out.
     fn own(&self) -> Result<Vec<Made>, SweepError> {
         let Reproduction { lifetimes, prices, own_set, .. } = self.spec;
         let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
@@ -117,13 +118,13 @@ impl<'a> ResolvedSpec<'a> {
         };
         let all = self.parts.iter().filter_map(of).flatten();
         let mut seen = BTreeSet::new();
-        // Two parts may be about the same.
+        // Two parts may have the same case.
         let all: Vec<Made> = all.filter(|made| seen.insert(made.case.clone())).collect();
         all.iter().try_for_each(Made::check)?;
         Ok(all)
     }
 
-    /// The presets that are not asked for; `None` is the text.
+    /// Presets that are not asked for; `None` is the text.
     fn other_presets(&self) -> Vec<Option<&'a Factor>> {
         let presets = self.paper.factors.iter().filter(|factor| factor.preset);
         let is_other = |preset: &Option<&Factor>| {
@@ -135,17 +136,17 @@ impl<'a> ResolvedSpec<'a> {
 }
 
 impl Request {
-    /// All runs, on so many threads, nothing live.
+    /// All runs on this many threads, and no live run.
     pub const fn new(threads: usize) -> Self {
         Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None }
     }
 
-    /// Makes the runs that `spec` wants into `folder` and, unless it is a shard, everything that
-    /// is made of them. What another command left there is replaced only with `force`.
+    /// Makes the runs of `spec` into `folder` and, unless it is a shard, all results. Results of
+    /// another command in the folder are replaced only with `force`.
     ///
     /// # Errors
     ///
-    /// What is asked for makes no sense, a run can't be made, or the system refuses.
+    /// The request makes no sense, a run can't be made, or the system refuses.
     pub fn run(
         &self,
         spec: &Reproduction,
@@ -153,7 +154,7 @@ impl Request {
         progress: Progress<'_>,
     ) -> Result<Option<Finished>, SweepError> {
         let clock = OriginClock::begin();
-        // Nothing is made before what is asked for is known to be right.
+        // Nothing is made before the request is known to be right.
         let shared = Shared::default();
         let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
@@ -163,11 +164,12 @@ impl Request {
         self.make(&asked, (made, clock), &shared, &mut folder, progress)
     }
 
-    /// Looks at all that [`Self::run`] does before it makes anything, for runs that are made in parts elsewhere.
+    /// Checks everything that [`Self::run`] checks before it makes anything, for runs that are made
+    /// in shards elsewhere.
     ///
     /// # Errors
     ///
-    /// What is asked for makes no sense, or can't be made in parts.
+    /// The request makes no sense, or can't be made in shards.
     pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
         let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
@@ -175,7 +177,7 @@ impl Request {
         self.checked(&asked, true, &Shared::default()).map(drop)
     }
 
-    /// What is made of the parts, where all that is asked for makes sense.
+    /// Cells and computations of the parts, if the request makes sense.
     fn checked(
         &self,
         asked: &ResolvedSpec<'_>,
@@ -200,7 +202,7 @@ impl Request {
         Ok(made)
     }
 
-    /// Takes the parts of one command together, of which all runs are there.
+    /// Merges the shards of one command; all runs have to be there.
     ///
     /// # Errors
     ///
@@ -238,7 +240,7 @@ impl Request {
             |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
-        // What is measured is so one after the other, and with nothing beside.
+        // Measurements are made one after the other, with nothing else running.
         let mut told = |n, of| progress("measured", n, of);
         let threads = if own.iter().any(|made| made.own.is_measured()) { 1 } else { self.threads };
         let of_own = Work { threads, ..work(spec.seeds, self.compute) };
@@ -255,7 +257,7 @@ impl Request {
             asked.readings.iter().cloned().partition(|factor| factor.preset);
         let ours = Reading::new(paper, parts, presets, &results);
 
-        // What is read otherwise is made where everything comes together, whatever the shards.
+        // Other readings are made where everything comes together, whatever the shards.
         let (mut trials, mut tried) = (Vec::new(), Vec::new());
         let by_words = paper.factors.iter().any(|factor| !factor.words.is_empty());
         if all.is_empty() && by_words && spec.trial_seeds > 0 {
@@ -272,7 +274,7 @@ impl Request {
             made.push((cells, count));
             Ok(samples)
         };
-        // A preset goes before what the user sets, a factor that is tried behind it.
+        // A preset comes before the user's settings, a tried factor after them.
         let preset = |case: &str, of: &[Factor]| asked.settings(case, &[of, &others].concat());
         let trial = |case: &str, of: &[Factor]| {
             let ours = asked.settings(case, &asked.readings);
@@ -285,7 +287,7 @@ impl Request {
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else if !parts.iter().any(|part| part.live) {
             if spec.trial_seeds > 0 && trials.is_empty() {
-                // What is not of experiments has nothing that could be set: other cells may stand for it.
+                // Cells that are not experiments have no settings: other cells may replace them.
                 let mut cases = about(paper, &ours);
                 cases.retain(|case| all.contains(case));
                 let beside = beside.clone();
@@ -303,7 +305,7 @@ impl Request {
                 read.push(ours.clone());
                 read.sort_by_key(|reading| !reading.factors.is_empty());
             }
-            // The best reading is of the text: it stands beside ours only where that is plain.
+            // The best reading refers to the text: it is shown only beside the plain default.
             if let Some(known) = paper.best.as_ref().filter(|_| asked.readings.is_empty()) {
                 let factors = paper.best_factors(known).map_err(|name| {
                     let what = format!("the data file of {}: its best reading", paper.name);
@@ -361,19 +363,19 @@ impl Request {
     }
 }
 
-/// The cells that printed figures and claims are about on which the paper is not silent.
+/// Cells of printed figures, and of claims on which the paper is not silent.
 fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
     let printed = ours.rows.iter().filter(|row| row.paper.is_some()).map(|row| row.case.clone());
     let said = ours.claims.iter().filter(|judged| !judged.claim.silent).flat_map(|judged| {
         judged.claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern))
     });
     let wanted: BTreeSet<String> = printed.chain(said).collect();
-    // In the paper's order; what compares two cells is none.
+    // In the paper's order, without comparisons of two cells.
     let all = paper.parts.iter().flat_map(|part| paper.cells_of(part));
     unique(all.filter(|case| wanted.contains(case)))
 }
 
-/// The chart of each cell's run with the median makespan: its name and its file.
+/// Chart of each cell's run with the median makespan: its name and its file.
 fn charts(
     asked: &ResolvedSpec<'_>,
     cells: &[Cell],

@@ -1,32 +1,32 @@
-//! The samples of every cell, and the figures of them.
+//! Samples of every cell, and figures from them.
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Sample, series};
+use dormouse_analysis::{RunSample, series};
 use dormouse_estimate::{Estimate, Series, rises};
 
-/// The batches that tell whether a load is saturated.
+/// Figure whose batches tell whether a load is saturated.
 const RESPONSE: &str = "response_s";
 
-/// The samples of every cell.
+/// Samples of every cell.
 #[derive(Clone, Debug, Default)]
 pub struct Results {
-    samples: BTreeMap<String, Vec<Sample>>,
-    /// Figures that others are taken for.
+    samples: BTreeMap<String, Vec<RunSample>>,
+    /// Figures that are replaced by others.
     instead: BTreeMap<String, String>,
-    /// Cells that others are taken for.
+    /// Cells that are replaced by others.
     stand_ins: BTreeMap<String, String>,
-    /// Whether they are of a trial, which draws no record anew.
+    /// Whether they are of a trial, which resamples no record.
     is_trial: bool,
 }
 
 impl Results {
-    /// These cells with their samples.
-    pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<Sample>)>) -> Self {
+    /// The samples of these cells.
+    pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<RunSample>)>) -> Self {
         Self { samples: samples.into_iter().collect(), ..Self::default() }
     }
 
-    /// The same with other figures and other cells in place of some.
+    /// Replaces some figures and cells by others.
     pub(super) fn with(
         self,
         instead: BTreeMap<String, String>,
@@ -35,7 +35,7 @@ impl Results {
         Self { instead, stand_ins, ..self }
     }
 
-    /// The same of a trial: no record is drawn anew, and intervals don't cover that.
+    /// Marks them as a trial: no record is resampled, and intervals don't cover that.
     pub(super) fn of_trial(self) -> Self {
         Self { is_trial: true, ..self }
     }
@@ -46,17 +46,17 @@ impl Results {
     }
 
     /// The samples of a cell.
-    pub fn samples(&self, case: &str) -> Option<&[Sample]> {
+    pub fn samples(&self, case: &str) -> Option<&[RunSample]> {
         let case = self.stand_ins.get(case).map_or(case, String::as_str);
         self.samples.get(case).map(Vec::as_slice)
     }
 
-    /// How many there are.
+    /// Number of cells.
     pub fn count(&self) -> usize {
         self.samples.values().map(Vec::len).sum()
     }
 
-    /// A figure in a cell, sample by sample; none of batches that rise has an interval.
+    /// A figure in a cell, sample by sample; rising batches have no interval.
     pub(super) fn series(&self, case: &str, metric: &str) -> Option<Series> {
         let metric = self.instead.get(metric).map_or(metric, String::as_str);
         let samples = self.samples(case)?;
@@ -66,7 +66,7 @@ impl Results {
         Some(Series { is_saturated, ..series })
     }
 
-    /// A figure's mean in a cell; `None` where no run has it.
+    /// Estimate of a figure in a cell; `None` if no run has it.
     pub fn ours(&self, case: &str, metric: &str) -> Option<Estimate> {
         self.series(case, metric)?.estimate()
     }
@@ -76,9 +76,9 @@ impl Results {
 pub(super) mod tests {
     use super::*;
 
-    /// Results whose cells have these values of one figure, a run each.
+    /// Results with these values of one figure in each cell, one for each run.
     pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> Results {
-        let sample = |x: &f64| Sample {
+        let sample = |x: &f64| RunSample {
             figures: [(metric.to_owned(), *x)].into(),
             batches: BTreeMap::new(),
             steps: 0,
@@ -102,7 +102,7 @@ pub(super) mod tests {
 
     #[test]
     fn batches_that_rise_are_of_a_saturated_load() {
-        let of = |means: Vec<f64>| Sample {
+        let of = |means: Vec<f64>| RunSample {
             figures: BTreeMap::new(),
             batches: [(RESPONSE.to_owned(), means)].into(),
             steps: 0,

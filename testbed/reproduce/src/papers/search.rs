@@ -1,24 +1,24 @@
-//! A search for the reading of a paper that explains most of what it printed, with the fewest
+//! Search for the reading of a paper that explains most of its printed values with the fewest
 //! changes.
 //!
-//! A reading is a set of changes to how its text is read. What it explains are printed figures that
-//! ours could be, and claims that ours do not contradict. With enough changes anything comes near: each
-//! has a price.
+//! A reading is a set of changes to how the text is read. It explains printed figures that ours
+//! could be, and claims that ours do not contradict. With enough changes anything comes near:
+//! therefore each has a price.
 
-/// What a change has to explain to be worth its while: as many statements as another thirty seeds
-/// move. (Burst-HADS: of ten times 30 seeds, each explains 67 to 75 of the 104 costs and makespans;
-/// their standard deviation is 2.9.)
+/// Statements that a change has to explain to pay off: as many as another thirty seeds move.
+/// (Burst-HADS: of ten times 30 seeds, each explains 67 to 75 of the 104 costs and makespans; their
+/// standard deviation is 2.9.)
 pub(super) const PRICE: i64 = 3;
 
-/// How many of the best readings of each size, from pairs on, are changed further.
+/// Number of best readings of each size, from pairs on, that get another change.
 const WIDTH: usize = 4;
 
-/// A reading, and what it explains.
+/// A reading with what it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tried {
-    /// Numbers of the changes, ascending.
+    /// Indices of its changes, ascending.
     pub(super) changes: Vec<usize>,
-    /// How many figures and claims.
+    /// Number of figures and claims that it explains.
     pub(super) explained: usize,
 }
 
@@ -28,30 +28,30 @@ impl Tried {
     }
 }
 
-/// What a reading is worth: a point for each figure and claim that it explains, less [`PRICE`] for
+/// Score of a reading: one point for each figure and claim that it explains, less [`PRICE`] for
 /// each change.
 pub(super) fn score(explained: usize, changes: usize) -> i64 {
     let points = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     points(explained).saturating_sub(PRICE.saturating_mul(points(changes)))
 }
 
-/// The changes that readings are made of.
+/// Changes that readings are made of.
 pub(super) struct Changes<'a> {
-    /// Number of the changes.
+    /// Number of changes.
     pub(super) count: usize,
-    /// Whether two changes can be made at once.
+    /// Whether two changes can be combined.
     pub(super) together: &'a dyn Fn(usize, usize) -> bool,
-    /// Whether two changes touch a cell in common. Two that do not explain together what they explain alone:
-    /// both are tried at once only if each alone explains more than neither.
+    /// Whether two changes affect a common cell. Changes that don't explain together exactly what
+    /// they explain alone: they are combined only if each alone explains more than none.
     pub(super) touch: &'a dyn Fn(usize, usize) -> bool,
 }
 
-/// Tries no change, each alone and each two, then more: each of the best of a size with one
-/// more, until a size brings nothing better. All that were tried, the best first; of equals those with
-/// fewer changes.
+/// Tries no change, each change alone and each pair, then larger sets: each of the best of a size
+/// with one more change, until a size brings nothing better. Returns all tried readings, the best
+/// first, and among equals those with fewer changes.
 ///
-/// `explained` says of all readings of a size how many figures and claims each explains; `None` if nothing
-/// can be run under it.
+/// `explained` returns for each reading of a size the number of figures and claims that it
+/// explains; `None` if nothing can be run with it.
 pub(super) fn search<E>(
     all: &Changes<'_>,
     mut explained: impl FnMut(&[Vec<usize>]) -> Result<Vec<Option<usize>>, E>,
@@ -69,7 +69,8 @@ pub(super) fn search<E>(
         let first = of_size.first();
         let (changes, score) = first.map_or((0, i64::MIN), |t| (t.changes.len(), t.score()));
         let width = if changes < 2 { of_size.len() } else { WIDTH };
-        // Two may do what neither does alone: all of those are tried that touch something in common.
+        // Two changes may do together what neither does alone: all pairs that affect a common cell
+        // are tried.
         let ends = changes > 2 && score <= best;
         best = best.max(score);
         let bare = tried.first().map_or(0, |none| none.explained);

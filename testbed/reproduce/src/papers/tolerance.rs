@@ -1,11 +1,11 @@
-//! How far ours may be from a printed figure: one rule for all papers, stated before what it judges is run.
+//! Tolerances of printed figures: one rule for all papers, stated before the judged runs are made.
 
 use serde::Deserialize;
 
 use super::claim::Measure;
 use super::paper::Tolerance;
 
-/// The rule, as pages say it.
+/// The rule, as pages print it.
 pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from one rule. What the text states of a model, a formula \
     or a choice without measurement may differ by the rounding of what is printed, half of its last digit. What is \
     computed or simulated from a record, a workload or a price that we have only like the authors' may differ by 5 %, and \
@@ -13,20 +13,21 @@ pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from
     rounding. A difference of two figures in per cent may differ by as many points, since each of the two figures may be \
     so far off. What is said as a bound has no tolerance.";
 
-/// Kind of a printed quantity, from which its tolerance follows.
+/// Kind of a printed quantity, which determines its tolerance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuantityKind {
-    /// Stated of a model or a choice: nothing but its rounding is uncertain.
+    /// Stated about a model or a choice: only its rounding is uncertain.
     Stated,
-    /// Computed or simulated from inputs that we have only like the authors'.
+    /// Computed or simulated from inputs that ours only resemble.
     Computed,
     /// Measured on the authors' machines.
     Measured,
 }
 
 impl QuantityKind {
-    /// The tolerance of a figure of this kind that is measured so and whose last printed digit is worth `digit`.
+    /// Tolerance of a figure of this kind with this measure, whose last printed digit is worth
+    /// `digit`.
     pub(super) fn tolerance(self, measure: Measure, figure: f64, digit: f64) -> Tolerance {
         let part: f64 = match self {
             Self::Stated => return Tolerance::Points(digit / 2.0),

@@ -1,11 +1,11 @@
-//! One experiment of any kind, to be run under one seed or many.
+//! One experiment of any kind, to be run with one seed or many.
 
 use std::fs::File;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use dormouse_analysis::{Mode, Record, Sample, Tally};
+use dormouse_analysis::{RunMode, RunRecord, RunSample, RunTally};
 use dormouse_engine::drive::PlayError;
 use dormouse_model::Step;
 use dormouse_workload::Jobs;
@@ -19,25 +19,25 @@ use dormouse_report::output::Header;
 use dormouse_report::run_view::Results;
 use dormouse_report::virtual_run::{model, play_out, virtual_run};
 
-/// An experiment with settings, seed aside, under the name it has in tables.
+/// An experiment with settings but without a seed, and its name in tables.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// Name of the cell, such as `j60-sc2/burst-hads`.
     pub case: String,
-    /// The file or built-in experiment that it is of.
+    /// File or built-in experiment.
     pub name: String,
-    /// What is set of it: the arguments of `--set`.
+    /// Its settings: the arguments of `--set`.
     pub set: Vec<String>,
-    /// What is run; its seed is replaced.
+    /// The experiment; its seed is replaced.
     pub experiment: Experiment,
-    /// The program of the user's own that its tasks run, if they do.
+    /// The user's own program that its tasks run, if any.
     own: OwnProgram,
     seed: Option<u64>,
     digest: OnceLock<String>,
 }
 
 impl Cell {
-    /// The built-in experiment or file `name` with these settings (`key=value`).
+    /// Loads the built-in experiment or file `name` with these settings (`key=value`).
     ///
     /// # Errors
     ///
@@ -46,8 +46,8 @@ impl Cell {
         Self::load_as_said(case, (name, &OwnProgram::default()), set, &|_| "--set")
     }
 
-    /// As [`Self::load`], with a program of the user's own, where each setting was said with the option that `said_with`
-    /// tells of it.
+    /// Like [`Self::load`], with a user's own program; `said_with` names the option that each
+    /// setting came from, for error messages.
     ///
     /// # Errors
     ///
@@ -70,7 +70,7 @@ impl Cell {
                 "compare and sweep are of virtual time",
             ));
         }
-        // A bag that can't be scheduled is known before anything runs: a plan without a search says so.
+        // A plan without a search finds out before any run whether the bag can be scheduled.
         let mut probe = loaded.clone();
         if let Some(config) = &mut probe.experiment.scheduler {
             (config.max_iteration, config.max_attempt) = (0, 0);
@@ -87,13 +87,12 @@ impl Cell {
         })
     }
 
-    /// The same, run under the experiment's own seed only.
+    /// Makes the cell run with the experiment's own seed only.
     pub(super) fn under_its_seed(self) -> Self {
         Self { seed: Some(self.experiment.setup.seed), ..self }
     }
 
-    /// Reads or makes its parallel jobs, if it has any, so that what is wrong with them is known
-    /// before anything runs.
+    /// Reads or generates its parallel jobs, if it has any, so that errors appear before any run.
     pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
         let Some(batch) = &self.experiment.jobs else { return Ok(()) };
         let jobs = self.jobs(batch, seed, shared);
@@ -104,7 +103,8 @@ impl Cell {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
-    /// The words that make one of its runs, whole, under the experiment's own seed.
+    /// Words of the command that makes one of its runs, with all files, with the experiment's own
+    /// seed.
     #[must_use]
     pub fn run_words(&self) -> Vec<String> {
         let run = ["dormouse", "run"].into_iter().chain(self.own.on(&self.name));
@@ -113,7 +113,7 @@ impl Cell {
         words.chain(self.own.words().iter().cloned()).collect()
     }
 
-    /// The command that makes its figures by itself: its `table.csv` has them to the last digit.
+    /// Command that makes its figures alone, to the last digit, in its `table.csv`.
     pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
         let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
         words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));
@@ -126,14 +126,14 @@ impl Cell {
         command_line(words)
     }
 
-    fn sample(&self, seed: u64, shared: &Shared) -> Result<Sample, RunError> {
+    fn sample(&self, seed: u64, shared: &Shared) -> Result<RunSample, RunError> {
         let experiment = self.seeded(seed, shared)?;
         if experiment.scheduler.is_none()
             && let Some(batch) = &experiment.jobs
         {
             return self.run_jobs(&experiment, batch, shared);
         }
-        let mut tally = Tally::new(&experiment.whole_setup(), experiment.tenants(), None);
+        let mut tally = RunTally::new(&experiment.whole_setup(), experiment.tenants(), None);
         let run = virtual_run(&experiment, experiment.scheduler()?, |step| tally.see(step))?;
         Ok(tally.sample(&run, 0))
     }
@@ -143,11 +143,11 @@ impl Cell {
         experiment: &Experiment,
         batch: &Batch,
         shared: &Shared,
-    ) -> Result<Sample, RunError> {
+    ) -> Result<RunSample, RunError> {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
         let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
         let setup = experiment.whole_setup();
-        let mut tally = Tally::new(&setup, experiment.tenants(), jobs.known());
+        let mut tally = RunTally::new(&setup, experiment.tenants(), jobs.known());
         let see = |step: &Step| {
             tally.see(step);
             Ok(())
@@ -161,7 +161,7 @@ impl Cell {
         Ok(tally.sample(&run, batch.workload.processors))
     }
 
-    /// The Gantt chart of a bag's run under one seed, an SVG document.
+    /// Gantt chart of a bag's run with one seed, an SVG document.
     ///
     /// # Errors
     ///
@@ -169,12 +169,12 @@ impl Cell {
     pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
         let experiment = self.seeded(seed, shared).map_err(&wrong)?;
-        let mut record = Record::new(&experiment.setup);
+        let mut record = RunRecord::new(&experiment.setup);
         let scheduler = experiment.scheduler().map_err(|error| wrong(error.into()))?;
         virtual_run(&experiment, scheduler, |step| record.see(step))
             .map_err(|error| wrong(error.into()))?;
         let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
-        let header = Header::new(Mode::Virtual, String::new(), experiment);
+        let header = Header::new(RunMode::Virtual, String::new(), experiment);
         let results = Results { record: Some(record), plan, ..Results::new(&header) };
         Ok(results.view().gantt.to_svg())
     }
@@ -210,12 +210,12 @@ impl Sampled for Cell {
         self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
     }
 
-    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError> {
+    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError> {
         self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
 }
 
-/// A digest of what is run, and of this program.
+/// Digest of a value and of this program.
 pub(crate) fn digest_of(what: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(program().as_bytes());
@@ -223,13 +223,13 @@ pub(crate) fn digest_of(what: &impl Serialize) -> String {
     hasher.finalize().to_hex()[..24].to_owned()
 }
 
-/// A digest of what a file holds; what can't be read is said when it is run.
+/// Digest of a file's content; `None` if it can't be read, which its run will report.
 pub(crate) fn digest_of_file(file: &Path) -> Option<String> {
     let hash = |file| blake3::Hasher::new().update_reader(file).map(|h| h.finalize());
     File::open(file).and_then(hash).ok().map(|hash| hash.to_hex().to_string())
 }
 
-/// What tells this build from others: results of another program are not reused.
+/// Identifier of this build: results of another program are not reused.
 fn program() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Errors of many runs.
+//! Errors of sweeps.
 
 use std::path::PathBuf;
 
@@ -9,53 +9,53 @@ use dormouse_experiment::InputError;
 use dormouse_report::jobs::JobsError;
 use dormouse_report::output::OutputError;
 
-/// Why a sweep can't be made.
+/// Reason for which a sweep can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum SweepError {
     /// A run of a cell can't be made.
     #[error("{case}, seed {seed}")]
     Run {
-        /// The cell's name in tables.
+        /// Name of the cell in tables.
         case: String,
         /// Seed of the run.
         seed: u64,
-        /// What keeps it from being made.
+        /// Error of the run.
         source: RunError,
     },
     /// The system refused.
     #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
-        /// What was tried, as it stands after "cannot".
+        /// Attempted action, as it stands after "cannot".
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// The system's own error.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The table of runs does not fit into Apache Parquet: why.
+    /// The table of runs can't be written as Apache Parquet, for this reason.
     #[error("samples.parquet can't be made: {0}; use samples.csv, which has the same")]
     Parquet(String),
     /// The folder for the results can't be used.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// A live run could not be made: of which cell and seed, and why.
+    /// A live run could not be made: its cell, seed and the reason.
     #[error("the live run of {0}; see dormouse doctor, or leave out --live")]
     Live(String),
-    /// What was asked for makes no sense, or doesn't go with what is there: the whole message.
+    /// The request makes no sense or conflicts with existing files: the whole message.
     #[error("{0}")]
     BadInput(String),
 }
 
-/// Why a run in virtual time can't be made.
+/// Reason for which a virtual run can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no plan under its seed.
+    /// There is no plan with its seed.
     #[error("no plan can be made; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
-    /// The run went nowhere.
+    /// The run got stuck.
     #[error("the run got stuck; run it alone to see where")]
     Stuck(PlayError<JobsError>),
-    /// The run's parallel jobs can't be had, or not be run.
+    /// The run's parallel jobs can't be read or run.
     #[error(transparent)]
     Jobs(Box<JobsError>),
 }
@@ -69,12 +69,12 @@ impl SweepError {
         move |source| Self::Io { doing, path, source }
     }
 
-    /// Makes the error of the run of a cell under a seed.
+    /// Adds the cell and seed to the error of a run.
     pub(crate) fn of_run<E: Into<RunError>>(case: &str, seed: u64) -> impl Fn(E) -> Self {
         move |error| Self::Run { case: case.to_owned(), seed, source: error.into() }
     }
 
-    /// Whether it is the user's input that has to change.
+    /// Whether the user has to change the input.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Run { source: RunError::Jobs(error), .. } => error.is_bad_input(),

@@ -1,4 +1,5 @@
-//! The folder of a sweep: every sample as soon as it is there, so that a killed sweep goes on. Shards may share it.
+//! Folder of a sweep: every sample is stored at once, so that a killed sweep can be resumed. Shards
+//! may share it.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, DirEntry, File, OpenOptions, Permissions};
@@ -8,7 +9,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_report::output::make_folder;
 use dormouse_view::{ParquetError, Table};
 use serde::{Deserialize, Serialize};
@@ -18,53 +19,55 @@ use super::part_files::{self, PART};
 use super::{Sampled, Shard, Spec, SweepError};
 
 pub(super) const SPEC: &str = "sweep.json";
-/// The beginning of the names of files that are about to be that one.
+/// Beginning of the names of temporary files that become the spec's file.
 const SPEC_ASIDE: &str = ".sweep.json-";
-/// All samples, in order.
+/// File with all samples in order.
 const SAMPLES: &str = "samples.jsonl";
 
-/// The longest part of a shard's work that a loss of power may cost.
+/// Longest part of a shard's work that may be lost with the node's power.
 const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
-/// A line of a file of samples.
+/// One line of a file of samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Line {
     case: String,
     cell: String,
     seed: u64,
-    sample: Sample,
+    sample: RunSample,
 }
 
-/// A folder and the samples in it.
+/// A folder of a sweep with its samples. Call [`Self::keep`] for each new sample, then
+/// [`Self::settle`].
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     spec: Spec,
-    known: HashMap<(String, u64), Sample>,
+    known: HashMap<(String, u64), RunSample>,
     part: Option<File>,
-    /// The shard whose samples are kept.
+    /// Shard whose samples are kept.
     shard: Shard,
-    /// The time at which the samples of a shard were last sure to outlive its node.
+    /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
-    /// Samples that were there when the folder was opened, and those of them that this command uses.
+    /// Samples that were there when the folder was opened, and those of them that this command
+    /// uses.
     there: HashSet<(String, u64)>,
     reused: HashSet<(String, u64)>,
     /// Number of samples that this command has made.
     made: usize,
-    /// Files of samples of commands under way that were read from this folder.
+    /// Files of samples of unfinished commands that were read from this folder.
     parts: BTreeSet<String>,
-    /// The results that were there, and those of this command.
+    /// Results of earlier commands in the folder, and those of this command.
     earlier: BTreeSet<String>,
     written: BTreeSet<String>,
 }
 
 impl Folder {
-    /// Opens a sweep's folder or makes one; samples that are there will be used. That of another
-    /// sweep, which this one will replace, wants `force`.
+    /// Opens or creates a sweep's folder; existing samples are used. Replacing the folder of
+    /// another sweep requires `force`.
     pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
         make_folder(path)?;
         let entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
-        // Another shard may be about to name the folder.
+        // Another shard may be about to write the spec.
         let is_strange = |entry: &DirEntry| {
             let name = entry.file_name();
             name != SPEC && !name.to_string_lossy().starts_with(SPEC_ASIDE)
@@ -87,7 +90,7 @@ impl Folder {
             let mut said: Value = serde_json::from_slice(&text).unwrap_or_default();
             let left = said.get_mut("results").map(Value::take).unwrap_or_default();
             earlier = serde_json::from_value(left).unwrap_or_default();
-            // Nothing outside the folder is ours, whatever the file says.
+            // Only files inside the folder are ours, whatever the file says.
             let inside = |name: &String| {
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
             };
@@ -121,7 +124,7 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Opens a folder, as [`Self::open`] does, and takes in the samples of all parts of its sweep.
+    /// Opens a folder like [`Self::open`], and reads the samples of all shards of its sweep.
     pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<Self, SweepError> {
         let spec = Spec::of_parts(parts)?;
         let mut folder = Self::open(path, &spec, force)?;
@@ -131,14 +134,14 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Says what the folder is for, and which results are in it.
+    /// Writes the spec, and the names of the results in the folder.
     fn name(&self, results: &BTreeSet<String>) -> Result<(), SweepError> {
         let mut said = serde_json::json!(self.spec);
         if !results.is_empty() {
             said["results"] = serde_json::json!(results);
         }
         let (text, path) = (format!("{said:#}\n"), self.path.join(SPEC));
-        // Shards that begin at the same time all say the same, and none of them may find half of it.
+        // Shards that start at the same time all write the same, and none may read half of it.
         if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(());
         }
@@ -151,7 +154,7 @@ impl Folder {
         placed.map(drop).map_err(SweepError::io("put in place", path))
     }
 
-    /// A last line that was cut off is dropped: its run is made again.
+    /// A truncated last line is dropped: its run is made again.
     fn read_samples(&mut self, from: &Path) -> Result<(), SweepError> {
         let parts = part_files::names(from).map_err(SweepError::io("read", from))?;
         if from == self.path {
@@ -180,12 +183,12 @@ impl Folder {
         Ok(())
     }
 
-    /// The sample of a cell under a seed, if it is known.
-    pub fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&Sample> {
+    /// Sample of a cell with a seed, if it is known.
+    pub fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&RunSample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
-    /// Counts a sample as one that this command uses and an earlier one made, where that is so.
+    /// Counts a sample of an earlier command as reused, if it is one.
     pub(super) fn reuse(&mut self, cell: &dyn Sampled, seed: u64) {
         let key = (cell.digest().to_owned(), seed);
         if self.there.contains(&key) {
@@ -193,29 +196,29 @@ impl Folder {
         }
     }
 
-    /// Number of the samples that this command has used and an earlier one had left here.
+    /// Number of samples that an earlier command made and this one uses.
     #[must_use]
     pub fn reused(&self) -> usize {
         self.reused.len()
     }
 
-    /// Number of the samples that this command has made.
+    /// Number of samples that this command has made.
     #[must_use]
     pub const fn made(&self) -> usize {
         self.made
     }
 
-    /// Says that samples which are kept from now on are a shard's: others may be kept here at the same time.
+    /// Keeps samples for a shard from now on; other shards may use the folder at the same time.
     pub(super) const fn keep_for(&mut self, shard: Shard) {
         self.shard = shard;
     }
 
-    /// Keeps a sample, whatever happens next.
+    /// Stores a sample durably.
     pub fn keep(
         &mut self,
         cell: &dyn Sampled,
         seed: u64,
-        sample: Sample,
+        sample: RunSample,
     ) -> Result<(), SweepError> {
         let path = self.path.join(PART);
         let mut file = match self.part.take() {
@@ -226,7 +229,7 @@ impl Folder {
         };
         let text = line(cell, seed, &sample);
         file.write_all(text.as_bytes()).map_err(SweepError::io("write", &path))?;
-        // A node that loses its power takes what the kernel has not written yet with it.
+        // A node that loses power loses what the kernel has not written yet.
         if self.shard.is_part() && self.synced.elapsed() >= SYNCED_EVERY {
             file.sync_data().map_err(SweepError::io("write", &path))?;
             self.synced = Instant::now();
@@ -237,8 +240,8 @@ impl Folder {
         Ok(())
     }
 
-    /// Puts the samples of these cells under these seeds, in this order, in place of all there were, and takes away the results that
-    /// an earlier command left here and this one did not write.
+    /// Replaces all samples by those of these cells and seeds, in this order, and removes results
+    /// of an earlier command that this one did not write.
     pub fn settle<'a>(
         &mut self,
         wanted: impl Iterator<Item = (&'a dyn Sampled, RangeInclusive<u64>)>,
@@ -248,7 +251,7 @@ impl Folder {
             cell.seeds(&seeds).map(move |seed| (cell, seed))
         };
         for (cell, seed) in wanted.flat_map(of) {
-            // The same experiment may be wanted for several ends.
+            // The same experiment may be wanted several times.
             if there.insert((cell.digest(), seed))
                 && let Some(sample) = self.known(cell, seed)
             {
@@ -270,13 +273,14 @@ impl Folder {
         self.name(&self.written)
     }
 
-    /// Writes a whole file of results; one that was there is replaced at once.
+    /// Writes a whole file of results; an existing one is replaced atomically.
     pub fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
         self.written.insert(name.to_owned());
         self.put(name, content.as_bytes())
     }
 
-    /// Writes a table with a row for each run: `samples.csv`, and `samples.parquet` where that is built in.
+    /// Writes a table with one row for each run: `samples.csv`, and `samples.parquet` if that is
+    /// built in.
     pub fn write_runs(&mut self, table: &Table) -> Result<(), SweepError> {
         self.write("samples.csv", &table.to_csv())?;
         let name = "samples.parquet";
@@ -299,24 +303,24 @@ impl Folder {
         fs::rename(&aside, &path).map_err(SweepError::io("put in place", path))
     }
 
-    /// What it is for.
+    /// The command of the folder.
     pub const fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The folder's path.
+    /// Path of the folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// What is said of a file of a sweep that is not as it was written.
+/// Error for a damaged line in a file of a sweep.
 pub(super) fn damaged(path: &Path, line: usize, error: &serde_json::Error) -> SweepError {
     let (path, remedy) = (path.display(), "give the folder of a sweep that was left whole");
     SweepError::BadInput(format!("{path}: line {line}: {error}; {remedy}"))
 }
 
-/// Opens a file of lines to write on, after its last whole one: what a kill cut off is dropped.
+/// Opens a file of lines for appending after its last whole line; a truncated one is dropped.
 fn whole_lines(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let mut file = options.create(true).read(true).append(true).open(path)?;
@@ -326,7 +330,7 @@ fn whole_lines(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn line(cell: &dyn Sampled, seed: u64, sample: &Sample) -> String {
+fn line(cell: &dyn Sampled, seed: u64, sample: &RunSample) -> String {
     let (case, cell) = (cell.case().to_owned(), cell.digest().to_owned());
     format!("{}\n", serde_json::json!(Line { case, cell, seed, sample: sample.clone() }))
 }

@@ -1,31 +1,32 @@
-//! The cells of `dormouse sweep`: one experiment over lists of values of one key or several.
+//! Cells of `dormouse sweep`: one experiment with lists of values for one or several keys.
 
 use super::{Cell, Shared, SweepError};
 
-/// The key whose values are not run under seeds, but are seeds.
+/// The key whose values are seeds, instead of being run with seeds.
 pub(super) const SEED: &str = "seed";
-/// The most experiments of a sweep.
+/// Greatest number of experiments in a sweep.
 const MAX_EXPERIMENTS: usize = 10_000;
 
-/// An experiment over the values of keys: each of the one with each of the others.
+/// An experiment with every combination of values of some keys.
 #[derive(Clone, Debug)]
 pub struct Sweep {
-    /// The keys, such as `scheduler.alpha`.
+    /// Keys, such as `scheduler.alpha`.
     pub keys: Vec<String>,
-    /// The values of the keys in each cell; those of the last key change first.
+    /// Values of the keys in each cell; those of the last key change first.
     pub values: Vec<Vec<String>>,
-    /// A cell for each.
+    /// One cell for each combination.
     pub cells: Vec<Cell>,
 }
 
 impl Sweep {
-    /// The cells of a sweep of `experiment`: settings may name a list of values, and without any it is
-    /// the experiment alone. Values of `seed` are run under these; else `seeds` says how many, if
-    /// anybody does.
+    /// The cells of a sweep of `experiment`: settings may have lists of values; without any it is
+    /// the experiment alone. Values of `seed` are the seeds; else `seeds` is their number, if
+    /// given.
     ///
     /// # Errors
     ///
-    /// A key has two lists, there are more than 10,000 cells, seeds are said twice, or an experiment is wrong.
+    /// A key has two lists, there are more than 10,000 cells, seeds are given twice, or an
+    /// experiment is wrong.
     pub fn new(
         experiment: &str,
         set: &[String],
@@ -77,7 +78,7 @@ impl Sweep {
     }
 }
 
-/// Every choice of a value from each list; those of the last change first.
+/// Every combination of one value from each list; the last list changes first.
 fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     lists.iter().fold(vec![Vec::new()], |chosen, (_, values)| {
         let with = |before: &Vec<String>, value: &String| {
@@ -87,7 +88,7 @@ fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
     })
 }
 
-/// At the commas outside brackets and quotes.
+/// Splits a list at the commas outside brackets and quotes.
 fn split(list: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
     for c in list.chars() {

@@ -1,4 +1,4 @@
-//! Many independent, seeded runs in virtual time: on all cores, resumable, in parts.
+//! Many independent, seeded virtual runs: on all cores, resumable, in shards.
 
 mod cell;
 mod error;

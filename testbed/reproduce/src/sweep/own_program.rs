@@ -1,24 +1,24 @@
-//! A program of the user's own that takes the place of the tasks of experiments that are compared.
+//! A user's own program in place of the tasks of compared experiments.
 
 use dormouse_experiment::{Override, OwnSaid};
 use serde::{Deserialize, Serialize};
 
-/// Where what is said of the program comes from, for messages about it.
+/// Name of the program's source in error messages.
 const OPTION: &str = "COMMAND";
 
-/// A program of the user's own, as it was said on the command line.
+/// A user's own program as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnProgram {
-    /// Keys of its tasks, and their values as TOML has them.
+    /// Keys of its tasks, with their values in TOML.
     keys: Vec<(String, String)>,
-    /// Keys of the experiment, and their values as TOML has them.
+    /// Keys of the experiment, with their values in TOML.
     settings: Vec<(String, String)>,
-    /// The options that said so, the command last, behind `--`.
+    /// Options that gave it, with the command last, after `--`.
     words: Vec<String>,
 }
 
 impl OwnProgram {
-    /// The program of these keys of tasks and settings of the experiment, said by these words.
+    /// A program with these keys of tasks and settings of the experiment, given by these words.
     #[must_use]
     pub fn new(
         said: &OwnSaid,
@@ -33,19 +33,19 @@ impl OwnProgram {
         }
     }
 
-    /// Whether there is none: tasks are the experiment's.
+    /// Whether there is none, so that tasks are the experiment's.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The words that say it.
+    /// Words that give it on the command line.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words
     }
 
-    /// The words that name an experiment: `--on` it where the program takes the place of its tasks.
+    /// Words that name an experiment: with `--on` if the program takes the place of its tasks.
     pub(super) fn on<'a>(&self, experiment: &'a str) -> impl Iterator<Item = &'a str> {
         let on = (!self.is_none()).then_some("--on");
         on.into_iter().chain([experiment])

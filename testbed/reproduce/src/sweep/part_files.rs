@@ -1,5 +1,5 @@
-//! The files of samples of a sweep under way: one for each start of a shard, so that no two processes ever
-//! write to the same file.
+//! Files of samples of an unfinished sweep: one for each start of a shard, so that no two processes
+//! ever write to the same file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use super::Shard;
 
-/// The file of a command that makes everything, which goes on with it after a kill.
+/// File of a command that makes everything; it continues the file after a kill.
 pub(super) const PART: &str = "samples.part.jsonl";
-/// The beginning of the names of the files of shards; `2-of-8.1.jsonl` follows.
+/// Beginning of the names of shards' files, followed by `2-of-8.1.jsonl`.
 const OF_SHARDS: &str = "samples.part-";
 
-/// The names of all such files in a folder, in an order that is always the same.
+/// Names of all such files in a folder, in a fixed order.
 ///
 /// # Errors
 ///
@@ -33,11 +33,12 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Makes the file of a new start of a shard. A former start on a node that is only cut off may still write to its own.
+/// Creates the file of a new start of a shard. An earlier start, on a node that is only cut off,
+/// may still write to its own file.
 ///
 /// # Errors
 ///
-/// The file can't be made.
+/// The file can't be created.
 pub(super) fn create(folder: &Path, shard: Shard) -> Result<File> {
     let shard = shard.to_string().replace('/', "-of-");
     for start in 1..=u32::MAX {

@@ -1,7 +1,7 @@
-//! The plots of a sweep: each figure against the swept number, or as bars where words are swept; then one
+//! Plots of a sweep: each figure against the swept number, or as bars if words are swept; then one
 //! figure against another.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_units::Span;
 use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
 
@@ -10,9 +10,9 @@ use super::tables::estimate;
 use super::{Samples, Sweep};
 use crate::measures::{Measure, figure};
 
-/// The most cells that are drawn as bars.
+/// Greatest number of cells that are drawn as bars.
 const MOST_BARS: usize = 60;
-/// Ratio of the largest number to the smallest from which on an axis is logarithmic.
+/// From this ratio of the largest to the smallest number on, an axis is logarithmic.
 const WIDE: f64 = 50.0;
 /// Name of a mean in a legend.
 const MEAN: &str = "mean with its 95 % interval";
@@ -20,9 +20,9 @@ const MEAN: &str = "mean with its 95 % interval";
 /// A key whose values are numbers.
 #[derive(Clone, Debug, PartialEq)]
 struct NumberKey {
-    /// Place of the key among the sweep's keys.
+    /// Index of the key.
     n: usize,
-    /// The key's value in each cell; lengths of time in seconds.
+    /// Value of the key in each cell; durations in seconds.
     values: Vec<f64>,
     /// Unit of the values: none, per cent, or seconds.
     unit: NumberUnit,
@@ -36,7 +36,7 @@ enum NumberUnit {
 }
 
 impl NumberUnit {
-    /// The number that a value says in this unit; `None`: it says none.
+    /// The number of a value in this unit; `None` if it is none.
     fn read(self, value: &str) -> Option<f64> {
         match self {
             Self::Plain => value.parse().ok(),
@@ -47,7 +47,7 @@ impl NumberUnit {
 }
 
 impl Sweep {
-    /// `plot.svg`, and the plots of the page.
+    /// The content of `plot.svg` and of the page's plots.
     pub fn plot(&self, samples: &Samples) -> Chart {
         let measures = Self::measures(samples).told;
         let mut panels: Vec<Panel> = match self.number_key() {
@@ -59,7 +59,8 @@ impl Sweep {
         Chart { title: String::new(), panels }
     }
 
-    /// The first key all of whose values are numbers, and at least two of them different. Seeds are names.
+    /// The first key whose values are all numbers, at least two of them different. Seeds count as
+    /// names.
     fn number_key(&self) -> Option<NumberKey> {
         let key = |(n, key): (usize, &String)| {
             let all = |unit: NumberUnit| -> Option<Vec<f64>> {
@@ -75,7 +76,7 @@ impl Sweep {
         self.keys.iter().enumerate().find_map(key)
     }
 
-    /// The values of a cell but for that of one key, in words; empty where there is no other key.
+    /// Values of a cell's other keys in words; empty if there is no other key.
     fn others(&self, cell: usize, but: usize) -> String {
         let others = self.keys.iter().zip(&self.values[cell]).enumerate();
         let word = |(_, (key, value)): (usize, (&String, &String))| match key.rsplit('.').next() {
@@ -85,8 +86,8 @@ impl Sweep {
         others.filter(|(n, _)| *n != but).map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// A figure against the swept number: each run, and a line through the means for each choice of the
-    /// other keys' values.
+    /// A figure against the swept number: each run, and a line through the means for each
+    /// combination of the other keys' values.
     fn against(&self, key: &NumberKey, measure: &Measure, samples: &Samples) -> Panel {
         let unit = measure.unit();
         let (factor, symbol) = match key.unit {
@@ -154,8 +155,8 @@ impl Sweep {
         }
     }
 
-    /// One figure against another: each run, and the means with their intervals; joined where the values
-    /// are numbers of one key.
+    /// One figure against another: each run, and the means with their intervals; joined if the
+    /// values are numbers of one key.
     fn scatter(&self, samples: &Samples) -> Panel {
         let first = self.cells.first().map(|cell| &cell.experiment);
         let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
@@ -170,10 +171,10 @@ impl Sweep {
         };
         let mut series = Vec::new();
         for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
-            let at = |sample: &Sample, of: &Measure| {
+            let at = |sample: &RunSample, of: &Measure| {
                 sample.figure(of.metric.name).map(|figure| of.value(figure))
             };
-            let point = |sample: &Sample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
+            let point = |sample: &RunSample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
             let points = samples.iter().filter_map(point).collect();
             series.push(Series { name: name(values), colour, look: Look::Sample, points });
         }
@@ -204,15 +205,15 @@ impl Sweep {
     }
 }
 
-/// The mean of a figure over runs as a point, with its interval; `at` places its value.
-fn mean(samples: &[Sample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
+/// Mean of a figure over runs as a point with its interval; `at` makes the point of a value.
+fn mean(samples: &[RunSample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
     let of = estimate(samples, measure.metric.name)?;
     let value = |x: f64| measure.value(x);
     let interval = of.ci95.map(|(low, high)| (value(low), value(high)));
     Some(Point { interval, ..at(value(of.mean)) })
 }
 
-/// The scale of an axis with these numbers.
+/// Scale of an axis for these numbers.
 fn scale(values: &[f64]) -> Scale {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -232,7 +233,7 @@ mod tests {
 
     /// Two runs of each cell: their makespans are 100 s and 110 s times the number of the cell.
     fn samples(of: &Sweep) -> Samples {
-        let sample = |makespan: f64| Sample {
+        let sample = |makespan: f64| RunSample {
             figures: [("makespan_s", makespan), ("cost_usd", 1.0)]
                 .map(|(name, figure)| (name.to_owned(), figure))
                 .into(),

@@ -1,8 +1,8 @@
-//! A part of a sweep.
+//! A shard of a sweep.
 
 use std::str::FromStr;
 
-/// Part `index` (from 1) of `count`.
+/// Shard `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
     index: usize,
@@ -10,7 +10,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// The only part of one: everything.
+    /// The only shard: everything.
     pub const ALL: Self = Self { index: 1, count: 1 };
 
     /// Whether the `n`-th run belongs to it.
@@ -18,7 +18,7 @@ impl Shard {
         n % self.count == self.index - 1
     }
 
-    /// Whether it is not all there is.
+    /// Whether there are other shards.
     pub const fn is_part(self) -> bool {
         self.count > 1
     }

@@ -1,4 +1,4 @@
-//! What runs share: plans already made, and jobs already read or generated.
+//! Data that runs share: plans, and jobs that were read or generated.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -10,15 +10,15 @@ use dormouse_experiment::chain;
 use dormouse_experiment::{Batch, Experiment};
 use dormouse_report::jobs::JobsError;
 
-/// Number of lists of jobs that are kept however long they are: a long one has a hundred megabytes.
+/// Number of job lists that are kept however long they are: a long one takes a hundred megabytes.
 const FEW_LISTS: usize = 12;
-/// Number of jobs that all lists may have together where there are more of them: those of thirty seeds.
+/// Greatest number of jobs in all lists together if there are more lists: those of thirty seeds.
 const MOST_JOBS: usize = 600_000;
 
 type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
 
-/// Plans and jobs that were made for one run and are the same for others. A thread that wants what
-/// is being made waits for it.
+/// Plans and jobs that are the same for several runs. A thread that needs one that is being made
+/// waits for it.
 #[derive(Debug, Default)]
 pub struct Shared {
     plans: Mutex<HashMap<blake3::Hash, Made<Option<Plan>, PlanError>>>,
@@ -26,7 +26,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The plan of an experiment; `None` where its scheduler makes none.
+    /// Plan of an experiment; `None` if its scheduler makes none.
     ///
     /// # Errors
     ///
@@ -43,11 +43,11 @@ impl Shared {
         made.get_or_init(|| experiment.plan()).clone()
     }
 
-    /// The jobs of a batch under a seed, before load, estimates and usage are set.
+    /// Jobs of a batch with a seed, before load, estimates and usage are set.
     ///
     /// # Errors
     ///
-    /// The log can't be read; the model can't make them.
+    /// The log can't be read, or the model can't generate them.
     pub(crate) fn jobs(&self, batch: &Batch, seed: u64) -> Result<Listed, JobsError> {
         let key = key_of_jobs(batch, seed);
         let made = {
@@ -67,8 +67,7 @@ impl Shared {
     }
 }
 
-/// Drops the lists of jobs that were made first, where there are many and they have more jobs
-/// than `most` together.
+/// Drops the oldest lists of jobs if there are many and they have more than `most` jobs together.
 fn make_room(all: &mut VecDeque<(blake3::Hash, Made<Listed, String>)>, most: usize) {
     let jobs = |(_, made): &(blake3::Hash, Made<Listed, String>)| match made.get() {
         Some(Ok(listed)) => listed.len(),
@@ -79,10 +78,10 @@ fn make_room(all: &mut VecDeque<(blake3::Hash, Made<Listed, String>)>, most: usi
     }
 }
 
-/// A digest of all that a plan depends on.
+/// Digest of everything that a plan depends on.
 fn key_of_plan(config: &BagSchedulerConfig, experiment: &Experiment) -> blake3::Hash {
     let setup = &experiment.setup;
-    // What only matters once the run is under way.
+    // Keys that only matter during the run.
     let standard = BagSchedulerConfig::default();
     let scheduler = BagSchedulerConfig {
         allocation_cycle: standard.allocation_cycle,
@@ -96,10 +95,10 @@ fn key_of_plan(config: &BagSchedulerConfig, experiment: &Experiment) -> blake3::
     blake3::hash(parts.to_string().as_bytes())
 }
 
-/// A digest of all that the jobs of a batch depend on.
+/// Digest of everything that the jobs of a batch depend on.
 fn key_of_jobs(batch: &Batch, seed: u64) -> blake3::Hash {
     let workload = &batch.workload;
-    // Jobs that stand in the experiment get their usage as they are listed.
+    // Jobs listed in the experiment get their usage when they are read.
     let listed = (workload.usage, batch.scheduler.name);
     let memory = batch.simulation(seed).space().memory;
     let parts = serde_json::json!([workload.source, workload.processors, memory, listed, seed]);

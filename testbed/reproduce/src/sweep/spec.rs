@@ -1,4 +1,4 @@
-//! What a folder of samples is for: enough to go on with it, or to join its parts.
+//! The command behind a folder of samples, complete enough to resume it or to merge its shards.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,48 +9,48 @@ use super::folder::{SPEC, damaged};
 use super::{OwnProgram, SweepError};
 use dormouse_experiment::command_line;
 
-/// What `dormouse reproduce` is to make.
+/// Specification of a `dormouse reproduce`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Reproduction {
-    /// What of which paper, such as `burst-hads/table-4`.
+    /// Paper and part, such as `burst-hads/table-4`.
     pub what: String,
-    /// The first seed.
+    /// First seed.
     pub first_seed: u64,
-    /// So many seeds.
+    /// Number of seeds.
     pub seeds: u64,
-    /// Seeds of each experiment that tries a factor; 0: none is tried.
+    /// Number of seeds for experiments that try factors; 0 to try none.
     pub trial_seeds: u64,
-    /// Settings of the experiments that try factors: the cells, and `key=value`.
+    /// Settings of the experiments that try factors: pattern of cells, and `key=value`.
     pub trial_set: Vec<(String, String)>,
     /// Names of readings that all cells have.
     pub readings: Vec<String>,
     /// Settings of every cell, `key=value`.
     pub set: Vec<String>,
-    /// Settings of what is not of experiments, `key=value`.
+    /// Settings of parts that are not made of experiments, `key=value`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own_set: Vec<String>,
-    /// Settings of some: the cells, and `key=value`.
+    /// Settings of some cells: a pattern, and `key=value`.
     pub of_cells: Vec<(String, String)>,
-    /// Cells that are left out, each with what they need.
+    /// Cells that are left out, each with what it needs.
     pub without: Vec<(String, String)>,
-    /// The data file of a paper of the user's own, which `what` is of.
+    /// Data file of a user's own paper, which `what` refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PathBuf>,
-    /// A file of lifetimes, for what is made of such.
+    /// File of lifetimes, for parts that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetimes: Option<PathBuf>,
-    /// A folder of records of spot prices, for what is made of such.
+    /// Folder of spot price records, for parts that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<PathBuf>,
-    /// A folder of inputs, for what is made of such.
+    /// Folder of inputs, for parts that need it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<PathBuf>,
-    /// The words of the command that makes the same again.
+    /// Words of the command that makes the same again.
     pub words: Vec<String>,
 }
 
-/// The command behind a folder, whatever its shard.
+/// The command behind a folder, the same for all shards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub enum Spec {
@@ -60,16 +60,16 @@ pub enum Spec {
     Compare {
         /// Names of the schedulers; the others are compared with the first.
         schedulers: Vec<String>,
-        /// What saves the work of tasks, in the place of schedulers that are compared.
+        /// Ways to save the work of tasks, if these are compared instead of schedulers.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         saves: Vec<String>,
         /// Files or built-in experiments.
         on: Vec<String>,
         /// Settings of every cell, `key=value`.
         set: Vec<String>,
-        /// Seeds 1 to this.
+        /// Number of seeds, from 1 on.
         seeds: u64,
-        /// The program of the user's own that runs in the place of the experiments' tasks.
+        /// A user's own program in place of the experiments' tasks.
         #[serde(default, skip_serializing_if = "OwnProgram::is_none")]
         own: OwnProgram,
         /// Folders whose files the experiments may name as inputs, beside their own.
@@ -78,11 +78,11 @@ pub enum Spec {
     },
     /// The command `dormouse sweep`.
     Sweep {
-        /// A file or a built-in experiment.
+        /// File or built-in experiment.
         experiment: String,
         /// Settings, `key=value` or `key=value,value,…`.
         set: Vec<String>,
-        /// Seeds 1 to this, unless the list of values is one of seeds.
+        /// Number of seeds, from 1 on, unless a setting lists seeds.
         seeds: u64,
         /// Folders whose files the experiment may name as inputs, beside its own.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -90,13 +90,13 @@ pub enum Spec {
     },
 }
 
-/// The options that allow inputs in these folders.
+/// Options that allow inputs in these folders.
 fn allowed(folders: &[String]) -> impl Iterator<Item = &str> {
     folders.iter().flat_map(|folder| ["--allow-inputs", folder])
 }
 
 impl Spec {
-    /// The one that all parts of a sweep are for.
+    /// The common spec of all shards of a sweep.
     pub fn of_parts(parts: &[PathBuf]) -> Result<Self, SweepError> {
         let Some((first, others)) = parts.split_first() else {
             return Err(SweepError::BadInput("give the folders of the shards".to_owned()));
@@ -119,16 +119,15 @@ impl Spec {
         Self::read(folder).is_ok_and(|there| !self.continues(&there))
     }
 
-    /// Whether results of `before` are of the same command, which may have been given fewer or more
-    /// seeds.
+    /// Whether `before` is the same command, possibly with another number of seeds.
     pub fn continues(&self, before: &Self) -> bool {
         self.without_seeds() == before.without_seeds()
     }
 
-    /// What it is that is made, however many seeds it is given, in bytes.
+    /// Identity of the command without its number of seeds, in bytes.
     #[must_use]
     pub fn identity(&self) -> Vec<u8> {
-        // Text and numbers: this can't fail.
+        // Text and numbers only: this can't fail.
         serde_json::to_vec(&self.without_seeds()).unwrap_or_default()
     }
 
@@ -144,12 +143,12 @@ impl Spec {
         spec
     }
 
-    /// The command that makes the same again, as a shell reads it.
+    /// Command that makes the same again, quoted for a shell.
     pub fn command(&self) -> String {
         command_line(self.words())
     }
 
-    /// The words of the command that makes the same again.
+    /// Words of the command that makes the same again.
     pub fn words(&self) -> Vec<String> {
         match self {
             Self::Reproduce(asked) => asked.words.clone(),
@@ -168,7 +167,7 @@ impl Spec {
             }
             Self::Sweep { experiment, set, seeds, allow_inputs } => {
                 let seeds = seeds.to_string();
-                // The values of seed are the seeds.
+                // The values of the key seed are the seeds.
                 let own = set.iter().any(|set| set.split('=').next() == Some("seed"));
                 let seeds = (!own).then_some(["--seeds", &seeds]);
                 let set = set.iter().flat_map(|set| ["--set", set]);
@@ -179,7 +178,7 @@ impl Spec {
         }
     }
 
-    /// The folders whose files its experiments may name as inputs, beside their own.
+    /// Folders whose files its experiments may name as inputs, beside their own.
     #[must_use]
     pub fn allow_inputs(&self) -> &[String] {
         match self {

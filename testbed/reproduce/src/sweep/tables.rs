@@ -1,8 +1,8 @@
-//! The tables of a sweep: for people, and for programs.
+//! Tables of a sweep, for people and for programs.
 
 use std::collections::BTreeSet;
 
-use dormouse_analysis::{METRICS, Metric, Sample, series};
+use dormouse_analysis::{METRICS, RunFigure, RunSample, series};
 use dormouse_estimate::Estimate;
 use dormouse_view::{Cell as Shown, Column, Table};
 
@@ -12,12 +12,12 @@ use crate::measures::{Measure, Measures};
 use crate::runs::{self, Run};
 
 impl Sweep {
-    /// The figures that people are told.
+    /// Figures shown to people.
     pub fn measures(samples: &Samples) -> Measures {
         Measures::of_runs(samples, &[])
     }
 
-    /// The table for people.
+    /// Table for people.
     pub fn table(&self, samples: &Samples) -> Table {
         let columns = Self::measures(samples).told.into_iter().map(|measure| {
             let column = Column::mean(measure.heading()).digits(measure.digits());
@@ -26,7 +26,7 @@ impl Sweep {
         self.with_means(samples, columns)
     }
 
-    /// The same for programs, with the figures of what happened in no run; each in its own unit.
+    /// Table for programs, also with figures that are zero in all runs; each in its own unit.
     pub fn exact(&self, samples: &Samples) -> Table {
         let there = figures(samples);
         let metrics = Self::measures(samples).in_files().into_iter().map(|measure| measure.metric);
@@ -36,7 +36,8 @@ impl Sweep {
         self.with_means(samples, columns)
     }
 
-    /// A row for each cell: its values, and the means of these figures, in the unit of a measure if there is one.
+    /// Table with one row for each cell: its values, and the means of these figures, in the unit of
+    /// a measure if there is one.
     fn with_means(
         &self,
         samples: &Samples,
@@ -58,12 +59,13 @@ impl Sweep {
         table.into()
     }
 
-    /// `table.csv`. Several keys, and their values in the same order, are joined by semicolons.
+    /// The content of `table.csv`. Several keys, and their values in the same order, are joined by
+    /// semicolons.
     pub fn csv(&self, samples: &Samples) -> String {
         let there = figures(samples);
-        // The ones with names for people first, in their order.
+        // Figures with names for people come first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
-        let others = there.iter().copied().filter(|name| Metric::named(name).is_none());
+        let others = there.iter().copied().filter(|name| RunFigure::named(name).is_none());
         let metrics: Vec<&str> = known.chain(others).collect();
         let lines = self.values.iter().zip(samples).flat_map(|(values, samples)| {
             let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
@@ -81,8 +83,8 @@ impl Sweep {
         Table::from(table).to_csv()
     }
 
-    /// Every run with its figures, a row each, with the values of its keys; seeds are 1 to `seeds`, unless
-    /// they are among the keys.
+    /// Table of all runs with their figures and the values of their keys, one row each; seeds are 1
+    /// to `seeds`, unless they are among the keys.
     pub fn runs(&self, samples: &Samples, seeds: u64) -> Table {
         let key = |(n, key): (usize, &String)| {
             let is_number = self.values.iter().all(|values| values[n].parse::<f64>().is_ok());
@@ -106,7 +108,7 @@ impl Sweep {
     }
 }
 
-/// The names of all figures of these samples.
+/// Names of all figures of these samples.
 fn figures(samples: &Samples) -> BTreeSet<&str> {
     let all = || samples.iter().flatten();
     let (figures, batches) =
@@ -114,7 +116,7 @@ fn figures(samples: &Samples) -> BTreeSet<&str> {
     figures.chain(batches).map(String::as_str).collect()
 }
 
-/// The mean of a figure over the runs of a cell.
-pub(super) fn estimate(samples: &[Sample], metric: &str) -> Option<Estimate> {
+/// Mean of a figure over the runs of a cell.
+pub(super) fn estimate(samples: &[RunSample], metric: &str) -> Option<Estimate> {
     series(samples, metric).estimate()
 }

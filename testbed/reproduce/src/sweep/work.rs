@@ -1,55 +1,55 @@
-//! Runs spread over threads. What comes out depends on nothing but what went in.
+//! Runs cells on several threads. The results depend only on the inputs.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::{Mutex, PoisonError};
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
 use super::{Folder, Shard, Shared, SweepError};
 
-/// What samples are taken of, under one seed or many.
+/// Something that gives one sample for each seed.
 pub trait Sampled: Sync {
-    /// Name of the case in tables.
+    /// Name in tables.
     fn case(&self) -> &str;
 
-    /// Digest of all that the samples depend on, besides the seed.
+    /// Digest of everything that the samples depend on, besides the seed.
     fn digest(&self) -> &str;
 
-    /// The seeds that it is run under where these are wanted.
+    /// Seeds that it is run with if `wanted` are asked for.
     fn seeds(&self, wanted: &RangeInclusive<u64>) -> RangeInclusive<u64> {
         wanted.clone()
     }
 
-    /// The sample under one seed.
+    /// Makes the sample with one seed.
     ///
     /// # Errors
     ///
     /// It can't be scheduled, or the run got stuck.
-    fn run(&self, seed: u64, shared: &Shared) -> Result<Sample, SweepError>;
+    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError>;
 }
 
-/// The samples of every cell, in the order of cells and seeds. Under a shard, those there are.
-pub type Samples = Vec<Vec<Sample>>;
+/// Samples of every cell, in the order of cells and seeds; in a shard, only those that exist.
+pub type Samples = Vec<Vec<RunSample>>;
 
 /// How cells are run.
 #[derive(Debug)]
 pub struct Work<'a> {
-    /// Under these seeds, but for cells that have one of their own.
+    /// Seeds, except for cells with one of their own.
     pub seeds: RangeInclusive<u64>,
-    /// On so many threads.
+    /// Number of threads.
     pub threads: usize,
-    /// The runs to make; `None`: all have to be there.
+    /// Runs to make; `None` if all have to exist.
     pub compute: Option<Shard>,
-    /// What was made for other runs.
+    /// Data shared with other runs.
     pub shared: &'a Shared,
 }
 
 impl Work<'_> {
-    /// Runs every cell under every seed, but for what `folder` knows; `progress` is told how many
-    /// of how many runs are done.
+    /// Runs every cell with every seed, except runs that `folder` has; `progress` gets the number
+    /// of finished runs and of all.
     pub fn run<C: Sampled>(
         &self,
         cells: &[C],
@@ -67,8 +67,8 @@ impl Work<'_> {
             SweepError::BadInput(format!("--threads {}: {error}; give fewer", self.threads))
         })?;
         let kept = Mutex::new((0, &mut *folder, progress));
-        // Not a parallel iterator of the list itself, which is cut in halves: runs beside each other
-        // have the same jobs, of which a few lists are kept.
+        // Not a parallel iterator of the list itself, which would be cut in halves: runs at the
+        // same time should have the same jobs, of which only a few lists are kept.
         let runs = todo.into_iter().par_bridge();
         pool.install(|| {
             runs.try_for_each(|(cell, seed)| {
@@ -88,7 +88,7 @@ impl Work<'_> {
         Ok(cells.iter().map(samples).collect())
     }
 
-    /// The runs that are to be made: a part is the same whatever is known already.
+    /// Runs to make: a shard is the same whatever exists already.
     fn todo<'c, C: Sampled>(
         &self,
         all: Vec<(&'c C, u64)>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_experiment::Experiment;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
@@ -25,7 +25,7 @@ pub(in crate::cli) fn after_run(results: &Results<'_>, folder: &Path) -> Vec<Nex
     let on = |words: &[&str]| pasted(words.iter().copied());
     let watch = NextStep::new(on(&["dormouse", "watch", &dir, "--open-page"]), "the run on a page");
     let check = NextStep::new(on(&["dormouse", "check", &dir]), "whether a rule is broken in it");
-    if results.header.mode == Mode::Live {
+    if results.header.mode == RunMode::Live {
         let twin = on(&["dormouse", "twin", &dir]);
         return vec![
             check,

@@ -1,4 +1,4 @@
-//! Axes: from data to pixels, and the places of ticks.
+//! Axes: data to pixels, and the places of ticks.
 
 use maud::{Markup, html};
 
@@ -15,12 +15,12 @@ const BEYOND: f64 = 14.0;
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly, over the range of the data.
+    /// Linear, over the range of the data.
     #[default]
     Linear,
-    /// Evenly, beginning at 0.
+    /// Linear, beginning at 0.
     FromZero,
-    /// By their logarithms; values that are not above 0 are left out.
+    /// Logarithmic; values that are not above 0 are left out.
     Logarithmic,
     /// Values are exponents of two, and the labels the powers.
     PowersOfTwo,
@@ -45,7 +45,7 @@ impl Axis {
     }
 }
 
-/// A scale with its range of data and its range on paper, in pixels.
+/// A scale with its range of data, and its range on paper in pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Laid {
     data: (f64, f64),
@@ -202,7 +202,8 @@ fn nice_step(rough: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// The next step that people count time in, in seconds, that comes to short numbers of this unit.
+/// The smallest time step in seconds, at least `rough`, that people count in and that has short
+/// numbers in this unit.
 fn time_step(rough: f64, unit: TimeUnit) -> f64 {
     const STEPS: [f64; 18] = [
         1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1_200.0, 1_800.0, 3_600.0,

@@ -65,14 +65,14 @@ pub struct Point {
     pub label: String,
 }
 
-/// Measures of a panel: its width, the room that is free at its right, and the height between its axes.
+/// Width of a panel, free room at its right, and height between its axes, in pixels.
 const WIDTH: f64 = 500.0;
 const RIGHT: f64 = 16.0;
 const PLOT_HEIGHT: f64 = 230.0;
-/// The height of a row, and of a bar on it.
+/// Height of a row, and of a bar on it, in pixels.
 const ROW: f64 = 22.0;
 const BAR: f64 = 12.0;
-/// The most panels side by side in a file.
+/// Greatest number of panels side by side in a file.
 const ABREAST: usize = 3;
 
 impl Point {
@@ -186,7 +186,7 @@ impl Panel {
         Drawing { width: WIDTH, height: bottom + 42.0, label: self.spoken(), content }
     }
 
-    /// Words for those who can't see the panel: its title, its axes, and its series.
+    /// Description of the panel for people who can't see it: its title, axes and series.
     fn spoken(&self) -> String {
         let over = match (self.y.label.as_str(), self.x.label.as_str()) {
             ("", x) => x.to_owned(),
@@ -214,7 +214,7 @@ impl Panel {
                 entries.push((series.name.clone(), key(series.look, k)));
             }
         }
-        // A single line needs no key: the panel's title says what it is.
+        // A single line needs no key: the panel's title describes it.
         if self.has_rows() || entries.len() > 1 { entries } else { Vec::new() }
     }
 

@@ -11,12 +11,12 @@ use dormouse_units::{Tier, Time};
 use super::limits::Limit;
 use crate::time_unit::TimeUnit;
 
-/// Lanes over time, what ran on them, and what moved between them.
+/// Lanes over time with bars, marks and links.
 #[derive(Clone, Debug, Default)]
 pub struct Gantt {
     /// Title of the chart.
     pub title: String,
-    /// The figures that matter, in one line of text.
+    /// The most important figures in one line of text.
     pub lead: String,
     /// The first and the last time that are shown.
     pub window: (Time, Time),
@@ -30,7 +30,7 @@ pub struct Gantt {
     pub marks: Vec<Mark>,
     /// Links for work that went on elsewhere.
     pub links: Vec<Link>,
-    /// Times in seconds that matter to all lanes; one after the window is named in words only.
+    /// Times in seconds that matter to all lanes; one after the window appears in words only.
     pub limits: Vec<Limit>,
     /// The names of the colours of work, in their order; other fills and marks have names of their own.
     pub colours: Vec<String>,
@@ -103,7 +103,7 @@ pub enum Fill {
     Boot,
     /// A VM that is hibernated.
     Hibernated,
-    /// Something that goes wrong, as the experiment asks for.
+    /// A fault that the experiment injects.
     Fault,
     /// Drawn over work: the time at the baseline of a burstable VM.
     Baseline,
@@ -111,7 +111,7 @@ pub enum Fill {
     Lost,
 }
 
-/// Something at an instant.
+/// An event at an instant.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// Place of the mark: the middle of the first of these rows.
@@ -137,12 +137,12 @@ pub enum MarkKind {
     Gone,
 }
 
-/// Work that left one place and went on in another.
+/// Work that left one place and continued in another.
 #[derive(Clone, Debug)]
 pub struct Link {
     /// Place and instant at which the work was kept, or left.
     pub from: (Place, Time),
-    /// Place and instant at which the work went on.
+    /// Place and instant at which the work continued.
     pub to: (Place, Time),
     /// Text shown where the link is pointed at.
     pub title: String,

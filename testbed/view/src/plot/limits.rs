@@ -1,4 +1,4 @@
-//! Values that matter to all of a figure: lines across it, with their names in a row above.
+//! Values that matter to a whole figure: lines across it, with their names in a row above.
 
 use maud::{Markup, html};
 
@@ -6,7 +6,7 @@ use super::axis::Laid;
 use super::svg::{Px, text, title};
 use super::text::width;
 
-/// A value that is not to be passed, or to be reached.
+/// A value that should not be passed, or should be reached.
 #[derive(Clone, Debug, Default)]
 pub struct Limit {
     /// Name of the value.
@@ -21,9 +21,9 @@ pub(super) const NAMES: f64 = 14.0;
 const SIZE: f64 = 11.0;
 const APART: f64 = 12.0;
 
-/// Lines from `top` to `bottom` at the limits that are on the axis, and above `top` their names
-/// side by side. The line of a name that has to stand aside for another bends to it. A name that
-/// the row is too short for is shown where its line is pointed at.
+/// Lines from `top` to `bottom` at the limits that are on the axis, with their names side by side
+/// above `top`. A name that has to stand aside for another is joined to its line by a bend. A name
+/// without room is shown when its line is pointed at.
 pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
     let mut shown: Vec<_> = limits.iter().filter(|limit| across.contains(limit.at)).collect();
     shown.sort_by(|a, b| a.at.total_cmp(&b.at));
@@ -48,7 +48,7 @@ fn line(end: f64, x: f64, (top, bottom): (f64, f64)) -> String {
 }
 
 /// Left ends of names with these middles and widths, in their order: no name touches another or
-/// leaves the row. There are as many as there is room for.
+/// leaves the row. Names without room are left out at the end.
 fn side_by_side(names: &[(f64, f64)], (left, right): (f64, f64)) -> Vec<f64> {
     let mut all = left - APART;
     let fitting = names.iter().take_while(|(_, wide)| {

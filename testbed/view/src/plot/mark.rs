@@ -22,7 +22,7 @@ pub enum Look {
     Live,
     /// Columns from 0; on rows, bars from 0.
     Column,
-    /// Each two points are the ends of a thin line that says they belong together.
+    /// Each two points are the ends of a thin line that joins them.
     Tie,
 }
 

@@ -25,7 +25,7 @@ impl Area {
     }
 }
 
-/// The width of a text of this font size in the widest of the fonts it may be shown in.
+/// Width of a text of this font size, in the widest font that may be used, in pixels.
 pub(super) fn width(text: &str, size: f64) -> f64 {
     let em: f64 = text
         .chars()
@@ -40,7 +40,7 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
     em * size
 }
 
-/// Areas of a panel that are taken already.
+/// Areas of a panel that are already taken.
 #[derive(Debug, Default)]
 pub(super) struct Taken(Vec<Area>);
 
@@ -59,7 +59,7 @@ impl Taken {
         bounds: &Area,
     ) -> Option<(f64, f64)> {
         let (w, h) = (width(label, size), size * 1.15);
-        // At the sides, above and below, at the corners; then the same further away.
+        // First at the sides, above, below and at the corners; then the same further away.
         let around = |gap: f64| {
             let (left, middle, right) = (x - gap - w, x - w / 2.0, x + gap);
             let (above, below) = (y - gap - h * 0.7, y + gap * 0.6);

@@ -43,7 +43,7 @@ pub enum Tone {
     Good,
     /// Bad news, such as a claim that fails.
     Bad,
-    /// Not the point, and shown faintly.
+    /// Of little importance, and shown faintly.
     Dim,
 }
 

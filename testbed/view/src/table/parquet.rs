@@ -5,12 +5,12 @@ mod file;
 
 use super::Table;
 
-/// Why there is no Parquet file of a table.
+/// Error of writing a table as Parquet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParquetError {
-    /// This program was built without it.
+    /// This program was built without Parquet.
     NotBuiltIn,
-    /// The table does not fit into one: why.
+    /// The table can't be written as Parquet, for this reason.
     Unfit(String),
 }
 

@@ -1,4 +1,4 @@
-//! Terminals, and what they can show.
+//! Terminals and their abilities.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,15 @@ use dormouse_units::printable;
 
 use super::Tone;
 
-/// The beginning of an order to a terminal, such as one for a colour.
+/// Beginning of a terminal's escape sequence, such as one for a colour.
 const ORDER: &str = "\x1b[";
-/// The length of the longest order for a look that is passed on.
+/// Longest escape sequence for a look that is passed on, in bytes.
 const LONGEST_LOOK: usize = 12;
-/// The number of the look in which nothing is seen.
+/// Number of the look that hides text.
 const CONCEALED: &str = "8";
 
-/// The width of a terminal, and whether it shows colours. The program that owns it finds this out.
+/// Width of a terminal, and whether it shows colours; found out by the program that owns the
+/// terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Terminal {
     /// Width in columns, to which lines of a table are broken; `None`: as wide as they are.
@@ -32,14 +33,14 @@ impl Terminal {
         self.toned(Tone::verdict(is_good), text)
     }
 
-    /// A text that is not the point, shown faintly.
+    /// An unimportant text, shown faintly.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
         self.toned(Tone::Dim, text)
     }
 
-    /// A text as this terminal may have it: all that it would obey is escaped but for orders of how text
-    /// looks, where it may be coloured. Whatever the text quotes can do no more than colour it.
+    /// The text with everything escaped that this terminal would obey, except looks of text, if it
+    /// may be coloured. Quoted text can therefore do no more than colour itself.
     #[must_use]
     pub fn shown(self, text: &str) -> Cow<'_, str> {
         if !self.has_colour || !text.contains(ORDER) {
@@ -78,7 +79,7 @@ impl Terminal {
     }
 }
 
-/// Whether these are the numbers of a look in which text is seen.
+/// Whether these numbers of a look leave text visible.
 fn is_look(numbers: &str) -> bool {
     numbers.bytes().all(|b| b.is_ascii_digit() || b == b';')
         && numbers.split(';').all(|number| number != CONCEALED)

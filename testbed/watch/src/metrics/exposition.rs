@@ -1,4 +1,4 @@
-//! Metric families as values, and how they are written down.
+//! Metric families as values, and their encoding.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ const PREFIX: &str = "dormouse";
 /// Names and values of labels.
 pub(super) type Labels = Vec<(&'static str, String)>;
 
-/// All samples under one name.
+/// All samples with one name.
 #[derive(Clone, Debug)]
 pub(super) struct Family {
-    /// The name without prefix, unit and suffix.
+    /// Name without prefix, unit and suffix.
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) unit: Option<&'static str>,
     pub(super) samples: Samples,
 }
 
-/// The values of a family, by their labels.
+/// Values of a family, by labels.
 #[derive(Clone, Debug)]
 pub(super) enum Samples {
     Info(Labels),
@@ -103,14 +103,14 @@ fn each(
     Ok(())
 }
 
-/// Labels as they are written: the library writes values as they are.
+/// Escapes label values, which the library writes unchanged.
 fn escaped(labels: &Labels) -> Labels {
     let escape =
         |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     labels.iter().map(|(name, value)| (*name, escape(value))).collect()
 }
 
-/// Families that are written once.
+/// Families that are encoded once.
 #[derive(Debug)]
 struct Once(Vec<Family>);
 
@@ -120,12 +120,12 @@ impl Collector for Once {
     }
 }
 
-/// The families as OpenMetrics has them.
+/// The families in OpenMetrics format.
 pub(super) fn open_metrics(families: Vec<Family>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
     registry.register_collector(Box::new(Once(families)));
     let mut text = String::new();
-    // Writing to memory does not fail, and nothing here does otherwise.
+    // Writing to memory does not fail, and nothing else here does.
     let _ = encode(&mut text, &registry);
     text
 }

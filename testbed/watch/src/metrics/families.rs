@@ -1,6 +1,6 @@
-//! Every metric that there is: its name, unit, meaning and value.
+//! All metrics: their names, units, help texts and values.
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_analysis::outcome::wording::REQUESTS_ENDED;
 use dormouse_coordinator::Vitals;
 use dormouse_units::Time;
@@ -11,29 +11,29 @@ use super::fleet::{Fleet, MARKETS};
 use super::histogram::{Counted, Histogram};
 use super::run_metrics::RunMetrics;
 
-/// The name of a run.
+/// Labels of a run.
 #[derive(Clone, Debug)]
 pub struct RunName {
-    /// Name of the run, which no other run has.
+    /// Unique name of the run.
     pub run: String,
     /// Name of the experiment.
     pub experiment: String,
     /// Name of the scheduler.
     pub scheduler: String,
-    /// The mode of the run: where its machines are.
-    pub mode: Mode,
-    /// Emulated seconds in a real one; `None` in virtual time.
+    /// Mode of the run.
+    pub mode: RunMode,
+    /// Emulated seconds per real second; `None` in virtual time.
     pub speedup: Option<f64>,
 }
 
-/// Facts that are known of a run beside its log.
+/// Facts about a run that are not in its log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Beside<'a> {
     /// Whether a coordinator conducts the run now.
     pub serves: bool,
-    /// The time that the run's clock shows now; `None`: the last one of its log.
+    /// Present time of the run's clock; `None` if only the log's last time is known.
     pub now: Option<Time>,
-    /// The coordinator's figures of itself, where it is this process.
+    /// The coordinator's own figures, if it is this process.
     pub vitals: Option<&'a Vitals>,
 }
 
@@ -88,9 +88,9 @@ fn flag(is: bool) -> f64 {
     f64::from(u8::from(is))
 }
 
-/// All families of a run, with what is known beside its log.
+/// All families of a run.
 pub(super) fn families(of: &RunMetrics, beside: &Beside<'_>) -> Vec<Family> {
-    // Of a run that is over the clock stands, whatever its coordinator has yet to do.
+    // The clock of a run that is over stands still, whatever its coordinator still does.
     let clock = beside.now.filter(|_| of.over.is_none());
     let now = clock.map_or(of.now, |now| now.max(of.now));
     let mut all = run(of, now);
@@ -112,8 +112,8 @@ fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
         (
             "mode",
             match name.mode {
-                Mode::Virtual => "virtual",
-                Mode::Live => "live",
+                RunMode::Virtual => "virtual",
+                RunMode::Live => "live",
             },
         ),
     ]);

@@ -1,19 +1,19 @@
-//! The VMs of a run that are alive: their states, what they cost and the credits that they have.
+//! Living VMs of a run: their stages, cost and credits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_analysis::{Record, VmHistory};
+use dormouse_analysis::{RunRecord, VmHistory};
 use dormouse_cloud::{Action, Billing, Catalogue, Market, Prices};
 use dormouse_model::{Effect, Setup, Step};
 use dormouse_units::{Credits, Money, Time, TypeName};
 
-/// The stage of a VM's life.
+/// Stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     Booting,
     Running,
-    /// The VM runs, and its end is announced.
+    /// The VM runs and has notice of its end.
     Notice,
     Hibernating,
     Hibernated,
@@ -44,7 +44,7 @@ impl Stage {
 
 pub(super) const MARKETS: [Market; 2] = [Market::Spot, Market::OnDemand];
 
-/// The market as labels have it.
+/// The market as a label value.
 pub(super) const fn market_word(market: Market) -> &'static str {
     match market {
         Market::Spot => "spot",
@@ -52,7 +52,7 @@ pub(super) const fn market_word(market: Market) -> &'static str {
     }
 }
 
-/// The stage of a VM that has not ended.
+/// Stage of a VM that has not ended.
 fn stage(vm: &VmHistory) -> Stage {
     match (vm.is_running(), vm.told) {
         (true, Some(Action::Hibernate)) => Stage::Hibernating,
@@ -64,13 +64,13 @@ fn stage(vm: &VmHistory) -> Stage {
     }
 }
 
-/// The VMs of a run: how many came and went, and what those cost that have ended.
+/// VMs of a run: counts of launches and ends, and the cost of those that ended.
 #[derive(Debug)]
 pub(super) struct Fleet {
     catalogue: Catalogue,
     billing: Billing,
     prices: Arc<dyn Prices>,
-    /// The cost of the VMs that have ended.
+    /// Cost of the VMs that ended.
     settled: Money,
     pub(super) launched: BTreeMap<&'static str, u64>,
     pub(super) ended: BTreeMap<&'static str, u64>,
@@ -108,8 +108,8 @@ impl Fleet {
         }
     }
 
-    /// The number of VMs of each market in each state.
-    pub(super) fn by_state(record: &Record) -> BTreeMap<(&'static str, Stage), u64> {
+    /// Number of VMs by market and stage.
+    pub(super) fn by_state(record: &RunRecord) -> BTreeMap<(&'static str, Stage), u64> {
         let none = MARKETS.into_iter().flat_map(|market| {
             Stage::ALL.into_iter().map(move |stage| ((market_word(market), stage), 0))
         });
@@ -120,13 +120,13 @@ impl Fleet {
         count
     }
 
-    /// The cost of all VMs up to `now`.
-    pub(super) fn cost(&self, record: &Record, now: Time) -> Money {
+    /// Cost of all VMs up to `now`.
+    pub(super) fn cost(&self, record: &RunRecord, now: Time) -> Money {
         self.settled + record.vms.values().map(|vm| vm.owed(now)).sum()
     }
 
-    /// The cost of an hour of all VMs that are charged now, in dollars.
-    pub(super) fn rate(&self, record: &Record) -> f64 {
+    /// Hourly cost of all VMs that are charged now, in dollars.
+    pub(super) fn rate(&self, record: &RunRecord) -> f64 {
         let is_charged = |vm: &&VmHistory| match stage(vm) {
             Stage::Booting => self.billing.boot,
             Stage::Running | Stage::Notice | Stage::Hibernating => true,
@@ -136,8 +136,8 @@ impl Fleet {
         charged.map(|vm| vm.meter().charged().as_usd_per_hour()).sum()
     }
 
-    /// Credits of the burstable VMs of each type: all together, and those of the poorest.
-    pub(super) fn credits<'a>(&self, record: &'a Record) -> BTreeMap<&'a TypeName, (f64, f64)> {
+    /// Credits of the burstable VMs of each type: their sum, and the lowest balance.
+    pub(super) fn credits<'a>(&self, record: &'a RunRecord) -> BTreeMap<&'a TypeName, (f64, f64)> {
         let initial =
             |kind| Some(self.catalogue.get(kind)?.burstable.map(|of| of.initial.min(of.cap)));
         let mut by_type: BTreeMap<&TypeName, (f64, f64)> = BTreeMap::new();
@@ -152,7 +152,7 @@ impl Fleet {
         by_type
     }
 
-    /// The spot price of each type that is sold so, in dollars an hour.
+    /// Spot price of each type that is sold as spot, in dollars per hour.
     pub(super) fn spot_prices(&self, now: Time) -> impl Iterator<Item = (&TypeName, f64)> {
         let sold = self.catalogue.types.values().filter(|kind| kind.limit(Market::Spot) > 0);
         sold.filter_map(move |kind| {

@@ -1,11 +1,11 @@
-//! A histogram whose buckets are known from the beginning.
+//! A histogram with fixed buckets.
 
 use dormouse_coordinator::DelayHistogram;
 
-/// Real seconds of what a worker does: from a millisecond to ten seconds.
+/// Buckets for real seconds of a worker's actions: from a millisecond to ten seconds.
 pub(super) const SECONDS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
-/// Sizes of checkpoints: from 64 KiB to 16 GiB, each four times the one before.
+/// Buckets for sizes of checkpoints: from 64 KiB to 16 GiB, each four times the one before.
 pub(super) const BYTES: &[f64] = &[
     65_536.0,
     262_144.0,
@@ -18,7 +18,7 @@ pub(super) const BYTES: &[f64] = &[
     4_294_967_296.0,
     17_179_869_184.0,
 ];
-/// Errors as parts of what was promised: from a thousandth to all of it.
+/// Buckets for errors as parts of the promised time: from a thousandth to 1.
 pub(super) const ERRORS: &[f64] =
     &[0.001, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0];
 
@@ -26,17 +26,18 @@ pub(super) const ERRORS: &[f64] =
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     bounds: &'static [f64],
-    /// One more than there are bounds.
+    /// Number of values in each bucket; one more than there are bounds.
     counts: Vec<u64>,
     sum: f64,
 }
 
-/// The counts, as they are written down.
+/// The content of a histogram, for encoding.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
-    /// The sum of all values.
+    /// Sum of all values.
     pub(super) sum: f64,
-    /// Upper bound of each bucket and the number of values in it alone; the last has no bound.
+    /// Upper bound of each bucket, and the number of values in it alone; the last bucket has no
+    /// bound.
     pub(super) buckets: Vec<(f64, u64)>,
 }
 

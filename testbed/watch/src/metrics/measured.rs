@@ -1,4 +1,4 @@
-//! Measurements that workers report of what they did: how long it took, how large it was, how true it was.
+//! Measurements reported by workers: durations, sizes and errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use dormouse_units::{HostId, TaskId, VmId};
 use super::histogram::{BYTES, ERRORS, Histogram, SECONDS};
 use super::work_state::Began;
 
-/// CPU time that the VMs of a host were promised and got, real microseconds.
+/// Promised and received CPU time of a host's VMs, real microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) promised_us: u64,
@@ -17,7 +17,8 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// By which part less or more was received than promised; `None`: nothing was promised.
+    /// Difference of received and promised time as a part of the promised time; `None` if nothing
+    /// was promised.
     fn error(self) -> Option<f64> {
         let (promised, received) = (self.promised_us as f64, self.received_us as f64);
         (self.promised_us > 0).then(|| (received / promised - 1.0).abs())
@@ -40,11 +41,11 @@ pub(super) struct Measured {
     pub(super) task_took: Duration,
     pub(super) job_lateness: Histogram,
     pub(super) share_error: Histogram,
-    /// By host, over all its VMs.
+    /// CPU shares by host, summed over its VMs.
     pub(super) shares: BTreeMap<HostId, Share>,
-    /// The last report of each VM that is there.
+    /// Last reported share of each living VM.
     of_vm: BTreeMap<VmId, (HostId, Share)>,
-    /// The promised and the real times of attempts that are about to be reported as ended.
+    /// Promised and real times of attempts whose end is reported next.
     ending: BTreeMap<TaskId, Promise>,
 }
 
@@ -82,8 +83,8 @@ impl Measured {
         }
     }
 
-    /// Takes in a step, with the attempt that began with it; `is_stale` says that its report is of
-    /// no concern any more.
+    /// Adds a step, with the attempt that began in it, if one did. `is_stale`: the report is of an
+    /// attempt that is over.
     pub(super) fn see(&mut self, step: &Step, is_stale: bool, began: Option<Began>) {
         match &step.event {
             Event::Machine { host, report, .. } => {
@@ -99,7 +100,7 @@ impl Measured {
         self.restore_failures += step.effects.iter().filter(fell_back).count() as u64;
     }
 
-    /// Accounts of CPU time, which count whatever became of what they are of.
+    /// Adds accounts of CPU time, which count even for attempts that are over.
     fn account(&mut self, host: HostId, report: &Report) {
         match report {
             &Report::Share { vm, real_promised_us, real_received_us } => {

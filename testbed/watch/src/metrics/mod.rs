@@ -1,5 +1,5 @@
-//! Metrics of a run for Prometheus: what its log tells, folded in bounded memory, and what only its
-//! coordinator knows.
+//! Metrics of a run for Prometheus: a fold of its log in bounded memory, and the coordinator's own
+//! figures.
 
 mod exposition;
 mod families;

@@ -1,10 +1,10 @@
-//! Metrics of one run, fed with the steps of its log.
+//! Metrics of one run, from the steps of its log.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use dormouse_analysis::requests::Ledger;
-use dormouse_analysis::{Change, Record};
+use dormouse_analysis::requests::RequestLedger;
+use dormouse_analysis::{RecordChange, RunRecord};
 use dormouse_model::{Decision, Effect, Event, Setup, Step, Tenants};
 use dormouse_units::{HostId, Time};
 
@@ -15,48 +15,48 @@ use super::measured::Measured;
 use super::text::{self, Format};
 use super::work_state::WorkState;
 
-/// Metrics of one run: a fold over its steps. Its memory grows with what is alive (VMs, tasks that
-/// are not done, open requests), and not with the log.
+/// Metrics of one run: a fold over its steps. Its memory grows with living VMs, unfinished tasks
+/// and open requests, not with the log. Call [`Self::see`] for each step in order.
 #[derive(Debug)]
 pub struct RunMetrics {
     pub(super) name: RunName,
     /// Deadline of the bag, if the run has one.
     pub(super) deadline: Option<Time>,
-    pub(super) record: Record,
-    /// The last time that the clock showed.
+    pub(super) record: RunRecord,
+    /// Last known time of the clock.
     pub(super) now: Time,
     pub(super) fleet: Fleet,
     pub(super) work: WorkState,
     pub(super) measured: Measured,
     pub(super) requests: Option<Requests>,
-    /// The hosts that are there.
+    /// Hosts that are there, with their names.
     pub(super) hosts: BTreeMap<HostId, String>,
     pub(super) decisions: BTreeMap<&'static str, u64>,
     pub(super) moot: u64,
     pub(super) stale: u64,
     pub(super) coordinator_resumes: u64,
-    /// Real microseconds without a coordinator.
+    /// Real time without a coordinator, in microseconds.
     pub(super) away_us: u64,
-    /// Whether it is over, and whether it was complete then.
+    /// Whether the run was complete, once it is over.
     pub(super) over: Option<bool>,
 }
 
-/// The requests for VMs of a run.
+/// Requests for VMs of a run.
 #[derive(Debug)]
 pub(super) struct Requests {
-    ledger: Ledger,
+    ledger: RequestLedger,
     pub(super) requested: u64,
     pub(super) ended: BTreeMap<&'static str, u64>,
 }
 
 impl RunMetrics {
-    /// Metrics of a run of this whole setup that these tenants share, before its first step.
+    /// Metrics of a run of this whole setup with these tenants, before its first step.
     #[must_use]
     pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();
-        let record = Record::shared(setup, tenants.clone()).forgetting();
+        let record = RunRecord::shared(setup, tenants.clone()).forgetting();
         let requests = setup.requests.then(|| Requests {
-            ledger: Ledger::new(setup, tenants),
+            ledger: RequestLedger::new(setup, tenants),
             requested: 0,
             ended: BTreeMap::new(),
         });
@@ -79,7 +79,7 @@ impl RunMetrics {
         }
     }
 
-    /// Takes in a step of the run, as it is in its log; they come in order.
+    /// Adds the next step of the log.
     pub fn see(&mut self, step: &Step) {
         self.record.see(step);
         self.now = self.now.max(step.at);
@@ -117,18 +117,18 @@ impl RunMetrics {
         }
     }
 
-    /// The record of the run, as far as its steps have been taken in.
-    pub(crate) const fn record(&self) -> &Record {
+    /// The record of the run so far.
+    pub(crate) const fn record(&self) -> &RunRecord {
         &self.record
     }
 
-    /// The exposition of all metrics now, with what is known beside the log.
+    /// All metrics in this format, with the facts that are not in the log.
     #[must_use]
     pub fn exposition(&self, format: Format, beside: &Beside<'_>) -> String {
         written(families(self, beside), format)
     }
 
-    /// The exposition of a run that has not begun, with what is known beside its log.
+    /// The metrics of a run that has not begun.
     #[must_use]
     pub fn before(format: Format, beside: &Beside<'_>) -> String {
         written(coordinator(beside), format)
@@ -144,8 +144,8 @@ fn written(families: Vec<Family>, format: Format) -> String {
 }
 
 impl Requests {
-    fn see(&mut self, record: &Record, step: &Step) {
-        let is_one = |change: &&Change| matches!(change, Change::Requested(_));
+    fn see(&mut self, record: &RunRecord, step: &Step) {
+        let is_one = |change: &&RecordChange| matches!(change, RecordChange::Requested(_));
         self.requested += record.changes().iter().filter(is_one).count() as u64;
         let Self { ledger, ended, .. } = self;
         let Ok(()) = ledger.see(record, step, |it| {
@@ -154,13 +154,13 @@ impl Requests {
         });
     }
 
-    /// Requests that have not come to their ends.
+    /// Number of open requests.
     pub(super) fn open(&self) -> u64 {
         self.requested.saturating_sub(self.ended.values().sum())
     }
 }
 
-/// The decision's kind, as the log has it.
+/// Kind of a decision, as the log names it.
 const fn word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Launch { .. } => "launch",

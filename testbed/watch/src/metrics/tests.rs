@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Mode, Record};
+use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_coordinator::Vitals;
 use dormouse_experiment::{Loaded, Source, open};
 use dormouse_model::{Effect, Event, Report, Step};
@@ -35,7 +35,7 @@ name = "burst-hads"
 fn header_of(experiment: &str) -> Header {
     let source = Source { experiment: Some(experiment), ..Source::default() };
     let Loaded { experiment, .. } = open(&source).expect("a good experiment");
-    Header::new(Mode::Virtual, String::new(), experiment)
+    Header::new(RunMode::Virtual, String::new(), experiment)
 }
 
 fn header_of_text(text: &str) -> Header {
@@ -85,7 +85,7 @@ fn sum(of: &BTreeMap<String, f64>, family: &str, label: &str) -> f64 {
     of_family.filter(|(name, _)| name.contains(label)).map(|(_, value)| value).sum()
 }
 
-fn vms_of(record: &Record, market: &str, state: &str) -> f64 {
+fn vms_of(record: &RunRecord, market: &str, state: &str) -> f64 {
     let is_so = |vm: &&dormouse_analysis::VmHistory| {
         let last = vm.hibernations.last();
         let frozen = last.is_some_and(|h| h.resumed.is_none());

@@ -2,20 +2,20 @@
 
 use std::fmt::Write as _;
 
-/// A format of the exposition.
+/// A text format for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0.0, with units and the type `info`.
     OpenMetrics,
-    /// The older text format 0.0.4, which `promtool check metrics` and people at a terminal read.
+    /// The older text format 0.0.4, for `promtool check metrics` and for people.
     Plain,
 }
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
 
 impl Format {
-    /// The format for whoever sends this `Accept` header: OpenMetrics where it is named and nothing
-    /// that is plain text is liked better.
+    /// The format for a client with this `Accept` header: OpenMetrics if it is named and plain text
+    /// is not preferred.
     #[must_use]
     pub fn accepted(accept: Option<&str>) -> Self {
         let liked = |name: &str| -> f64 {
@@ -46,8 +46,8 @@ fn quality(entry: &str) -> f64 {
     said.map_or(1.0, |q| q.trim().parse().unwrap_or(0.0))
 }
 
-/// An exposition in OpenMetrics, in the older format: there a counter's name ends with `_total`
-/// where its type is said, too, an info metric is a gauge, and nobody knows of units.
+/// Translates OpenMetrics into the older format: a counter's name ends with `_total` in its type
+/// line as well, an info metric becomes a gauge, and units are dropped.
 pub(super) fn plain(open: &str) -> String {
     let mut plain = String::with_capacity(open.len());
     let mut help = None;
@@ -61,7 +61,7 @@ pub(super) fn plain(open: &str) -> String {
                 "info" => ("_info", "gauge"),
                 _ => ("", kind),
             };
-            // Nothing can go wrong in memory.
+            // Writing to memory can't fail.
             let _ = writeln!(plain, "# HELP {name}{suffix} {}", help.take().unwrap_or_default());
             let _ = writeln!(plain, "# TYPE {name}{suffix} {kind}");
         } else if !line.starts_with('#') {

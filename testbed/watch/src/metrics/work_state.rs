@@ -1,10 +1,10 @@
 //! Tasks and parallel jobs of a run: how many wait, are on a VM, and are done.
 
-use dormouse_analysis::{AttemptEnd, Change, Record, carried_out};
+use dormouse_analysis::{AttemptEnd, RecordChange, RunRecord, carried_out};
 use dormouse_model::{Decision, Effect, Event, Promotion, Setup, StartReason, Step};
 use dormouse_units::{Attempt, TaskId};
 
-/// Whether it is a task of the bag or a parallel job.
+/// Kind of work: a task of the bag, or a parallel job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Task,
@@ -20,7 +20,7 @@ impl Kind {
     }
 }
 
-/// Numbers of tasks, or of jobs.
+/// Number of tasks, or of jobs, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) waiting: u64,
@@ -30,7 +30,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
 }
 
-/// An attempt began.
+/// An attempt that began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Began {
     pub(super) from_checkpoint: bool,
@@ -38,7 +38,7 @@ pub(super) struct Began {
 
 #[derive(Debug)]
 pub(super) struct WorkState {
-    /// Tasks of the bag are numbered below this.
+    /// Ids of the bag's tasks are below this.
     bag: u32,
     has_jobs: bool,
     tasks: Tally,
@@ -72,8 +72,9 @@ impl WorkState {
         tasks.into_iter().chain(self.has_jobs.then_some((Kind::Job, self.jobs)))
     }
 
-    /// Takes in a step that the record has taken in. Says whether an attempt began with it.
-    pub(super) fn see(&mut self, record: &Record, step: &Step) -> Option<Began> {
+    /// Adds a step that the record has taken in; returns the attempt that began with it, if one
+    /// did.
+    pub(super) fn see(&mut self, record: &RunRecord, step: &Step) -> Option<Began> {
         if let Event::Submitted { task, .. } = &step.event
             && !step.effects.contains(&Effect::Stale)
         {
@@ -82,9 +83,9 @@ impl WorkState {
         let mut began = None;
         for change in record.changes() {
             match *change {
-                Change::Sent(task, number, _) => self.sent(record, task, number),
-                Change::Left(task, number, _) => self.left(record, task, number),
-                Change::Began(task, number) => began = self.began(record, task, number),
+                RecordChange::Sent(task, number, _) => self.sent(record, task, number),
+                RecordChange::Left(task, number, _) => self.left(record, task, number),
+                RecordChange::Began(task, number) => began = self.began(record, task, number),
                 _ => {}
             }
         }
@@ -99,7 +100,7 @@ impl WorkState {
         began
     }
 
-    fn sent(&mut self, record: &Record, task: TaskId, number: Attempt) {
+    fn sent(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let place = history.and_then(|it| it.attempts.iter().rposition(|a| a.attempt == number));
         if let (Some(history), Some(n)) = (history, place) {
@@ -113,7 +114,7 @@ impl WorkState {
         tally.started += 1;
     }
 
-    fn left(&mut self, record: &Record, task: TaskId, number: Attempt) {
+    fn left(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let end = history.and_then(|task| task.attempt(number)?.ended.as_ref());
         let has_failed = matches!(end, Some((_, AttemptEnd::Failed(_))));
@@ -128,9 +129,9 @@ impl WorkState {
         *(if is_done { &mut tally.done } else { &mut tally.waiting }) += 1;
     }
 
-    fn began(&mut self, record: &Record, task: TaskId, number: Attempt) -> Option<Began> {
+    fn began(&mut self, record: &RunRecord, task: TaskId, number: Attempt) -> Option<Began> {
         let attempt = record.task(task)?.attempt(number)?;
-        // What it was to begin with decides, not what it began with.
+        // The checkpoint that it was sent with counts, even if it began with another one.
         let fell_back = attempt.fell_back.iter().any(|it| it.to.is_some());
         let from_checkpoint = attempt.sent_with.is_some() || fell_back;
         self.restores += u64::from(from_checkpoint);

@@ -1,20 +1,20 @@
-//! The CPU credits of the burstable VMs of a picture, also between and beyond the reports of them.
+//! CPU credits of the burstable VMs of a picture, also between and after their reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::{Burstable, Catalogue};
 use dormouse_units::{Credits, Mode, Span, TaskId, Time, TypeName, VmId};
 
-/// Microseconds of an hour.
+/// Microseconds in an hour.
 const HOUR: i128 = 3_600_000_000;
 
-/// The balances of all burstable VMs that are alive: each goes on by the law of its type from what was
-/// reported last, or from what a new VM has.
+/// Balances of all living burstable VMs. Each is extrapolated by its type's rules from the last
+/// report, or from the initial credits.
 #[derive(Debug, Default)]
 pub(super) struct Balances {
     types: BTreeMap<TypeName, Burstable>,
     accounts: BTreeMap<VmId, Account>,
-    /// The times at which balances become full or empty, unless something happens before.
+    /// Times at which balances become full or empty, unless something changes before.
     bends: BTreeSet<(Time, VmId)>,
 }
 
@@ -24,14 +24,14 @@ struct Account {
     at: Time,
     balance: Credits,
     is_frozen: bool,
-    /// The modes of the tasks that have been sent to the VM, and whether they compute.
+    /// CPU modes of the tasks sent to the VM, and whether they compute.
     tasks: BTreeMap<TaskId, (Mode, bool)>,
-    /// The time of the last point that was drawn.
+    /// Time of the last point that was drawn.
     drawn: Time,
 }
 
 impl Account {
-    /// Change of the balance in vCPU-microseconds an hour.
+    /// Slope of the balance in vCPU-microseconds per hour.
     fn slope(&self) -> i128 {
         let full = |(mode, computes): &(Mode, bool)| match (computes, mode) {
             (false, _) => 0,
@@ -39,19 +39,19 @@ impl Account {
             (true, Mode::Baseline) => i128::from(self.burstable.baseline.get()),
         };
         let spent: i128 = self.tasks.values().map(full).sum();
-        // What draws on an overdraft has another law, and its account is told.
+        // Spending of surplus credits follows another law, and such a balance is reported.
         if self.is_frozen || (self.burstable.surplus.is_some() && spent > 0) {
             return 0;
         }
         i128::from(self.burstable.earned_per_hour.as_vcpu_micros()) - spent * 3_600
     }
 
-    /// The most that the account can hold in vCPU-microseconds.
+    /// Cap of the balance in vCPU-microseconds.
     fn cap(&self) -> i128 {
         i128::from(self.burstable.cap.max(self.balance).as_vcpu_micros())
     }
 
-    /// The account goes on to `now`.
+    /// Extrapolates the balance to `now`.
     fn reckon(&mut self, now: Time) {
         let passed = i128::from(now.since(self.at).as_micros());
         let is = i128::from(self.balance.as_vcpu_micros()) + self.slope() * passed / HOUR;
@@ -59,7 +59,8 @@ impl Account {
         (self.at, self.balance) = (now, Credits::from_vcpu_micros(is));
     }
 
-    /// The time at which the balance becomes full or empty; `None` if it never does, as things are.
+    /// Time at which the balance becomes full or empty; `None` if it never does at the present
+    /// slope.
     fn bend(&self) -> Option<Time> {
         let slope = self.slope();
         let bound = if slope > 0 { self.cap() } else { 0 };
@@ -70,14 +71,14 @@ impl Account {
 }
 
 impl Balances {
-    /// The balances of no VM yet, of VMs of these types.
+    /// No balances yet, for VMs of these types.
     pub(super) fn new(catalogue: &Catalogue) -> Self {
         let types = catalogue.types.iter();
         let types = types.filter_map(|(name, kind)| Some((name.clone(), kind.burstable?)));
         Self { types: types.collect(), ..Self::default() }
     }
 
-    /// A VM is launched. The answer is the balance that it begins with, if it is burstable.
+    /// Adds a launched VM; returns its initial balance if it is burstable.
     pub(super) fn launched(&mut self, now: Time, vm: VmId, kind: &TypeName) -> Option<Credits> {
         let burstable = *self.types.get(kind)?;
         let balance = burstable.initial.min(burstable.cap);
@@ -88,46 +89,47 @@ impl Balances {
         Some(balance)
     }
 
-    /// The balance was reported.
+    /// Sets a reported balance.
     pub(super) fn told(&mut self, now: Time, vm: VmId, balance: Credits) {
         self.change(now, vm, |it| (it.balance, it.drawn) = (balance, now));
     }
 
-    /// A task was sent to the VM, in this mode; it does not compute yet.
+    /// Adds a task that was sent to the VM in this mode and does not compute yet.
     pub(super) fn sent(&mut self, now: Time, vm: VmId, task: TaskId, mode: Mode) {
         self.change(now, vm, |it| {
             it.tasks.insert(task, (mode, false));
         });
     }
 
-    /// A task computes from now on.
+    /// Notes that a task computes from now on.
     pub(super) fn computes(&mut self, now: Time, vm: VmId, task: TaskId) {
         self.change(now, vm, |it| {
             it.tasks.entry(task).or_default().1 = true;
         });
     }
 
-    /// A task has another mode.
+    /// Changes the mode of a task.
     pub(super) fn has_mode(&mut self, now: Time, vm: VmId, task: TaskId, mode: Mode) {
         self.change(now, vm, |it| {
             it.tasks.entry(task).and_modify(|(is, _)| *is = mode);
         });
     }
 
-    /// A task has left the VM.
+    /// Removes a task from the VM.
     pub(super) fn left(&mut self, now: Time, vm: VmId, task: TaskId) {
         self.change(now, vm, |it| {
             it.tasks.remove(&task);
         });
     }
 
-    /// The VM is hibernated, in which it neither earns nor spends, or goes on; its balance, if it is burstable.
+    /// Hibernates the VM, which then neither earns nor spends, or resumes it; returns its balance
+    /// if it is burstable.
     pub(super) fn freezes(&mut self, now: Time, vm: VmId, is_frozen: bool) -> Option<Credits> {
         self.change(now, vm, |it| (it.is_frozen, it.drawn) = (is_frozen, now));
         self.accounts.get(&vm).map(|it| it.balance)
     }
 
-    /// The VM is gone; its last balance, unless that has been drawn.
+    /// Removes a VM that is gone; returns its last balance unless that has been drawn.
     pub(super) fn ended(&mut self, now: Time, vm: VmId) -> Option<Credits> {
         self.change(now, vm, |_| {});
         let account = self.accounts.remove(&vm)?;
@@ -135,7 +137,7 @@ impl Balances {
         (account.drawn < now).then_some(account.balance)
     }
 
-    /// The next balance that was full or empty before `now`, and when.
+    /// The next balance that became full or empty before `now`, with its time.
     pub(super) fn next_before(&mut self, now: Time) -> Option<(Time, VmId, Credits)> {
         let &(at, vm) = self.bends.first().filter(|(at, _)| *at < now)?;
         self.bends.pop_first();

@@ -22,28 +22,28 @@ use serde::Serialize;
 /// - `["over", t, complete, cancelled]`
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
-    /// All of them, one after the other, with a comma after each.
+    /// All changes one after the other, each followed by a comma.
     text: Vec<u8>,
-    /// The end of each in the text.
+    /// End of each change in the text.
     ends: Vec<usize>,
 }
 
 impl Changes {
-    /// The number of changes.
+    /// Number of changes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no changes.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Adds one, as a tuple.
+    /// Adds a change, given as a tuple.
     pub(crate) fn say(&mut self, change: impl Serialize) {
-        // Tuples of numbers and texts can be written, and memory takes them.
+        // Tuples of numbers and texts can always be written to memory.
         if serde_json::to_writer(&mut self.text, &change).is_ok() {
             self.text.push(b',');
             self.ends.push(self.text.len());
@@ -53,7 +53,8 @@ impl Changes {
         }
     }
 
-    /// Those from one index on, at most so many, as a JSON array; and the index after the last.
+    /// At most `at_most` changes from index `from` on as a JSON array, with the index after the
+    /// last.
     #[must_use]
     pub fn batch(&self, from: usize, at_most: usize) -> (String, usize) {
         let until = from.saturating_add(at_most).min(self.len());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use dormouse_analysis::happening::{act, meant, why_started};
 use dormouse_analysis::{
-    AttemptEnd, AttemptHistory, Change, Record, TaskHistory, WorkOutcome, carried_out,
+    AttemptEnd, AttemptHistory, RecordChange, RunRecord, TaskHistory, WorkOutcome, carried_out,
 };
 use dormouse_cloud::Action;
 use dormouse_model::{
@@ -19,8 +19,8 @@ use super::changes::{Changes, seconds};
 use super::machines::Machines;
 use super::work::{Left, Tally, Work};
 
-/// A run as it can be drawn, as far as its steps have been seen. The same steps give the same changes, so
-/// that an index into these means the same to whoever made them.
+/// A run as a page draws it, up to the last step. The same steps always give the same changes, so
+/// that an index into them has a fixed meaning. Call [`Self::see`] for each step.
 #[derive(Debug)]
 pub struct Picture {
     changes: Changes,
@@ -31,18 +31,17 @@ pub struct Picture {
     balances: Balances,
     work: Work,
     now: Time,
-    /// The last sample: how much waits, runs and is done, and the VMs that run.
+    /// Last sample: waiting, running and done work, and running VMs.
     sampled: Option<(Tally, u32, u32)>,
-    /// CPU time that each VM was promised and had, as its host said last, real microseconds; and the
-    /// sums.
+    /// Promised and received CPU time of each VM as last reported, real microseconds.
     shares: BTreeMap<VmId, (u64, u64)>,
     all_shares: (u64, u64),
     is_over: bool,
 }
 
 impl Picture {
-    /// The picture of a run of this setup and these tenants, before its first step. A live run's clock
-    /// goes `speedup` times as fast as a real one.
+    /// The picture of a run with this setup and these tenants, before its first step. A live run's
+    /// clock goes `speedup` times as fast as real time.
     #[must_use]
     pub fn new(setup: Setup, tenants: Tenants, speedup: Speedup) -> Self {
         Self {
@@ -61,13 +60,13 @@ impl Picture {
         }
     }
 
-    /// The changes so far.
+    /// Changes so far.
     #[must_use]
     pub const fn changes(&self) -> &Changes {
         &self.changes
     }
 
-    /// The time of the last step.
+    /// Time of the last step.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
@@ -79,15 +78,15 @@ impl Picture {
         self.is_over
     }
 
-    /// The part of the CPU time that VMs were promised and did not have; `None`: none was promised.
+    /// Part of the promised CPU time that VMs did not get; `None` if none was promised.
     #[must_use]
     pub fn share_error(&self) -> Option<f64> {
         let (promised, received) = self.all_shares;
         (promised > 0).then(|| 1.0 - received as f64 / promised as f64)
     }
 
-    /// Takes in the next step, which the record has taken in.
-    pub fn see(&mut self, record: &Record, step: &Step) {
+    /// Adds the next step, which the record has taken in.
+    pub fn see(&mut self, record: &RunRecord, step: &Step) {
         self.now = step.at;
         let t = seconds(step.at);
         while let Some((at, task)) = self.work.next_by(step.at) {
@@ -121,7 +120,7 @@ impl Picture {
         done.iter().for_each(|decision| self.decided(record, t, decision));
         for notice in &step.notices {
             match notice {
-                // A VM in unlimited mode has another balance than its machine.
+                // In unlimited mode a VM's balance differs from its machine's.
                 Notice::Credits { vm, balance } => {
                     self.balances.told(step.at, *vm, *balance);
                     self.credits(step.at, *vm, Some(*balance));
@@ -143,8 +142,8 @@ impl Picture {
         }
     }
 
-    /// Says how much waits, runs and is done, and what it cost, where that has changed.
-    fn sample(&mut self, record: &Record, now: Time) {
+    /// Adds a sample of waiting, running and done work and of the cost, if anything has changed.
+    fn sample(&mut self, record: &RunRecord, now: Time) {
         let (tally, was) = (self.work.tally(), self.sampled);
         let fleet = self.machines.fleet(record, now);
         let is = (tally, fleet.spot, fleet.on_demand);
@@ -159,7 +158,7 @@ impl Picture {
         self.changes.say(sample);
     }
 
-    fn report(&mut self, record: &Record, report: &Report, step: &Step) {
+    fn report(&mut self, record: &RunRecord, report: &Report, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match report {
             Report::Share { vm, real_promised_us, real_received_us } => {
@@ -170,7 +169,8 @@ impl Picture {
                 *received = *received + is.1 - was.1.min(*received);
             }
             Report::TaskFinished { task, attempt, verified: true, .. } => {
-                // What was stopped or failed took what it was given: it says nothing of the emulation.
+                // A stopped or failed attempt took what it was given: its times tell nothing about
+                // the emulation.
                 let attempt = record.task(*task).and_then(|task| task.attempt(*attempt));
                 if let Some(ledger) = attempt.and_then(|attempt| attempt.ledger) {
                     let emulated = |real_us| {
@@ -185,7 +185,8 @@ impl Picture {
                 let held_s = *real_held_us as f64 / 1e6;
                 self.changes.say(("checkpoint", t, task, vm, bytes, held_s, part(*done)));
             }
-            // Where the account of its VM is another, the scheduler is told that one.
+            // If the VM's balance differs from its machine's, the scheduler gets the VM's as a
+            // notice.
             Report::Credits { vm, balance, .. }
                 if !step.notices.iter().any(|it| matches!(it, Notice::Credits { .. })) =>
             {
@@ -193,7 +194,7 @@ impl Picture {
                 self.credits(now, *vm, Some(*balance));
             }
             Report::TaskStarted { vm, task, .. } => {
-                let began = |change: &Change| matches!(change, Change::Began(it, _) if it == task);
+                let began = |change: &RecordChange| matches!(change, RecordChange::Began(it, _) if it == task);
                 if record.changes().iter().any(began) {
                     self.balances.computes(now, *vm, *task);
                 }
@@ -202,12 +203,12 @@ impl Picture {
         }
     }
 
-    /// Says which attempts have left their VMs by the last step, of those that are meant, but for those
-    /// whose VMs are gone.
-    fn stops(&mut self, record: &Record, is_meant: impl Fn(&[Change], usize) -> bool) {
+    /// Adds the attempts, of those that `is_meant` selects, that left their VMs in the last step
+    /// while the VMs stayed.
+    fn stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
-            let Change::Left(task, number, vm) = *change else { continue };
+            let RecordChange::Left(task, number, vm) = *change else { continue };
             let history = record.task(task);
             let attempt = history.and_then(|history| history.attempt(number));
             let (how, left) = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
@@ -226,7 +227,7 @@ impl Picture {
         }
     }
 
-    /// An attempt has left its VM.
+    /// Adds an attempt that has left its VM.
     fn stop(&mut self, task: TaskId, (attempt, vm): (Attempt, VmId), (how, left): (&str, Left)) {
         if self.work.leaves(task, left) {
             self.balances.left(self.now, vm, task);
@@ -234,8 +235,9 @@ impl Picture {
         }
     }
 
-    /// A parallel job comes to the foreground: of where it is, or of where it moves. One that is killed is sent anew.
-    fn promoted(&mut self, record: &Record, decision: &Decision) {
+    /// Adds a parallel job's coming to the foreground, in place or by a move. A killed job is sent
+    /// anew.
+    fn promoted(&mut self, record: &RunRecord, decision: &Decision) {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
         let cpus = match (by, self.work.cpus(*task)) {
@@ -247,7 +249,7 @@ impl Picture {
         self.start(*task, attempt, cpus, (Tier::Foreground, *reason));
     }
 
-    fn decided(&mut self, record: &Record, t: f64, decision: &Decision) {
+    fn decided(&mut self, record: &RunRecord, t: f64, decision: &Decision) {
         if let Decision::SetMode { task, mode, .. } = decision {
             let attempt = record.task(*task).and_then(TaskHistory::last);
             if let Some(attempt) = attempt.filter(|attempt| attempt.ended.is_none()) {
@@ -272,7 +274,7 @@ impl Picture {
         self.work.starts(task, cpus);
     }
 
-    fn effect(&mut self, record: &Record, effect: &Effect, step: &Step) {
+    fn effect(&mut self, record: &RunRecord, effect: &Effect, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
@@ -371,11 +373,11 @@ impl Picture {
         }
     }
 
-    /// A task is sent to a VM: where its scheduler says on which vCPUs, there, else on the first that is
-    /// free.
+    /// Adds a task that is sent to a VM, on the vCPUs that its scheduler names, else on the first
+    /// free one.
     fn sent(
         &mut self,
-        record: &Record,
+        record: &RunRecord,
         (task, number): (TaskId, Attempt),
         vcpu: Option<u32>,
         step: &Step,
@@ -399,21 +401,21 @@ impl Picture {
         self.start(task, attempt, cpus, (tier, attempt.reason));
     }
 
-    /// A request whose VM was refused is over: nobody asks again.
+    /// Closes a request whose VM was refused: it is not asked for again.
     fn refused(&mut self, vm: VmId) {
         if self.tenants.request_of(vm).is_some() {
             self.work.request_refused();
         }
     }
 
-    /// Says what a VM has of credits, if it has any account.
+    /// Adds a VM's balance, if it has one.
     fn credits(&mut self, at: Time, vm: VmId, balance: Option<Credits>) {
         if let Some(balance) = balance {
             self.changes.say(("credits", seconds(at), vm, balance.as_f64()));
         }
     }
 
-    /// Says which balances were full or empty before `now`.
+    /// Adds all balances that became full or empty before `now`.
     fn bends(&mut self, now: Time) {
         while let Some((at, vm, balance)) = self.balances.next_before(now) {
             self.credits(at, vm, Some(balance));
@@ -424,9 +426,9 @@ impl Picture {
         self.changes.say(("vm-state", t, vm, state));
     }
 
-    /// The provider acts on these VMs.
+    /// Adds an act of the provider on these VMs.
     fn act(&mut self, t: f64, action: Action, target: &str, vms: &[VmId], by: &str) {
-        // What hits nobody can't be seen.
+        // An act that hits no VM is not drawn.
         if vms.is_empty() {
             return;
         }
@@ -443,18 +445,17 @@ impl Picture {
     }
 }
 
-/// Whether the change at this place is of an attempt that was there before its step.
-fn is_of_before(changes: &[Change], place: usize) -> bool {
-    let Some(Change::Left(task, number, _)) = changes.get(place) else { return false };
-    let is_sent =
-        |change: &Change| matches!(change, Change::Sent(t, n, _) if (t, n) == (task, number));
+/// Whether the change at index `place` is about an attempt from before its step.
+fn is_of_before(changes: &[RecordChange], place: usize) -> bool {
+    let Some(RecordChange::Left(task, number, _)) = changes.get(place) else { return false };
+    let is_sent = |change: &RecordChange| matches!(change, RecordChange::Sent(t, n, _) if (t, n) == (task, number));
     !changes[..place].iter().any(is_sent)
 }
 
-/// An attempt that left this VM, and its task.
-fn left_on(on: VmId) -> impl Fn(&Change) -> Option<(TaskId, Attempt)> {
+/// Selects changes that say that an attempt left the VM `on`.
+fn left_on(on: VmId) -> impl Fn(&RecordChange) -> Option<(TaskId, Attempt)> {
     move |change| match *change {
-        Change::Left(task, number, vm) if vm == on => Some((task, number)),
+        RecordChange::Left(task, number, vm) if vm == on => Some((task, number)),
         _ => None,
     }
 }
@@ -464,7 +465,7 @@ fn part(done: Ppm) -> f64 {
 }
 
 /// How a task is done, in a word that the page knows.
-fn done_as(record: &Record, task: Option<&TaskHistory>) -> &'static str {
+fn done_as(record: &RunRecord, task: Option<&TaskHistory>) -> &'static str {
     match task.and_then(|task| record.outcome(task)) {
         Some(WorkOutcome::Verified) => WorkOutcome::Verified.word(),
         Some(WorkOutcome::Reported) => WorkOutcome::Reported.word(),

@@ -1,27 +1,27 @@
-//! VMs of a picture: how many run, and what they cost.
+//! VMs of a picture: how many run, and their cost.
 
 use std::collections::BTreeMap;
 
-use dormouse_analysis::{Record, VmHistory};
+use dormouse_analysis::{RunRecord, VmHistory};
 use dormouse_cloud::Market;
 use dormouse_units::{Money, Price, Time, TypeName, VmId};
 
-/// The VMs that a run has at a moment.
+/// VMs of a run at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Machines {
-    /// The part that each VM that is alive adds to the fleet.
+    /// Contribution of each living VM to the totals.
     parts: BTreeMap<VmId, Part>,
-    /// The cost of the VMs that have ended.
+    /// Cost of the VMs that have ended.
     ended: Money,
-    /// The sum of what all VMs that are alive add to the fleet.
+    /// Sum of the contributions of all living VMs.
     total: Part,
-    /// The last cost that was added up of all meters, and when.
+    /// Last cost that was summed over all meters, with its time.
     reckoned: (Time, Money),
-    /// The number of times that the cost was asked for since then.
+    /// Number of times that the cost was asked for since then.
     asked: usize,
 }
 
-/// VMs that run, by market, and what is charged for them.
+/// Number of running VMs by market, and the rate of their charges.
 #[derive(Clone, Copy, Debug, Default)]
 struct Part {
     spot: u32,
@@ -29,7 +29,7 @@ struct Part {
     nanos_per_hour: u64,
 }
 
-/// The number of VMs that run, and the cost of all.
+/// Number of running VMs, and the cost of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Fleet {
     pub(super) spot: u32,
@@ -39,7 +39,7 @@ pub(super) struct Fleet {
 }
 
 impl Part {
-    /// The part that a VM adds to the fleet as it is.
+    /// Contribution of a VM in its present state.
     fn of(vm: &VmHistory) -> Self {
         let is = |market| u32::from(vm.is_running() && vm.market == market);
         let charged = vm.meter().runs_since().is_some();
@@ -52,8 +52,8 @@ impl Part {
 }
 
 impl Machines {
-    /// A VM has changed.
-    pub(super) fn changed(&mut self, record: &Record, vm: VmId) {
+    /// Updates a VM that has changed.
+    pub(super) fn changed(&mut self, record: &RunRecord, vm: VmId) {
         if let Some(history) = record.vms.get(&vm) {
             let is = Part::of(history);
             let was = self.parts.insert(vm, is).unwrap_or_default();
@@ -61,26 +61,26 @@ impl Machines {
         }
     }
 
-    /// A VM is gone. What it cost is what the engine says.
+    /// Removes a VM that is gone, with its cost by the engine.
     pub(super) fn ended(&mut self, vm: VmId, cost: Money) {
         let Some(was) = self.parts.remove(&vm) else { return };
         self.ended += cost;
         self.count(was, Part::default());
-        // The cost that was added up before has what the VM owed then, not what it cost.
+        // The summed cost has what the VM owed by then, not what it really cost.
         self.asked = usize::MAX;
     }
 
-    /// Spot VMs of a type have another price.
-    pub(super) fn repriced(&mut self, record: &Record, kind: &TypeName) {
+    /// Updates the VMs of a type whose spot price has changed.
+    pub(super) fn repriced(&mut self, record: &RunRecord, kind: &TypeName) {
         let alike = |vm: &&VmHistory| vm.market == Market::Spot && vm.kind == *kind;
         for vm in record.vms.values().filter(alike) {
             self.changed(record, vm.id);
         }
     }
 
-    /// The VMs that run now and the cost of all. Where there are many VMs, not all meters are read each time:
-    /// in between the cost grows by what is charged an hour.
-    pub(super) fn fleet(&mut self, record: &Record, now: Time) -> Fleet {
+    /// Number of running VMs, and the cost of all. With many VMs not all meters are read each time:
+    /// in between the cost grows by the hourly rate.
+    pub(super) fn fleet(&mut self, record: &RunRecord, now: Time) -> Fleet {
         self.asked = self.asked.saturating_add(1);
         if self.asked > record.vms.len() / 64 {
             let owed = record.vms.values().map(|vm| vm.owed(now));

@@ -1,5 +1,5 @@
-//! The picture that a page draws of a run: a fold from its steps to changes of a picture. The contract between the
-//! server and the page is the list of changes in `changes.rs`.
+//! The picture of a run on a page: a fold from its steps to changes of the picture. The list of
+//! changes in `changes.rs` is the contract between server and page.
 
 mod balances;
 mod changes;

@@ -5,22 +5,22 @@ use std::collections::{BTreeMap, VecDeque};
 use dormouse_model::Setup;
 use dormouse_units::{TaskId, Time};
 
-/// The tasks of a run, with its parallel jobs, and the VMs that were requested, at a moment.
+/// Tasks, parallel jobs and requests of a run at a moment.
 #[derive(Debug, Default)]
 pub(super) struct Work {
-    /// Tasks of the bag that are yet to be submitted, in order of time.
+    /// Tasks of the bag that are not submitted yet, in order of time.
     to_come: VecDeque<(Time, TaskId)>,
-    /// Tasks that are on a VM, and the vCPUs that each has.
+    /// Tasks that are on a VM, with their vCPUs.
     running: BTreeMap<TaskId, Vec<u32>>,
-    /// Requests that have a VM.
+    /// Number of requests that have a VM.
     served: u64,
     waiting: u64,
     done: u64,
     failed: u64,
 }
 
-/// The numbers of tasks that wait, run, are done, and have failed for good, and of requests that were not served: refused,
-/// or with a VM that ended before its time.
+/// Number of tasks that wait, run, are done, and have failed for good, and of requests that were
+/// refused or whose VM ended too early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Tally {
     pub(super) waiting: u64,
@@ -29,7 +29,7 @@ pub(super) struct Tally {
     pub(super) failed: u64,
 }
 
-/// What is left of a task that leaves its VM.
+/// State of a task that leaves its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Left {
     /// The task waits for its next attempt.
@@ -41,7 +41,7 @@ pub(super) enum Left {
 }
 
 impl Work {
-    /// The work of a bag, of which nothing has been submitted.
+    /// The work of a bag before any submission.
     pub(super) fn new(setup: &Setup) -> Self {
         let ids = (0..setup.bag.tasks.len()).filter_map(|n| u32::try_from(n).ok());
         let mut to_come: Vec<_> =
@@ -57,42 +57,42 @@ impl Work {
         Some(due)
     }
 
-    /// Something more waits: a job, or a request for a VM.
+    /// Adds a job or request that waits.
     pub(super) const fn came(&mut self) {
         self.waiting += 1;
     }
 
-    /// A request for a VM has it.
+    /// Moves a request from waiting to served.
     pub(super) const fn granted(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         self.served += 1;
     }
 
-    /// The VM of a request has ended, with the time that was asked for or before.
+    /// Closes a request whose VM has ended, after the whole time asked for (`is_done`) or before.
     pub(super) const fn request_ended(&mut self, is_done: bool) {
         self.served = self.served.saturating_sub(1);
         *(if is_done { &mut self.done } else { &mut self.failed }) += 1;
     }
 
-    /// Counts a request for a VM that was refused as failed: nobody asks for it again.
+    /// Counts a refused request as failed: nobody asks for it again.
     pub(super) const fn request_refused(&mut self) {
         self.waiting = self.waiting.saturating_sub(1);
         self.failed += 1;
     }
 
-    /// A task goes to these vCPUs of a VM.
+    /// Puts a task on these vCPUs of a VM.
     pub(super) fn starts(&mut self, task: TaskId, cpus: Vec<u32>) {
         if self.running.insert(task, cpus).is_none() {
             self.waiting = self.waiting.saturating_sub(1);
         }
     }
 
-    /// The vCPUs of a task, while it is on a VM.
+    /// The vCPUs of a task while it is on a VM.
     pub(super) fn cpus(&self, task: TaskId) -> Option<&[u32]> {
         self.running.get(&task).map(Vec::as_slice)
     }
 
-    /// A task leaves its VM. Whether it was on one.
+    /// Takes a task off its VM; false if it was on none.
     pub(super) fn leaves(&mut self, task: TaskId, left: Left) -> bool {
         let was_there = self.running.remove(&task).is_some();
         let count = match left {

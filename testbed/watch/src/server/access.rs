@@ -1,4 +1,4 @@
-//! Who may look on, and act: whoever runs the run, from this host, and whoever shows a token of it.
+//! Access control of a page: the run's user from this host, and holders of a token.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -10,20 +10,21 @@ use dormouse_identity::{Role, Token};
 
 use super::peer::Peer;
 
-/// The cookie in which a browser shows the token.
+/// Name of the cookie with a browser's token.
 pub(super) const COOKIE_NAME: &str = "dormouse";
 
-/// The tokens of observers and operators that a page takes.
+/// Tokens of observers and operators that a page accepts.
 #[derive(Clone, Debug)]
 pub enum PageTokens {
-    /// These, whatever becomes of them.
+    /// These tokens, for ever.
     Given(Vec<Token>),
-    /// Those that these files hold when one is shown: one that is renewed takes the place of the former at once.
+    /// The tokens in these files at the time of a request: a renewed token replaces the former at
+    /// once.
     Files(Vec<PathBuf>),
 }
 
 impl PageTokens {
-    /// The tokens as they are now.
+    /// The tokens that are accepted now.
     pub(super) fn now(&self) -> Vec<Token> {
         let read = |file: &PathBuf| std::fs::read_to_string(file).ok()?.parse().ok();
         match self {
@@ -33,23 +34,23 @@ impl PageTokens {
     }
 }
 
-/// Who is let in.
+/// Access rules of a page.
 #[derive(Clone, Debug)]
 pub(super) struct Access {
     tokens: PageTokens,
-    /// The run's folder, which has the list of tokens that are refused.
+    /// The run's folder, with the list of refused tokens.
     folder: PathBuf,
 }
 
-/// Why somebody is not let in.
+/// Reason for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// Nothing, or something wrong, was shown as the token.
+    /// No token was shown, or a wrong one.
     NoSecret,
-    /// The name under which the page was asked for is not this host's: a page of another's sends its
+    /// The page was requested under a name that is not this host's: a foreign page sends its
     /// readers here.
     AnotherHost,
-    /// A page of another's asks for something to be done.
+    /// A foreign page requests an act.
     AnotherPage,
 }
 
@@ -82,7 +83,7 @@ impl Access {
         Self { tokens, folder }
     }
 
-    /// Whether whoever asks from `peer` may look on.
+    /// Checks whether a request from `peer` may read the page.
     pub(super) fn may_look(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         self.may(Role::Observer, peer, headers)
     }
@@ -98,7 +99,7 @@ impl Access {
         if !host.is_some_and(is_this_host) {
             return Err(Refusal::AnotherHost);
         }
-        // The page is its user's, not of all that have one on this host.
+        // The page is for the run's user, not for all users of this host.
         let own = nix::unistd::geteuid().as_raw();
         match peer.user() {
             Some(user) if user == own || user == 0 => Ok(()),
@@ -106,7 +107,7 @@ impl Access {
         }
     }
 
-    /// Whether whoever asks from `peer` may act: a browser says for which page it asks.
+    /// Checks whether a request from `peer` may act: a browser tells which page sends it.
     pub(super) fn may_act(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
         self.may(Role::Operator, peer, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
@@ -117,13 +118,13 @@ impl Access {
         if is_own { Ok(()) } else { Err(Refusal::AnotherPage) }
     }
 
-    /// Whether a text is a token by which one may do what this role does.
+    /// Whether a text is a token of this role, or of a higher one.
     pub(super) fn is_token(&self, role: Role, text: &str) -> bool {
         let good = |token: &Token| {
             token.role.includes(role)
                 && !token.has_expired()
                 && token.is(text.trim().as_bytes())
-                // A list that can't be read may have it.
+                // A list that can't be read may contain the token.
                 && refused_tokens(&self.folder).is_ok_and(|refused| !refused.contains(&token.id()))
         };
         self.tokens.now().iter().any(good)
@@ -144,7 +145,7 @@ impl Access {
     }
 }
 
-/// Whether a `Host` header names this host as loopback does.
+/// Whether a `Host` header names this host's loopback address.
 fn is_this_host(host: &str) -> bool {
     if host.parse::<SocketAddr>().is_ok_and(|it| it.ip().is_loopback()) {
         return true;

@@ -1,6 +1,6 @@
-//! The files of the page, which are part of the program.
+//! Files of the page, which are part of the program.
 
-/// A file of the page: its name, its type, what it holds.
+/// A file of the page: name, media type, content.
 type Asset = (&'static str, &'static str, &'static str);
 
 /// The page itself.
@@ -12,7 +12,7 @@ const IMAGE: &str = "image/svg+xml";
 
 macro_rules! assets {
     ($($name:literal: $kind:expr),+ $(,)?) => {
-        /// All but the page itself.
+        /// All other files.
         const ASSETS: &[Asset] =
             &[$(($name, $kind, include_str!(concat!("../../page/", $name)))),+];
     };
@@ -46,7 +46,7 @@ assets! {
     "words.js": SCRIPT,
 }
 
-/// The file of this name: its type and what it holds.
+/// Media type and content of the file with this name.
 pub(super) fn named(name: &str) -> Option<(&'static str, &'static str)> {
     ASSETS.iter().find(|(it, ..)| *it == name).map(|(_, kind, text)| (*kind, *text))
 }

@@ -1,7 +1,8 @@
-//! Connections to a page: how many there may be, and how long each may take for what.
+//! Connections to a page: their number and time limits.
 //!
-//! A connection is a candidate, as at the port for workers, until a request of it was let in. One that was let in is
-//! closed when the head of its next request does not come, or when it takes nothing of an answer, for a while.
+//! A connection is a candidate, as at the workers' port, until one of its requests was let in. Then
+//! it is closed if the head of its next request does not arrive in time, or if it reads nothing of
+//! an answer for a while.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,18 +23,20 @@ use tower::Service as _;
 use super::peer::Peer;
 use super::routes::{Site, router};
 
-/// The connections that may be let in at once: 64 pages that follow the run, and what each asks for beside.
+/// Greatest number of connections that are let in at once: 64 pages that follow the run, with their
+/// other requests.
 const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 256, of_one_address: 128 };
-/// The longest that the head of a request may take, from the answer to the one before or the connection's begin on.
+/// Longest time for the head of a request, from the answer before it or from the connection's
+/// beginning.
 const HEAD_PATIENCE: Duration = Duration::from_secs(10);
-/// The most bytes of a request line with its headers.
+/// Greatest number of bytes of a request line with its headers.
 const HEAD_BYTES: usize = 32 << 10;
-/// The longest that somebody may take nothing of an answer.
+/// Longest time for which a client may read nothing of an answer.
 const STALL: Duration = Duration::from_secs(30);
-/// How long nothing is taken after the system could not give a connection: it has no room.
+/// Pause after the system could not give a connection because it has no room.
 const NO_ROOM: Duration = Duration::from_millis(50);
 
-/// Takes connections, and answers what each asks of a site; never ends.
+/// Accepts connections and answers their requests; never ends.
 pub(super) async fn answer_all(listener: TcpListener, site: Site) {
     let candidates = Candidates::new(BOUNDS);
     loop {
@@ -49,7 +52,7 @@ pub(super) async fn answer_all(listener: TcpListener, site: Site) {
                 continue;
             }
         };
-        // It is slower without, and nothing worse.
+        // Without it answers are slower, nothing worse.
         let _ = stream.set_nodelay(true);
         let socket = candidates.add(Box::new(stream), from);
         let peer = Peer::at(from, local).with_candidate(socket.candidate());
@@ -57,7 +60,7 @@ pub(super) async fn answer_all(listener: TcpListener, site: Site) {
     }
 }
 
-/// Answers the requests of one connection, until it ends.
+/// Answers the requests of one connection until it ends.
 pub(super) async fn answer<S>(stream: S, peer: Peer, site: Site)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -76,10 +79,10 @@ where
     }
 }
 
-/// A connection that breaks when its peer takes nothing for [`STALL`].
+/// A connection that breaks if its peer reads nothing for [`STALL`].
 struct Patient {
     socket: Socket,
-    /// When the patience is over; `None` while the peer takes what is written.
+    /// Time limit of the present stall; `None` while the peer reads.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
@@ -88,7 +91,7 @@ impl Patient {
         Self { socket, stalled: None }
     }
 
-    /// What came of writing, or that the peer has taken nothing for too long.
+    /// Result of a write, or an error if the peer has read nothing for too long.
     fn patiently<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,4 +1,4 @@
-//! The server of a run's live page: HTTP on a thread of its own, below all that a run needs.
+//! The server of a run's live page: HTTP on a thread of its own, at a lower priority than the run.
 
 mod access;
 mod assets;

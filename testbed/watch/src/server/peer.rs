@@ -5,20 +5,20 @@ use std::sync::{Arc, OnceLock};
 
 use dormouse_coordinator::Candidate;
 
-/// The state of a connection that both ends have agreed on, in the kernel's tables (`TCP_ESTABLISHED`).
+/// State `TCP_ESTABLISHED` in the kernel's tables.
 const ESTABLISHED: &str = "01";
-/// The inode of a row that no process has a socket of.
+/// Inode in a row without a socket of any process.
 const NO_INODE: &str = "0";
 
-/// Who has a connection to the page.
+/// The other end of a connection to the page.
 #[derive(Clone, Debug)]
 pub(super) struct Peer {
     pub(super) address: SocketAddr,
     /// This host's end of the connection.
     local: SocketAddr,
-    /// The user at the other end, looked up once: the kernel's tables take long to read.
+    /// User at the other end, looked up once: reading the kernel's tables takes long.
     user: Arc<OnceLock<Option<u32>>>,
-    /// The place of this connection among those that were not let in yet.
+    /// Place of this connection among those that are not let in yet.
     candidate: Option<Candidate>,
 }
 
@@ -27,28 +27,28 @@ impl Peer {
         Self { address, local, user: Arc::default(), candidate: None }
     }
 
-    /// A peer of whom the user is known.
+    /// A peer with a known user.
     pub(super) fn of_user(address: SocketAddr, user: Option<u32>) -> Self {
         Self { user: Arc::new(user.into()), ..Self::at(address, address) }
     }
 
-    /// The same, with its place among the connections of the port.
+    /// Adds its place among the connections of the port.
     pub(super) fn with_candidate(self, candidate: Candidate) -> Self {
         Self { candidate: Some(candidate), ..self }
     }
 
-    /// The user at the other end, where that is on this host.
+    /// User at the other end, if that is on this host.
     pub(super) fn user(&self) -> Option<u32> {
         let is_here = self.address.ip().to_canonical().is_loopback();
         *self.user.get_or_init(|| is_here.then(|| user_of(self.address, self.local)).flatten())
     }
 
-    /// Lets the connection stay, because a request of it was let in; `false`: there are too many.
+    /// Lets the connection stay after an accepted request; false if there are too many.
     pub(super) fn admit(&self) -> bool {
         self.candidate.as_ref().is_none_or(Candidate::admit)
     }
 
-    /// Counts a request of the connection that was refused.
+    /// Counts a refused request of the connection.
     pub(super) fn refuse(&self) {
         if let Some(candidate) = &self.candidate {
             candidate.refuse();
@@ -56,10 +56,10 @@ impl Peer {
     }
 }
 
-/// The user whose process has the other end of a connection between these two addresses of this host, by the
-/// kernel's tables; `None`: they have no such connection.
+/// User whose process has the other end of a connection between two addresses of this host, by the
+/// kernel's tables; `None` if there is no such connection.
 fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-    // Who dials by IPv4 may do so from a socket of IPv6, and the page's may be one, too.
+    // An IPv4 client may use an IPv6 socket, and so may the page.
     let plain = [peer, local].map(|end| SocketAddr::new(end.ip().to_canonical(), end.port()));
     let tables: &[&str] = match plain[0] {
         SocketAddr::V4(_) => &["/proc/net/tcp", "/proc/net/tcp6"],
@@ -68,8 +68,9 @@ fn user_of(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
     tables.iter().find_map(|table| user_in(&std::fs::read_to_string(table).ok()?, plain))
 }
 
-/// The same, in a table of `proc(5)`. A row counts if it has both ends, is established and a process has it: a
-/// row of a connection that is over (TIME_WAIT) stays for a minute, is of nobody, and says user 0.
+/// Looks the user up in one table of `proc(5)`. A row counts if it has both ends, is established
+/// and belongs to a process: the row of a closed connection (TIME_WAIT) stays for a minute, belongs
+/// to nobody, and names user 0.
 fn user_in(table: &str, [peer, local]: [SocketAddr; 2]) -> Option<u32> {
     table.lines().skip(1).find_map(|line| {
         let columns: Vec<_> = line.split_ascii_whitespace().take(10).collect();
@@ -79,8 +80,8 @@ fn user_in(table: &str, [peer, local]: [SocketAddr; 2]) -> Option<u32> {
     })
 }
 
-/// Whether a column of a table is this end of a connection: its address in hexadecimal digits, which may be
-/// one of IPv4 in IPv6's form, and its port.
+/// Whether a column of a table is this end of a connection: its address in hexadecimal digits,
+/// possibly an IPv4 address in IPv6 form, and its port.
 fn is_end(column: &str, end: SocketAddr) -> bool {
     let port = format!("{:04X}", end.port());
     let Some((address, of)) = column.split_once(':') else { return false };

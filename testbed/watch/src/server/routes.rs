@@ -1,4 +1,4 @@
-//! The requests that a page may make.
+//! Requests that a page may make.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,20 +29,20 @@ use crate::desk::{self, DeskError, Interruption};
 use crate::happenings::{self, EventQuery};
 use crate::metrics::Format;
 
-/// Pages that may follow a run at once.
+/// Greatest number of pages that may follow a run at once.
 const PAGES: usize = 64;
-/// Whoever asks for events or an explanation waits for those before.
+/// Greatest number of clients that read the log at once; others wait.
 const READERS: usize = 2;
-/// The largest thing that a page may send.
+/// Greatest size of a request's body, in bytes.
 const LARGEST: usize = 16 << 10;
-/// The time that something that a page sends may take, with its answer.
+/// Longest time for a request with a body, with its answer.
 const POST_PATIENCE: Duration = Duration::from_secs(30);
 const TOO_MANY: &str = "there are too many connections to this page: close one";
-/// The sources that a page may load from: nothing but its own.
+/// Content security policy: the page loads only its own files.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/// The state that all answers are made of.
+/// State from which all requests are answered.
 #[derive(Clone, Debug)]
 pub(super) struct Site {
     followed: Arc<Followed>,
@@ -59,7 +59,7 @@ impl Site {
     }
 }
 
-/// All that is served.
+/// The router of all paths.
 pub(super) fn router(site: Site) -> Router {
     Router::new()
         .route("/", get(index))
@@ -77,12 +77,12 @@ pub(super) fn router(site: Site) -> Router {
         .with_state(site)
 }
 
-/// An answer that says in one line what is wrong.
+/// An error answer of one line.
 fn wrong(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
 
-/// Lets in who may come in, and says what a browser may do with what it gets.
+/// Checks access, and adds the headers that restrict what a browser may do with the answer.
 async fn guard(
     State(site): State<Site>,
     Extension(peer): Extension<Peer>,
@@ -90,7 +90,7 @@ async fn guard(
     next: Next,
 ) -> Response {
     let (path, is_post) = (request.uri().path(), request.method() == Method::POST);
-    // The form and what it looks like are for who has yet to show a token.
+    // The form and its style are for clients that have yet to show a token.
     let is_free = path == "/login" || path == "/page/page.css" || path == "/page/icon.svg";
     let may = match is_post {
         _ if is_free => Ok(()),
@@ -122,7 +122,7 @@ async fn guard(
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // A program of another version has another page.
+    // Another version of the program has another page.
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
     response
 }
@@ -131,7 +131,7 @@ fn html(text: &str) -> impl IntoResponse {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], text.to_owned())
 }
 
-/// The form that takes the token.
+/// The login form for the token.
 fn form(why: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
@@ -154,7 +154,7 @@ async fn asset(Path(name): Path<String>) -> Response {
     }
 }
 
-/// Takes the token from the form, and gives it back as a cookie of this page alone.
+/// Takes the token from the form and returns it as a cookie of this page alone.
 async fn login(State(site): State<Site>, body: Bytes) -> Response {
     let text = String::from_utf8_lossy(&body);
     let secret = text.split('&').find_map(|field| field.strip_prefix("secret="));
@@ -187,7 +187,7 @@ async fn run(State(site): State<Site>) -> impl IntoResponse {
     Json(about)
 }
 
-/// The metrics for Prometheus, in the format that it likes.
+/// Metrics for Prometheus, in the format that it prefers.
 async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
     let format = Format::accepted(accept);
@@ -252,12 +252,12 @@ async fn explain(State(site): State<Site>, Query(About { about }): Query<About>)
     .await
 }
 
-/// Reads the log on a thread where nobody waits for it, few at once.
+/// Reads the log on a thread that may block, a few clients at a time.
 async fn read(
     site: &Site,
     reading: impl FnOnce() -> Result<serde_json::Value, String> + Send + 'static,
 ) -> Response {
-    // It is never closed.
+    // The semaphore is never closed.
     let Ok(_turn) = site.readers.acquire().await else {
         return wrong(StatusCode::SERVICE_UNAVAILABLE, "the page's server is ending");
     };
@@ -268,10 +268,10 @@ async fn read(
     }
 }
 
-/// Why something that was sent is not taken.
+/// Status and words for a body that is not accepted.
 type NotTaken = (StatusCode, String);
 
-/// The content of a request in JSON, which a form of another page can't send.
+/// The body of a JSON request, which a form of a foreign page can't send.
 fn sent<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &Bytes) -> Result<T, NotTaken> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.split(';').next().map(str::trim) != Some("application/json") {

@@ -1,4 +1,4 @@
-//! The server's thread: begun before a run, ended after it.
+//! The server's thread, started before a run and ended after it.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -17,55 +17,55 @@ use super::connection::answer_all;
 use super::routes::Site;
 use crate::{Followed, source};
 
-/// The file in a run's folder that says where its page is.
+/// File in a run's folder with the address of its page.
 const ADDRESS_FILE: &str = "http";
-/// Time for which the last of a run is given to pages that are there.
+/// Time for which open pages get the last events of a run.
 const LAST: Duration = Duration::from_secs(1);
-/// The niceness of a thread that nobody waits for.
+/// Niceness of a thread that nobody waits for.
 const LOW: i32 = 10;
 
-/// The run to look at, and where.
+/// Configuration of a page: the run and the address.
 #[derive(Debug)]
 pub struct Watch {
-    /// The address to listen at.
+    /// Address to listen at.
     pub listen: SocketAddr,
     /// The run's folder.
     pub folder: PathBuf,
-    /// Tokens of an observer and of an operator, one of which whoever comes from elsewhere has to
-    /// show; none: nobody from there is let in.
+    /// Tokens of observers and operators; clients from other hosts have to show one. Without tokens
+    /// only this host is let in.
     pub tokens: PageTokens,
-    /// The coordinator's figures of itself, where it is in this process.
+    /// The coordinator's own figures, if it is in this process.
     pub vitals: Option<Vitals>,
-    /// The page plays the run from its beginning, so many times as fast as its clock.
+    /// If set, the page plays the run from its beginning, this many times as fast as its clock.
     pub playback: Option<f64>,
 }
 
-/// Why there is no page.
+/// Reason for which a page can't be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address can't be listened at.
+    /// The server can't listen at the address.
     #[error("the page can't be served at {listen}: {source}; give another address with --http")]
     Listen {
-        /// The address that is asked for.
+        /// Address that was asked for.
         listen: SocketAddr,
-        /// The system's own error.
+        /// Error of the system.
         source: io::Error,
     },
-    /// Whoever comes from elsewhere has nothing to show.
+    /// Clients from other hosts would have no token to show.
     #[error(
         "the page can't be served at {listen}: that is for other hosts, too, and the run has no token \
          that they could show; listen at 127.0.0.1"
     )]
     NoSecret {
-        /// The address that is asked for.
+        /// Address that was asked for.
         listen: SocketAddr,
     },
-    /// There is no thread for it.
+    /// The system refuses a thread.
     #[error("the page can't be served: {0}")]
     Thread(io::Error),
 }
 
-/// A page that is served, until this is dropped.
+/// A page that is served until this is dropped.
 #[derive(Debug)]
 pub struct Serving {
     address: SocketAddr,
@@ -75,13 +75,13 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The address of the page.
+    /// Address of the page.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address of the page for a browser on this host.
+    /// URL of the page for a browser on this host.
     #[must_use]
     pub fn url(&self) -> String {
         let mut at = self.address;
@@ -94,7 +94,7 @@ impl Serving {
         format!("http://{at}/")
     }
 
-    /// Says in the run's folder where its page is, until the page ends.
+    /// Writes the page's address into the run's folder, until the page ends.
     pub fn say_in(&mut self, folder: &std::path::Path) {
         let file = folder.join(ADDRESS_FILE);
         match std::fs::write(&file, format!("{}\n", self.address)) {
@@ -111,17 +111,17 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.end.cancel();
         if let Some(thread) = self.thread.take() {
-            // It has said itself what it failed of.
+            // The thread has reported its error itself.
             let _ = thread.join();
         }
         if let Some(file) = self.file.take() {
-            // Another run may have taken it.
+            // Another run may have taken the file.
             let _ = std::fs::remove_file(file);
         }
     }
 }
 
-/// Serves the page of a run from now on, on a thread of its own.
+/// Serves the page of a run on a thread of its own.
 ///
 /// # Errors
 ///
@@ -151,7 +151,7 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
     Ok(Serving { address, file: None, end, thread: Some(thread) })
 }
 
-/// Lowers the priority of this thread, and of those that it starts: a run is on time whoever looks on.
+/// Lowers the priority of this thread and of those that it starts: watching must not delay a run.
 fn lower_priority() {
     if let Err(error) = setpriority_process(None, LOW) {
         tracing::warn!(%error, "who looks on runs at ordinary priority: timing may suffer under load");
@@ -170,7 +170,7 @@ async fn until_end(
     };
     let last = async {
         end.cancelled().await;
-        // Pages that are there hear of the run's last events.
+        // Open pages get the run's last events.
         tokio::time::sleep(LAST).await;
     };
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The changes of a run as server-sent events, for one page.
+//! Changes of a run as server-sent events, for one page.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -13,27 +13,27 @@ use tokio::time::{sleep, timeout};
 
 use crate::Followed;
 
-/// The most changes in one message.
+/// Greatest number of changes in one message.
 const BATCH: usize = 1_000;
-/// The least time between two messages of a page that has all there is.
+/// Least time between two messages to a page that is up to date.
 const PACE: Duration = Duration::from_millis(100);
-/// The time between two messages that say how the run stands.
+/// Time between two messages with the run's state.
 const SAY_NOW: Duration = Duration::from_millis(500);
 
-/// One page that follows a run, and the index of the change that it wants next.
+/// One page that follows a run, with the index of the next change that it needs.
 struct Reader {
     followed: Arc<Followed>,
     grown: watch::Receiver<u64>,
     run: String,
     next: usize,
     said: Option<Instant>,
-    /// Whether who looks on may still: a token can be renewed.
+    /// Whether the page may still read: a token can be renewed.
     may_look: Box<dyn Fn() -> bool + Send>,
-    /// The page's place among those that may be there at once.
+    /// Place of the page among those that may follow at once.
     _place: OwnedSemaphorePermit,
 }
 
-/// The changes from this index on, and all that come for as long as whoever looks on may.
+/// The changes from index `next` on, and all later ones, for as long as the page may read.
 pub(super) fn changes(
     followed: Arc<Followed>,
     next: usize,
@@ -50,7 +50,7 @@ pub(super) fn changes(
 }
 
 impl Reader {
-    /// The next event, when there is one; `None`: there are no more for this reader.
+    /// The next message; `None` if there are no more for this page.
     async fn event(&mut self) -> Option<Event> {
         loop {
             let run = self.followed.run();
@@ -71,7 +71,7 @@ impl Reader {
             let (batch, next) = self.followed.batch(self.next, BATCH);
             if next > self.next {
                 if next - self.next < BATCH {
-                    // Those that come at once come together.
+                    // Changes that come at the same time go into one message.
                     sleep(PACE).await;
                     let (batch, next) = self.followed.batch(self.next, BATCH);
                     self.next = next;
@@ -82,7 +82,7 @@ impl Reader {
             }
             let until_now =
                 self.said.map_or(Duration::ZERO, |at| SAY_NOW.saturating_sub(at.elapsed()));
-            // Whether it grew or not is seen above.
+            // The loop above checks whether the run grew.
             let _ = timeout(until_now, self.grown.changed()).await;
         }
     }

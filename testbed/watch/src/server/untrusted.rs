@@ -1,6 +1,6 @@
-//! Connections to a run's page, answered by the same server, on any stream.
+//! Answers connections on any stream as the server does.
 //!
-//! Here so that fuzz targets reach what the server reads of a request.
+//! Public so that fuzz targets reach the server's parsing of requests.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -15,23 +15,23 @@ use super::peer::Peer;
 use super::routes::Site;
 use crate::{Followed, source};
 
-/// The place from which a connection comes.
+/// Origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Caller {
-    /// This host, and the user whose run it is.
+    /// This host, and the user of the run.
     Owner,
-    /// Anybody on another host.
+    /// Another host.
     Stranger,
 }
 
-/// The page of a run that grows no more.
+/// The page of a run that does not grow any more.
 #[derive(Clone, Debug)]
 pub struct Page {
     site: Site,
 }
 
 impl Page {
-    /// Reads the run in this folder, whose page lets in who shows one of the tokens.
+    /// Reads the run in this folder; its page accepts these tokens.
     pub async fn read(folder: PathBuf, tokens: Vec<Token>) -> Self {
         let followed = Arc::new(Followed::new(folder.clone(), None));
         if let Err(error) = source::look(&followed).await {
@@ -40,14 +40,14 @@ impl Page {
         Self { site: Site::new(followed, Access::new(PageTokens::Given(tokens), folder), None) }
     }
 
-    /// Answers the requests of one connection, until it ends.
+    /// Answers the requests of one connection until it ends.
     pub async fn answer<S>(&self, caller: Caller, stream: S)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (ip, user) = match caller {
             Caller::Owner => (Ipv4Addr::LOCALHOST, Some(nix::unistd::geteuid().as_raw())),
-            // An address of the documentation's.
+            // An address reserved for documentation.
             Caller::Stranger => (Ipv4Addr::new(192, 0, 2, 7), None),
         };
         let peer = Peer::of_user(SocketAddr::from((ip, 50_000)), user);

@@ -1,4 +1,4 @@
-//! Whether tasks are started no sooner than they can be: submitted, and behind all that they follow.
+//! Check that tasks start only after their submission and after the tasks that they follow.
 
 use dormouse_model::Task;
 use dormouse_units::TaskId;
@@ -6,7 +6,8 @@ use dormouse_units::TaskId;
 use super::Checker;
 
 impl Checker<'_> {
-    /// A task that is started is submitted, and all is finished that it follows.
+    /// Requires that a task that starts now is submitted and that all tasks it follows have
+    /// finished.
     pub(super) fn due(&mut self, task: TaskId, spec: &Task) {
         let submitted = self.setup.submitted(task);
         self.require(submitted <= self.now, || {

@@ -1,4 +1,4 @@
-//! Whether VMs have their processors to themselves, and are left shares that can be.
+//! Checks of the processors that VMs are placed on and of the shares that background VMs are left.
 
 use dormouse_cloud::{Market, SpotPlaces};
 use dormouse_units::{Ppm, Tier, VmId};
@@ -6,7 +6,8 @@ use dormouse_units::{Ppm, Tier, VmId};
 use super::{ALIVE, Checker};
 
 impl Checker<'_> {
-    /// A VM has places that are its host's and nobody else's.
+    /// Requires that a VM gets existing processors of its host, in the right tier, that no other VM
+    /// has in that tier.
     pub(super) fn placed(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
         let (host, is_spot) = match self.vms.get(&id) {
             Some(vm) => (vm.host, vm.market == Market::Spot),

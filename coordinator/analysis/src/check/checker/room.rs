@@ -1,22 +1,22 @@
-//! Whether VMs have room on their hosts, and make room for others as they have to.
+//! Checks of the room that VMs take on their hosts, and of VMs that make room for others.
 
 use dormouse_cloud::{Action, Host, Market, Preemption};
 use dormouse_units::VmId;
 
-use super::{Checker, Life};
+use super::{Checker, VmStage};
 
 impl Checker<'_> {
-    /// Whether spot VMs make room by hibernating.
+    /// Whether spot VMs hibernate to make room, as the provider's terms have it.
     pub(super) fn hibernates(&self) -> bool {
         self.setup.terms.preemption == Preemption::Hibernate
     }
 
-    /// A spot VM makes room for another's VM, which is launched just now.
+    /// Checks that VM `id` may make room for VM `by`, which must be an on-demand VM launched now.
     pub(super) fn displaced(&mut self, id: VmId, by: VmId, action: Action) {
         let now = self.now;
         match self.vms.get_mut(&by) {
             Some(by) if by.market == Market::OnDemand && by.launched == now => by.waits = true,
-            // It is another tenant's.
+            // A VM that is not known here belongs to another tenant.
             None if self.setup.jobs.is_some() || self.setup.requests => {}
             _ => self
                 .wrong(format!("{id} makes room for {by}, which is no on-demand VM launched now")),
@@ -24,23 +24,23 @@ impl Checker<'_> {
         if action == Action::Preempt {
             let hibernates = self.hibernates();
             return self.preempted(id, |vm| {
-                let ends = !hibernates || vm.life == Life::Booting;
+                let ends = !hibernates || vm.life == VmStage::Booting;
                 (!ends).then(|| "it ends to make room where it is to hibernate".to_owned())
             });
         }
         let hibernates = self.hibernates() && action == Action::Hibernate;
-        self.on(id, &[Life::Running], "hibernates to make room", |vm| {
-            (vm.life, vm.is_displaced) = (Life::Freezing, true);
+        self.on(id, &[VmStage::Running], "hibernates to make room", |vm| {
+            (vm.life, vm.is_displaced) = (VmStage::Freezing, true);
             let spot = vm.market == Market::Spot;
             (!spot || !hibernates).then(|| "it is no VM that hibernates to make room".to_owned())
         });
     }
 
-    /// A VM that made room has it again, and resumes.
+    /// Checks that a VM that hibernated to make room may resume.
     pub(super) fn given_back(&mut self, id: VmId) {
         let (now, least) = (self.now, self.setup.catalogue.hibernation);
         self.takes_room(id);
-        self.on(id, &[Life::Frozen], "has its room again", |vm| {
+        self.on(id, &[VmStage::Frozen], "has its room again", |vm| {
             let was_displaced = std::mem::take(&mut vm.is_displaced);
             vm.resumes = true;
             if !was_displaced {
@@ -51,12 +51,12 @@ impl Checker<'_> {
         });
     }
 
-    /// A VM takes room on its host that it had not.
+    /// Notes the host of a VM that takes room on it, for [`Self::look_at_rooms`].
     pub(super) fn takes_room(&mut self, id: VmId) {
         self.taken_of.extend(self.vms.get(&id).map(|vm| vm.host));
     }
 
-    /// The VMs of a host together have no more than it offers.
+    /// Requires of each host on which a VM took room in this step that its VMs fit on it.
     pub(super) fn look_at_rooms(&mut self) {
         while let Some(id) = self.taken_of.pop_first() {
             let Some(offer) = self.hosts.get(&id).copied() else {

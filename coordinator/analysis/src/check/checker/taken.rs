@@ -1,12 +1,13 @@
-//! Whether spot VMs are hibernated, resumed and ended as they may be.
+//! Checks that spot VMs are hibernated, resumed and ended only as the terms allow.
 
 use dormouse_cloud::{Action, Market, Target};
 use dormouse_units::{Time, VmId};
 
-use super::{ALIVE, Checker, Followed, Life};
+use super::{ALIVE, CheckedVm, Checker, VmStage};
 
 impl Checker<'_> {
-    /// The provider did this to some VMs and left others as they were.
+    /// Checks an act of the provider: `vms` are those that it hit, `left` those that it passed
+    /// over.
     pub(super) fn interrupted(
         &mut self,
         asked: Time,
@@ -15,21 +16,21 @@ impl Checker<'_> {
         (vms, left): (&[VmId], &[VmId]),
     ) {
         let now = self.now;
-        // Of another tenant's VM that has its room nothing is said.
+        // Nothing in the log tells when another tenant's VM gets this one's room.
         let may_make_room = matches!(target, Target::Vm(_)) && self.hibernates();
         self.require(asked <= now, || {
             format!("an interruption before it was asked for at {asked}")
         });
-        let fit: &[Life] = match action {
-            Action::Hibernate | Action::Rebalance => &[Life::Running],
-            Action::Resume => &[Life::Frozen],
-            // One that makes room for another's VM may have been told to hibernate before.
+        let fit: &[VmStage] = match action {
+            Action::Hibernate | Action::Rebalance => &[VmStage::Running],
+            Action::Resume => &[VmStage::Frozen],
+            // A VM that makes room for another tenant's may have been told to hibernate before.
             Action::Preempt => &ALIVE,
         };
         // A VM that resumes is frozen until it has.
-        let unfit: &[Life] = match action {
-            Action::Hibernate => &[Life::Booting, Life::Frozen],
-            Action::Resume | Action::Preempt => &[Life::Freezing, Life::Frozen],
+        let unfit: &[VmStage] = match action {
+            Action::Hibernate => &[VmStage::Booting, VmStage::Frozen],
+            Action::Resume | Action::Preempt => &[VmStage::Freezing, VmStage::Frozen],
             Action::Rebalance => &[],
         };
         for vm in left {
@@ -41,7 +42,7 @@ impl Checker<'_> {
             self.on(*vm, fit, "is interrupted", |vm| {
                 match action {
                     Action::Hibernate => {
-                        (vm.life, vm.is_displaced) = (Life::Freezing, may_make_room);
+                        (vm.life, vm.is_displaced) = (VmStage::Freezing, may_make_room);
                     }
                     Action::Resume => vm.resumes = true,
                     Action::Preempt | Action::Rebalance => {}
@@ -56,8 +57,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A spot VM is to end, for a reason that `and` looks at.
-    pub(super) fn preempted(&mut self, vm: VmId, and: impl FnOnce(&Followed) -> Option<String>) {
+    /// Gives a spot VM notice of its end; `and` returns what is wrong with the reason, if anything.
+    pub(super) fn preempted(&mut self, vm: VmId, and: impl FnOnce(&CheckedVm) -> Option<String>) {
         self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
             Market::Spot => and(vm),
             Market::OnDemand => Some("it is not a spot VM".to_owned()),
@@ -65,16 +66,16 @@ impl Checker<'_> {
         self.has_notice(vm);
     }
 
-    /// A VM is given notice.
+    /// Notes that a VM is given notice, and requires that it has none yet.
     pub(super) fn has_notice(&mut self, id: VmId) {
         let now = self.now;
         self.on(id, &ALIVE, "is given notice", |vm| {
-            let before = vm.notice.replace((now, vm.life != Life::Booting));
+            let before = vm.notice.replace((now, vm.life != VmStage::Booting));
             before.map(|(at, _)| format!("it has had its notice since {at}"))
         });
     }
 
-    /// The provider ends a VM.
+    /// Requires that a VM which its provider ends has had its whole notice.
     pub(super) fn is_taken(&mut self, id: VmId) {
         let (now, notice) = (self.now, self.setup.preemption_notice);
         self.on(id, &ALIVE, "is taken by its provider", |vm| match vm.notice {

@@ -1,25 +1,24 @@
-//! The credits of the machine of parallel jobs, where it is burstable: what can be left of them by what
-//! sits on its processors.
+//! Checks of the credits of a burstable machine with parallel jobs.
 
 use dormouse_cloud::Burstable;
 use dormouse_model::MACHINE;
 use dormouse_units::{Credits, Ppm, Span, Tier, Time, TypeName, VmId};
 
-use super::{Inside, JobsChecker};
-use crate::check::balance::{Balance, Use};
+use super::{JobInSystem, JobsChecker};
+use crate::check::balance::{BalanceBounds, UseBounds};
 
-/// A machine for parallel jobs, by its credits.
+/// Credits of the machine of parallel jobs, and the use that its jobs make of it.
 #[derive(Debug)]
 pub(super) struct MachineCredits {
     burstable: Option<Burstable>,
-    /// A checkpoint uses all of the processors that it is taken on.
+    /// Whether jobs are checkpointed: a checkpoint fully uses all processors of its job.
     checkpoints: bool,
     lateness: Span,
-    machine: Option<(VmId, Balance)>,
-    /// The machine said that it has none, and not yet that it has a whole one again.
+    machine: Option<(VmId, BalanceBounds)>,
+    /// The machine has reported zero credits, and since then not a whole one.
     is_throttled: bool,
-    /// What those that sit on it use now.
-    now: Use,
+    /// Least and greatest use by the jobs on the machine now.
+    now: UseBounds,
 }
 
 impl MachineCredits {
@@ -30,26 +29,26 @@ impl MachineCredits {
             lateness,
             machine: None,
             is_throttled: false,
-            now: Use::default(),
+            now: UseBounds::default(),
         }
     }
 
-    /// A VM is launched: the machine has the credits of a new one.
+    /// Gives the machine its initial credits when its VM is launched; other VMs are ignored.
     pub(super) fn launched(&mut self, now: Time, vm: VmId, kind: &TypeName) {
         if let (Some(burstable), true) = (self.burstable, *kind == TypeName::from(MACHINE)) {
-            self.machine = Some((vm, Balance::new(burstable, now)));
+            self.machine = Some((vm, BalanceBounds::new(burstable, now)));
             self.is_throttled = burstable.initial.min(burstable.cap) == Credits::ZERO;
         }
     }
 
-    /// Time passes up to `now`.
+    /// Adds the machine's use up to `now`.
     pub(super) fn pass(&mut self, now: Time) {
         if let Some((_, balance)) = &mut self.machine {
             balance.pass(now, self.now);
         }
     }
 
-    /// What is wrong with what a VM says that it has, now that time has passed.
+    /// Checks a reported balance and returns what is wrong with it, if anything.
     pub(super) fn said(
         &mut self,
         now: Time,
@@ -70,11 +69,11 @@ impl MachineCredits {
 }
 
 impl JobsChecker {
-    /// Looks at what those that sit on the machine use from now on.
+    /// Recomputes the least and greatest use of the machine by the jobs that sit on it.
     pub(super) fn look_at_use(&mut self) {
         let Some(burstable) = self.credits.burstable else { return };
-        let (whole, mut now) = (u64::from(Ppm::ONE.get()), Use::default());
-        // Without credits the processors are at their baseline, and so is what is used of them.
+        let (whole, mut now) = (u64::from(Ppm::ONE.get()), UseBounds::default());
+        // Without credits the processors run at their baseline, and so does what is used of them.
         let speed = if self.credits.is_throttled { burstable.baseline } else { Ppm::ONE };
         for seats in &self.processors {
             let used = seats.iter().flatten().map(|_| whole);
@@ -88,8 +87,8 @@ impl JobsChecker {
         self.credits.now = now;
     }
 
-    /// What processes of these jobs use of their processors at this speed.
-    fn usage_of_all(&self, speed: Ppm, which: impl Fn(&Inside) -> bool) -> u64 {
+    /// Use of the machine by the jobs that `which` selects, at this speed, in millionths of a vCPU.
+    fn usage_of_all(&self, speed: Ppm, which: impl Fn(&JobInSystem) -> bool) -> u64 {
         let seated = self.inside.values().filter(|inside| which(inside));
         let usage = seated.filter_map(|inside| {
             let (_, on) = inside.seats.as_ref()?;
@@ -99,9 +98,9 @@ impl JobsChecker {
         speed.scale(usage.sum())
     }
 
-    /// Whether nobody can keep a job from what it uses: it is in the foreground, nobody is below it,
-    /// and it was never moved, which takes time in which it uses nothing.
-    fn is_unhindered(&self, inside: &Inside) -> bool {
+    /// Whether nothing can keep a job from its full use: it is in the foreground, nobody is below
+    /// it, and it was never moved (a move takes time in which it uses nothing).
+    fn is_unhindered(&self, inside: &JobInSystem) -> bool {
         let Some((Tier::Foreground, on)) = &inside.seats else { return false };
         let has_below = |p: &u32| {
             let seats = self.processors.get(*p as usize);

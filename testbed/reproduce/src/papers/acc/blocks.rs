@@ -1,35 +1,35 @@
-//! A record drawn anew from its own weeks, so that an interval says what another record of the same market
-//! would have shown.
+//! Resamples a price record from its own weeks, so that an interval covers what another record of
+//! the same market would have shown.
 //!
-//! The bootstrap is the circular block bootstrap (Politis and Romano, "A circular block-resampling procedure
-//! for stationary data", in Exploring the Limits of Bootstrap, 1992; blocks after Künsch, Annals of
-//! Statistics 17, 1989): blocks of weeks that follow one another are drawn with replacement, the first week
-//! behind the last one, until there are as many as the record has. A week stands for the jobs that begin in
-//! it, and these begin at regular times, so that nothing else is drawn: what differs between two resamples
-//! is the record.
+//! The method is the circular block bootstrap (Politis and Romano, "A circular block-resampling
+//! procedure for stationary data", in Exploring the Limits of Bootstrap, 1992; blocks after Künsch,
+//! Annals of Statistics 17, 1989): blocks of consecutive weeks, with the first week following the
+//! last one, are drawn with replacement until there are as many weeks as in the record. A week
+//! stands for the jobs that begin in it. These begin at regular times, so that two resamples differ
+//! only by the record.
 
 use dormouse_units::{Span, Stream, Time};
 
-/// A week, in which every day and hour weighs the same.
+/// Length of a week, in which every day and hour has the same weight.
 const WEEK: Span = Span::from_secs(7 * 86_400);
 
-/// Weeks of a block if nothing else is said: prices of one week are like those of the next, and a job may
+/// Default length of a block in weeks: prices of one week resemble those of the next, and a job may
 /// wait for several.
 pub(super) const WEEKS: usize = 4;
 
-/// The week of a record in which a time lies, from 0 on.
+/// Index of the week of a record in which a time lies.
 pub(super) fn week_of(at: Time) -> usize {
     usize::try_from(at.as_micros() / WEEK.as_micros()).unwrap_or(usize::MAX)
 }
 
-/// Times at which jobs begin, one every so often until the record ends; the first after half of that.
+/// Times at which jobs begin: every `every` until the record ends, the first after half of that.
 pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
     let first = Time::ZERO + Span::from_micros(every.as_micros() / 2);
     (0..).map(move |n| first + every.times(n)).take_while(move |at| *at < until)
 }
 
-/// The weeks of a resample of a record that has so many, drawn by this seed in blocks of so many: the same
-/// for all records of as many weeks, so that types are resampled together.
+/// Weeks of a resample of a record of `weeks` weeks, drawn with this seed in blocks of `block`
+/// weeks. All records of the same length get the same weeks, so that types are resampled together.
 pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
     let mut chance = Stream::new(seed, "weeks of the record", 0);
     let firsts = std::iter::repeat_with(|| chance.below(weeks));
@@ -37,7 +37,7 @@ pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {
     all.take(weeks).collect()
 }
 
-/// The entities of a resample of so many, drawn with replacement by this seed.
+/// Indices of a resample of `all` entities, drawn with replacement with this seed.
 pub(super) fn with_replacement(seed: u64, purpose: &str, all: usize) -> Vec<usize> {
     let mut chance = Stream::new(seed, purpose, 0);
     (0..all).map(|_| chance.below(all)).collect()

@@ -1,4 +1,4 @@
-//! Outcomes of jobs under each scheme, case by case.
+//! Figures of jobs under each checkpoint scheme, by case.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -15,40 +15,37 @@ use super::variant::Variant;
 use super::{PriceFiles, Settings};
 use crate::sweep::SweepError;
 
-/// Jobs of a sample.
+/// Number of jobs in a sample.
 const STARTS: usize = 20;
 
-/// Time from the beginning of one job to that of the next where weeks are drawn anew: at all times
-/// of the day.
+/// Time between the beginnings of jobs when weeks are resampled; it reaches all times of the day.
 const EVERY: Span = Span::from_secs(3 * 3_600);
 
-/// Jobs of a case that were run once, for all of its resamples.
+/// Jobs of a case that are run once for all of its resamples.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     weeks: OnceLock<Option<Vec<JobSums>>>,
     types: WeeksOfTypes,
 }
 
-/// Inputs of jobs, whatever their case.
+/// Inputs of all cases.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Given<'a> {
-    /// The records of prices; `None`: none are given, and only generated ones can be had.
+    /// Price records; `None` if none are given, so that only generated prices are available.
     pub(crate) records: Option<&'a PriceFiles>,
     /// The job, and the part of the records that is used.
     pub(crate) settings: &'a Settings,
-    /// Jobs of the case that were run before.
+    /// Jobs of the case that were already run.
     pub(crate) memory: &'a Memory,
 }
 
-/// The figures of a case such as `eu-west-1.linux.m1.xlarge/standard/bid-0.320`: `acc/cost_usd`, and more.
-/// `None`: there is no such case.
+/// Figures of a case such as `eu-west-1.linux.m1.xlarge/standard/bid-0.320`, by name:
+/// `acc/cost_usd`, and more. `None` if there is no such case.
 ///
-/// Jobs begin at times that are drawn over the record, the same for all bids, times of the job and schemes;
-/// where weeks of the record are drawn anew ([`blocks`]), at regular times. [`Variant::named`] has the words
-/// in the middle.
-///
-/// `all-bids` in place of a bid stands for all of the paper's, and `folder` in place of a series for all that
-/// there are records of.
+/// Jobs begin at times that are drawn over the record, the same for all bids, variants and schemes;
+/// when weeks of the record are resampled ([`blocks`]), they begin at regular times.
+/// [`Variant::named`] has the words in the middle. `all-bids` in place of a bid stands for all of
+/// the paper's bids, and `folder` in place of a series for all series with records.
 ///
 /// # Errors
 ///
@@ -96,7 +93,7 @@ pub(crate) fn simulated(
     }
 }
 
-/// Whether there is a record of the prices of a case.
+/// Checks that there is a record of the prices of a case.
 ///
 /// # Errors
 ///
@@ -109,20 +106,20 @@ pub(crate) fn check(case: &str, records: &PriceFiles) -> Result<(), SweepError> 
     }
 }
 
-/// The series that needs no record.
+/// Name of the series that needs no record.
 const GENERATED: &str = "generated";
 
-/// The word of a case that stands for every series in the folder of prices.
+/// Word of a case for all series in the folder of prices.
 const FOLDER: &str = "folder";
 
-/// The word of a case that stands for every bid of the sweep.
+/// Word of a case for all bids of the sweep.
 const ALL_BIDS: &str = "all-bids";
 
-/// The length of the prices that are drawn.
+/// Length of generated prices.
 const LENGTH: Span = Span::from_secs(90 * 86_400);
 
-/// Prices like those of m1.xlarge in eu-west-1: between $.304 and $.336, another every two hours or so, and
-/// above that for two hours every five days.
+/// Model of prices like those of m1.xlarge in eu-west-1: between $.304 and $.336, changing about
+/// every two hours, and higher for two hours every five days.
 fn generated() -> PriceModel {
     let mills = |n: u64| Price::from_nanos_per_hour(n * 1_000_000);
     let hours = |n: u64| Span::from_secs(3_600 * n);
@@ -138,8 +135,8 @@ fn generated() -> PriceModel {
     }
 }
 
-/// The figures of jobs that begin at times drawn by this seed; none of a part of the record that
-/// is not there.
+/// Figures of jobs that begin at times drawn with this seed; `None` if the record ends before the
+/// part that is used.
 fn drawn(
     series: &str,
     (trace, until): (&PriceTrace, Time),
@@ -155,7 +152,7 @@ fn drawn(
     Some(sums.figures())
 }
 
-/// Sums over the jobs of each week of a record, which begin at regular times.
+/// Sums over the jobs of each week of a record; jobs begin at regular times.
 fn by_week(
     (trace, until): (&PriceTrace, Time),
     (variant, level): (&Variant, &str),
@@ -171,15 +168,15 @@ fn by_week(
     Some(weeks)
 }
 
-/// The figures of the weeks that are drawn by this seed in blocks of so many.
+/// Figures of the weeks drawn with this seed, in blocks of `block` weeks.
 fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f64> {
     let mut sums = JobSums::default();
     blocks::drawn(seed, weeks.len(), block).into_iter().for_each(|week| sums.join(&weeks[week]));
     sums.figures()
 }
 
-/// `bid-0.320`, dollars an hour; or `available-50`: the least bid at which an instance can be had for half
-/// of the time.
+/// The bid of a word: `bid-0.320` in dollars per hour, or `available-50`, the lowest bid with which
+/// an instance is available half of the time.
 fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     if let Some(price) = level.strip_prefix("bid-") {
         return price.parse().ok();

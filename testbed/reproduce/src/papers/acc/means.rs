@@ -1,4 +1,4 @@
-//! Sums of what became of jobs at one bid, and the means of them that a cell reports.
+//! Sums over jobs at one bid, and the means that a cell reports.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +7,29 @@ use dormouse_units::{Span, Time};
 
 use super::tally::SCHEMES;
 
-/// Figures of a scheme: their names, in the order of [`values`].
+/// Names of a scheme's figures, in the order of [`values`].
 const FIGURES: [&str; 7] =
     ["cost_usd", "time_min", "product", "lost_min", "checkpoints", "restarts", "unkept"];
 
-/// Sums over jobs of what became of them under each scheme.
+/// Sums over jobs of their figures under each scheme.
 ///
-/// Means are over the jobs that are done by the end of the record under OPT, HOUR, ADAPT and ACC; those of
-/// NONE and EDGE, which may never be done at a low bid, are over those of them that they do, too.
+/// Means are over the jobs that OPT, HOUR, ADAPT and ACC all finish by the end of the record. Those
+/// of NONE and EDGE, which may never finish at a low bid, are over the jobs among these that they
+/// finish too.
 #[derive(Clone, Debug, Default)]
 pub(super) struct JobSums {
     /// Number of jobs.
     jobs: u32,
-    /// Number of jobs that OPT, HOUR, ADAPT and ACC have done.
+    /// Number of jobs that OPT, HOUR, ADAPT and ACC all finish.
     compared: u32,
-    /// By scheme, the number of jobs that it has done.
+    /// Number of jobs that each scheme finishes.
     done: [u32; SCHEMES],
-    /// By scheme, the number of compared jobs that it has done, and the sums over them.
+    /// For each scheme, the number of compared jobs that it finishes, and the sums over them.
     sums: [(u32, [f64; FIGURES.len()]); SCHEMES],
 }
 
 impl JobSums {
-    /// Runs a job that begins at `start` under every scheme, and adds what became of it.
+    /// Runs a job that begins at `start` under every scheme, and adds its figures.
     pub(super) fn run(&mut self, job: &SpotJob, record: &SpotRecord<'_>, start: Time) {
         let outcomes = SpotScheme::ALL.map(|scheme| job.run(scheme, record, start));
         let mut each = SpotScheme::ALL.iter().zip(&outcomes);
@@ -58,8 +59,8 @@ impl JobSums {
         }
     }
 
-    /// The figures by name, `acc/cost_usd` and more; a scheme that has done no compared job has none
-    /// but how many.
+    /// Figures by name, `acc/cost_usd` and more; a scheme that finishes no compared job has only
+    /// its count.
     pub(super) fn figures(&self) -> BTreeMap<String, f64> {
         let part = |n: u32| 100.0 * f64::from(n) / f64::from(self.jobs.max(1));
         let mut figures = BTreeMap::new();
@@ -84,7 +85,7 @@ impl JobSums {
     }
 }
 
-/// The figures of one job, in the order of [`FIGURES`].
+/// Figures of one job, in the order of [`FIGURES`].
 fn values(of: &Outcome) -> [f64; FIGURES.len()] {
     let minutes = |span: Span| span.as_secs_f64() / 60.0;
     let (cost, time) = (of.cost.as_usd(), minutes(of.took));

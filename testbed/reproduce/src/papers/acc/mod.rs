@@ -1,8 +1,8 @@
-//! Spot prices and checkpoint schemes: Khatua, Mukherjee, "Application-Centric Resource Provisioning for
-//! Amazon EC2 Spot Instances" (Euro-Par 2013), Figures 7 to 10.
+//! Spot prices and checkpoint schemes: Khatua, Mukherjee, "Application-Centric Resource
+//! Provisioning for Amazon EC2 Spot Instances" (Euro-Par 2013), Figures 7 to 10.
 //!
-//! A case is whose prices, which times of the job, and which bid or all of them; the words of a figure
-//! are the schemes.
+//! A case names the series of prices, the variant of the job, and a bid or all of them; the last
+//! word of a cell is the scheme.
 
 mod blocks;
 mod cases;

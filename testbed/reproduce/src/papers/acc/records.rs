@@ -1,4 +1,4 @@
-//! The price records of a folder.
+//! Price records in a folder.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::Settings;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
 use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file, without_ending};
 
-/// Records by the names of their files, without the ending: `eu-west-1.linux.m1.xlarge`.
+/// Price records by file name without extension: `eu-west-1.linux.m1.xlarge`.
 #[derive(Debug)]
 pub(crate) struct PriceFiles {
     folder: PathBuf,
@@ -22,13 +22,14 @@ pub(crate) struct PriceFiles {
 }
 
 impl PriceFiles {
-    /// All files of a folder that are of spot prices, whatever their form and ending; hidden ones left out. A
-    /// file of several series has several records, named after it and them. Of each the part is taken that is
-    /// set; what has no prices in it is left out, with a note.
+    /// Reads all files with spot prices in a folder, of any format and extension; hidden files are
+    /// skipped. A file with several series becomes several records, named after the file and the
+    /// series. Of each record the part in `settings` is taken; a record without prices in it is
+    /// left out with a note.
     ///
     /// # Errors
     ///
-    /// It can't be read, has no such file, or one of them is broken.
+    /// The folder can't be read, has no such file, or one of them is broken.
     pub(crate) fn read(folder: &Path, settings: &Settings) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
         let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
@@ -47,7 +48,7 @@ impl PriceFiles {
                 notes.insert(file, vec![NO_PRICES.to_owned()]);
                 continue;
             }
-            // Of many series in one file some are of a single price, which says nothing.
+            // Of many series in one file some have a single price, which tells nothing.
             let is_one = several.len() == 1;
             several.retain(|it| is_one || it.length > Span::ZERO);
             for PriceSeries { name: of, record, length } in several {
@@ -56,7 +57,7 @@ impl PriceFiles {
                 let part = part.and_then(|(from, until)| Some((record.from(from)?, until)));
                 match part {
                     Some(part) => drop(all.insert(name, part)),
-                    // A record of a single price has no part, and is as it was.
+                    // A record of a single price has no part, and is used as it is.
                     None if settings.takes_all() => drop(all.insert(name, single(&record))),
                     None => odd.push(format!("{name} has no prices between --from and --until")),
                 }
@@ -83,22 +84,22 @@ impl PriceFiles {
         Ok(Self { folder: folder.to_path_buf(), all, notes, digest: digest_of(&digests) })
     }
 
-    /// What is odd about each and was set right, by file.
+    /// Oddities of each file that were corrected.
     pub(crate) fn notes(&self) -> impl Iterator<Item = (String, Vec<String>)> {
         self.notes.iter().map(|(file, notes)| (file.clone(), notes.clone()))
     }
 
-    /// What tells these records from others.
+    /// Digest that identifies the records.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// All of them by name.
+    /// All records by name, with their ends.
     pub(super) fn all(&self) -> impl Iterator<Item = (&str, &PriceTrace, Time)> {
         self.all.iter().map(|(name, (trace, until))| (name.as_str(), trace, *until))
     }
 
-    /// The prices of this name, and until when they are known.
+    /// The prices with this name, and the time until which they are known.
     ///
     /// # Errors
     ///
@@ -124,7 +125,7 @@ impl PriceFiles {
     }
 }
 
-/// A record of a single price, which says nothing.
+/// A record with a single price.
 fn single(record: &PriceRecord) -> (PriceTrace, Time) {
     (record.from(Span::ZERO).unwrap_or_default(), Time::ZERO)
 }

@@ -1,4 +1,4 @@
-//! Settings of every case from the command line: the part of the records that is used, and the job.
+//! Settings of all cases from the command line: the part of the records that is used, and the job.
 
 use dormouse_cloud::Dates;
 use dormouse_spot::SpotJob;
@@ -6,19 +6,19 @@ use dormouse_units::{Span, Time};
 
 use crate::sweep::SweepError;
 
-/// The paper's job runs for 500 minutes.
+/// Work of the paper's job: 500 minutes.
 const WORK: Span = Span::from_secs(500 * 60);
 
-/// An end of the part of a record that is used.
+/// A border of the part of a record that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
-    /// So long after the first price of each record.
+    /// Time after the first price of each record.
     After(Span),
     /// A date, in seconds since 1970 (UTC).
     Date(i64),
 }
 
-/// The part of the records that is used, and the job that runs over them.
+/// The part of the records that is used, and the job that runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
     from: Option<Edge>,
@@ -34,14 +34,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings in texts `key=value`: `from` and `until` with a length of time after the first price of
-    /// each record or, behind an `@`, the second since 1970; `job`, `checkpoint`, `restart` and `look` with a
-    /// length of time.
+    /// Reads settings of the form `key=value`: `from` and `until` with a time after the first price
+    /// of each record or, after an `@`, in seconds since 1970; `job`, `checkpoint`, `restart` and
+    /// `look` with a duration.
     ///
     /// # Errors
     ///
-    /// [`SweepError::BadInput`] for a key that there is not, a value that can't be read, and a job
-    /// that can't run.
+    /// [`SweepError::BadInput`] for an unknown key, a wrong value, or a job that can't run.
     pub(crate) fn read(set: &[String]) -> Result<Self, SweepError> {
         let mut all = Self::default();
         for text in set {
@@ -70,7 +69,7 @@ impl Settings {
         all.checked()
     }
 
-    /// The same if a job can run by them.
+    /// The settings, if a job can run with them.
     fn checked(self) -> Result<Self, SweepError> {
         let SpotJob { work, checkpoint, look, .. } = self.job;
         let wrong = |what: &str| Err(SweepError::BadInput(what.to_owned()));
@@ -83,8 +82,8 @@ impl Settings {
         Ok(self)
     }
 
-    /// Beginning and length of the part that is used of a record of this length, from its first price on.
-    /// `None`: no part of the record is used, or it has no dates and the settings have.
+    /// Beginning and length of the used part of a record of this length, from its first price on.
+    /// `None` if no part is used, or if the settings have dates and the record has none.
     pub(super) fn part(&self, dates: Option<Dates>, length: Span) -> Option<(Span, Time)> {
         let place = |edge: Edge| match edge {
             Edge::After(span) => Some(span),
@@ -98,7 +97,7 @@ impl Settings {
         (from < until).then(|| (from, Time::ZERO + until.saturating_sub(from)))
     }
 
-    /// Whether the whole of each record is used.
+    /// Whether each record is used as a whole.
     pub(super) const fn takes_all(&self) -> bool {
         self.from.is_none() && self.until.is_none()
     }

@@ -1,8 +1,8 @@
-//! The times at which jobs begin.
+//! Times at which jobs begin.
 
 use dormouse_units::{Stream, Time};
 
-/// Times that are drawn over the record of a series, the same for all bids, times of the job and schemes.
+/// Times drawn over the record of a series, the same for all bids, variants and schemes.
 pub(super) fn starts(seed: u64, series: &str, until: Time) -> impl Iterator<Item = Time> {
     let mut chance = Stream::named(seed, "starts", series);
     let micros = usize::try_from(until.as_micros()).unwrap_or(usize::MAX).max(1);

@@ -1,4 +1,4 @@
-//! The paper's averages: every type that there is a record of, at every bid from 0 to $2 (section VII-A).
+//! The paper's averages: every recorded type, at every bid from 0 to $2 (section VII-A).
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -12,24 +12,25 @@ use super::blocks;
 use super::starts::starts;
 use super::tally::{ACC, Beside, METRICS, SCHEMES, Tally};
 
-/// The bids, in thousandths of a dollar an hour.
+/// Bids in thousandths of a dollar per hour.
 const BIDS: RangeInclusive<u64> = 0..=2_000;
 
-/// Jobs of a sample at each bid on each type: they begin at the same times at all bids and under all schemes.
+/// Number of jobs in a sample at each bid on each type; they begin at the same times for all bids
+/// and schemes.
 const STARTS: usize = 10;
 
-/// The record of a type: its name, its prices, and until when they are known.
+/// The record of a type: its name, its prices, and the time until which they are known.
 pub(super) type Series<'a> = (&'a str, &'a PriceTrace, Time);
 
-/// Time from the beginning of one job to that of the next on each type where weeks of the record are drawn
-/// anew: each day at another time.
+/// Time between the beginnings of jobs on each type when weeks are resampled: another time of day
+/// each day.
 const EVERY: Span = Span::from_secs(25 * 3_600);
 
-/// The figures of these types: `acc/cost_usd` and more.
+/// Figures of these types: `acc/cost_usd` and more.
 ///
-/// A job counts where all six schemes have done it by the end of its record, so that all means are of the
-/// same jobs; where ACC is compared with one other, where these two have. A mean is first that of a type, in
-/// which each bid weighs the same, and then that of the types.
+/// Means are over the jobs that all six schemes finish by the end of the record, so that they are
+/// of the same jobs; where ACC is compared with one scheme, over the jobs that both finish. A mean
+/// is first taken for each type, with equal weight for each bid, and then over the types.
 pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<String, f64> {
     let of_type = |series: &Series<'_>| {
         let (name, _, until) = series;
@@ -39,16 +40,16 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
     told(all.iter().map(of_type).collect())
 }
 
-/// Outcomes of the jobs of each week on each type, which begin at regular times; made when they are
-/// first asked for.
+/// Results of the jobs of each week on each type, which begin at regular times; computed on first
+/// use.
 #[derive(Debug, Default)]
 pub(super) struct WeeksOfTypes {
     types: OnceLock<Vec<OnceLock<Vec<Swept>>>>,
 }
 
 impl WeeksOfTypes {
-    /// The figures of a resample by this seed, in blocks of so many weeks: types are drawn with replacement,
-    /// and of each the same weeks ([`blocks::drawn`]).
+    /// Figures of a resample with this seed, in blocks of `block` weeks: types are drawn with
+    /// replacement, and each with the same weeks ([`blocks::drawn`]).
     pub(super) fn resampled(
         &self,
         all: &[Series<'_>],
@@ -62,7 +63,7 @@ impl WeeksOfTypes {
                 Swept::by_group(&all[n], job, &starts, blocks::week_of)
             })
         };
-        // Seeds begin with different types, so that several threads make different ones.
+        // Seeds start with different types, so that threads compute different ones.
         let first = usize::try_from(seed).unwrap_or(0).wrapping_mul(all.len() / 2 + 1);
         for n in 0..all.len() {
             let _ = weeks(first.wrapping_add(n) % all.len());
@@ -79,7 +80,7 @@ impl WeeksOfTypes {
     }
 }
 
-/// The figures of what became of jobs on these types.
+/// Figures from the results of jobs on these types.
 fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
     types.sort_by(|a, b| a.price.total_cmp(&b.price));
     let (cheap, dear) = types.split_at(types.len() / 2);
@@ -117,25 +118,26 @@ fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
     figures
 }
 
-/// The fate of jobs on a type.
+/// Results of jobs on one type.
 #[derive(Debug, Default)]
 struct Swept {
-    /// Mean price of the instance type, dollars an hour.
+    /// Mean price of the type, dollars per hour.
     price: f64,
-    /// The number of jobs that were to be done: those of all bids.
+    /// Number of jobs at all bids.
     tried: f64,
-    /// How many each scheme has done.
+    /// Number of jobs that each scheme finishes.
     done: [f64; SCHEMES],
-    /// Those that all have done.
+    /// Sums over the jobs that all schemes finish.
     all: Tally,
-    /// By scheme, those that it and ACC have done.
+    /// For each scheme, sums over the jobs that it and ACC finish.
     beside: [Beside; SCHEMES],
-    /// Those of them at bids that the price crosses: it is at times above, and at times not.
+    /// The same sums, for bids that the price crosses.
     crossed: [Beside; SCHEMES],
 }
 
 impl Swept {
-    /// The jobs that begin at these times, by the group of each, from 0 on.
+    /// Results by group of the jobs that begin at `starts`; `group` gives the index of a job's
+    /// group.
     fn by_group(
         (_, trace, until): &Series<'_>,
         job: &SpotJob,
@@ -146,7 +148,8 @@ impl Swept {
         let mut prices: Vec<Price> = held.map(|(_, price)| *price).collect();
         prices.sort_unstable();
         prices.dedup();
-        // Bids with no price between them see the same instances: those above so many prices are one.
+        // Bids with no price between them see the same instances: all bids above the same prices
+        // are computed once.
         let mut bids = vec![0.0; prices.len() + 1];
         for mills in BIDS {
             let bid = Price::from_nanos_per_hour(mills * 1_000_000);
@@ -157,7 +160,7 @@ impl Swept {
         let mut all: Vec<Self> = (0..groups).map(|_| Self { price, ..Self::default() }).collect();
         let all_bids = bids.iter().sum::<f64>();
         starts.iter().for_each(|start| all[group(*start)].tried += all_bids);
-        // Below all prices there is no instance.
+        // Below all prices no instance is available.
         for (n, price) in prices.iter().enumerate().filter(|(n, _)| bids[n + 1] > 0.0) {
             let record = SpotRecord::new(trace, *price, *until);
             let (weight, is_crossed) = (bids[n + 1], n + 1 < prices.len());
@@ -176,7 +179,8 @@ impl Swept {
         all
     }
 
-    /// Adds what became of a job at so many bids, but for what all schemes have done.
+    /// Adds the results of a job at `weight` bids, except the sums over jobs that all schemes
+    /// finish.
     fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64, is_crossed: bool) {
         for (n, outcome) in outcomes.iter().enumerate() {
             self.done[n] += if outcome.is_some() { weight } else { 0.0 };
@@ -187,7 +191,7 @@ impl Swept {
         }
     }
 
-    /// Adds other jobs on the same type.
+    /// Adds results of other jobs on the same type.
     fn join(&mut self, more: &Self) {
         self.price = more.price;
         self.tried += more.tried;

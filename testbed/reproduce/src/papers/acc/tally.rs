@@ -1,26 +1,26 @@
-//! Sums of what became of jobs under each scheme.
+//! Sums over jobs under each scheme.
 
 use dormouse_spot::{Outcome, SpotScheme};
 
-/// The number of schemes that there are.
+/// Number of schemes.
 pub(super) const SCHEMES: usize = SpotScheme::ALL.len();
 
-/// The place of ACC among them: the last.
+/// Index of ACC: the last scheme.
 pub(super) const ACC: usize = SCHEMES - 1;
 
-/// Quantities that are summed: cost in dollars, time in minutes, and their product in dollar hours; a word and
-/// a figure's name.
+/// Summed quantities, each with a word and a figure's name: cost in dollars, time in minutes, and
+/// their product in dollar hours.
 pub(super) const METRICS: [(&str, &str); 3] =
     [("cost", "cost_usd"), ("time", "time_min"), ("product", "product")];
 
-/// Jobs that all schemes have done.
+/// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Bids at which there are any.
+    /// Number of bids with such jobs.
     pub(super) pairs: f64,
-    /// How many, each bid by itself.
+    /// Number of such jobs, counted at each bid.
     pub(super) jobs: f64,
-    /// By scheme, of all of them.
+    /// Sums for each scheme.
     sums: [Sums; SCHEMES],
 }
 
@@ -46,13 +46,13 @@ impl Tally {
         (self.jobs > 0.0).then(|| self.sums[scheme][metric] / self.jobs)
     }
 
-    /// By how many per cent ACC's is lower.
+    /// Per cent by which ACC's mean is lower.
     pub(super) fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
         below(self.sums[ACC][metric], self.sums[scheme][metric])
     }
 }
 
-/// Jobs that a scheme and ACC have done: the sums of the one and the other.
+/// Sums over the jobs that both a scheme and ACC finish.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     scheme: Sums,
@@ -72,13 +72,13 @@ impl Beside {
         sums.zip(more.scheme.iter().chain(&more.acc)).for_each(|(sum, more)| *sum += more);
     }
 
-    /// By how many per cent ACC's is lower.
+    /// Per cent by which ACC's sum is lower.
     pub(super) fn under(&self, metric: usize) -> Option<f64> {
         below(self.acc[metric], self.scheme[metric])
     }
 }
 
-/// Weighted sums, one for each of the metrics.
+/// Weighted sums, one for each metric.
 type Sums = [f64; METRICS.len()];
 
 fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
@@ -88,7 +88,7 @@ fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
     }
 }
 
-/// By how many per cent one is below the other; `None` where the other is nothing.
+/// Per cent by which one value is below the other; `None` if the other is zero.
 fn below(one: f64, other: f64) -> Option<f64> {
     (other > 0.0).then(|| 100.0 * (1.0 - one / other))
 }

@@ -1,4 +1,4 @@
-//! The second word of a case: which job over which part of a record.
+//! The second word of a case: the job and the part of the record.
 
 use dormouse_cloud::PriceTrace;
 use dormouse_model::Knows;
@@ -7,26 +7,26 @@ use dormouse_units::{Span, Time};
 
 use super::blocks;
 
-/// Days of a record that a word such as `days-80` stands for, from day 80 on.
+/// Length of the part of a record for a word such as `days-80`.
 pub(super) const PERIOD: Span = Span::from_secs(120 * 86_400);
 
-/// A job over a record, or a part of it.
+/// A job, and the part of a record that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Variant {
-    /// The job, with the parameters of its schemes.
+    /// The job with the parameters of its schemes.
     pub(super) job: SpotJob,
-    /// Beginning of the days that are used, from the record's first price on; `None`: all are used.
+    /// Beginning of the part, from the record's first price on; `None` if the whole record is used.
     pub(super) from: Option<Span>,
-    /// Weeks of a block, where the weeks of the record are drawn anew; `None`: the record is as it was.
+    /// Length of a block in weeks if the weeks of the record are resampled; `None` if they are not.
     pub(super) block: Option<usize>,
 }
 
 impl Variant {
-    /// The variant of a job that a word stands for: `standard`; `resampled`, whose weeks are drawn anew, or
-    /// `resampled-8`, in blocks of 8 weeks; `days-80`, the 120 days from day 80 on; `adapt-oracle`, whose
-    /// ADAPT knows the whole record; or one of t_c, t_r and t_w in minutes in place of the job's: `tc-10`; or
-    /// `query-10`, by which ACC queries the price every ten minutes once it has ended an instance.
-    /// `None`: there is no such word.
+    /// The variant of a job that a word stands for; `None` if there is no such word. The words are
+    /// `standard`; `resampled`, with resampled weeks, or `resampled-8`, in blocks of 8 weeks;
+    /// `days-80`, the 120 days from day 80 on; `adapt-oracle`, whose ADAPT knows the whole record;
+    /// `tc-10` and the like, with t_c, t_r or t_w in minutes in place of the job's; and `query-10`,
+    /// with which ACC queries the price every ten minutes after it has ended an instance.
     pub(super) fn named(word: &str, job: SpotJob) -> Option<Self> {
         let standard = Self { job, from: None, block: None };
         match word {
@@ -54,7 +54,8 @@ impl Variant {
         })
     }
 
-    /// The prices that the variant uses, and until when they are known; `None`: the record has ended before.
+    /// The prices that the variant uses, and the time until which they are known; `None` if the
+    /// record ends before.
     pub(super) fn part(&self, trace: &PriceTrace, until: Time) -> Option<(PriceTrace, Time)> {
         let Some(from) = self.from else { return Some((trace.clone(), until)) };
         let left = until.since(Time::ZERO).saturating_sub(from);

@@ -1,4 +1,4 @@
-//! Figure 8, and the printed schedule: checkpoints by the dynamic program and by Young and Daly.
+//! Figure 8 and the printed schedule: checkpoints by the dynamic program, and by Young and Daly.
 
 use dormouse_cloud::Lifetimes;
 use dormouse_model::DpMode;
@@ -10,43 +10,44 @@ use super::draw::Draw;
 use super::evidence::Evidence;
 use super::{Figures, laws, number};
 
-/// The grid: a checkpoint and a restart take a step each.
+/// Length of a step; a checkpoint and a restart take one step each.
 const STEP: Span = Span::from_secs(60);
-/// Steps of an hour.
+/// Number of steps in an hour.
 const HOUR: usize = 60;
-/// The job of Figure 8a, in steps.
+/// Length of the job of Figure 8a, in steps.
 const JOB: usize = 4 * HOUR;
-/// The job whose schedule is printed, in steps.
+/// Length of the job with the printed schedule, in steps.
 const SCHEDULED: usize = 5 * HOUR;
-/// The longest job of Figure 8b, in hours.
+/// Longest job of Figure 8b, in hours.
 const LONGEST: usize = 9;
-/// Jobs that are simulated under a seed.
+/// Number of jobs that are simulated with one seed.
 const JOBS: u64 = 10_000;
-/// The mean lifetime for which the paper takes its periodic checkpoints.
+/// Mean lifetime for which the paper computes its periodic checkpoints.
 const MTTF: Span = Span::from_secs(3_600);
-/// Work done again under periodic checkpoints as the authors' code reckons it, as a part of the job.
+/// Work done again under periodic checkpoints in the authors' code, as a part of the job.
 const AGAIN: f64 = 2.0 / 12.0;
-/// The printed schedule of the job of five hours.
+/// The printed schedule of the job of five hours: chunks in minutes.
 const PRINTED: [usize; 5] = [15, 28, 38, 59, 128];
 
-/// Who decides when to checkpoint.
+/// Rule for checkpoints.
 #[derive(Clone, Copy)]
 enum Scheme {
-    /// The dynamic program, and what it expects by its own rules.
+    /// The dynamic program, with the expectation by its own rules.
     Program(DpMode),
-    /// A period, and what is exactly expected of it.
+    /// A period in steps, with the exact expectation.
     Period(usize),
-    /// A period, reckoned as in the authors' code: its checkpoints, and a constant for the work done again.
+    /// A period with the expectation as in the authors' code: its checkpoints, and a constant for
+    /// the work done again.
     AsTheAuthors,
 }
 
 impl Scheme {
-    /// Steps that a job of so many spends on its checkpoints where nothing fails; `None` where their number depends on the
-    /// age.
+    /// Number of steps that a job of `job` steps spends on checkpoints if nothing fails; `None` if
+    /// it depends on the age.
     fn checkpoints(self, job: usize) -> Option<f64> {
         match self {
             Self::Program(_) => None,
-            // The last chunk has none.
+            // The last chunk has no checkpoint.
             Self::Period(steps) => Some(number(job.div_ceil(steps.max(1)).saturating_sub(1))),
             Self::AsTheAuthors => {
                 Some(number(job) * STEP.as_secs_f64() / young_daly(STEP, MTTF).as_secs_f64())
@@ -66,15 +67,15 @@ fn scheme(name: &str) -> Option<Scheme> {
     })
 }
 
-/// The law of Figure 8 where a case names no other: that of the authors' simulations.
+/// Default law of Figure 8: that of the authors' simulations.
 const LAW: &str = "authors";
 
-/// A name in cases, and the law that VMs live by: `NAME` or `NAME@LAW`.
+/// Name and law of VMs in a case word: `NAME` or `NAME@LAW`.
 fn name_and_law(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, LAW))
 }
 
-/// The lifetimes under a law, as far as a job that begins at this age can see.
+/// Survival under a law, as far as a job that begins at this age needs it.
 fn survival(law: &Lifetimes, job: usize, age: usize) -> Survival {
     let ages = Problem::ages(job, 1, 1, age);
     Survival::new(&|hours| law.law().cdf(hours), STEP, ages)
@@ -84,7 +85,7 @@ const fn problem(survival: &Survival, job: usize, age: usize, rules: Rules) -> P
     Problem { job, checkpoint: 1, restart: 1, age, rules, survival }
 }
 
-/// Makespans in minutes that are expected of a job that begins at each of these ages.
+/// Expected makespans in minutes of a job that begins at each of these ages.
 fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option<Vec<f64>> {
     let oldest = ages.last().copied()?;
     let all = survival(law, job, oldest);
@@ -92,7 +93,7 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
         && let Ok(plan) = Plan::solve(&problem(&all, job, 0, mode.into()))
         && let Some(found) = ages.iter().map(|age| plan.makespan_at(*age)).collect()
     {
-        // Where a failure leads to a new VM one table has the jobs of all ages.
+        // If a failure leads to a new VM, one table has the jobs of all ages.
         return Some(found);
     }
     let of = |age: &usize| match scheme {
@@ -112,13 +113,13 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
     ages.iter().map(of).collect()
 }
 
-/// By how many per cent a job takes longer.
+/// Per cent by which a job takes longer.
 fn over(takes: f64, job: usize) -> f64 {
     100.0 * (takes / number(job) - 1.0)
 }
 
-/// Figures of a job of four hours, by the age of its VM: by how much it takes longer, and which part of that its checkpoints
-/// are.
+/// Figures of a job of four hours by the age of its VM: per cent by which it takes longer, and the
+/// part of that due to checkpoints.
 pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = name_and_law(name);
     let ages: Vec<usize> = (0..laws::LONGEST).map(|hours| hours * HOUR).collect();
@@ -136,7 +137,7 @@ pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
     Some(figures)
 }
 
-/// By length of the job, on a new VM.
+/// Figures of jobs on a new VM, by their length.
 pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = name_and_law(name);
     let (scheme, law) = (scheme(name)?, evidence.law(law, draw)?);
@@ -156,13 +157,13 @@ fn mode(name: &str) -> Option<DpMode> {
     }
 }
 
-/// The chunks of a job of five hours, and what it is really expected to take: by the exact chances, whatever
-/// the recursion says. The chunks are those of the authors' law, and no other that they might have found.
+/// The chunks of a job of five hours, and its real expected time: by the exact probabilities,
+/// independent of the recursion. The chunks are always those of the authors' law.
 pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let survival = survival(&evidence.law(LAW, draw)?, SCHEDULED, 0);
     let really = problem(&survival, SCHEDULED, 0, Rules::CONDITIONAL);
     let (chunks, says, takes) = if name == "as-printed" {
-        // It leaves 32 minutes: they are a chunk of their own.
+        // It leaves 32 minutes, which are a chunk of their own.
         let done: Vec<usize> = PRINTED
             .iter()
             .scan(0, |sum, work| {
@@ -198,7 +199,7 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
     Some(figures)
 }
 
-/// Simulated jobs of five hours against what the plan expects of them.
+/// Simulated jobs of five hours beside the plan's expectation.
 pub(super) fn simulated(name: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
     let survival = survival(&evidence.law(LAW, Draw::Whole)?, SCHEDULED, 0);
     let problem = problem(&survival, SCHEDULED, 0, mode(name)?.into());

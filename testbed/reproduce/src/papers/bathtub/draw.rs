@@ -1,19 +1,20 @@
-//! The whole record, or a resample of it: what an interval is made of.
+//! The whole record or a resample of it; intervals come from resamples.
 
 use dormouse_fit::Life;
 use dormouse_units::Stream;
 
-/// VMs from which a figure is made.
+/// The VMs from which a figure is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Draw {
-    /// The VMs that were recorded.
+    /// The recorded VMs.
     Whole,
-    /// As many, each drawn among all of them: the resample of this seed.
+    /// As many VMs, drawn from the recorded ones with this seed.
     Resample(u64),
 }
 
 impl Draw {
-    /// The VMs of a group of this name. Under one seed a group is drawn only once, whatever is made of it.
+    /// The VMs of a group with this name. With one seed a group has the same resample for all
+    /// figures.
     pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a Life>) -> Vec<&'a Life> {
         let Self::Resample(seed) = self else { return all };
         let mut chance = Stream::named(seed, "resample", group);

@@ -1,4 +1,4 @@
-//! Evidence of the paper's figures: the record of lifetimes, if there is one, and the fits made of it.
+//! Evidence for the paper's figures: the record of lifetimes, if given, and the laws fitted to it.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use super::laws;
 /// Hours of the day (Figure 2b): from 8 AM to 8 PM by the clock of the VM's zone.
 const DAY: std::ops::Range<u32> = 8..20;
 
-/// The record of lifetimes, and what was fitted to it and to its resamples, each once.
+/// The record of lifetimes, with the laws fitted to it and to its resamples, each computed once.
 #[derive(Debug, Default)]
 pub(in crate::papers) struct Evidence {
     record: Option<Record>,
@@ -21,13 +21,13 @@ pub(in crate::papers) struct Evidence {
 }
 
 impl Evidence {
-    /// Evidence of a record; without one there are only the published laws.
+    /// Evidence from a record; without one there are only the published laws.
     pub(in crate::papers) fn new(record: Option<Record>) -> Self {
         Self { record, ..Self::default() }
     }
 
-    /// The VMs of a group: `all`, or words that they have in common between `@`: a type, a zone, a workload,
-    /// `day` or `night` of their launch. None where there is no record.
+    /// VMs of a group: `all`, or common properties separated by `@`: a type, a zone, a workload,
+    /// `day` or `night` of their launch. Empty without a record.
     fn group(&self, group: &str) -> Vec<&Life> {
         let is_of = |life: &Life, word: &str| match word {
             "all" => true,
@@ -40,13 +40,13 @@ impl Evidence {
         lives.filter(|life| group.split('@').all(|word| is_of(life, word))).collect()
     }
 
-    /// The VMs of a group, or of its resample; `None` where there is no record.
+    /// VMs of a group or of its resample; `None` without a record.
     pub(super) fn lives(&self, group: &str, draw: Draw) -> Option<Vec<&Life>> {
         self.record.as_ref().map(|_| draw.pick(group, self.group(group)))
     }
 
-    /// A law fitted to the preempted VMs of a group, or of its resample: that of a resample from where that
-    /// of the whole group ended.
+    /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample
+    /// starts from that to the group.
     pub(super) fn fit(&self, group: &str, family: Family, draw: Draw) -> Option<Fit> {
         let key = (group.to_owned(), family, draw);
         let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
@@ -64,12 +64,13 @@ impl Evidence {
         fit
     }
 
-    /// The bathtub fitted to the preempted VMs of a group, even where there is a published law of that name.
+    /// The bathtub fitted to the preempted VMs of a group, even if there is a published law with
+    /// that name.
     pub(super) fn fit_of(&self, group: &str, draw: Draw) -> Option<Lifetimes> {
         self.fit(group, Family::Bathtub, draw).map(|fit| fit.lifetimes)
     }
 
-    /// The law of this name: a published one, or the bathtub fitted to the group of this name.
+    /// The law with this name: a published one, or the bathtub fitted to the group with this name.
     pub(super) fn law(&self, name: &str, draw: Draw) -> Option<Lifetimes> {
         let key = (name.to_owned(), draw);
         let known = self.laws.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();

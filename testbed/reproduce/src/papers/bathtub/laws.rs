@@ -1,5 +1,4 @@
-//! Laws of lifetimes that figures are made of without a record: the published ones, and how well
-//! they are known.
+//! Published laws of lifetimes, for figures without a record, and their uncertainty.
 
 use dormouse_cloud::lifetimes::{hours, span_of_hours};
 use dormouse_cloud::{Bathtub, Lifetimes, Uniform};
@@ -9,18 +8,19 @@ use dormouse_units::{Ppm, Span, Stream};
 use super::draw::Draw;
 use super::number;
 
-/// The longest that Google's preemptible VMs live, in hours.
+/// Longest life of Google's preemptible VMs, in hours.
 pub(super) const LONGEST: usize = 24;
 
-/// A law that was fitted to a record.
+/// A law that was fitted to a record and published.
 pub(super) struct PublishedLaw {
     /// The fitted law.
     pub(super) lifetimes: Lifetimes,
-    /// Number of preempted VMs that it was fitted to; 0: it is no fit, and no chance has a part in it.
+    /// Number of preempted VMs that it was fitted to; 0 if it is not a fit, so that it has no
+    /// uncertainty.
     vms: usize,
 }
 
-/// A bathtub by A in millionths, and b, τ1 and τ2 in hours, that was fitted to so many VMs.
+/// A bathtub with A in millionths, and b, τ1 and τ2 in hours, fitted to `vms` VMs.
 fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw> {
     let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
     let law = Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? };
@@ -29,16 +29,16 @@ fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw
 
 /// A published law by its name in cases.
 pub(super) fn published(name: &str) -> Option<PublishedLaw> {
-    /// Preempted VMs of the authors' record, all of them and of n1-highcpu-16.
+    /// Number of preempted VMs in the authors' record: all, and of n1-highcpu-16.
     const ALL: usize = 717;
     const HIGHCPU_16: usize = 132;
     match name {
         // Fits to the preempted VMs that the authors recorded.
         "n1-highcpu-16" => bathtub(422_700, [24.453, 1.060, 0.784], HIGHCPU_16),
         "all" => bathtub(413_700, [24.453, 0.9498, 0.7675], ALL),
-        // What the authors' own simulations take.
+        // Law of the authors' own simulations.
         "authors" => bathtub(413_700, [24.0, 0.9, 0.76], ALL),
-        // The lowest of the fit values that section 3.2.2 calls typical.
+        // Lowest of the fit values that section 3.2.2 calls typical.
         "text" => bathtub(400_000, [24.0, 0.5, 0.8], HIGHCPU_16),
         "uniform" => {
             let to = Span::from_secs(LONGEST as u64 * 3_600);
@@ -52,9 +52,9 @@ pub(super) fn published(name: &str) -> Option<PublishedLaw> {
 }
 
 impl PublishedLaw {
-    /// The law as it was published, or fitted to a resample. The record is not needed for that (the
-    /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and it is
-    /// fitted to them.
+    /// The published law, or a law fitted to a resample. The record is not needed for that (the
+    /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and the law
+    /// is fitted to them.
     pub(super) fn drawn(self, name: &str, draw: Draw) -> Option<Lifetimes> {
         let Draw::Resample(seed) = draw else { return Some(self.lifetimes) };
         if self.vms == 0 {

@@ -1,4 +1,4 @@
-//! Figures 1 and 2: the lifetimes that were recorded, and the laws fitted to them.
+//! Figures 1 and 2: recorded lifetimes, and the laws fitted to them.
 
 use dormouse_fit::{Curve, Family, Fit};
 
@@ -7,10 +7,10 @@ use super::evidence::Evidence;
 use super::order::counts;
 use super::{Figures, number};
 
-/// The last age of Figure 1, in hours.
+/// Last age of Figure 1, in hours.
 const LAST: usize = 25;
 
-/// F of a group by a law or as seen, `GROUP/LAW`, by age.
+/// Distribution function F of a group by a law or as recorded (`GROUP/LAW`), by age.
 pub(super) fn taken(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (group, law) = of.split_once('/')?;
     let lives = evidence.lives(group, draw)?;
@@ -31,27 +31,29 @@ pub(super) fn taken(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures
     Some((0..=LAST).map(|age| (format!("age-{age}/taken"), by(number(age)))).collect())
 }
 
-/// End of the first phase of a VM's life, in hours: section 3.1 says so.
+/// End of the first phase of a VM's life in hours, by section 3.1.
 const EARLY: f64 = 3.0;
-/// Begin of the last one, which the text does not say: as long before 24 h as the first one lasts.
+/// Beginning of the last phase in hours. The text does not give it: it is as long before 24 h as
+/// the first phase lasts.
 const LATE: f64 = 21.0;
-/// The longest life, in hours.
+/// Longest life, in hours.
 const DAY: f64 = 24.0;
 
-/// Parts of the VMs that are taken by the end of each of the three phases of their lives.
+/// Parts of the VMs that are preempted by the end of each of the three phases of life.
 struct FailurePhases {
     early: f64,
     middle: f64,
 }
 
 impl FailurePhases {
-    /// The phases by a distribution over the age in hours.
+    /// The phases of a distribution over the age in hours.
     fn of(cdf: &dyn Fn(f64) -> f64) -> Self {
         Self { early: cdf(EARLY), middle: cdf(LATE) }
     }
 
-    /// By how many per cent of all VMs more are taken an hour in the first and in the last phase than in the middle: the
-    /// smaller of the two, so that it is above 0 only where there are three phases.
+    /// Per cent of all VMs per hour by which preemptions in the first and in the last phase exceed
+    /// those in the middle; the smaller of the two, so that it is positive only if there are three
+    /// phases.
     fn contrast(&self) -> f64 {
         let Self { early, middle } = *self;
         let middle_rate = (middle - early) / (LATE - EARLY);
@@ -59,8 +61,9 @@ impl FailurePhases {
         100.0 * (first.min(last) - middle_rate)
     }
 
-    /// By how much the rate of preemptions of those that are left is higher in the first phase than in the middle, an hour;
-    /// 0 for VMs without memory. Where none is left after the middle its rate is that of one VM in a thousand left.
+    /// Excess of the preemption rate per hour of surviving VMs in the first phase over the middle;
+    /// 0 for VMs without memory. If no VM survives the middle, its rate is that of one VM in a
+    /// thousand surviving.
     fn early_hazard_more(&self) -> f64 {
         let left = |taken: f64| (1.0 - taken).max(1e-3);
         let early = -left(self.early).ln() / EARLY;
@@ -69,7 +72,7 @@ impl FailurePhases {
     }
 }
 
-/// What is seen of a group, and every fit to its preempted VMs.
+/// Recorded figures of a group, and all laws fitted to its preempted VMs.
 pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let lives = evidence.lives(group, draw)?;
     let mut figures = Figures::new();

@@ -1,8 +1,9 @@
-//! Temporally constrained preemptions: Kadupitiya, Jadhao, Sharma, "Modeling The Temporally Constrained
-//! Preemptions of Transient Cloud VMs" (HPDC 2020), Figures 1, 2 and 4 to 9.
+//! Temporally constrained preemptions: Kadupitiya, Jadhao, Sharma, "Modeling The Temporally
+//! Constrained Preemptions of Transient Cloud VMs" (HPDC 2020), Figures 1, 2 and 4 to 9.
 //!
-//! Figures 1, 2 and 7 are of a record of lifetimes; Figures 4 to 6 and 8 of laws alone; Figure 9 of
-//! experiments. A case is what is made, and for whom; the words of a figure say at which age or length.
+//! Figures 1, 2 and 7 use a record of lifetimes; Figures 4 to 6 and 8 use laws alone; Figure 9 uses
+//! experiments. A case names the figure and its parameters; the words of a figure name the age or
+//! length.
 
 mod checkpoints;
 mod draw;
@@ -26,15 +27,15 @@ pub(super) const DATA: &str = include_str!("paper.toml");
 /// Figures by `WORD/NAME`.
 type Figures = BTreeMap<String, f64>;
 
-/// The figures of a case that no chance has a part in: of the whole record, or of the published laws. `None`:
+/// Figures of a case without chance: from the whole record, or from the published laws. `None` if
 /// there is no such case.
 pub(super) fn exact(case: &str, evidence: &Evidence) -> Option<Figures> {
     figures(case, evidence, Draw::Whole)
 }
 
-/// The figures of a case that a seed decides: of its resample of the record, or of its fit to lifetimes drawn
-/// from a published law, each named as the exact one and marked with [`RESAMPLED`]; and simulated ones.
-/// `None`: there is no such case of simulations.
+/// Figures of a case that depend on a seed: from a resample of the record, or from a law fitted to
+/// lifetimes drawn from a published law, each named like the exact figure with the suffix
+/// [`RESAMPLED`]; and simulated figures. `None` if there is no such case.
 pub(super) fn drawn(case: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
     if let Some(mode) = case.strip_prefix("simulated/") {
         return checkpoints::simulated(mode, evidence, seed);
@@ -62,7 +63,7 @@ fn figures(case: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     }
 }
 
-/// A number as one.
+/// A number as floating point.
 #[expect(clippy::cast_precision_loss, reason = "hours, minutes and VMs are few")]
 const fn number(n: usize) -> f64 {
     n as f64

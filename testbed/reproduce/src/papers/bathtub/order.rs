@@ -1,4 +1,4 @@
-//! Figure 2: which VMs live longer, and whether they do among VMs of the same type and zone.
+//! Figure 2: which VMs live longer, also among VMs of the same type and zone.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::draw::Draw;
 use super::evidence::Evidence;
 use super::{Figures, number};
 
-/// A property of VMs that other properties depend on: who launches at night may launch
-/// another type elsewhere.
+/// Properties that confound a comparison: users who launch at night may launch another type
+/// elsewhere.
 type Stratum<'a> = [&'a str; 3];
 
-/// By how much longer the VMs of one group live than those of another, `GROUP-over-GROUP`, in hours.
+/// Difference of the mean lifetimes of two groups (`GROUP-over-GROUP`), in hours.
 pub(super) fn order(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (one, other) = of.split_once("-over-")?;
     let (one, other) = (evidence.lives(one, draw)?, evidence.lives(other, draw)?);
     let mut figures = Figures::new();
-    // A group without VMs that were taken has no mean.
+    // A group without preempted VMs has no mean.
     if ![&one, &other].iter().all(|lives| lives.iter().any(|life| life.was_taken)) {
         return Some(figures);
     }
@@ -45,16 +45,16 @@ fn has_one_type(lives: &[&Life]) -> bool {
     lives.windows(2).all(|pair| pair[0].kind == pair[1].kind)
 }
 
-/// Type, zone, and whether the launch was at a weekend: what counts of it.
+/// Type, zone, and whether the launch was at a weekend, as far as they count.
 fn stratum(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
     let is_weekend = ["Saturday", "Sunday"].contains(&life.day.as_str());
     let day = if is_weekend { "weekend" } else { "week" };
     [if by_type { "" } else { &life.kind }, &life.zone, if by_day { day } else { "" }]
 }
 
-/// By how many hours the preempted VMs of one group live longer than those of another in the same stratum,
-/// and how many VMs such strata have: the mean over strata, of which each weighs as much as its difference is
-/// known, n m / (n + m). `None` where no stratum has VMs of both.
+/// Difference in hours of the mean lifetimes of two groups' preempted VMs within strata, and the
+/// number of VMs in strata with both groups. Each stratum has the weight with which its difference
+/// is known, n m / (n + m). `None` if no stratum has VMs of both.
 fn within<'a>(
     one: &[&'a Life],
     other: &[&'a Life],
@@ -77,7 +77,7 @@ fn within<'a>(
     (weights > 0.0).then(|| (sum / weights, vms))
 }
 
-/// Number of VMs, and of those preempted, that a group has.
+/// Number of VMs in a group, and of preempted ones.
 pub(super) fn counts(lives: &[&Life]) -> (f64, f64) {
     (number(lives.len()), number(lives.iter().filter(|life| life.was_taken).count()))
 }

@@ -1,4 +1,5 @@
-//! Figures 5 to 7: how likely a job fails where a policy decides between the VM that is there and a new one.
+//! Figures 5 to 7: probability that a job fails if a policy chooses between the present VM and a
+//! new one.
 
 use dormouse_cloud::Lifetime;
 use dormouse_policies::service::{ReusePolicy, lost};
@@ -7,19 +8,19 @@ use super::draw::Draw;
 use super::evidence::Evidence;
 use super::{Figures, laws, number};
 
-/// Hours of the job of Figure 5.
+/// Length of the job of Figure 5, in hours.
 const JOB: f64 = 6.0;
-/// Start ages an hour over which Figure 6 takes the mean.
+/// Number of start ages per hour over which Figure 6 takes the mean.
 const AN_HOUR: usize = 4;
-/// Start ages an hour in Figure 5, and its last one in hours: hardly a VM lives longer.
+/// Number of start ages per hour in Figure 5.
 const OF_START: usize = 2;
 const LAST_START: f64 = 24.5;
 
-/// The law of Figures 5 and 6 where a case names no other.
+/// Default law of Figures 5 and 6.
 const TYPE: &str = "n1-highcpu-16";
 
-/// The policy of this name, which looks at no law and stays if it is `Some(None)`; `None`: there is
-/// no such name.
+/// The policy with this name; `Some(None)` always stays on the present VM. `None` if there is no
+/// such name.
 fn policy(name: &str) -> Option<Option<ReusePolicy>> {
     match name {
         "memoryless" => Some(None),
@@ -31,9 +32,9 @@ fn policy(name: &str) -> Option<Option<ReusePolicy>> {
     }
 }
 
-/// The chance that a job fails on the VM that it gets, given that the one there has reached its age: VMs
-/// live by `law`, and the policy knows them by `model`. A new VM has the age 0, which under a fitted law not
-/// all VMs reach.
+/// Probability that a job fails on the VM that it gets, given that the present VM has reached its
+/// age. VMs live by `law`; the policy assumes `model`. A new VM has the age 0, which under a fitted
+/// law not all VMs reach.
 fn failure(
     law: &dyn Lifetime,
     (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
@@ -45,12 +46,12 @@ fn failure(
     if left <= 0.0 { 1.0 } else { (law.cdf(from + job) - law.cdf(from)) / left }
 }
 
-/// A policy, and the law that VMs live by and that it knows: `POLICY` or `POLICY@LAW`.
+/// Policy and law of a word: `POLICY` or `POLICY@LAW`; the policy knows the law.
 fn policy_and_law(name: &str) -> (&str, &str) {
     name.split_once('@').unwrap_or((name, TYPE))
 }
 
-/// Figures of a job of six hours, by the age of the VM that is there.
+/// Figures of a job of six hours, by the age of the present VM.
 pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
     let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
@@ -62,8 +63,8 @@ pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
     Some(ages.take_while(|age| *age <= LAST_START).map(of).collect())
 }
 
-/// How long a job is expected to take on the VM that it gets, in hours, a failure at most (Eq. 7 and 8, given the age that
-/// the VM has reached); `None`: no VM reaches that age.
+/// Expected time of a job in hours on the VM that it gets, with at most one failure (Eq. 7 and 8,
+/// given the age that the VM has reached); `None` if no VM reaches that age.
 fn expected_time(
     law: &dyn Lifetime,
     (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
@@ -75,8 +76,8 @@ fn expected_time(
     (left > 0.0).then(|| job + lost(law, from, job) / left)
 }
 
-/// By how many times a job is expected to be done sooner by a policy than without one, by its length: the most over ages from
-/// 0 to 24 h.
+/// Factor by which a policy shortens the expected time of a job, by its length: the largest over
+/// ages from 0 to 24 h.
 pub(super) fn sooner_by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
     let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
@@ -92,7 +93,7 @@ pub(super) fn sooner_by_length(name: &str, evidence: &Evidence, draw: Draw) -> O
     Some((1..laws::LONGEST).map(of).collect())
 }
 
-/// By length of the job, the mean over ages from 0 to 24 h.
+/// Failure probability by length of the job: the mean over ages from 0 to 24 h.
 pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
     let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
@@ -108,9 +109,9 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
     (1..laws::LONGEST).map(of).collect()
 }
 
-/// The same on VMs of n1-highcpu-32 as they were recorded, by their own law, by that of n1-highcpu-16, or by
-/// none: `own-model` or `other-model`, which decide by the corrected Eq. 8, or one of them and `-POLICY`.
-/// With `@swapped` behind it the two types change places.
+/// Failure probability on recorded VMs of n1-highcpu-32, with a policy that assumes their own law,
+/// that of n1-highcpu-16, or none: `own-model` or `other-model`, which use the corrected Eq. 8, or
+/// one of them followed by `-POLICY`. With `@swapped` the two types change places.
 pub(super) fn by_a_wrong_model(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let (name, types) = match name.strip_suffix("@swapped") {
         None => (name, ["n1-highcpu-32", "n1-highcpu-16"]),

@@ -1,4 +1,4 @@
-//! Figure 4: what a preemption wastes, and what preemptions cost a job without checkpoints.
+//! Figure 4: work wasted by a preemption, and the longer running time of a job without checkpoints.
 
 use dormouse_policies::service::{running_time, wasted};
 
@@ -6,7 +6,7 @@ use super::draw::Draw;
 use super::evidence::Evidence;
 use super::{Figures, laws, number};
 
-/// The wasted work (Eq. 5) and the increase of the running time (Eq. 7) under a law, by length of the job.
+/// Wasted work (Eq. 5) and increase of the running time (Eq. 7) under a law, by length of the job.
 pub(super) fn wasted_by_length(law: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
     let law = evidence.law(law, draw)?;
     let of = |hours: usize| {

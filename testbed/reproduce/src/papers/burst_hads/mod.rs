@@ -1,6 +1,6 @@
 //! Burst-HADS: Teylo, Arantes, Sens, Drummond, "Scheduling Bag-of-Tasks in Clouds using Spot and
-//! Burstable Virtual Machines", Tables IV and VI and the claims of its section IV; and the plans that
-//! its authors stored.
+//! Burstable Virtual Machines", Tables IV and VI and the claims of its section IV; and the plans
+//! that its authors stored.
 
 mod plans;
 

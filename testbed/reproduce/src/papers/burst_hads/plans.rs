@@ -10,28 +10,28 @@ use crate::sweep::SweepError;
 use dormouse_experiment::{Loaded, Override, Source, load};
 use dormouse_report::virtual_run::virtual_run;
 
-/// Seconds and dollars.
+/// Makespan in seconds and cost in dollars.
 type Figures = (f64, f64);
 
-/// A stored plan: what it was stored with, what came of it here, and ours.
+/// A stored plan: its stored figures, its figures here, and those of our plan.
 #[derive(Clone, Debug)]
 pub struct StoredPlan {
-    /// The job's folder and the plan's file, `JOB/FILE`.
+    /// Folder of the job and file of the plan, `JOB/FILE`.
     pub name: String,
-    /// The scheduler that ran both.
+    /// Scheduler that made both plans.
     pub scheduler: BagSchedulerName,
-    /// The outcome in each of the [`WAYS`].
+    /// Figures in each of the [`WAYS`].
     pub figures: [Figures; 6],
 }
 
-/// The figures of a plan: their headings, and their names in files.
+/// Ways to compute a plan's figures: their headings, and their names in files.
 const WAYS: [(&str, &str); 6] = [
-    // As the authors reckoned: no boot, no checkpoints; the cost as stored.
+    // As the authors compute: no boot, no checkpoints; the cost as stored.
     ("as stored", "stored"),
     // Run without boot and checkpoints, then with both.
     ("run, bare", "bare"),
     ("run", "run"),
-    // Our plan, as we reckon: boot and checkpoints included; run without both, then with both.
+    // Our plan as we compute it, with boot and checkpoints; then run without both, and with both.
     ("our plan", "ours_planned"),
     ("ours run, bare", "ours_bare"),
     ("ours run", "ours_run"),
@@ -44,12 +44,12 @@ pub struct StoredPlans {
     pub plans: Vec<StoredPlan>,
 }
 
-/// Runs every stored plan under `data`, and ours of the same job: `data` holds folders with
-/// `job.json`, `env.json` and plans, or is one.
+/// Runs every stored plan below `data`, and our plan of the same job. `data` is a folder with
+/// `job.json`, `env.json` and plans, or has such subfolders.
 ///
 /// # Errors
 ///
-/// There is none, or one can't be run.
+/// There is no plan, or one can't be run.
 pub fn stored_plans(data: &Path, set: &[String]) -> Result<StoredPlans, SweepError> {
     let mut folders = sorted(data)?;
     folders.push(data.to_path_buf());
@@ -85,9 +85,8 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
     Ok(paths)
 }
 
-/// The scheduler that made a plan, by the names that the artifact gives: `map.json` and
-/// `map_cc.json` are HADS's, `map_ipdps.json` is Burst-HADS's, `map_ondemand.json` ILS
-/// on-demand's.
+/// Scheduler that made a plan, by its file name in the artifact: `map.json` and `map_cc.json` are
+/// HADS's, `map_ipdps.json` is Burst-HADS's, `map_ondemand.json` ILS on-demand's.
 fn scheduler_of(name: &str) -> BagSchedulerName {
     match name {
         _ if name.contains("ondemand") => BagSchedulerName::IlsOnDemand,
@@ -156,7 +155,7 @@ fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
 }
 
 impl StoredPlans {
-    /// A plan a row, each way of running it its makespan and cost.
+    /// Table with one row for each plan, and makespan and cost for each way of running it.
     pub fn table(&self) -> Table {
         let mut table = Table::with_rows(&self.plans)
             .column(Column::text("stored plan").named("plan"), |plan| plan.name.clone())
@@ -171,7 +170,7 @@ impl StoredPlans {
         table.into()
     }
 
-    /// What the table does not say of itself.
+    /// Note below the table.
     pub const fn note(&self) -> &'static str {
         "  bare: without boot and checkpoints, which the stored figures don't know either. A run can\n  \
          end before its plan where idle VMs steal work, and HADS moves work off its on-demand VM."

@@ -1,4 +1,5 @@
-//! What none of the papers did: the schedulers of one under the lifetimes and checkpoints of another.
+//! Evaluations that no paper has: the schedulers of one with the lifetimes and checkpoints of
+//! another.
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");

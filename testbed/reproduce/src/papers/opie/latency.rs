@@ -1,10 +1,11 @@
-//! How long the provider's scheduler takes for a request on this machine: the scenarios of the OPIE
-//! paper's Figure 2, at its 4 hosts and at more.
+//! Measures the latency of the provider's scheduler on this machine: the scenarios of the OPIE
+//! paper's Figure 2, with its 4 hosts and with more.
 //!
-//! All schedulers are asked the same of the same hosts, one after the other, so that what else the machine
-//! does meanwhile is in all of their times: ratios within one measurement say more than times. The hosts are
-//! empty, or full, again before every request. All but the published code's weigh hosts alike, by whether VMs
-//! have to end and by what that costs, so that they differ in nothing but how they look at the hosts.
+//! All schedulers get the same requests for the same hosts, one after the other, so that other load
+//! of the machine is in all of their times: ratios within one measurement tell more than times.
+//! Before every request the hosts are made empty, or full, again. All schedulers but the published
+//! code weigh hosts alike, by whether VMs have to end and by the cost of that, so that they differ
+//! only in how they look at the hosts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,17 +17,17 @@ use dormouse_cloud::{
 };
 use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
-/// What is asked of which hosts.
+/// A scenario: requests and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scenario {
     /// Name of the scenario.
     pub name: &'static str,
     is_full: bool,
     market: Market,
-    /// vCPUs of the VMs, which are drawn from these.
+    /// Possible numbers of vCPUs of the VMs, which are drawn from these.
     sizes: &'static [u32],
-    /// The time over which the requests are spread; `None`: they come as often as VMs would end by
-    /// themselves that run for 100 minutes.
+    /// Time over which the requests are spread; `None` if they come as often as VMs that run for
+    /// 100 minutes would end by themselves.
     over: Option<Span>,
 }
 
@@ -67,28 +68,29 @@ pub const SCHEDULERS: [&str; 9] = [
 const INCREMENTAL: &str = "incremental";
 const FILTER_BUILT: &str = "filter-built";
 
-/// vCPUs of a host.
+/// Number of vCPUs of a host.
 const VCPUS: u32 = 8;
-/// Requests of the schedulers that look at every host: as many as in the paper.
+/// Number of requests to schedulers that look at every host, as in the paper.
 const FEW: u32 = 130;
-/// Requests of the one that does not, for each of those of the others.
+/// Number of requests to the scheduler that does not, for each request to the others.
 const EACH: u32 = 100;
-/// Hosts from which on those that build their views are asked only one in [`SPARSE`] of these.
+/// From this number of hosts on, schedulers that build their views get only one in [`SPARSE`]
+/// requests.
 const MANY_HOSTS: u32 = 100_000;
 const SPARSE: u32 = 5;
 
-/// What a scheduler took, and what it chose.
+/// Times and choices of a scheduler.
 #[derive(Clone, Debug, Default)]
 struct Taken {
     first: Duration,
     all: Vec<Duration>,
-    /// VMs that it ended.
+    /// Number of VMs that it ended.
     victims: usize,
-    /// How often it chose what `opie` did, of the requests of both.
+    /// Number of choices equal to `opie`'s, of the requests to both.
     same: u32,
 }
 
-/// A scheduler that is measured.
+/// A scheduler under measurement.
 struct Contender {
     name: &'static str,
     placer: Box<dyn Placer>,
@@ -118,7 +120,7 @@ impl Contender {
         Self { name, placer, taken: Taken::default() }
     }
 
-    /// Whether the contender is the unmodified scheduler.
+    /// Whether this is the unmodified scheduler.
     fn is_filter(&self) -> bool {
         self.name.starts_with("filter")
     }
@@ -127,7 +129,7 @@ impl Contender {
         self.name.ends_with("-built")
     }
 
-    /// Whether the contender is asked the `n`th request of so many hosts.
+    /// Whether the scheduler gets the `n`th request for this many hosts.
     fn is_asked(&self, n: u32, hosts: u32) -> bool {
         match self.name {
             INCREMENTAL => true,
@@ -137,17 +139,18 @@ impl Contender {
     }
 }
 
-/// The figures of each of the [`SCHEDULERS`] on so many hosts, times in microseconds: `mean_us`, `deviation_us`,
-/// `p50_us`, `p99_us`; `times_filter`, the median over that of the unmodified one with views of the same kind;
-/// `terminations` and `requests`; `first_us`, the first decision, which is not in the others: it builds what
-/// is kept. Of the one that keeps the order also `same_choice`, how many of its choices are those of `opie`,
-/// as a part, and `late_over_early`, the mean of the last tenth over that of the first.
+/// Figures of each of the [`SCHEDULERS`] on `hosts` hosts, times in microseconds: `mean_us`,
+/// `deviation_us`, `p50_us`, `p99_us`; `times_filter`, the median over that of the unmodified
+/// scheduler with the same kind of views; `terminations` and `requests`; `first_us`, the first
+/// decision, which builds what is kept and is in none of the others. For the one that keeps the
+/// order also `same_choice`, the part of its choices equal to those of `opie`, and
+/// `late_over_early`, the mean of the last tenth over that of the first.
 #[must_use]
 pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'static str, f64>> {
     let mut contenders = SCHEDULERS.map(Contender::new);
     let mut world = World::new(hosts, scenario, seed);
     for contender in &mut contenders {
-        // Each of the rooms that are asked for has an order of its own.
+        // Each requested size has an order of its own.
         for (n, &size) in scenario.sizes.iter().enumerate() {
             let want = Want { room: room(size), market: scenario.market };
             let (time, _) = world.ask(contender, &want);
@@ -158,7 +161,7 @@ pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'stat
     }
     for n in 1..=FEW * EACH {
         let want = world.request();
-        // Whoever comes first finds the caches as the last request left them.
+        // The first scheduler finds the caches as the last request left them.
         let turns =
             (0..SCHEDULERS.len()).map(|turn| (turn + (n / EACH) as usize) % SCHEDULERS.len());
         let (mut of_opie, mut of_kept) = (None, None);
@@ -196,7 +199,7 @@ pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'stat
     contenders.into_iter().map(figures).collect()
 }
 
-/// What so many per cent of these are below.
+/// The time that `percent` % of these are below, in microseconds.
 fn part(times: &mut [Duration], percent: usize) -> f64 {
     times.sort_unstable();
     times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6)
@@ -206,7 +209,7 @@ fn mean(times: &[Duration]) -> f64 {
     times.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e6 / times.len().max(1) as f64
 }
 
-/// The standard deviation of these, in microseconds; 0 of fewer than two.
+/// Standard deviation in microseconds; 0 for fewer than two.
 fn deviation(times: &[Duration]) -> f64 {
     let mean = mean(times);
     let squares: f64 = times.iter().map(|time| (time.as_secs_f64() * 1e6 - mean).powi(2)).sum();
@@ -238,11 +241,11 @@ impl Taken {
     }
 }
 
-/// Hosts with VMs on them, which are empty or full again before every request.
+/// Hosts with VMs, which are made empty or full again before every request.
 struct World {
     fleet: Fleet,
-    /// As many empty hosts, for the scheduler that ends no VM; `None` where all hosts are empty, since it is
-    /// asked of the same as the others then.
+    /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since it then
+    /// uses the same as the others.
     of_filter: Option<Fleet>,
     scenario: Scenario,
     now: Time,
@@ -252,7 +255,7 @@ struct World {
     sizes: Stream,
 }
 
-/// For how long VMs of the paper run: exponential from 10 to 300 minutes.
+/// Run time of a VM in the paper: exponential, from 10 to 300 minutes.
 fn age(chance: &mut Stream) -> Span {
     loop {
         let age = chance.exponential(Span::from_secs(100 * 60));
@@ -303,7 +306,7 @@ impl World {
         vm
     }
 
-    /// The next request; time goes on.
+    /// The next request, at a later time.
     fn request(&mut self) -> Want {
         self.now += self.step;
         let size = self.scenario.sizes[self.sizes.below(self.scenario.sizes.len())];
@@ -316,7 +319,7 @@ impl World {
         of_filter.unwrap_or(&self.fleet)
     }
 
-    /// How long it takes to choose a host, and which it is.
+    /// Time to choose a host, and the choice.
     fn ask(&self, contender: &mut Contender, want: &Want) -> (Duration, Option<Placing>) {
         let fleet = self.hosts_of(contender);
         let mut chance = Stream::new(self.seed, "placement", self.next.into());
@@ -325,7 +328,7 @@ impl World {
         (began.elapsed(), chosen)
     }
 
-    /// Victims end for the VM; once it has ended, as many spot VMs are launched as there were.
+    /// Ends the victims, runs and ends the VM, and launches as many spot VMs as there were.
     fn carry_out(&mut self, host: HostId, victims: &[VmId], want: &Want) {
         victims.iter().for_each(|vm| self.fleet.ends(host, *vm));
         let vm = self.launch(host, want.room, want.market, self.now);

@@ -1,5 +1,6 @@
-//! OPIE: Lopez Garcia, Fernandez del Castillo, Campos Plasencia, "An efficient cloud scheduler design
-//! supporting preemptible instances": its host tables, Figure 2, and what the scheduler is worth.
+//! OPIE: Lopez Garcia, Fernandez del Castillo, Campos Plasencia, "An efficient cloud scheduler
+//! design supporting preemptible instances": its host tables, its Figure 2, and the benefit of the
+//! scheduler.
 
 pub mod latency;
 mod tables;
@@ -14,8 +15,8 @@ pub(super) use tables::{blocks, selections};
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");
 
-/// The time that each scheduler takes in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more; of each also how
-/// busy other programs kept the host meanwhile.
+/// Latencies of all schedulers in a case such as `hosts-4/empty-normal`: `opie/mean_us`, and more;
+/// each with the load of other programs meanwhile.
 pub(super) fn latencies(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let (hosts, scenario) = case.split_once('/')?;
     let hosts = hosts.strip_prefix("hosts-")?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! The host tables of the OPIE paper: what is selected, beside what is marked there.
+//! The host tables of the OPIE paper: the selected VMs beside those that the paper marks.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use dormouse_cloud::{Market, PlacementRule, Weigher};
 use dormouse_units::Stream;
 use dormouse_view::{Block, Cell, Column, Table, Tone};
 
-/// By which cost a host is weighed, by the name in cases and in words: the default, and Algorithm 4 as it is
-/// written.
+/// Cost functions of hosts: name in cases, name in words, and weigher. The default, and Algorithm 4
+/// as it is printed.
 const READINGS: [(&str, &str, Weigher); 2] = [
     ("victim-cost", "of the cheapest VMs that make room", Weigher::VictimCost),
     ("total-cost", "of all preemptible VMs", Weigher::TotalCost),
@@ -33,7 +33,7 @@ fn cost(vms: &[&Instance]) -> u64 {
     vms.iter().map(|vm| vm.cost()).sum()
 }
 
-/// What is selected on a table: `victim-cost/cost_min`, and more.
+/// Figures of the selection on a table: `victim-cost/cost_min`, and more.
 pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let table = table(case)?;
     let of_reading = |(name, _, weigher)| {
@@ -49,7 +49,7 @@ pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>>
     Some(READINGS.into_iter().flat_map(of_reading).collect())
 }
 
-/// The tables, with what is selected by each reading.
+/// The tables with the selection of each cost function.
 pub(crate) fn blocks() -> Vec<Block> {
     let of_table = |(case, _): (&str, &str)| {
         let table = table(case)?;

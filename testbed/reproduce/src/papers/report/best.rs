@@ -1,4 +1,5 @@
-//! The best reading of a paper beside the default one: as a search found it now, or as one found it before.
+//! The best reading of a paper beside the default one: from this search, or recorded from an
+//! earlier one.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,7 @@ use super::super::finished::Finished;
 use super::super::readings::{Reading, recommended};
 use super::tables;
 
-/// The best reading that is known: found now, or recorded in the paper's data file.
+/// The best known reading: from this search, or recorded in the paper's data file.
 fn known(done: &Finished) -> Option<&Reading> {
     match done.is_search() {
         true => recommended(&done.read),
@@ -18,7 +19,7 @@ fn known(done: &Finished) -> Option<&Reading> {
     }
 }
 
-/// The best reading in lines for a terminal; empty where nobody searched, and none is recorded.
+/// Lines on the best reading for a terminal; empty if none is known.
 pub(super) fn words(done: &Finished) -> Vec<String> {
     let source = done.paper.best.as_ref().map(|best| best.command.as_str());
     match known(done) {
@@ -44,7 +45,7 @@ pub(super) fn words(done: &Finished) -> Vec<String> {
     }
 }
 
-/// The best reading on the page: what it is, and its figures and claims beside the default's.
+/// Blocks of the page on the best reading, with its figures and claims beside the default's.
 pub(super) fn blocks(done: &Finished) -> Vec<Block> {
     let (words, figures) = (words(done), table(done));
     if figures.is_empty() {
@@ -70,16 +71,16 @@ fn explained(reading: &Reading) -> String {
     format!("{} of {} figures and claims (score {})", of.count(), of.total(), reading.score())
 }
 
-/// A printed figure with what ours is under the default and under the best reading.
+/// A printed figure with our estimates under the default and the best reading.
 struct Beside<'a> {
     default: &'a Row,
     best: Option<&'a Row>,
-    /// The figure of the scheduler that stands beside, in the same experiment.
+    /// The figure of the scheduler that is shown beside, in the same experiment.
     beside: Option<Estimate>,
 }
 
-/// The printed figures: the paper's, ours under the default and under the best reading, and those of the
-/// scheduler that stands beside; empty where neither is known.
+/// Table of printed figures: the paper's value, ours under the default and the best reading, and
+/// the one of the scheduler that is shown beside; empty if neither is known.
 pub(super) fn table(done: &Finished) -> Table {
     let best = known(done);
     let of_best: BTreeMap<_, &Row> = best.map_or_else(BTreeMap::new, |best| {
@@ -132,17 +133,17 @@ pub(super) fn table(done: &Finished) -> Table {
     table.into()
 }
 
-/// A figure of a scheduler as it is printed, in all its cells, and what the rule that stands beside comes to in the same
-/// experiments.
+/// A printed figure of a scheduler in all its cells, with the mean of the rule that is shown beside
+/// in the same experiments.
 struct AgainstPrinted {
     scheduler: String,
     metric: String,
-    /// The printed figure and the rule's mean, a pair for each experiment.
+    /// Printed figure and the rule's mean for each experiment.
     pairs: Vec<(f64, f64)>,
 }
 
-/// The rule that stands beside against the printed figures of every scheduler; empty where there is no such rule, or none
-/// of its cells was made.
+/// Table of the rule that is shown beside, against the printed figures of all schedulers; empty
+/// without such a rule or its cells.
 pub(super) fn against_printed(done: &Finished) -> Table {
     let Some(rule) = &done.paper.beside else { return Table::default() };
     let mut all: Vec<AgainstPrinted> = Vec::new();
@@ -190,8 +191,8 @@ impl AgainstPrinted {
     }
 }
 
-/// Ours with its interval, marked where as few runs as the paper's could not print its figure or, where that
-/// is not known, where it is beyond the tolerance.
+/// Our estimate with its interval, marked if as few runs as the paper's could not print its figure,
+/// or, if that is not known, if it is beyond the tolerance.
 fn shown(row: &Row, digits: usize) -> Cell {
     let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
     let tone = if is_off { Tone::Bad } else { Tone::Plain };
@@ -203,7 +204,7 @@ fn estimate(ours: &Estimate, digits: usize) -> String {
     format!("{:.digits$}{}", ours.mean, interval.unwrap_or_default())
 }
 
-/// The claims under the default and the best reading.
+/// Table of claims under the default and the best reading.
 fn claims(done: &Finished) -> Table {
     let Some(best) = known(done) else { return Table::default() };
     let default = match done.is_search() {

@@ -1,5 +1,5 @@
-//! The beginning of a paper's page: how many of its claims hold, under which reading, and a paragraph for
-//! each that does not.
+//! Beginning of a paper's page: the number of claims that hold, the reading, and a paragraph for
+//! each claim that does not hold.
 
 use dormouse_estimate::Verdict;
 use dormouse_view::Block;
@@ -9,7 +9,7 @@ use super::super::claims::Judged;
 use super::super::finished::Finished;
 use super::tables;
 
-/// The beginning of a paper's page; empty where no claim was looked at.
+/// Blocks of that beginning; empty if no claim was judged.
 pub(super) fn blocks(done: &Finished) -> Vec<Block> {
     let claims = &done.ours.claims;
     if claims.is_empty() {
@@ -32,8 +32,8 @@ pub(super) fn blocks(done: &Finished) -> Vec<Block> {
     blocks
 }
 
-/// A claim that does not hold, in words: what the paper says, what ours is, and the cause as far as
-/// it is known.
+/// Paragraph on a claim that does not hold: the paper's statement, our estimate, and the cause if
+/// known.
 fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
     let verdict = match of.verdict {
         Verdict::Fails => "fails",
@@ -41,7 +41,7 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
         _ => "is open",
     };
     let ours = match of.ours.ci95 {
-        // The words about how it was judged count the cells.
+        // The words on the verdict count the cells.
         _ if of.claim.is_about_each() => String::new(),
         None => format!(" Ours is {:.2}.", of.ours.mean),
         Some((low, high)) => format!(" Ours is {:.2} [{low:.2}, {high:.2}].", of.ours.mean),

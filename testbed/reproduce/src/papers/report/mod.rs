@@ -1,5 +1,5 @@
-//! What is written of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each
-//! figure, `readings.csv` of a search, and the text on the terminal.
+//! Report of a reproduction: `table.csv`, `results.json`, `report.html`, a file for each figure,
+//! `readings.csv` of a search, and the text for a terminal.
 
 mod best;
 mod holds;
@@ -38,7 +38,7 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
 }
 
 impl Finished {
-    /// Everything as JSON.
+    /// All results as JSON.
     pub fn json(&self) -> Value {
         json!({
             "paper": self.paper.source,
@@ -61,13 +61,13 @@ impl Finished {
     }
 }
 
-/// The records of prices, and what is odd about each.
+/// Price records with their oddities, as JSON.
 fn records(done: &Finished) -> Value {
     let record = |of: &PriceNotes| json!({ "file": of.file, "notes": of.notes });
     done.price_records.iter().map(record).collect()
 }
 
-/// For a person: the figures that the paper printed, the claims, the factors, the live runs.
+/// Text for people: printed figures, claims, factors and live runs.
 pub fn table(done: &Finished, terminal: Terminal) -> String {
     let mut text = String::new();
     let read = match done.is_search() {

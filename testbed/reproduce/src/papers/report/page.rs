@@ -1,4 +1,4 @@
-//! The page of `report.html`.
+//! The page `report.html`.
 
 use std::collections::BTreeSet;
 
@@ -12,21 +12,21 @@ use super::super::tolerance::TOLERANCE_RULE;
 use super::super::{Own, opie};
 use super::{best, holds, plots, tables};
 
-/// What the table of factors says and does not say.
+/// Explanation of the table of factors.
 const TRIED: &str = "Each factor was changed alone, under the same seeds, and all figures and claims \
     judged again; the numbers are those of the claims. A factor explains a difference if all claims that fail \
     without it hold with it, none fails that held, and no more figures are beyond their tolerance; else it is a lead, \
     and no more. A counterfactual shows what something costs, and explains nothing. These experiments have fewer \
     samples than the tables above, and so has their line \"none\".";
 
-/// What the table of readings says.
+/// Explanation of the table of readings.
 const READ: &str = "A reading changes how the text is read in every experiment at once. No change, each \
     alone, each two, and the best of these with more were tried under a few seeds. Here are those that \
     explained most, and most of those that the text allows, under all seeds; then what the authors' code \
     does otherwise. A score is the printed figures and the claims that our runs do not contradict, less three for each \
     change.";
 
-/// What the table of presets says.
+/// Explanation of the table of presets.
 const PRESETS: &str = "What the text says and what the authors' code does, each in every experiment at once \
     under the same seeds. A score is the costs and makespans and the claims that our runs do not contradict, less \
     three for each change.";
@@ -81,7 +81,7 @@ pub(super) fn page(done: &Finished) -> Page {
     page
 }
 
-/// The program, the host and the seeds that made it, and the files that it was made of.
+/// Sentence on the program, host, seeds and input files.
 fn made_by(done: &Finished) -> String {
     let (first, last) = done.seeds;
     let inputs = done.inputs.iter().map(|of| format!("{} (SHA-256 {})", of.file, of.sha256));

@@ -1,6 +1,6 @@
-//! The plots of a reproduction.
+//! Plots of a reproduction.
 
-use dormouse_analysis::Sample;
+use dormouse_analysis::RunSample;
 use dormouse_view::plot::{Axis, Chart, Limit, Look, Panel, Point, Scale, Series};
 use maud::Markup;
 
@@ -9,10 +9,10 @@ use super::super::own::Own;
 use super::super::paper::{Part, Plot};
 use super::super::pattern::unique;
 
-/// A figure over what its cases say: a panel for each metric, a line for each of the part's.
+/// A figure of the paper: a panel for each metric, with a line for each of the part's lines.
 pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
     let cases = done.paper.cells_of(part);
-    // Hosts grow tenfold.
+    // Numbers of hosts grow tenfold.
     let x = if part.own == Some(Own::Latency) { Scale::Logarithmic } else { Scale::Linear };
     let metrics = cases.iter().flat_map(|case| done.paper.of_case(&part.metrics, case));
     let panels = unique(metrics).into_iter().map(|metric| {
@@ -28,7 +28,8 @@ pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
             Series { name: name.clone(), colour, look: Look::Line, points }
         };
         let (heading, _) = done.paper.words_of(metric);
-        // Responses grow tenfold towards full load: the low loads would be one line.
+        // Response times grow tenfold towards full load: on a linear axis low loads would be one
+        // line.
         let is_from_zero = done.paper.from_zero.contains(metric);
         let scale = if is_from_zero { Scale::FromZero } else { Scale::Logarithmic };
         Panel {
@@ -39,12 +40,12 @@ pub(super) fn over_load(done: &Finished, part: &Part) -> Chart {
             ..Panel::default()
         }
     });
-    // A figure of other cells of the part has no line.
+    // Figures of other cells of the part have no line here.
     let panels = panels.filter(|panel| panel.series.iter().any(|line| !line.points.is_empty()));
     Chart { title: format!("{} ({})", part.title, part.name), panels: panels.collect() }
 }
 
-/// A plot of several cells: single runs, means, the paper's, and live runs.
+/// A plot of several cells: single runs, means, the paper's values, and live runs.
 pub(super) fn of_cells(done: &Finished, plot: &Plot) -> Option<Markup> {
     let cases = done.paper.expand(&plot.cells);
     let cases: Vec<String> =
@@ -59,12 +60,12 @@ pub(super) fn of_cells(done: &Finished, plot: &Plot) -> Option<Markup> {
     }
 }
 
-/// What runs a case, the last word of it.
+/// Scheduler of a case: its last word.
 fn scheduler(case: &str) -> &str {
     case.rsplit('/').next().unwrap_or(case)
 }
 
-/// The last word of a case's experiment, such as `sc2` of `j60-sc2/hads`; none of `j60`.
+/// Last word of a case's experiment, such as `sc2` of `j60-sc2/hads`; empty for `j60`.
 fn variant(case: &str) -> String {
     let experiment = case.split('/').next().unwrap_or_default();
     experiment.rsplit_once('-').map_or(String::new(), |(_, variant)| variant.to_owned())
@@ -90,7 +91,7 @@ fn scatter(
             Some((of(x)?.mean, of(y)?))
         };
         let run = |case: &'_ String| {
-            let run = |s: &Sample| Some(Point::new(s.figure(x)?, s.figure(y)?));
+            let run = |s: &RunSample| Some(Point::new(s.figure(x)?, s.figure(y)?));
             let samples = done.results.samples(case).unwrap_or_default().iter();
             samples.filter_map(run).map(|p| Point { name: case.clone(), ..p }).collect::<Vec<_>>()
         };

@@ -1,4 +1,4 @@
-//! The tables of a reproduction.
+//! Tables of a reproduction.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,8 @@ use super::super::live::{Against, LiveRun};
 use super::super::paper::{Part, Tolerance};
 use super::super::readings::Reading;
 
-/// `table.csv`: every figure and claim. The schema of all papers; columns may be added at its end.
+/// The table `table.csv` with every figure and claim, in the same schema for all papers; new
+/// columns may be added at the end.
 pub(super) fn all(done: &Finished) -> Table {
     let figures = done.ours.rows.iter().map(|row| Line {
         case: &row.case,
@@ -70,12 +71,12 @@ pub(super) fn all(done: &Finished) -> Table {
         .into()
 }
 
-/// What other readings of a claim's words come to, in words.
+/// Results of other readings of a claim's words, in words.
 fn other_readings(of: &Judged) -> String {
     let read = of.readings.iter().map(|reading| {
         let ours = match reading.ours.ci95 {
             Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", reading.ours.mean),
-            // A count of cells or groups has none.
+            // Counts of cells or groups have no interval.
             None => format!("{} of {}", reading.ours.mean, reading.ours.n),
         };
         format!("{}: {ours} {}", reading.name, reading.verdict.words())
@@ -83,7 +84,7 @@ fn other_readings(of: &Judged) -> String {
     read.collect::<Vec<_>>().join("; ")
 }
 
-/// A line of `table.csv`: a figure or a claim.
+/// One line of `table.csv`: a figure or a claim.
 struct Line<'a> {
     case: &'a str,
     metric: &'a str,
@@ -96,11 +97,11 @@ struct Line<'a> {
     role: &'static str,
     as_printed: Option<AsPrinted>,
     cause: Option<String>,
-    /// The claim that the line is of.
+    /// The claim of the line.
     claim: Option<&'a Judged>,
 }
 
-/// The second verdict in a word: whether as few runs as the paper's could print what it printed.
+/// Second verdict in a word: whether as few runs as the paper's could print its value.
 pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     match few {
         Some(few) if few.is_within => "possible",
@@ -109,12 +110,12 @@ pub(super) fn printable(few: Option<AsPrinted>) -> &'static str {
     }
 }
 
-/// The cause of a claim that does not hold, in words.
+/// Cause of a claim that does not hold, in words.
 pub(super) fn cause(done: &Finished, judged: &Judged) -> Option<String> {
     Cause::find(&done.paper, judged, done.as_trials()).map(|cause| cause.words(&judged.claim.tried))
 }
 
-/// The paper's figure; of a claim about several cells, all of them.
+/// Figure of a claim; for a claim about several cells, their number.
 fn said(judged: &Judged) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let all = (judged.claim.is_about_each() && judged.verdict != Verdict::Silent)
@@ -134,17 +135,17 @@ fn mean(ours: Estimate) -> Cell {
     Cell::mean(ours.mean, ours.ci95, ours.n)
 }
 
-/// The figures that the paper printed.
+/// Table of the figures that the paper printed.
 pub(super) fn printed(done: &Finished) -> Table {
     beside(done, done.ours.rows.iter().filter(|row| row.paper.is_some()))
 }
 
-/// Every figure, ours beside the paper's.
+/// Table of all figures, ours beside the paper's.
 pub(super) fn figures(done: &Finished) -> Table {
     beside(done, done.ours.rows.iter())
 }
 
-/// Figures, ours beside the paper's.
+/// Table of these figures, ours beside the paper's.
 fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
     let digits = |row: &Row| done.paper.words_of(&row.metric).1;
     let interval = |row: &Row| match row.ours.ci95 {
@@ -153,7 +154,7 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         Some((low, high)) => format!("{low:.d$} to {high:.d$}", d = digits(row)),
     };
     let difference = |row: &Row| {
-        // A difference of percentages says nothing as a ratio.
+        // A difference of percentages tells nothing as a ratio.
         let is_part = !matches!(row.paper, Some((_, Tolerance::Points(_))));
         Cell::from(row.difference().filter(|_| is_part)).toned(off(row))
     };
@@ -168,7 +169,7 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
         .column(Column::text("95 % interval").named("interval"), |row| interval(row))
         .column(Column::percent("difference"), |row| difference(row))
         .column(Column::text("verdict"), |row| verdict(row));
-    // Few papers have what these columns say.
+    // Few papers have values for these columns.
     if has_few_runs {
         table = table.column(Column::text("as few runs").named("as_printed"), |row| {
             Cell::from(row.as_printed.map(|few| few_runs(few, digits(row)))).toned(few_tone(row))
@@ -182,7 +183,7 @@ fn beside<'a>(done: &Finished, rows: impl Iterator<Item = &'a Row>) -> Table {
     table.into()
 }
 
-/// The verdict on a printed figure, and that it is an input where it is one.
+/// Verdict on a printed figure, marked if it is an input.
 fn verdict(row: &Row) -> Cell {
     let word = if row.is_input && row.verdict.is_some() {
         format!("{}, input", row.word())
@@ -192,7 +193,7 @@ fn verdict(row: &Row) -> Cell {
     Cell::text(word).toned(off(row))
 }
 
-/// The second verdict with its range: `possible: 1.00 to 2.33`.
+/// Second verdict with its range: `possible: 1.00 to 2.33`.
 fn few_runs(few: AsPrinted, digits: usize) -> String {
     let (low, high) = few.range;
     format!("{}: {low:.digits$} to {high:.digits$}", printable(Some(few)))
@@ -210,7 +211,7 @@ fn off(row: &Row) -> Tone {
     if row.is_beyond() == Some(true) { Tone::Bad } else { Tone::Plain }
 }
 
-/// The claims, numbered, for a terminal.
+/// Numbered claims, for a terminal.
 pub(super) fn claims_in_short(done: &Finished) -> Table {
     let mut table = judged_claims(done);
     if has_few_runs(done) {
@@ -221,7 +222,7 @@ pub(super) fn claims_in_short(done: &Finished) -> Table {
     table.column(Column::text("how it was judged").named("how"), |(_, of)| of.how.clone()).into()
 }
 
-/// The claims, numbered, with all that is known of each.
+/// Numbered claims with all details.
 pub(super) fn claims(done: &Finished) -> Table {
     let mut table = judged_claims(done);
     if has_few_runs(done) {
@@ -244,12 +245,12 @@ pub(super) fn claims(done: &Finished) -> Table {
         .into()
 }
 
-/// Whether any claim has the second verdict: the paper says how many runs it averaged.
+/// Whether any claim has the second verdict, because the paper tells its number of runs.
 fn has_few_runs(done: &Finished) -> bool {
     done.ours.claims.iter().any(|of| of.as_printed.is_some())
 }
 
-/// The columns that both tables of claims begin with.
+/// Columns at the beginning of both tables of claims.
 fn judged_claims(done: &Finished) -> TableOf<(u64, &Judged)> {
     Table::with_rows((1_u64..).zip(&done.ours.claims))
         .column(Column::count("no."), |(n, _)| *n)
@@ -274,7 +275,7 @@ fn part_of((part, all): (usize, usize)) -> String {
     format!("{part} of {all}")
 }
 
-/// Every factor over all figures and claims.
+/// Table of all factors, over all figures and claims.
 pub(super) fn factors(done: &Finished) -> Table {
     let Some(without) = done.trials.first() else { return Table::default() };
     let metrics: BTreeSet<&String> = without.rows.iter().map(|row| &row.metric).collect();
@@ -314,7 +315,7 @@ fn held(reading: &Reading) -> String {
     part_of((reading.count(Verdict::Holds), reading.judged()))
 }
 
-/// What a reading is called, and what it changes: of the presets, the text is one.
+/// Name and changes of a reading; the text itself is one of the presets.
 fn named(done: &Finished, reading: &Reading) -> (String, String) {
     if reading.factors.is_empty() && !done.is_search() {
         return ("text".to_owned(), "the text, where it and the code differ".to_owned());
@@ -322,7 +323,7 @@ fn named(done: &Finished, reading: &Reading) -> (String, String) {
     (reading.name(), reading.about())
 }
 
-/// Every reading, and how much it explains.
+/// Table of all readings, with the number of statements that each explains.
 pub(super) fn readings(done: &Finished) -> Table {
     Table::with_rows(&done.read)
         .column(Column::text("reading"), |reading| named(done, reading).0)
@@ -344,7 +345,7 @@ pub(super) fn readings(done: &Finished) -> Table {
         .into()
 }
 
-/// Every printed figure, then every claim, under each reading.
+/// Table of all printed figures, then all claims, under each reading.
 pub(super) fn under_readings(done: &Finished) -> Table {
     type Under<'a> = Box<dyn Fn(&Reading) -> Option<Cell> + 'a>;
     let Some(ours) = done.read.first() else { return Table::default() };
@@ -386,7 +387,7 @@ struct LiveFigure<'a> {
     against: Option<Against>,
 }
 
-/// The figures of the live runs beside those of the virtual ones.
+/// Table of the live runs' figures beside those of virtual runs.
 pub(super) fn live(done: &Finished) -> Table {
     let parts: Vec<&Part> = done.parts().collect();
     let figures = done.live.iter().flat_map(|run| {
@@ -422,7 +423,8 @@ pub(super) fn live(done: &Finished) -> Table {
         .into()
 }
 
-/// The counts of claims by verdict, of figures by tolerance, and of what few runs could print, a line each.
+/// Counts of claims by verdict, of figures by tolerance, and of what few runs could print, one line
+/// each.
 pub(super) fn summary(done: &Finished) -> String {
     let mut lines = vec![format!("  {}", held_in_words(&done.ours))];
     let figures = Tally::new(&done.ours.rows, None, false);
@@ -437,7 +439,7 @@ pub(super) fn summary(done: &Finished) -> String {
     lines.join("\n")
 }
 
-/// Numbers of a reading's claims that hold, fail, are open and are undecidable, in words.
+/// Number of a reading's claims that hold, fail, are open, and are undecidable, in words.
 pub(super) fn held_in_words(reading: &Reading) -> String {
     let [hold, fail, open, undecidable] =
         [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::Undecidable]
@@ -451,8 +453,8 @@ pub(super) fn held_in_words(reading: &Reading) -> String {
     format!("of {judged} claims {hold} hold, {fail} fail, {open} are open{beside}")
 }
 
-/// Numbers of the printed figures and of the claims' figures that as few of our runs as the paper's could
-/// print, in words; `None` where the paper does not say how many runs it made.
+/// Number of printed figures and of claims' figures that as few of our runs as the paper's could
+/// print, in words; `None` if the paper does not tell its number of runs.
 pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
     let figures = Tally::new(&reading.rows, None, false);
     let claims: Vec<AsPrinted> = reading.claims.iter().filter_map(|of| of.as_printed).collect();
@@ -466,7 +468,7 @@ pub(super) fn printable_in_words(reading: &Reading) -> Option<String> {
     ))
 }
 
-/// The records of prices that are odd, and how.
+/// Table of the price records with oddities.
 pub(super) fn price_records(done: &Finished) -> Table {
     Table::with_rows(done.odd_records())
         .column(Column::text("file"), |record| record.file.as_str())

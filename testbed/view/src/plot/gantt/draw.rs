@@ -16,7 +16,7 @@ use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
 use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
 use crate::number::short;
 
-/// Most links that are drawn with heads; where there are more, they are thin and have none.
+/// Greatest number of links with arrow heads; with more, links are thin and have none.
 const MANY_LINKS: usize = 150;
 
 impl Gantt {
@@ -69,7 +69,7 @@ impl Gantt {
             @for mark in self.marks.iter().filter(|mark| self.is_shown(mark.at, mark.at)) {
                 (self.mark(mark, &layout, &x))
             }
-            // Above links and marks, which else would run through letters.
+            // Labels come above links and marks, which would run through the letters.
             @for bar in bars().filter(|bar| !bar.label.is_empty()) { (self.label(bar, &layout, &x)) }
             (limits(&shown, &x, (first + 1.0, bottom)))
         };

@@ -7,10 +7,10 @@ use super::{Gantt, Lane, Place};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;
-/// Height of all rows together in pixels, unless a row would then be lower or higher than in `ROW`.
+/// Height of all rows together in pixels, unless a row would leave the range of `ROW`.
 const HEIGHT: f64 = 900.0;
 const ROW: (f64, f64) = (2.5, 15.0);
-/// Height of a measure in rows; it has labels where it is at least `LABELLED` pixels high.
+/// Height of a measure in rows; it has labels if it is at least `LABELLED` pixels high.
 const MEASURE: f64 = 1.5;
 pub(super) const LABELLED: f64 = 15.0;
 /// Height of a line for a lane's name, and of both lines of its text, in pixels.

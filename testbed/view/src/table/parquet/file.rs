@@ -1,4 +1,4 @@
-//! The file of a table, by the crate parquet.
+//! Encodes a table with the crate parquet.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use parquet::schema::types::Type;
 
 use super::super::{Cell, Column, Kind, Table, Value};
 
-/// Writes a table that is as it stands in files.
+/// Encodes a table that already has the columns of a file.
 pub(super) fn encode(table: &Table) -> Result<Vec<u8>> {
     let fields = table.columns.iter().map(|column| {
         let (physical, converted) = match column.kind {
