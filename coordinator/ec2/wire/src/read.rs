@@ -175,7 +175,6 @@ mod tests {
             ("InstanceId=i-1", "InstanceId"),
             ("MaxResults.1=4", "MaxResults.1"),
             ("MaxResults=4&MaxResults.1=4", "MaxResults.1"),
-            (".=4", "."),
         ] {
             let error = read("DescribeInstances", query).expect_err(query);
             assert_eq!(error.code, "UnknownParameter", "{query}");

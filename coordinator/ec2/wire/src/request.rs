@@ -21,12 +21,21 @@ pub fn read_request(model: &ServiceModel, body: &str) -> Result<ApiRequest, ApiE
 
 /// The same of parameters that were decoded already.
 pub fn request_of(model: &ServiceModel, pairs: &QueryPairs) -> Result<ApiRequest, ApiError> {
-    let value =
-        |wanted: &str| pairs.iter().find(|(name, _)| name == wanted).map(|(_, v)| v.as_str());
-    let action = value("Action").ok_or_else(|| {
+    let value = |wanted: &str| {
+        let mut values = pairs.iter().filter(|(name, _)| name == wanted).map(|(_, v)| v.as_str());
+        let value = values.next();
+        match values.next() {
+            None => Ok(value),
+            Some(_) => {
+                let text = format!("The parameter {wanted} is given twice.");
+                Err(ApiError::new("MalformedQueryString", text))
+            }
+        }
+    };
+    let action = value("Action")?.ok_or_else(|| {
         ApiError::new("MissingAction", "The request must contain the parameter Action")
     })?;
-    let version = value("Version").unwrap_or(model.version());
+    let version = value("Version")?.unwrap_or(model.version());
     if version != model.version() {
         let text = format!("The version {version} is not played here; {} is.", model.version());
         return Err(ApiError::new("NoSuchVersion", text));
@@ -58,7 +67,7 @@ mod tests {
         assert_eq!(code("Action=DescribeRegions&Version=2009-04-04"), "NoSuchVersion");
         assert_eq!(
             code("Action=DescribeRegions&Version=2016-11-15&Action=Fly"),
-            "UnknownParameter"
+            "MalformedQueryString"
         );
     }
 }
