@@ -67,6 +67,9 @@ pub struct Vm {
     /// Whether the VM hibernates, or is hibernated, so that another has its room: the provider
     /// resumes it.
     pub(crate) is_displaced: bool,
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: as what interrupts it
+    /// says.
+    pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
     /// Money owed for surplus credits.

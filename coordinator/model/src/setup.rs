@@ -24,7 +24,7 @@ pub struct Setup {
     /// Parallel jobs that are submitted during the run, if any are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
-    /// Whether customers of the provider request VMs during the run.
+    /// Whether customers of the provider request VMs during the run, or call its API for them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requests: bool,
     /// When and where tasks of the bag are checkpointed, and what that costs.

@@ -258,6 +258,11 @@ pub enum Effect {
         /// Why the decision is impossible.
         why: String,
     },
+    /// A call of the provider's API was answered.
+    Answered {
+        /// SHA-256 of the answer, in hexadecimal.
+        digest: String,
+    },
     /// The run is over.
     Over {
         /// Whether all tasks finished and were verified.

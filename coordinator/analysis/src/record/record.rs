@@ -293,6 +293,7 @@ impl Record {
             | Event::Requested { .. }
             | Event::Closed
             | Event::AllSubmitted
+            | Event::Called { .. }
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }
@@ -357,6 +358,7 @@ impl Record {
             | Effect::RestoreFellBack { .. }
             | Effect::AvailabilityChanged { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Moot { .. } => {}
         }
     }

@@ -32,6 +32,7 @@ impl Given {
                 | Event::Closed
                 | Event::AllSubmitted
                 | Event::Requested { .. }
+                | Event::Called { .. }
                 | Event::AllRequested
                 | Event::InstantOver
                 // Among the acts, by its effect.

@@ -365,6 +365,7 @@ impl Picture {
             | Effect::CheckpointAsked { .. }
             | Effect::RestoreFellBack { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Moot { .. }
             | Effect::Rejected { .. }
             | Effect::Over { .. } => {}
