@@ -139,6 +139,10 @@ fn event(event: &Event) -> Told {
             let text = format!("{request}, for one {} {}, came", asks.market, asks.kind);
             ("submission", Some(text), vec![request.to_string()])
         }
+        Event::Called { call, .. } => {
+            let text = format!("{} called {}", call.account, call.action);
+            ("submission", Some(text), Vec::new())
+        }
         Event::Closed | Event::AllSubmitted | Event::AllRequested => {
             ("submission", Some(words::event(event).to_owned()), Vec::new())
         }
@@ -345,6 +349,7 @@ fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
         Effect::Stale => {
             Some(("note", "it is of a former life, and dropped".to_owned(), Vec::new()))
         }
+        Effect::Answered { .. } => None,
         Effect::Over { complete: true } => {
             Some(("run", "the run is over: no work is left".to_owned(), Vec::new()))
         }
@@ -364,7 +369,10 @@ fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
 
 const fn kind_of(decision: &Decision) -> &'static str {
     match decision {
-        Decision::Launch { .. } | Decision::Terminate { .. } => "vm",
+        Decision::Launch { .. }
+        | Decision::Terminate { .. }
+        | Decision::SetInterruption { .. }
+        | Decision::Resume { .. } => "vm",
         Decision::Checkpoint { .. } => "checkpoint",
         Decision::Start { .. }
         | Decision::Stop { .. }

@@ -15,6 +15,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::Closed => "no more jobs come from outside",
         Event::AllSubmitted => "the last job was submitted",
         Event::Requested { .. } => "a VM was requested",
+        Event::Called { .. } => "somebody called the provider's API",
         Event::AllRequested => "the last VM was requested",
         Event::InstantOver => "an instant was over",
         Event::Interrupt { .. } => "somebody who looked on had the provider act",
@@ -92,6 +93,13 @@ pub(crate) fn decided(decision: &Decision) -> Option<String> {
         Decision::SetMode { task, vm, mode: Mode::Baseline } => {
             format!("put {task} on {vm} in baseline mode")
         }
+        Decision::SetInterruption { vm, hibernates: true } => {
+            format!("hibernate {vm} whenever it is interrupted")
+        }
+        Decision::SetInterruption { vm, hibernates: false } => {
+            format!("end {vm} whenever it is interrupted")
+        }
+        Decision::Resume { vm } => format!("resume {vm}"),
         Decision::Wake { .. } => return None,
     })
 }

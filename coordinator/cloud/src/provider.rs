@@ -281,6 +281,7 @@ impl Provider {
             limited,
             has_notice: false,
             is_displaced: false,
+            hibernates: None,
             tariff: self.tariff,
             meter,
             surcharge: Money::ZERO,
@@ -399,12 +400,17 @@ impl Provider {
             for id in self.alike.get(&(kind.clone(), Market::Spot)).into_iter().flatten() {
                 let Some(vm) = self.vms.get_mut(*id) else { continue };
                 vm.meter.reprice(now, price);
-                if !vm.has_notice && vm.bid.is_some_and(|bid| price > bid) {
+                // One that hibernated for its price waits for another.
+                let waits = vm.hibernates == Some(true)
+                    && !matches!(vm.state, VmState::Booting | VmState::Running);
+                if !vm.has_notice && !waits && vm.bid.is_some_and(|bid| price > bid) {
                     outbid.push(*id);
                 }
             }
             for &vm in &outbid {
-                self.given_notice(vm);
+                if !self.hibernates_instead(vm) {
+                    self.given_notice(vm);
+                }
             }
             changed.push(PriceChange { kind, price, outbid });
         }
@@ -450,7 +456,10 @@ impl Provider {
         let Some(vm) = self.vm(id) else { return false };
         let (host, room) = (vm.host, vm.size.left_while_hibernated());
         let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
-        let is_there = vm.market != Market::Spot || self.is_available(&vm.kind);
+        let is_outbid =
+            vm.hibernates == Some(true) && vm.bid.is_some_and(|bid| vm.meter.price() > bid);
+        let is_there =
+            vm.market != Market::Spot || self.is_available(&vm.kind) && !is_outbid;
         if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) || !is_there {
             return false;
         }

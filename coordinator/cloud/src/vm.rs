@@ -66,6 +66,9 @@ pub struct Vm {
     pub(crate) has_notice: bool,
     /// True if the VM hibernates to make room for another, so that the provider resumes it.
     pub(crate) is_displaced: bool,
+    /// Whether the VM hibernates whenever it is interrupted (`true`), or ends (`false`); `None`: as what interrupts it
+    /// says.
+    pub(crate) hibernates: Option<bool>,
     pub(crate) tariff: TariffName,
     pub(crate) meter: Meter,
     /// Money owed for surplus credits.

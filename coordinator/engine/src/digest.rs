@@ -70,6 +70,15 @@ impl DecisionDigest {
                 self.number(task.get());
                 self.number(vm.get());
             }
+            Decision::SetInterruption { vm, hibernates } => {
+                self.tag(11);
+                self.number(vm.get());
+                self.tag(u8::from(*hibernates));
+            }
+            Decision::Resume { vm } => {
+                self.tag(12);
+                self.number(vm.get());
+            }
             Decision::Wake { at, token } => {
                 self.tag(8);
                 self.long(at.as_micros());

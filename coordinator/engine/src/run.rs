@@ -1,5 +1,6 @@
 //! The state machine itself: events in, steps and commands out.
 
+mod calls;
 mod carry_out;
 mod checkpoints;
 mod ends;
@@ -200,6 +201,9 @@ impl Run {
         }
 
         self.tell(now, &mut notices, heard, decisions);
+        if let Event::Called { call, .. } = event {
+            self.take_call(now, call, &mut notices, (&mut *heard, &mut *decisions));
+        }
         if matches!(event, Event::InstantOver) {
             for tenant in 0..self.tenants.len() {
                 self.tell_instant(now, tenant, &mut notices, (&mut *heard, &mut *decisions));

@@ -187,6 +187,11 @@ impl Tenant {
         self.policy.waits_for_price()
     }
 
+    /// Its policy, to be told of calls of the provider's API.
+    pub(crate) fn policy(&mut self) -> &mut dyn Policy {
+        self.policy.as_mut()
+    }
+
     /// What its policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()

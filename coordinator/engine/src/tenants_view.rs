@@ -134,6 +134,7 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
             Effect::PriceChanged { .. }
             | Effect::AvailabilityChanged { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Over { .. } => true,
         };
         is_its.then_some(own)

@@ -179,6 +179,23 @@ pub enum Decision {
         /// The mode from now on.
         mode: Mode,
     },
+    /// Has the provider interrupt a spot VM in one way, whatever it is interrupted for. Without it the provider hibernates
+    /// a VM or ends it as what interrupts it says.
+    // Of the policy that answers an API's calls.
+    #[schemars(skip)]
+    SetInterruption {
+        /// The spot VM.
+        vm: VmId,
+        /// Whether the VM hibernates, at once; otherwise it is given notice and ends.
+        hibernates: bool,
+    },
+    /// Resume a hibernated VM, if its type can be had and its host has room.
+    // Of the policy that answers an API's calls.
+    #[schemars(skip)]
+    Resume {
+        /// The VM to resume.
+        vm: VmId,
+    },
     /// Be woken at a time.
     Wake {
         /// Time of the wake-up; one that is not after now is refused.
@@ -199,7 +216,11 @@ impl Decision {
             | Self::Checkpoint { task, .. }
             | Self::Promote { task, .. }
             | Self::SetMode { task, .. } => Some(*task),
-            Self::Launch { .. } | Self::Terminate { .. } | Self::Wake { .. } => None,
+            Self::Launch { .. }
+            | Self::Terminate { .. }
+            | Self::SetInterruption { .. }
+            | Self::Resume { .. }
+            | Self::Wake { .. } => None,
         }
     }
 
@@ -212,6 +233,8 @@ impl Decision {
             | Self::Checkpoint { vm, .. }
             | Self::Promote { vm, .. }
             | Self::SetMode { vm, .. }
+            | Self::SetInterruption { vm, .. }
+            | Self::Resume { vm }
             | Self::Start { on: Seats { vm, .. }, .. } => Some(vm),
             Self::Wake { .. } => None,
         }

@@ -6,7 +6,7 @@ use dormouse_cloud::{Action, Host, Target};
 use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
-use crate::{CheckFinding, FaultKind, Felt, HostLoad, Report, Request, Submission};
+use crate::{ApiCall, CheckFinding, FaultKind, Felt, HostLoad, Report, Request, Submission};
 
 /// One event from outside; events happen in the order of the stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,7 +52,16 @@ pub enum Event {
         #[serde(flatten)]
         asks: Request,
     },
-    /// No more VMs will be requested; a run that has only requests ends once their VMs are gone.
+    /// Somebody calls the provider's API. The policy that answers for the provider hears of the call in this step.
+    Called {
+        /// The caller's name for the call, if it gives one: the same call with it is carried out once.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<Arc<str>>,
+        /// The call.
+        call: Arc<ApiCall>,
+    },
+    /// No more VMs will be requested; a run that has only requests ends once their VMs are gone, and one that an API's
+    /// callers keep open ends at once.
     AllRequested,
     /// No more jobs are accepted from outside; those of the workload still come.
     Closed,

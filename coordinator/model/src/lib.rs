@@ -5,6 +5,7 @@
 //! [`Notice`]s that policies heard of it, their [`Decision`]s, and each [`Effect`]. Machines are
 //! told [`Command`]s and answer with [`Report`]s.
 
+mod api_call;
 mod attempt_end;
 mod bag;
 mod calendar;
@@ -31,6 +32,7 @@ mod spot_check;
 mod step;
 mod tenants;
 
+pub use api_call::ApiCall;
 pub use attempt_end::{AttemptEnd, AttemptEnds};
 pub use bag::{Bag, Task};
 pub use calendar::Calendar;

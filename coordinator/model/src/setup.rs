@@ -23,7 +23,7 @@ pub struct Setup {
     /// Properties of the parallel jobs submitted during the run; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<ParallelJobs>,
-    /// True if customers of the provider request VMs during the run.
+    /// True if customers of the provider request VMs during the run, or call its API for them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub requests: bool,
     /// When and where tasks of the bag are checkpointed, and the cost.

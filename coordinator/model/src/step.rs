@@ -255,6 +255,11 @@ pub enum Effect {
         /// Reason why the decision is impossible.
         why: String,
     },
+    /// A call of the provider's API was answered.
+    Answered {
+        /// SHA-256 of the answer, in hexadecimal.
+        digest: String,
+    },
     /// The run is over.
     Over {
         /// True if all tasks finished and were verified.

@@ -1,6 +1,6 @@
 //! The trait of policies, as the engine sees them.
 
-use dormouse_model::{Decision, Notice};
+use dormouse_model::{ApiCall, Decision, Notice};
 use dormouse_units::Time;
 
 /// Delivery of an instant's notices to a policy: one at a time, or all at once.
@@ -57,6 +57,19 @@ pub trait Policy: std::fmt::Debug + Send {
     /// interrupted, so that it can rebuild its state. The decisions hold.
     fn hear_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let _ = (now, heard, decided);
+    }
+
+    /// Handles a call of the provider's API. What it decides is carried out, and it hears what was refused, before it is
+    /// asked for its answer.
+    fn handle_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
+        let _ = (now, call, out);
+    }
+
+    /// Answers the call that it handled last, once it has heard what came of its decisions: a digest of the answer, in
+    /// hexadecimal; `None`: it answers no calls. What it decides now is carried out after the answer.
+    fn answer_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
+        let _ = (now, out);
+        None
     }
 
     /// Handles notices; decisions are pushed to `out` and carried out in that order.

@@ -212,6 +212,7 @@ pub(crate) fn restore(
             Event::Clock { .. } => anchor = Anchor::from_event(&step.event),
             Event::Tick
             | Event::AllSubmitted
+            | Event::Called { .. }
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }

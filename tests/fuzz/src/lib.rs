@@ -3,6 +3,7 @@
 
 mod artifact;
 mod decisions;
+mod ec2;
 mod experiment;
 mod http;
 mod identity;
@@ -21,7 +22,7 @@ mod workflow;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets, by name. A binary of `targets` runs each.
-pub const TARGETS: [Target; 26] = [
+pub const TARGETS: [Target; 28] = [
     ("acts", records::acts),
     ("artifact", artifact::artifact),
     ("availability", records::availability),
@@ -29,6 +30,8 @@ pub const TARGETS: [Target; 26] = [
     ("client-request", wire::client_request),
     ("coordinator-message", wire::coordinator_message),
     ("decisions", decisions::decisions),
+    ("ec2-answer", ec2::answer),
+    ("ec2-query", ec2::query),
     ("experiment", experiment::experiment),
     ("identity", identity::identity),
     ("lifetimes", records::lifetimes),

@@ -278,6 +278,7 @@ impl<'a> Checker<'a> {
             Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
             Effect::AvailabilityChanged { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Moot { .. }
             | Effect::Rejected { .. } => {}
         }

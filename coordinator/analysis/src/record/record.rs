@@ -294,6 +294,7 @@ impl RunRecord {
             | Event::Requested { .. }
             | Event::Closed
             | Event::AllSubmitted
+            | Event::Called { .. }
             | Event::AllRequested
             | Event::InstantOver
             | Event::Interrupt { .. }
@@ -359,6 +360,7 @@ impl RunRecord {
             | Effect::RestoreFellBack { .. }
             | Effect::AvailabilityChanged { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Moot { .. } => {}
         }
     }

@@ -32,6 +32,7 @@ impl TwinInputs {
                 | Event::Closed
                 | Event::AllSubmitted
                 | Event::Requested { .. }
+                | Event::Called { .. }
                 | Event::AllRequested
                 | Event::InstantOver
                 // It counts among the acts, by its effect.

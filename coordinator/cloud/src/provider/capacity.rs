@@ -73,7 +73,9 @@ impl Provider {
         let told = staying.iter().rev().filter(|(_, state)| *state != VmState::Resuming);
         let reclaimed: Vec<VmId> = told.take(excess).map(|(id, _)| *id).collect();
         for &vm in &reclaimed {
-            self.given_notice(vm);
+            if !self.hibernates_instead(vm) {
+                self.given_notice(vm);
+            }
         }
         reclaimed
     }

@@ -31,6 +31,41 @@ impl Provider {
         self.targets(&interruption.target).into_iter().filter(hit).collect()
     }
 
+    /// From now on a spot VM hibernates whenever it is interrupted, or is given notice and ends.
+    pub fn interrupt_by(&mut self, id: VmId, hibernates: bool) {
+        if let Some(vm) = self.vms.get_mut(id).filter(|vm| vm.market == Market::Spot) {
+            vm.hibernates = Some(hibernates);
+        }
+    }
+
+    /// Whether a VM hibernates where others are given notice.
+    #[must_use]
+    pub fn hibernates_instead(&self, id: VmId) -> bool {
+        self.vm(id).is_some_and(|vm| vm.hibernates == Some(true) && vm.state == VmState::Running)
+    }
+
+    /// Takes the VMs out of those that this action hits whose users have chosen the other one, and says which. Those that
+    /// are hibernated already, or about to end, are taken out as well.
+    pub fn take_otherwise(&self, action: Action, hit: &mut Vec<VmId>) -> Vec<(VmId, Action)> {
+        let mut otherwise = Vec::new();
+        hit.retain(|id| {
+            let Some(vm) = self.vm(*id) else { return true };
+            match (action, vm.hibernates, vm.state) {
+                (Action::Hibernate, Some(false), _) => {
+                    otherwise.extend((!vm.has_notice).then_some((*id, Action::Preempt)));
+                    false
+                }
+                (Action::Preempt, Some(true), VmState::Running) => {
+                    otherwise.push((*id, Action::Hibernate));
+                    false
+                }
+                (Action::Preempt, Some(true), VmState::Hibernated { .. }) => false,
+                _ => true,
+            }
+        });
+        otherwise
+    }
+
     /// VMs of a target that still boot or wait for room.
     #[must_use]
     pub fn booting(&self, target: &Target) -> Vec<VmId> {

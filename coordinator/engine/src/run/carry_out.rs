@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Burstable, LaunchError, LaunchRequest, Market, Vm, VmState};
+use dormouse_cloud::{
+    Action, Burstable, Interruption, LaunchError, LaunchRequest, Market, Target, Vm, VmState,
+};
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
 };
@@ -78,6 +80,11 @@ impl Run {
                     mode: *mode,
                 });
             }
+            Decision::SetInterruption { vm, hibernates } => {
+                self.alive(*vm)?;
+                self.provider.interrupt_by(*vm, *hibernates);
+            }
+            Decision::Resume { vm } => self.resume(now, *vm, notices)?,
             // Asked for again and again at one instant, it would be given for ever.
             Decision::Wake { at, .. } if *at <= now => {
                 return Err(Wrong(format!("a wake-up at {at} has to be after now, {now}")));
@@ -179,6 +186,21 @@ impl Run {
         self.end_vm(now, vm, VmEnd::Terminated);
         self.commands.push(Command::DestroyVm { host, vm });
         Ok(())
+    }
+
+    fn resume(
+        &mut self,
+        now: Time,
+        vm: VmId,
+        notices: &mut VecDeque<Notice>,
+    ) -> Result<(), Refused> {
+        self.alive(vm)?;
+        let (target, action) = (Target::Vm(vm), Action::Resume);
+        self.interrupt(now, Interruption { at: now, target, action }, notices);
+        match self.provider.vm(vm).map(|vm| vm.state) {
+            Some(VmState::Resuming) => Ok(()),
+            _ => Err(Moot(format!("{vm} can't be resumed now"))),
+        }
     }
 
     fn start(

@@ -41,6 +41,8 @@ impl Run {
     pub(super) fn is_all_done(&self, work: Work) -> bool {
         match work {
             Work::Requests => self.requests.are_over(),
+            // Whoever calls the provider's API may call again.
+            Work::All if !self.requests.is_all() => false,
             _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
         }
     }

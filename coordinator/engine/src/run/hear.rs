@@ -67,6 +67,7 @@ impl Run {
                 self.interrupt(now, act, notices);
             }
             Event::Begin
+            | Event::Called { .. }
             | Event::Closed
             | Event::InstantOver
             | Event::FaultFelt { .. }

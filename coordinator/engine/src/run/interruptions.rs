@@ -3,7 +3,9 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Vm, VmState};
+use dormouse_cloud::{
+    Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState,
+};
 use dormouse_model::{Command, Effect, Notice, VmEnd};
 use dormouse_units::{Time, VmId};
 use dormouse_vm::PART_TO_SAVE;
@@ -19,6 +21,8 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) {
         let mut hit = self.provider.hit_by(now, &act);
+        // The user's choice of what an interruption does goes before the law's.
+        let otherwise = self.provider.take_otherwise(act.action, &mut hit);
         hit.retain(|&vm| match act.action {
             Action::Hibernate => self.provider.hibernate(vm),
             Action::Resume => self.provider.resume(vm),
@@ -53,6 +57,10 @@ impl Run {
                 Action::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
             }
         }
+        for (vm, action) in otherwise {
+            let target = Target::Vm(vm);
+            self.interrupt(now, Interruption { at: asked, target, action }, notices);
+        }
     }
 
     /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
@@ -60,6 +68,10 @@ impl Run {
     pub(super) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         if self.provider.vm(vm).is_some_and(|v| v.state == VmState::Booting) {
             return self.kill(now, vm, notices);
+        }
+        if self.provider.hibernates_instead(vm) {
+            let (target, action) = (Target::Vm(vm), Action::Hibernate);
+            return self.interrupt(now, Interruption { at: now, target, action }, notices);
         }
         self.provider.given_notice(vm);
         let at = now + self.setup.preemption_notice;
@@ -120,7 +132,9 @@ impl Run {
                 notices.push_back(Notice::Price { kind: kind.clone(), price });
             }
             for vm in outbid {
-                self.effects.push(Effect::Outbid { vm });
+                if !self.provider.hibernates_instead(vm) {
+                    self.effects.push(Effect::Outbid { vm });
+                }
                 self.preempt(now, vm, notices);
             }
             self.ask_at_price(now, &kind);
@@ -142,7 +156,9 @@ impl Run {
     /// The provider takes VMs back, of which there are more than can be had.
     pub(super) fn reclaimed(&mut self, now: Time, vms: Vec<VmId>, notices: &mut VecDeque<Notice>) {
         for vm in vms {
-            self.effects.push(Effect::Reclaimed { vm });
+            if !self.provider.hibernates_instead(vm) {
+                self.effects.push(Effect::Reclaimed { vm });
+            }
             self.preempt(now, vm, notices);
         }
     }

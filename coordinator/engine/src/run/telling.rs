@@ -73,7 +73,7 @@ impl Run {
     }
 
     /// Carries out what a tenant wants, in order; none of it is left.
-    fn decide_all(
+    pub(super) fn decide_all(
         &mut self,
         now: Time,
         tenant: usize,
@@ -100,7 +100,7 @@ impl Run {
         }
     }
 
-    fn is_going_on(&self, tenant: usize) -> bool {
+    pub(super) fn is_going_on(&self, tenant: usize) -> bool {
         self.over.is_none()
             && self.cancelled().is_none()
             && !self.tenants[tenant].is_done()

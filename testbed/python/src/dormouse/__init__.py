@@ -1,5 +1,6 @@
-"""Schedulers in Python for Dormouse, a cloud on a bench, and readers of its results."""
+"""Schedulers in Python for Dormouse, a cloud on a bench, readers of its results, and its EC2 for tests."""
 
+from .cloud import Ec2Cloud, ec2
 from .command import compare, find_command, run, sweep
 from .errors import (
     CommandError,
@@ -21,6 +22,7 @@ __all__ = [
     "CommandError",
     "Decision",
     "DormouseError",
+    "Ec2Cloud",
     "Hello",
     "InstanceType",
     "Job",
@@ -36,6 +38,7 @@ __all__ = [
     "Task",
     "WorkError",
     "compare",
+    "ec2",
     "find_command",
     "run",
     "sweep",

@@ -170,6 +170,8 @@ const fn word(decision: &Decision) -> &'static str {
         Decision::Checkpoint { .. } => "checkpoint",
         Decision::Promote { .. } => "promote",
         Decision::SetMode { .. } => "set-mode",
+        Decision::SetInterruption { .. } => "set-interruption",
+        Decision::Resume { .. } => "resume",
         Decision::Wake { .. } => "wake",
     }
 }

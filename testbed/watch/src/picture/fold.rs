@@ -367,6 +367,7 @@ impl Picture {
             | Effect::CheckpointAsked { .. }
             | Effect::RestoreFellBack { .. }
             | Effect::Stale
+            | Effect::Answered { .. }
             | Effect::Moot { .. }
             | Effect::Rejected { .. }
             | Effect::Over { .. } => {}

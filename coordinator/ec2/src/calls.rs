@@ -1,0 +1,210 @@
+//! Calls of the API: which there are, what changes something, and the answers of those that do.
+
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_model::{ApiCall, Decision};
+use dormouse_units::Time;
+
+use crate::call_json::{answer_digest, value_from_json, value_to_json};
+use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+
+/// Calls that change something: each is an event of the run.
+const CHANGES: [&str; 27] = [
+    "RunInstances",
+    "TerminateInstances",
+    "StopInstances",
+    "StartInstances",
+    "RebootInstances",
+    "RequestSpotInstances",
+    "CancelSpotInstanceRequests",
+    "CreateTags",
+    "DeleteTags",
+    "CreateKeyPair",
+    "ImportKeyPair",
+    "DeleteKeyPair",
+    "CreateSecurityGroup",
+    "DeleteSecurityGroup",
+    "AuthorizeSecurityGroupIngress",
+    "AuthorizeSecurityGroupEgress",
+    "RevokeSecurityGroupIngress",
+    "RevokeSecurityGroupEgress",
+    "CreateLaunchTemplate",
+    "CreateLaunchTemplateVersion",
+    "ModifyLaunchTemplate",
+    "DeleteLaunchTemplate",
+    "CreateFleet",
+    "ModifyFleet",
+    "DeleteFleets",
+    "ModifyInstanceAttribute",
+    "ModifyInstanceCreditSpecification",
+];
+
+/// Whether a call may change something; one that is not played changes nothing.
+pub(crate) fn is_change(action: &str) -> bool {
+    CHANGES.contains(&action)
+}
+
+/// The error of a call that is not played.
+fn not_played(action: &str) -> ApiError {
+    ApiError::new("UnsupportedOperation", format!("{action} is not played here"))
+}
+
+/// The error of a call that would have been allowed.
+pub(crate) fn dry_run() -> ApiError {
+    let text = "Request would have succeeded, but DryRun flag is set.";
+    ApiError::new("DryRunOperation", text)
+}
+
+impl ApiDesk {
+    /// Begins a call that changes something.
+    pub(crate) fn begin_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
+        self.now = now;
+        let scope = CallScope { account: call.account.clone(), region: call.region.clone() };
+        let input = value_from_json(&call.input);
+        let key = input.text("ClientToken").filter(|token| !token.is_empty()).map(|token| {
+            let said = comparable(&input).to_string();
+            ((scope.clone(), call.action.clone(), token.to_owned()), said)
+        });
+        if let Some((known, said)) = &key
+            && let Some((before, answer)) = self.tokens.get(known)
+        {
+            let answer = if before == said {
+                answer.clone()
+            } else {
+                let text = "The request uses the same client token as a previous, but non-identical request.";
+                Err(ApiError::new("IdempotentParameterMismatch", text))
+            };
+            self.pending = Some((answer.map(PendingAnswer::Ready), None));
+            return;
+        }
+        let begun = if input.flag("DryRun") == Some(true) {
+            Err(dry_run())
+        } else {
+            self.change(&scope, &call.action, &input, out)
+        };
+        self.pending = Some((begun, key));
+    }
+
+    fn change(
+        &mut self,
+        scope: &CallScope,
+        action: &str,
+        input: &WireValue,
+        out: &mut Vec<Decision>,
+    ) -> Result<PendingAnswer, ApiError> {
+        match action {
+            "RunInstances" => self.run_instances(scope, input, out),
+            "TerminateInstances" => self.terminate_instances(scope, input, out),
+            "StopInstances" => self.stop_instances(scope, input, out),
+            "StartInstances" => self.start_instances(scope, input, out),
+            "RebootInstances" => self.reboot_instances(scope, input),
+            "RequestSpotInstances" => self.request_spot_instances(scope, input),
+            "CancelSpotInstanceRequests" => self.cancel_spot_requests(scope, input, out),
+            "CreateTags" | "DeleteTags" => self.change_tags(scope, action, input),
+            "CreateKeyPair" | "ImportKeyPair" | "DeleteKeyPair" => {
+                self.change_key_pairs(scope, action, input)
+            }
+            "CreateSecurityGroup" => self.create_group(scope, input),
+            "DeleteSecurityGroup" => self.delete_group(scope, input),
+            "AuthorizeSecurityGroupIngress"
+            | "AuthorizeSecurityGroupEgress"
+            | "RevokeSecurityGroupIngress"
+            | "RevokeSecurityGroupEgress" => self.change_rules(scope, action, input),
+            "CreateLaunchTemplate" => self.create_template(scope, input),
+            "CreateLaunchTemplateVersion" => self.create_template_version(scope, input),
+            "ModifyLaunchTemplate" => self.modify_template(scope, input),
+            "DeleteLaunchTemplate" => self.delete_template(scope, input),
+            "CreateFleet" => self.create_fleet(scope, input, out),
+            "ModifyFleet" => self.modify_fleet(scope, input, out),
+            "DeleteFleets" => self.delete_fleets(scope, input, out),
+            "ModifyInstanceCreditSpecification" => self.modify_credits(scope, input),
+            "ModifyInstanceAttribute" => self.modify_attribute(scope, input),
+            other => Err(not_played(other)),
+        }
+    }
+
+    /// Completes the call that was begun last; what it decides comes after the answer. Returns the answer's digest.
+    pub(crate) fn finish_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
+        self.now = now;
+        let (begun, key) = self.pending.take()?;
+        let answer = match begun {
+            Ok(PendingAnswer::Ready(value)) => Ok(value),
+            Ok(PendingAnswer::Reservation { instances, least }) => {
+                self.finish_reservation(&instances, least, out)
+            }
+            Ok(PendingAnswer::Started { instances, answer }) => self.finish_start(&instances, answer),
+            Ok(PendingAnswer::Fleet(id)) => self.finish_fleet(&id),
+            Err(error) => Err(error),
+        };
+        // What was refused may be asked again under its token.
+        if let Some((key, said)) = key.filter(|_| answer.is_ok()) {
+            self.tokens.insert(key, (said, answer.clone()));
+        }
+        let digest = answer_digest(&answer);
+        self.answer = Some(answer);
+        self.keep_up(out);
+        Some(digest)
+    }
+
+    /// Answers a call that changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// The error as EC2 says it; `UnsupportedOperation` for a call that is not played.
+    pub fn read(
+        &self,
+        account: &str,
+        region: &str,
+        action: &str,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let scope = CallScope { account: account.to_owned(), region: region.to_owned() };
+        let scope = &scope;
+        let answer = match action {
+            "DescribeInstances" => self.describe_instances(scope, input),
+            "DescribeInstanceStatus" => self.describe_instance_status(scope, input),
+            "DescribeInstanceAttribute" => self.describe_attribute(scope, input),
+            "DescribeSpotInstanceRequests" => self.describe_requests(scope, input),
+            "DescribeSpotPriceHistory" => self.describe_prices(scope, input),
+            "GetSpotPlacementScores" => self.placement_scores(input),
+            "DescribeInstanceTypes" => self.describe_types(scope, input),
+            "DescribeInstanceTypeOfferings" => self.describe_offerings(scope, input),
+            "DescribeAvailabilityZones" => self.describe_zones(scope, input),
+            "DescribeRegions" => self.describe_regions(input),
+            "DescribeImages" => self.describe_images(scope, input),
+            "DescribeVpcs" => self.describe_vpcs(scope, input),
+            "DescribeSubnets" => self.describe_subnets(scope, input),
+            "DescribeSecurityGroups" => self.describe_groups(scope, input),
+            "DescribeRouteTables" => self.describe_route_tables(scope, input),
+            "DescribeInternetGateways" => self.describe_gateways(scope, input),
+            "DescribeKeyPairs" => self.describe_key_pairs(scope, input),
+            "DescribeTags" => self.describe_tags(scope, input),
+            "DescribeVolumes" => self.describe_volumes(input),
+            "DescribeAccountAttributes" => self.describe_account(scope, input),
+            "GetConsoleOutput" => self.console_output(scope, input),
+            "DescribeLaunchTemplates" => self.describe_templates(scope, input),
+            "DescribeLaunchTemplateVersions" => self.describe_template_versions(scope, input),
+            "DescribeFleets" => self.describe_fleets(scope, input),
+            "DescribeFleetInstances" => self.describe_fleet_instances(scope, input),
+            "DescribeInstanceCreditSpecifications" => self.describe_credits(scope, input),
+            other => return Err(not_played(other)),
+        };
+        match answer {
+            Ok(_) if input.flag("DryRun") == Some(true) => Err(dry_run()),
+            answer => answer,
+        }
+    }
+
+    /// Tells the desk what time it is, before it is asked.
+    pub(crate) const fn set_now(&mut self, now: Time) {
+        self.now = now;
+    }
+}
+
+/// The input of a call with a token, by which a repeated one is known: all but the user data, which only the instance reads.
+fn comparable(input: &WireValue) -> serde_json::Value {
+    let mut json = value_to_json(input);
+    if let Some(members) = json.as_object_mut() {
+        members.remove("UserData");
+    }
+    json
+}

@@ -1,0 +1,304 @@
+//! The desk of EC2's API: what accounts have, and the calls that are under way.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dormouse_cloud::{Action, InterruptionModel, Market};
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_model::Setup;
+use dormouse_units::{Price, Span, Time, VmId};
+use serde::{Deserialize, Serialize};
+
+use crate::ec2_instance::{Ec2Instance, InstanceStage};
+use crate::fleet::InstanceFleet;
+use crate::key_pairs::KeyPair;
+use crate::launch_template::LaunchTemplate;
+use crate::names::resource_id;
+use crate::network::SecurityGroup;
+use crate::pool_market::{CapacityPool, PoolMarket};
+use crate::spot_request::SpotRequest;
+
+/// What an experiment says of the accounts at the API and of its clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeskConfig {
+    /// The wall clock at the beginning of the run, microseconds since 1970 (UTC).
+    pub begins_unix_us: i64,
+    /// The most vCPUs of on-demand instances that an account has at a time; `None`: no bound.
+    pub on_demand_vcpus: Option<u32>,
+    /// The most vCPUs of spot instances that an account has at a time; `None`: no bound.
+    pub spot_vcpus: Option<u32>,
+}
+
+impl Default for DeskConfig {
+    /// Begins in 1970, with 256 vCPUs in either market: ours; AWS gives new accounts fewer, and more on request.
+    fn default() -> Self {
+        Self { begins_unix_us: 0, on_demand_vcpus: Some(256), spot_vcpus: Some(256) }
+    }
+}
+
+/// Who calls, and which region.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallScope {
+    pub(crate) account: String,
+    pub(crate) region: String,
+}
+
+/// An answer that is complete once it is known which launches were refused.
+#[derive(Debug)]
+pub(crate) enum PendingAnswer {
+    Ready(WireValue),
+    /// The instances of a RunInstances, of which this number have to be had.
+    Reservation { instances: Vec<usize>, least: usize },
+    /// Stopped instances that are started, with the answer if all are.
+    Started { instances: Vec<usize>, answer: WireValue },
+    /// A fleet, by its id.
+    Fleet(String),
+}
+
+/// A client's token of a call, and the call's name.
+pub(crate) type TokenKey = (CallScope, String, String);
+
+/// Why a pool has no room for more instances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PoolRefusal {
+    NotOffered,
+    /// The pool costs this, more than the most that is paid.
+    PriceTooLow(Price),
+    /// The limit of the type.
+    TypeLimit,
+    /// The limit of the account.
+    VcpuLimit,
+    NoCapacity,
+}
+
+/// The state of everything behind the API.
+#[derive(Debug)]
+pub struct ApiDesk {
+    pub(crate) config: DeskConfig,
+    pub(crate) seed: u64,
+    pub(crate) market: PoolMarket,
+    /// Least time from a hibernation until an instance can be resumed.
+    pub(crate) hibernation: Span,
+    /// Whether the laws of the experiment resume what they hibernate.
+    pub(crate) laws_resume: bool,
+    pub(crate) now: Time,
+    pub(crate) next_vm: u32,
+    counters: BTreeMap<&'static str, u64>,
+    pub(crate) instances: Vec<Ec2Instance>,
+    pub(crate) by_id: BTreeMap<String, usize>,
+    pub(crate) by_vm: BTreeMap<VmId, usize>,
+    /// Instances that users may still see.
+    pub(crate) shown: BTreeSet<usize>,
+    /// Instances that have a VM.
+    pub(crate) with_vm: BTreeSet<usize>,
+    /// Instances that the provider has stopped and starts or resumes again.
+    pub(crate) waiting: BTreeSet<usize>,
+    pub(crate) requests: Vec<SpotRequest>,
+    pub(crate) request_by_id: BTreeMap<String, usize>,
+    /// Requests that are open.
+    pub(crate) open_requests: BTreeSet<usize>,
+    pub(crate) tokens: BTreeMap<TokenKey, (String, Result<WireValue, ApiError>)>,
+    pub(crate) key_pairs: BTreeMap<(CallScope, String), KeyPair>,
+    pub(crate) groups: BTreeMap<(CallScope, String), SecurityGroup>,
+    pub(crate) templates: Vec<LaunchTemplate>,
+    pub(crate) fleets: Vec<InstanceFleet>,
+    /// Tags of resources that are in no other list, like VPCs, by region and id.
+    pub(crate) other_tags: BTreeMap<(CallScope, String), Vec<(String, String)>>,
+    pub(crate) pending: Option<(Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>)>,
+    pub(crate) answer: Option<Result<WireValue, ApiError>>,
+    /// The wake-up that was asked for last.
+    pub(crate) armed: Option<Time>,
+}
+
+impl ApiDesk {
+    /// The desk of a run with this setup, before anybody has called.
+    #[must_use]
+    pub fn new(setup: &Setup, config: DeskConfig) -> Self {
+        let resumes = |model: &InterruptionModel| match model {
+            InterruptionModel::Poisson { resume_every, .. } => resume_every.is_some(),
+            InterruptionModel::Schedule { acts } => {
+                acts.iter().any(|act| act.action == Action::Resume)
+            }
+            InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => false,
+        };
+        Self {
+            config,
+            seed: setup.seed,
+            market: PoolMarket::new(setup),
+            hibernation: setup.catalogue.hibernation,
+            laws_resume: setup.interruptions.iter().any(resumes),
+            now: Time::ZERO,
+            next_vm: 0,
+            counters: BTreeMap::new(),
+            instances: Vec::new(),
+            by_id: BTreeMap::new(),
+            by_vm: BTreeMap::new(),
+            shown: BTreeSet::new(),
+            with_vm: BTreeSet::new(),
+            waiting: BTreeSet::new(),
+            requests: Vec::new(),
+            request_by_id: BTreeMap::new(),
+            open_requests: BTreeSet::new(),
+            tokens: BTreeMap::new(),
+            key_pairs: BTreeMap::new(),
+            groups: BTreeMap::new(),
+            templates: Vec::new(),
+            fleets: Vec::new(),
+            other_tags: BTreeMap::new(),
+            pending: None,
+            answer: None,
+            armed: None,
+        }
+    }
+
+    /// A new id of a resource of this kind.
+    pub(crate) fn new_id(&mut self, prefix: &'static str) -> String {
+        let count = self.counters.entry(prefix).or_default();
+        *count += 1;
+        resource_id(self.seed, prefix, *count - 1)
+    }
+
+    /// An instant of the run as a timestamp of the API.
+    pub(crate) fn instant(&self, at: Time) -> WireValue {
+        let since = i64::try_from(at.as_micros()).unwrap_or(i64::MAX);
+        WireValue::Instant(self.config.begins_unix_us.saturating_add(since))
+    }
+
+    /// A timestamp of the API as an instant of the run; the beginning for one before it.
+    pub(crate) fn time_of(&self, micros: i64) -> Time {
+        let since = micros.saturating_sub(self.config.begins_unix_us);
+        Time::from_micros(u64::try_from(since).unwrap_or_default())
+    }
+
+    /// The answer to the last call that changed something; it is not kept.
+    pub fn take_answer(&mut self) -> Option<Result<WireValue, ApiError>> {
+        self.answer.take()
+    }
+
+    /// How many of up to `wanted` instances of a pool an account can have more now, and what bounds that.
+    ///
+    /// # Errors
+    ///
+    /// The pool is not offered in that market, or costs more than the bid.
+    pub(crate) fn room_in(
+        &self,
+        account: &str,
+        pool: &CapacityPool,
+        (market, bid): (Market, Option<Price>),
+        wanted: usize,
+    ) -> Result<(usize, PoolRefusal), PoolRefusal> {
+        let price = self.market.price(&pool.kind, market, self.now).ok_or(PoolRefusal::NotOffered)?;
+        let offer = self.market.offer(&pool.kind).ok_or(PoolRefusal::NotOffered)?;
+        if bid.is_some_and(|bid| price > bid) {
+            return Err(PoolRefusal::PriceTooLow(price));
+        }
+        let (mut alike, mut held, mut vcpus) = (0_u32, 0_u32, 0_u32);
+        for instance in self.with_vm.iter().filter_map(|index| self.instances.get(*index)) {
+            if instance.market != market {
+                continue;
+            }
+            let is_up = instance.is_up();
+            if instance.pool.kind == pool.kind {
+                alike += 1;
+                held += u32::from(instance.stage != InstanceStage::Stopped);
+            }
+            if is_up && instance.account == account {
+                vcpus = vcpus.saturating_add(self.market.vcpus(&instance.pool.kind));
+            }
+        }
+        let limit = match market {
+            Market::Spot => self.config.spot_vcpus,
+            Market::OnDemand => self.config.on_demand_vcpus,
+        };
+        let left = |most: u32, taken: u32| most.saturating_sub(taken) as usize;
+        let mut bounds = vec![(left(offer.limit(market), alike), PoolRefusal::TypeLimit)];
+        if let Some(most) = limit {
+            let more = most.saturating_sub(vcpus) / offer.vcpus.max(1);
+            bounds.push((more as usize, PoolRefusal::VcpuLimit));
+        }
+        if let Some(most) = self.market.available(&pool.kind, self.now).filter(|_| market == Market::Spot) {
+            bounds.push((left(most, held), PoolRefusal::NoCapacity));
+        }
+        let (most, by) = bounds.into_iter().min_by_key(|(most, _)| *most).unwrap_or((0, PoolRefusal::NoCapacity));
+        Ok((most.min(wanted), by))
+    }
+
+    /// The error of a call that needs an instance of a pool which has no room.
+    pub(crate) fn refusal_error(
+        refusal: PoolRefusal,
+        pool: &CapacityPool,
+        (market, bid): (Market, Option<Price>),
+    ) -> ApiError {
+        let CapacityPool { name, zone, .. } = pool;
+        match refusal {
+            PoolRefusal::NotOffered => ApiError::new(
+                "Unsupported",
+                format!("Your requested instance type ({name}) is not offered as {market} in {zone}."),
+            ),
+            PoolRefusal::PriceTooLow(price) => {
+                let bid = bid.map(crate::pool_market::price_text).unwrap_or_default();
+                let price = crate::pool_market::price_text(price);
+                ApiError::new(
+                    "SpotMaxPriceTooLow",
+                    format!(
+                        "Your Spot request price of {bid} is lower than the minimum required Spot request \
+                         fulfillment price of {price}."
+                    ),
+                )
+            }
+            PoolRefusal::TypeLimit if market == Market::Spot => ApiError::new(
+                "MaxSpotInstanceCountExceeded",
+                format!("The limit of spot instances of type {name} at a time is reached."),
+            ),
+            PoolRefusal::TypeLimit => ApiError::new(
+                "InstanceLimitExceeded",
+                format!("The limit of on-demand instances of type {name} at a time is reached."),
+            ),
+            PoolRefusal::VcpuLimit if market == Market::Spot => ApiError::new(
+                "MaxSpotInstanceCountExceeded",
+                "You have requested more vCPU capacity than your spot vCPU limit allows.",
+            ),
+            PoolRefusal::VcpuLimit => ApiError::new(
+                "VcpuLimitExceeded",
+                "You have requested more vCPU capacity than your current vCPU limit allows.",
+            ),
+            PoolRefusal::NoCapacity => ApiError::new(
+                "InsufficientInstanceCapacity",
+                format!("We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."),
+            ),
+        }
+    }
+
+    /// The instance of a caller by its id.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInstanceID.Malformed`, or `InvalidInstanceID.NotFound` where the caller has none with this id in the region,
+    /// or it was terminated more than an hour ago.
+    pub(crate) fn instance_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
+        let hex = id.strip_prefix("i-").unwrap_or_default();
+        if !matches!(hex.len(), 8 | 17) || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return Err(ApiError::new("InvalidInstanceID.Malformed", format!("Invalid id: \"{id}\"")));
+        }
+        let found = self.by_id.get(id).filter(|index| {
+            let instance = self.instances.get(**index);
+            instance.is_some_and(|it| {
+                it.account == scope.account && it.region == scope.region && it.is_visible(self.now)
+            })
+        });
+        let none = || {
+            let text = format!("The instance ID '{id}' does not exist");
+            ApiError::new("InvalidInstanceID.NotFound", text)
+        };
+        found.copied().ok_or_else(none)
+    }
+
+    /// The visible instances of a caller, in the order of their launch.
+    pub(crate) fn instances_of<'a>(
+        &'a self,
+        scope: &'a CallScope,
+    ) -> impl Iterator<Item = &'a Ec2Instance> {
+        self.shown.iter().filter_map(|index| self.instances.get(*index)).filter(|it| {
+            it.account == scope.account && it.region == scope.region && it.is_visible(self.now)
+        })
+    }
+}

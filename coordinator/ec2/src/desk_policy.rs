@@ -1,0 +1,47 @@
+//! The desk as the policy of a run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use dormouse_model::{ApiCall, Decision, Notice};
+use dormouse_policies::Policy;
+use dormouse_units::Time;
+
+use crate::desk::ApiDesk;
+
+/// A desk that a run asks as its policy, and others look at between its steps.
+#[derive(Clone, Debug)]
+pub struct DeskPolicy {
+    desk: Arc<Mutex<ApiDesk>>,
+}
+
+impl DeskPolicy {
+    /// The policy of this desk.
+    #[must_use]
+    pub fn new(desk: ApiDesk) -> Self {
+        Self { desk: Arc::new(Mutex::new(desk)) }
+    }
+
+    /// Lets somebody look at the desk.
+    pub fn with_desk<T>(&self, look: impl FnOnce(&mut ApiDesk) -> T) -> T {
+        look(&mut self.desk.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Policy for DeskPolicy {
+    fn handle_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
+        self.with_desk(|desk| desk.begin_call(now, call, out));
+    }
+
+    fn answer_call(&mut self, now: Time, out: &mut Vec<Decision>) -> Option<String> {
+        self.with_desk(|desk| desk.finish_call(now, out))
+    }
+
+    fn handle(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+        self.with_desk(|desk| {
+            desk.set_now(now);
+            for notice in heard {
+                desk.hear(notice, out);
+            }
+        });
+    }
+}

@@ -1,0 +1,164 @@
+//! One instance, as its user knows it, and the VMs of the provider that it has been.
+
+use dormouse_cloud::Market;
+use dormouse_ec2_wire::WireValue;
+use dormouse_units::{Price, Time, VmId};
+
+use crate::launch_spec::LaunchSpec;
+use crate::pool_market::CapacityPool;
+
+/// Stage of an instance's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InstanceStage {
+    Pending,
+    Running,
+    /// It hibernates.
+    Stopping,
+    Stopped,
+    /// It was terminated at this instant.
+    Terminated(Time),
+    /// It was refused before anybody heard of it.
+    Refused,
+}
+
+impl InstanceStage {
+    /// EC2's code and name of the stage.
+    pub(crate) const fn code_and_name(self) -> (i64, &'static str) {
+        match self {
+            Self::Pending => (0, "pending"),
+            Self::Running => (16, "running"),
+            Self::Stopping => (64, "stopping"),
+            Self::Stopped => (80, "stopped"),
+            Self::Terminated(_) | Self::Refused => (48, "terminated"),
+        }
+    }
+
+    /// The stage as an `InstanceState`.
+    pub(crate) fn to_wire(self) -> WireValue {
+        let (code, name) = self.code_and_name();
+        WireValue::structure().with("Code", code).with("Name", name)
+    }
+}
+
+/// What becomes of a spot instance that is interrupted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum InterruptionBehavior {
+    #[default]
+    Terminate,
+    Stop,
+    Hibernate,
+}
+
+impl InterruptionBehavior {
+    pub(crate) fn from_name(name: Option<&str>) -> Self {
+        match name {
+            Some("stop") => Self::Stop,
+            Some("hibernate") => Self::Hibernate,
+            _ => Self::Terminate,
+        }
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Terminate => "terminate",
+            Self::Stop => "stop",
+            Self::Hibernate => "hibernate",
+        }
+    }
+}
+
+/// Who stopped an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoppedBy {
+    User,
+    /// The provider, which does not start it again before this instant.
+    Provider {
+        not_before: Time,
+        /// The laws of the experiment have it stopped, and start it again.
+        by_law: bool,
+    },
+}
+
+/// An instance. While it is up it is a VM of the provider; each start is a new one.
+#[derive(Clone, Debug)]
+pub(crate) struct Ec2Instance {
+    pub(crate) id: String,
+    pub(crate) account: String,
+    pub(crate) region: String,
+    pub(crate) reservation: String,
+    /// The place of the instance among those launched together.
+    pub(crate) launch_index: i64,
+    pub(crate) token: Option<String>,
+    pub(crate) spec: LaunchSpec,
+    pub(crate) pool: CapacityPool,
+    /// Pools to be tried if the provider has no room in this one, the next one last.
+    pub(crate) alternatives: Vec<CapacityPool>,
+    pub(crate) market: Market,
+    pub(crate) bid: Option<Price>,
+    pub(crate) behavior: InterruptionBehavior,
+    pub(crate) stage: InstanceStage,
+    /// The VM that the instance is now.
+    pub(crate) vm: Option<VmId>,
+    /// All VMs that the instance has been, the present one among them.
+    pub(crate) vms: Vec<VmId>,
+    pub(crate) stopped_by: Option<StoppedBy>,
+    /// EC2's code and message for the last change of the stage.
+    pub(crate) reason: Option<(&'static str, &'static str)>,
+    pub(crate) transition: String,
+    /// The time of the last launch or start.
+    pub(crate) launched: Time,
+    pub(crate) spot_request: Option<String>,
+    pub(crate) fleet: Option<String>,
+    pub(crate) tags: Vec<(String, String)>,
+    /// Number of the instance in the run, from 0.
+    pub(crate) number: u64,
+}
+
+impl Ec2Instance {
+    /// Whether its users still see it: EC2 shows a terminated instance for an hour.
+    pub(crate) fn is_visible(&self, now: Time) -> bool {
+        match self.stage {
+            InstanceStage::Refused => false,
+            InstanceStage::Terminated(at) => now.since(at).as_micros() < 3_600_000_000,
+            _ => true,
+        }
+    }
+
+    /// Whether the instance is not gone.
+    pub(crate) const fn is_alive(&self) -> bool {
+        !matches!(self.stage, InstanceStage::Terminated(_) | InstanceStage::Refused)
+    }
+
+    /// Whether the instance counts against an account's limits and a pool's capacity.
+    pub(crate) const fn is_up(&self) -> bool {
+        matches!(self.stage, InstanceStage::Pending | InstanceStage::Running)
+    }
+
+    /// The private address, in 172.31.0.0/16 as in a default VPC.
+    pub(crate) fn private_ip(&self) -> String {
+        format!("172.31.{}.{}", self.number / 250 % 256, self.number % 250 + 4)
+    }
+
+    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544).
+    pub(crate) fn public_ip(&self) -> String {
+        format!("198.{}.{}.{}", 18 + self.number / 64_000 % 2, self.number / 250 % 256, self.number % 250 + 4)
+    }
+}
+
+/// Tags as EC2 writes them.
+pub(crate) fn tags_to_wire(tags: &[(String, String)]) -> WireValue {
+    let tag = |(key, value): &(String, String)| {
+        WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str())
+    };
+    WireValue::list_of(tags.iter().map(tag))
+}
+
+/// Sets tags; one with a key that is there replaces it.
+pub(crate) fn set_tags(tags: &mut Vec<(String, String)>, new: &[(String, String)]) {
+    for (key, value) in new {
+        match tags.iter_mut().find(|(own, _)| own == key) {
+            Some((_, own)) => own.clone_from(value),
+            None => tags.push((key.clone(), value.clone())),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Attributes and credit specifications of instances, volumes, accounts, and what an instance has been charged.
+
+use dormouse_cloud::Market;
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_units::{Money, VmId};
+
+use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::ec2_instance::{Ec2Instance, InstanceStage};
+use crate::listing::{refuse_others, take_page};
+use crate::session::InstanceBill;
+
+impl ApiDesk {
+    pub(crate) fn describe_attribute(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        refuse_others("DescribeInstanceAttribute", input, &["InstanceId", "Attribute", "DryRun"])?;
+        let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
+        let Some(it) = self.instances.get(index) else { return Ok(WireValue::structure()) };
+        let text = |value: &str| WireValue::structure().with("Value", value);
+        let flag = |value: bool| WireValue::structure().with("Value", value);
+        let asked = input.text("Attribute").unwrap_or_default();
+        let (name, value) = match asked {
+            "instanceType" => ("InstanceType", text(&it.pool.name)),
+            "userData" => match &it.spec.user_data {
+                Some(data) => ("UserData", text(data)),
+                None => ("UserData", WireValue::structure()),
+            },
+            "disableApiTermination" => ("DisableApiTermination", flag(it.spec.keeps_from_termination)),
+            "disableApiStop" => ("DisableApiStop", flag(it.spec.keeps_from_stop)),
+            "instanceInitiatedShutdownBehavior" => {
+                let behavior = it.spec.shutdown_behavior.as_deref().unwrap_or("stop");
+                ("InstanceInitiatedShutdownBehavior", text(behavior))
+            }
+            "rootDeviceName" => ("RootDeviceName", text("/dev/xvda")),
+            "ebsOptimized" => ("EbsOptimized", flag(it.spec.ebs_optimized)),
+            "enaSupport" => ("EnaSupport", flag(true)),
+            "sourceDestCheck" => ("SourceDestCheck", flag(true)),
+            "blockDeviceMapping" => ("BlockDeviceMappings", WireValue::List(Vec::new())),
+            "groupSet" => {
+                let groups = self.groups_of(it).into_iter().map(|(id, name)| {
+                    WireValue::structure().with("GroupId", id).with("GroupName", name)
+                });
+                ("Groups", WireValue::list_of(groups))
+            }
+            other => {
+                let text = format!("The attribute {other} is not played here");
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+        };
+        Ok(WireValue::structure().with("InstanceId", it.id.as_str()).with(name, value))
+    }
+
+    pub(crate) fn modify_attribute(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played = [
+            "InstanceId",
+            "DryRun",
+            "DisableApiTermination",
+            "DisableApiStop",
+            "InstanceType",
+            "InstanceInitiatedShutdownBehavior",
+            "Groups",
+            "UserData",
+        ];
+        refuse_others("ModifyInstanceAttribute", input, &played)?;
+        let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
+        if !input.list("Groups").is_empty() {
+            let mut spec = crate::launch_spec::LaunchSpec::default();
+            spec.groups = input.texts("Groups").into_iter().map(str::to_owned).collect();
+            self.check_names(scope, &spec)?;
+        }
+        let kind = input.member("InstanceType").and_then(|it| it.text("Value"));
+        let pool = match (kind, self.instances.get(index)) {
+            (Some(kind), Some(it)) => {
+                if it.stage != InstanceStage::Stopped || it.vm.is_some() {
+                    let text = format!("The instance '{}' is not in the 'stopped' state.", it.id);
+                    return Err(ApiError::new("IncorrectInstanceState", text));
+                }
+                if it.market == Market::Spot {
+                    let text = "The type of a spot instance can't be changed";
+                    return Err(ApiError::new("UnsupportedOperation", text));
+                }
+                let zone = Some(it.pool.zone.clone());
+                let spec = crate::launch_spec::LaunchSpec { kind: kind.to_owned(), zone, ..Default::default() };
+                self.pools_for(scope, &spec, it.market)?.into_iter().next()
+            }
+            _ => None,
+        };
+        let flag = |name: &str| input.member(name).and_then(|it| it.flag("Value"));
+        let Some(it) = self.instances.get_mut(index) else { return Ok(PendingAnswer::Ready(WireValue::structure())) };
+        if let Some(pool) = pool {
+            it.spec.kind.clone_from(&pool.name);
+            it.pool = pool;
+        }
+        if let Some(keeps) = flag("DisableApiTermination") {
+            it.spec.keeps_from_termination = keeps;
+        }
+        if let Some(keeps) = flag("DisableApiStop") {
+            it.spec.keeps_from_stop = keeps;
+        }
+        if let Some(behavior) = input.member("InstanceInitiatedShutdownBehavior").and_then(|it| it.text("Value")) {
+            it.spec.shutdown_behavior = Some(behavior.to_owned());
+        }
+        let groups: Vec<String> = input.texts("Groups").into_iter().map(str::to_owned).collect();
+        if !groups.is_empty() {
+            (it.spec.groups, it.spec.group_names) = (groups, Vec::new());
+        }
+        Ok(PendingAnswer::Ready(WireValue::structure()))
+    }
+
+    /// The mode of an instance's credits: as its user says, or as the experiment's type is.
+    fn credits_of(&self, it: &Ec2Instance) -> Option<String> {
+        let burstable = self.market.offer(&it.pool.kind)?.burstable?;
+        let of_type = if burstable.surplus.is_some() { "unlimited" } else { "standard" };
+        Some(it.spec.cpu_credits.clone().unwrap_or_else(|| of_type.to_owned()))
+    }
+
+    pub(crate) fn describe_credits(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let played = ["InstanceIds", "DryRun", "NextToken", "MaxResults"];
+        refuse_others("DescribeInstanceCreditSpecifications", input, &played)?;
+        let named = !input.list("InstanceIds").is_empty();
+        let found = self.found_instances(scope, input)?.into_iter().filter(|it| it.is_alive());
+        // EC2 names those without credits as standard, where they are asked for.
+        let of = |it: &Ec2Instance| {
+            let credits = self.credits_of(it).or_else(|| named.then(|| "standard".to_owned()))?;
+            Some(WireValue::structure().with("InstanceId", it.id.as_str()).with("CpuCredits", credits))
+        };
+        let found: Vec<WireValue> = found.filter_map(of).collect();
+        let (page, next) = take_page(found, input, (5, 1_000))?;
+        Ok(WireValue::structure()
+            .with("InstanceCreditSpecifications", WireValue::List(page))
+            .with_some("NextToken", next))
+    }
+
+    /// Notes the mode of an instance's credits. Nothing computes on it, so that it changes no bill.
+    pub(crate) fn modify_credits(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played = ["InstanceCreditSpecifications", "ClientToken", "DryRun"];
+        refuse_others("ModifyInstanceCreditSpecification", input, &played)?;
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for wanted in input.list("InstanceCreditSpecifications") {
+            let id = wanted.text("InstanceId").unwrap_or_default();
+            let wrong = match self.instance_of(scope, id) {
+                Err(error) => Some(error),
+                Ok(index) => {
+                    let is_burstable = self.instances.get(index).is_some_and(|it| self.credits_of(it).is_some());
+                    if is_burstable {
+                        if let Some(it) = self.instances.get_mut(index) {
+                            it.spec.cpu_credits = wanted.text("CpuCredits").map(str::to_owned);
+                        }
+                        None
+                    } else {
+                        let text = "Only instances of burstable types have credits.";
+                        Some(ApiError::new("InstanceCreditSpecification.NotSupported", text))
+                    }
+                }
+            };
+            let answer = WireValue::structure().with("InstanceId", id);
+            match wrong {
+                None => done.push(answer),
+                Some(ApiError { code, message }) => {
+                    let error = WireValue::structure().with("Code", code).with("Message", message);
+                    failed.push(answer.with("Error", error));
+                }
+            }
+        }
+        Ok(PendingAnswer::Ready(
+            WireValue::structure()
+                .with("SuccessfulInstanceCreditSpecifications", done)
+                .with("UnsuccessfulInstanceCreditSpecifications", failed),
+        ))
+    }
+
+    /// There are no volumes: what instances store is not played.
+    pub(crate) fn describe_volumes(&self, input: &WireValue) -> Result<WireValue, ApiError> {
+        if let Some(id) = input.texts("VolumeIds").first() {
+            let text = format!("The volume '{id}' does not exist.");
+            return Err(ApiError::new("InvalidVolume.NotFound", text));
+        }
+        Ok(WireValue::structure().with("Volumes", WireValue::List(Vec::new())))
+    }
+
+    pub(crate) fn describe_account(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        refuse_others("DescribeAccountAttributes", input, &["AttributeNames", "DryRun"])?;
+        let named = input.texts("AttributeNames");
+        let attributes = [
+            ("supported-platforms", "VPC".to_owned()),
+            ("default-vpc", self.vpc_id(scope)),
+            ("max-instances", self.config.on_demand_vcpus.unwrap_or(u32::MAX).to_string()),
+        ];
+        let written = attributes.into_iter().filter(|(name, _)| named.is_empty() || named.contains(name));
+        let written = written.map(|(name, value)| {
+            let value = WireValue::structure().with("AttributeValue", value);
+            WireValue::structure().with("AttributeName", name).with("AttributeValues", vec![value])
+        });
+        Ok(WireValue::structure().with("AccountAttributes", WireValue::list_of(written)))
+    }
+
+    /// What each instance costs, by what each of its VMs costs.
+    pub(crate) fn bills(&self, owed: impl Fn(VmId) -> Money) -> Vec<InstanceBill> {
+        let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
+        had.map(|it| InstanceBill {
+            instance: it.id.clone(),
+            account: it.account.clone(),
+            kind: it.pool.name.clone(),
+            zone: it.pool.zone.clone(),
+            is_spot: it.market == Market::Spot,
+            owed: it.vms.iter().map(|vm| owed(*vm)).sum(),
+        })
+        .collect()
+    }
+
+    /// The VM of a spot instance that is up.
+    pub(crate) fn interruptible(&self, id: &str) -> Option<VmId> {
+        let it = self.by_id.get(id).and_then(|index| self.instances.get(*index))?;
+        it.vm.filter(|_| it.market == Market::Spot && it.is_up())
+    }
+}

@@ -1,0 +1,158 @@
+//! What is to be launched, as RunInstances, spot requests and launch templates say it.
+
+use dormouse_ec2_wire::{ApiError, WireValue};
+
+use crate::listing::refuse_others;
+
+/// An instance that is to be launched, but for its pool and its market.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LaunchSpec {
+    /// The instance type as EC2 names it.
+    pub(crate) kind: String,
+    pub(crate) image: String,
+    pub(crate) key: Option<String>,
+    /// Ids of security groups; empty: the default one.
+    pub(crate) groups: Vec<String>,
+    /// Names of security groups.
+    pub(crate) group_names: Vec<String>,
+    pub(crate) subnet: Option<String>,
+    pub(crate) zone: Option<String>,
+    /// User data as it came: base64.
+    pub(crate) user_data: Option<String>,
+    /// Tags of the instance.
+    pub(crate) tags: Vec<(String, String)>,
+    pub(crate) hibernation: bool,
+    pub(crate) keeps_from_termination: bool,
+    pub(crate) keeps_from_stop: bool,
+    pub(crate) shutdown_behavior: Option<String>,
+    pub(crate) cpu_credits: Option<String>,
+    pub(crate) profile: Option<WireValue>,
+    pub(crate) metadata: Option<WireValue>,
+    pub(crate) monitored: bool,
+    pub(crate) ebs_optimized: bool,
+}
+
+/// Parameters of a launch that are played, or that are records without an effect on what is played.
+pub(crate) const PLAYED: [&str; 22] = [
+    "ImageId",
+    "InstanceType",
+    "KeyName",
+    "SecurityGroupIds",
+    "SecurityGroups",
+    "SubnetId",
+    "Placement",
+    "UserData",
+    "TagSpecifications",
+    "HibernationOptions",
+    "DisableApiTermination",
+    "DisableApiStop",
+    "InstanceInitiatedShutdownBehavior",
+    "CreditSpecification",
+    "IamInstanceProfile",
+    "MetadataOptions",
+    "Monitoring",
+    "EbsOptimized",
+    "BlockDeviceMappings",
+    "NetworkInterfaces",
+    "PrivateDnsNameOptions",
+    "MaintenanceOptions",
+];
+
+impl LaunchSpec {
+    /// Reads the members of a launch; those that it does not name are as they are in `self`.
+    ///
+    /// # Errors
+    ///
+    /// `UnsupportedOperation` for what would matter and is not played.
+    pub(crate) fn overridden(mut self, input: &WireValue) -> Result<Self, ApiError> {
+        let text = |name: &str| input.text(name).map(str::to_owned);
+        let flag_at = |path: &[&str]| matches!(input.at(path), Some(WireValue::Flag(true)));
+        if let Some(kind) = text("InstanceType") {
+            self.kind = kind;
+        }
+        if let Some(image) = text("ImageId") {
+            self.image = image;
+        }
+        self.key = text("KeyName").or(self.key);
+        self.subnet = text("SubnetId").or(self.subnet);
+        self.user_data = text("UserData").or(self.user_data);
+        self.shutdown_behavior = text("InstanceInitiatedShutdownBehavior").or(self.shutdown_behavior);
+        self.set_groups(input, ("SecurityGroupIds", "SecurityGroups"));
+        if let Some(placement) = input.member("Placement") {
+            refuse_others("Placement", placement, &["AvailabilityZone", "Tenancy", "GroupName"])?;
+            let tenancy = placement.text("Tenancy").unwrap_or("default");
+            if tenancy != "default" {
+                let text = format!("The tenancy {tenancy} is not played here; take default");
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+            if placement.text("GroupName").is_some_and(|name| !name.is_empty()) {
+                let text = "Placement groups are not played here; leave Placement.GroupName out";
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+            self.zone = placement.text("AvailabilityZone").map(str::to_owned).or(self.zone);
+        }
+        if let [interface, others @ ..] = input.list("NetworkInterfaces") {
+            if !others.is_empty() {
+                let text = "One network interface is played; give no more";
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+            self.subnet = interface.text("SubnetId").map(str::to_owned).or(self.subnet);
+            self.set_groups(interface, ("Groups", ""));
+        }
+        self.tags.extend(tags_for(input, "instance"));
+        self.hibernation |= flag_at(&["HibernationOptions", "Configured"]);
+        self.keeps_from_termination |= input.flag("DisableApiTermination") == Some(true);
+        self.keeps_from_stop |= input.flag("DisableApiStop") == Some(true);
+        self.monitored |= flag_at(&["Monitoring", "Enabled"]);
+        self.ebs_optimized |= input.flag("EbsOptimized") == Some(true);
+        if let Some(credits) = input.member("CreditSpecification") {
+            self.cpu_credits = credits.text("CpuCredits").map(str::to_owned).or(self.cpu_credits);
+        }
+        self.profile = input.member("IamInstanceProfile").cloned().or(self.profile);
+        self.metadata = input.member("MetadataOptions").cloned().or(self.metadata);
+        Ok(self)
+    }
+
+    fn set_groups(&mut self, input: &WireValue, (ids, names): (&str, &str)) {
+        let own = |name: &str| input.texts(name).into_iter().map(str::to_owned).collect::<Vec<_>>();
+        let (ids, names) = (own(ids), own(names));
+        if !ids.is_empty() || !names.is_empty() {
+            (self.groups, self.group_names) = (ids, names);
+        }
+    }
+
+    /// Checks what can be seen without knowing the account.
+    ///
+    /// # Errors
+    ///
+    /// `MissingParameter` or the code of a malformed image id.
+    pub(crate) fn check(&self) -> Result<(), ApiError> {
+        if self.image.is_empty() {
+            let text = "The request must contain the parameter ImageId";
+            return Err(ApiError::new("MissingParameter", text));
+        }
+        let id = self.image.strip_prefix("ami-").unwrap_or_default();
+        let is_id = id.len() >= 8 && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        if !is_id {
+            let text = format!("Invalid id: \"{}\" (expecting \"ami-...\")", self.image);
+            return Err(ApiError::new("InvalidAMIID.Malformed", text));
+        }
+        Ok(())
+    }
+}
+
+/// The tags that a call gives resources of this kind.
+pub(crate) fn tags_for(input: &WireValue, resource: &str) -> Vec<(String, String)> {
+    let specifications = input.list("TagSpecifications").iter();
+    let own = specifications.filter(|tags| tags.text("ResourceType") == Some(resource));
+    own.flat_map(|tags| read_tags(tags, "Tags")).collect()
+}
+
+/// The tags of a list of them.
+pub(crate) fn read_tags(input: &WireValue, name: &str) -> Vec<(String, String)> {
+    let tag = |tag: &WireValue| {
+        let value = tag.text("Value").unwrap_or_default().to_owned();
+        Some((tag.text("Key")?.to_owned(), value))
+    };
+    input.list(name).iter().filter_map(tag).collect()
+}

@@ -1,0 +1,305 @@
+//! Launch templates and their versions.
+
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_units::Time;
+
+use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::ec2_instance::tags_to_wire;
+use crate::instance_answers::tag_values;
+use crate::launch_spec::{self, LaunchSpec, tags_for};
+use crate::listing::{filter_by, refuse_others, take_page};
+use crate::names::account_number;
+
+/// A version of a launch template.
+#[derive(Clone, Debug)]
+pub(crate) struct TemplateVersion {
+    pub(crate) description: Option<String>,
+    pub(crate) created: Time,
+    pub(crate) data: WireValue,
+}
+
+/// A launch template.
+#[derive(Clone, Debug)]
+pub(crate) struct LaunchTemplate {
+    pub(crate) id: String,
+    pub(crate) scope: CallScope,
+    pub(crate) name: String,
+    pub(crate) created: Time,
+    /// The number of the default version, from 1.
+    pub(crate) default: usize,
+    pub(crate) versions: Vec<TemplateVersion>,
+    pub(crate) tags: Vec<(String, String)>,
+}
+
+/// What a template says of the market is read where instances are launched.
+const MARKET: &str = "InstanceMarketOptions";
+
+fn number(version: usize) -> i64 {
+    i64::try_from(version).unwrap_or(i64::MAX)
+}
+
+impl LaunchTemplate {
+    /// The number of a version, by its name: a number, `$Latest` or `$Default`.
+    fn version_named(&self, name: Option<&str>) -> Option<usize> {
+        let version = match name {
+            None | Some("" | "$Default") => self.default,
+            Some("$Latest") => self.versions.len(),
+            Some(number) => number.parse().ok()?,
+        };
+        (1..=self.versions.len()).contains(&version).then_some(version)
+    }
+
+    fn to_wire(&self, desk: &ApiDesk) -> WireValue {
+        WireValue::structure()
+            .with("LaunchTemplateId", self.id.as_str())
+            .with("LaunchTemplateName", self.name.as_str())
+            .with("CreateTime", desk.instant(self.created))
+            .with("CreatedBy", creator(&self.scope))
+            .with("DefaultVersionNumber", number(self.default))
+            .with("LatestVersionNumber", number(self.versions.len()))
+            .with("Tags", tags_to_wire(&self.tags))
+    }
+
+    fn version_to_wire(&self, version: usize, desk: &ApiDesk) -> Option<WireValue> {
+        let of = self.versions.get(version.checked_sub(1)?)?;
+        Some(
+            WireValue::structure()
+                .with("LaunchTemplateId", self.id.as_str())
+                .with("LaunchTemplateName", self.name.as_str())
+                .with("VersionNumber", number(version))
+                .with("CreateTime", desk.instant(of.created))
+                .with("CreatedBy", creator(&self.scope))
+                .with("DefaultVersion", version == self.default)
+                .with("LaunchTemplateData", of.data.clone())
+                .with_some("VersionDescription", of.description.as_deref()),
+        )
+    }
+}
+
+fn creator(scope: &CallScope) -> String {
+    format!("arn:aws:iam::{}:root", account_number(&scope.account))
+}
+
+impl ApiDesk {
+    /// The launch that a template says, and its market options; an empty one where no template is named.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidLaunchTemplateId.NotFound` and its like, and what the template's data is refused for.
+    pub(crate) fn template_of(
+        &self,
+        scope: &CallScope,
+        named: Option<&WireValue>,
+    ) -> Result<(LaunchSpec, Option<WireValue>), ApiError> {
+        let Some(named) = named else { return Ok((LaunchSpec::default(), None)) };
+        let template = self.named_template(scope, named)?;
+        let name = named.text("Version");
+        let version = template.version_named(name).and_then(|version| template.versions.get(version - 1));
+        let Some(version) = version else {
+            let text = format!("Could not find the specified version {} of the template", name.unwrap_or_default());
+            return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
+        };
+        Ok((LaunchSpec::default().overridden(&version.data)?, version.data.member(MARKET).cloned()))
+    }
+
+    fn named_template(&self, scope: &CallScope, named: &WireValue) -> Result<&LaunchTemplate, ApiError> {
+        let (id, name) = (named.text("LaunchTemplateId"), named.text("LaunchTemplateName"));
+        let mut own = self.templates.iter().filter(|it| it.scope == *scope);
+        let found = own.find(|it| id.map_or(name == Some(it.name.as_str()), |id| id == it.id));
+        found.ok_or_else(|| match (id, name) {
+            (Some(id), _) => {
+                let text = format!("The specified launch template, with template ID {id}, does not exist.");
+                ApiError::new("InvalidLaunchTemplateId.NotFound", text)
+            }
+            (None, Some(name)) => {
+                let text = format!("The specified launch template, with template name {name}, does not exist.");
+                ApiError::new("InvalidLaunchTemplateName.NotFoundException", text)
+            }
+            (None, None) => {
+                let text = "Give LaunchTemplateId or LaunchTemplateName";
+                ApiError::new("MissingParameter", text)
+            }
+        })
+    }
+
+    fn template_mut(&mut self, scope: &CallScope, named: &WireValue) -> Result<&mut LaunchTemplate, ApiError> {
+        let id = self.named_template(scope, named)?.id.clone();
+        let found = self.templates.iter_mut().find(|it| it.id == id);
+        found.ok_or_else(|| ApiError::new("InvalidLaunchTemplateId.NotFound", id))
+    }
+
+    fn read_data(input: &WireValue) -> Result<WireValue, ApiError> {
+        let data = input.member("LaunchTemplateData").cloned().unwrap_or_else(WireValue::structure);
+        let mut played = launch_spec::PLAYED.to_vec();
+        played.push(MARKET);
+        refuse_others("LaunchTemplateData", &data, &played)?;
+        LaunchSpec::default().overridden(&data)?;
+        Ok(data)
+    }
+
+    pub(crate) fn create_template(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played =
+            ["ClientToken", "LaunchTemplateName", "VersionDescription", "LaunchTemplateData", "TagSpecifications", "DryRun"];
+        refuse_others("CreateLaunchTemplate", input, &played)?;
+        let name = input.text("LaunchTemplateName").unwrap_or_default().to_owned();
+        if self.templates.iter().any(|it| it.scope == *scope && it.name == name) {
+            let text = "Launch template name already in use.";
+            return Err(ApiError::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
+        }
+        let version = TemplateVersion {
+            description: input.text("VersionDescription").map(str::to_owned),
+            created: self.now,
+            data: Self::read_data(input)?,
+        };
+        let template = LaunchTemplate {
+            id: self.new_id("lt"),
+            scope: scope.clone(),
+            name,
+            created: self.now,
+            default: 1,
+            versions: vec![version],
+            tags: tags_for(input, "launch-template"),
+        };
+        let answer = WireValue::structure().with("LaunchTemplate", template.to_wire(self));
+        self.templates.push(template);
+        Ok(PendingAnswer::Ready(answer))
+    }
+
+    pub(crate) fn create_template_version(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played = [
+            "ClientToken",
+            "LaunchTemplateId",
+            "LaunchTemplateName",
+            "SourceVersion",
+            "VersionDescription",
+            "LaunchTemplateData",
+            "DryRun",
+        ];
+        refuse_others("CreateLaunchTemplateVersion", input, &played)?;
+        let mut data = Self::read_data(input)?;
+        let now = self.now;
+        let template = self.template_mut(scope, input)?;
+        if let Some(source) = input.text("SourceVersion") {
+            let source = template.version_named(Some(source)).and_then(|at| template.versions.get(at - 1));
+            let Some(source) = source else {
+                let text = "Could not find the source version";
+                return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
+            };
+            let mut whole = source.data.clone();
+            data.members().for_each(|(name, value)| whole.set(name, value.clone()));
+            data = whole;
+        }
+        let description = input.text("VersionDescription").map(str::to_owned);
+        template.versions.push(TemplateVersion { description, created: now, data });
+        let id = template.id.clone();
+        let template = self.templates.iter().find(|it| it.id == id);
+        let written = template.and_then(|it| it.version_to_wire(it.versions.len(), self));
+        Ok(PendingAnswer::Ready(WireValue::structure().with_some("LaunchTemplateVersion", written)))
+    }
+
+    pub(crate) fn modify_template(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played = ["ClientToken", "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "DryRun"];
+        refuse_others("ModifyLaunchTemplate", input, &played)?;
+        let template = self.template_mut(scope, input)?;
+        if let Some(version) = input.text("DefaultVersion") {
+            let Some(version) = template.version_named(Some(version)) else {
+                let text = "Could not find the specified version";
+                return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
+            };
+            template.default = version;
+        }
+        let written = self.named_template(scope, input)?.to_wire(self);
+        Ok(PendingAnswer::Ready(WireValue::structure().with("LaunchTemplate", written)))
+    }
+
+    pub(crate) fn delete_template(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        refuse_others("DeleteLaunchTemplate", input, &["LaunchTemplateId", "LaunchTemplateName", "DryRun"])?;
+        let template = self.named_template(scope, input)?;
+        let (id, written) = (template.id.clone(), template.to_wire(self));
+        self.templates.retain(|it| it.id != id);
+        Ok(PendingAnswer::Ready(WireValue::structure().with("LaunchTemplate", written)))
+    }
+
+    pub(crate) fn describe_templates(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let played = ["LaunchTemplateIds", "LaunchTemplateNames", "DryRun", "Filters", "NextToken", "MaxResults"];
+        refuse_others("DescribeLaunchTemplates", input, &played)?;
+        let mut found: Vec<&LaunchTemplate> = Vec::new();
+        for (key, list) in [("LaunchTemplateId", "LaunchTemplateIds"), ("LaunchTemplateName", "LaunchTemplateNames")] {
+            for named in input.texts(list) {
+                found.push(self.named_template(scope, &WireValue::structure().with(key, named))?);
+            }
+        }
+        if input.list("LaunchTemplateIds").is_empty() && input.list("LaunchTemplateNames").is_empty() {
+            found.extend(self.templates.iter().filter(|it| it.scope == *scope));
+        }
+        let values = |it: &&LaunchTemplate, name: &str| match name {
+            "launch-template-name" => Some(vec![it.name.clone()]),
+            _ => tag_values(&it.tags, name),
+        };
+        let found = filter_by(found, input, values, &["launch-template-name", "tag-key", "tag-value"])?;
+        let (page, next) = take_page(found, input, (1, 200))?;
+        let written = page.into_iter().map(|it| it.to_wire(self));
+        Ok(WireValue::structure()
+            .with("LaunchTemplates", WireValue::list_of(written))
+            .with_some("NextToken", next))
+    }
+
+    pub(crate) fn describe_template_versions(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let played = [
+            "LaunchTemplateId",
+            "LaunchTemplateName",
+            "Versions",
+            "MinVersion",
+            "MaxVersion",
+            "DryRun",
+            "NextToken",
+            "MaxResults",
+        ];
+        refuse_others("DescribeLaunchTemplateVersions", input, &played)?;
+        let template = self.named_template(scope, input)?;
+        let named = input.texts("Versions");
+        let mut versions: Vec<usize> = (1..=template.versions.len()).rev().collect();
+        if !named.is_empty() {
+            versions.clear();
+            for name in named {
+                let Some(version) = template.version_named(Some(name)) else {
+                    let text = format!("Could not find the specified version {name}");
+                    return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
+                };
+                versions.push(version);
+            }
+        }
+        let bound = |name: &str, or: usize| input.text(name).and_then(|text| text.parse().ok()).unwrap_or(or);
+        let (least, most) = (bound("MinVersion", 0), bound("MaxVersion", usize::MAX));
+        versions.retain(|version| (least..=most).contains(version));
+        let (page, next) = take_page(versions, input, (1, 200))?;
+        let written = page.into_iter().filter_map(|version| template.version_to_wire(version, self));
+        Ok(WireValue::structure()
+            .with("LaunchTemplateVersions", WireValue::list_of(written))
+            .with_some("NextToken", next))
+    }
+}

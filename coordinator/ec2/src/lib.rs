@@ -1,0 +1,39 @@
+//! EC2's API as a policy: what boto3, terraform and others call, over the emulated provider.
+//!
+//! A call that changes something is an event of the run, and what it decides are launches and ends of VMs like those of any
+//! policy; a call that reads is a query of the desk at the present instant. What isn't played is refused by its name.
+
+mod call_json;
+mod calls;
+mod catalogue_answers;
+mod desk;
+mod desk_policy;
+mod ec2_instance;
+mod fleet;
+mod fleet_answers;
+mod instance_actions;
+mod instance_answers;
+mod instance_attributes;
+mod key_pairs;
+mod launch_spec;
+mod launch_template;
+mod listing;
+mod names;
+mod network;
+mod pool_market;
+mod run_instances;
+mod session;
+mod spot_actions;
+mod spot_answers;
+mod spot_request;
+mod tag_calls;
+mod upkeep;
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
+pub use desk::{ApiDesk, DeskConfig};
+pub use desk_policy::DeskPolicy;
+pub use session::{Ec2Session, InstanceBill};

@@ -1,0 +1,40 @@
+//! Ids of resources and accounts, drawn from the run's seed.
+
+use dormouse_units::Stream;
+
+/// The id of the `number`-th resource of a kind, like `i-0a1b2c3d4e5f60718`.
+pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
+    let mut stream = Stream::new(seed, &format!("ec2 {prefix}"), number);
+    format!("{prefix}-0{:016x}", stream.bits())
+}
+
+/// The id of a resource that an account has from the beginning, like its default VPC.
+pub(crate) fn default_id(seed: u64, prefix: &str, owner: &str) -> String {
+    let mut stream = Stream::named(seed, &format!("ec2 {prefix}"), owner);
+    format!("{prefix}-0{:016x}", stream.bits())
+}
+
+/// The twelve digits of an account, by its access key. An access key of twelve digits is the account itself.
+pub(crate) fn account_number(account: &str) -> String {
+    if account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit()) {
+        return account.to_owned();
+    }
+    format!("{:012}", Stream::named(0, "ec2 account", account).bits() % 1_000_000_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_differ_by_seed_kind_and_number_and_are_drawn_once() {
+        let id = resource_id(1, "i", 0);
+        assert!(id.starts_with("i-0") && id.len() == 19, "{id}");
+        assert_eq!(id, resource_id(1, "i", 0));
+        for other in [resource_id(2, "i", 0), resource_id(1, "i", 1)] {
+            assert_ne!(id, other);
+        }
+        assert_eq!(account_number("123456789012"), "123456789012");
+        assert_eq!(account_number("AKIA").len(), 12);
+    }
+}

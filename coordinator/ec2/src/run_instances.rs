@@ -1,0 +1,422 @@
+//! RunInstances: instances on demand and at spot prices.
+
+use dormouse_cloud::Market;
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_model::Decision;
+use dormouse_units::{Price, VmId};
+
+use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
+use crate::ec2_instance::{Ec2Instance, InstanceStage, InterruptionBehavior, StoppedBy};
+use crate::launch_spec::{self, LaunchSpec, tags_for};
+use crate::listing::refuse_others;
+use crate::pool_market::CapacityPool;
+use crate::spot_request::{SpotRequest, SpotState, message_of};
+
+/// An instance to be launched, with all that is decided of it.
+#[derive(Clone, Debug)]
+pub(crate) struct LaunchOrder {
+    pub(crate) scope: CallScope,
+    pub(crate) spec: LaunchSpec,
+    pub(crate) pool: CapacityPool,
+    pub(crate) alternatives: Vec<CapacityPool>,
+    pub(crate) market: Market,
+    pub(crate) bid: Option<Price>,
+    pub(crate) behavior: InterruptionBehavior,
+    pub(crate) reservation: String,
+    pub(crate) launch_index: i64,
+    pub(crate) token: Option<String>,
+    pub(crate) spot_request: Option<String>,
+    pub(crate) fleet: Option<String>,
+}
+
+/// How a spot instance is wanted.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SpotWish {
+    pub(crate) is_persistent: bool,
+    pub(crate) bid: Option<Price>,
+    pub(crate) behavior: InterruptionBehavior,
+    pub(crate) valid_until: Option<i64>,
+}
+
+/// The price that a text says.
+///
+/// # Errors
+///
+/// `InvalidParameterValue`: it is no price.
+pub(crate) fn read_price(text: &str) -> Result<Price, ApiError> {
+    let price = text.parse::<Price>().ok().filter(|price| price.as_nanos_per_hour() > 0);
+    price.ok_or_else(|| {
+        ApiError::new("InvalidParameterValue", format!("Invalid value '{text}' for a price per hour"))
+    })
+}
+
+/// Refuses behaviours that want a request which asks again.
+///
+/// # Errors
+///
+/// `InvalidParameterCombination`.
+pub(crate) fn check_behavior(wish: &SpotWish) -> Result<(), ApiError> {
+    if wish.behavior != InterruptionBehavior::Terminate && !wish.is_persistent {
+        let text = format!(
+            "The interruption behavior {} wants a persistent spot request, not a one-time one.",
+            wish.behavior.name()
+        );
+        return Err(ApiError::new("InvalidParameterCombination", text));
+    }
+    Ok(())
+}
+
+impl ApiDesk {
+    pub(crate) fn run_instances(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+        out: &mut Vec<Decision>,
+    ) -> Result<PendingAnswer, ApiError> {
+        let mut played = launch_spec::PLAYED.to_vec();
+        played.extend(["MinCount", "MaxCount", "ClientToken", "DryRun", "LaunchTemplate", "InstanceMarketOptions"]);
+        refuse_others("RunInstances", input, &played)?;
+        let (template, options) = self.template_of(scope, input.member("LaunchTemplate"))?;
+        let spec = template.overridden(input)?;
+        spec.check()?;
+        let options = input.member("InstanceMarketOptions").or(options.as_ref());
+        let wish = match options {
+            Some(options) if options.text("MarketType") == Some("spot") => Some(spot_wish(options)?),
+            Some(options) if options.text("MarketType").is_some() => {
+                let text = format!("The market {} is not played here", options.text("MarketType").unwrap_or_default());
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+            _ => None,
+        };
+        let count = |name: &str| usize::try_from(input.integer(name).unwrap_or(0)).unwrap_or(0);
+        let (least, most) = (count("MinCount"), count("MaxCount"));
+        if least == 0 || most < least {
+            let text = "MinCount has to be at least 1, and MaxCount at least MinCount";
+            return Err(ApiError::new("InvalidParameterValue", text));
+        }
+        let market = if wish.is_some() { Market::Spot } else { Market::OnDemand };
+        self.check_names(scope, &spec)?;
+        let pools = self.pools_for(scope, &spec, market)?;
+        let mut refused = None;
+        for (place, pool) in pools.iter().enumerate() {
+            let bid = self.bid_in(pool, wish.as_ref().and_then(|wish| wish.bid), market);
+            let (room, bound) = match self.room_in(&scope.account, pool, (market, bid), most) {
+                Ok(room) => room,
+                Err(refusal) => (0, refusal),
+            };
+            if room < least {
+                refused.get_or_insert((bound, pool.clone(), bid));
+                continue;
+            }
+            let alternatives = pools.get(place + 1..).unwrap_or_default().iter().rev().cloned();
+            let order = LaunchOrder {
+                scope: scope.clone(),
+                spec,
+                pool: pool.clone(),
+                alternatives: alternatives.collect(),
+                market,
+                bid,
+                behavior: wish.as_ref().map_or_else(InterruptionBehavior::default, |wish| wish.behavior),
+                reservation: self.new_id("r"),
+                launch_index: 0,
+                token: input.text("ClientToken").map(str::to_owned),
+                spot_request: None,
+                fleet: None,
+            };
+            let request_tags = tags_for(input, "spot-instances-request");
+            return Ok(self.launch_all(&order, wish.as_ref(), (room, least), &request_tags, out));
+        }
+        let Some((refusal, pool, bid)) = refused else {
+            let text = format!("Invalid value '{}' for InstanceType.", spec.kind);
+            return Err(ApiError::new("InvalidParameterValue", text));
+        };
+        Err(Self::refusal_error(refusal, &pool, (market, bid)))
+    }
+
+    fn launch_all(
+        &mut self,
+        order: &LaunchOrder,
+        wish: Option<&SpotWish>,
+        (count, least): (usize, usize),
+        request_tags: &[(String, String)],
+        out: &mut Vec<Decision>,
+    ) -> PendingAnswer {
+        let mut instances = Vec::with_capacity(count);
+        for launch_index in (0_i64..).take(count) {
+            let spot_request = wish.map(|wish| {
+                let fleet = order.fleet.clone();
+                let request = (wish, request_tags, fleet);
+                let id = self.new_request(&order.scope, &order.spec, request);
+                self.settle_request(&id, SpotState::Active, "fulfilled");
+                id
+            });
+            let order = LaunchOrder { launch_index, spot_request, ..order.clone() };
+            instances.push(self.launch(order, out));
+        }
+        PendingAnswer::Reservation { instances, least }
+    }
+
+    /// Pools in which such an instance can be had, the first choice first: spot pools by their price, others by their zone.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidParameterValue` where the region has no such type or zone, `InvalidSubnetID.NotFound`.
+    pub(crate) fn pools_for(
+        &self,
+        scope: &CallScope,
+        spec: &LaunchSpec,
+        market: Market,
+    ) -> Result<Vec<CapacityPool>, ApiError> {
+        let wrong = |text: String| ApiError::new("InvalidParameterValue", text);
+        let all = self.market.pools(&scope.region);
+        let mut pools: Vec<_> = all.into_iter().filter(|pool| pool.name == spec.kind).collect();
+        if pools.is_empty() {
+            return Err(wrong(format!("Invalid value '{}' for InstanceType.", spec.kind)));
+        }
+        let of_subnet = match &spec.subnet {
+            Some(subnet) => Some(self.zone_of_subnet(scope, subnet)?),
+            None => None,
+        };
+        for zone in [of_subnet.as_ref(), spec.zone.as_ref()].into_iter().flatten() {
+            if !self.market.zones(&scope.region).contains(zone) {
+                return Err(wrong(format!("Invalid availability zone: [{zone}]")));
+            }
+            if !pools.iter().any(|pool| pool.zone == *zone) {
+                let text = format!(
+                    "Your requested instance type ({}) is not supported in your requested Availability Zone ({zone}).",
+                    spec.kind
+                );
+                return Err(ApiError::new("Unsupported", text));
+            }
+            pools.retain(|pool| pool.zone == *zone);
+        }
+        let price = |pool: &CapacityPool| self.market.price(&pool.kind, market, self.now);
+        if market == Market::Spot {
+            pools.sort_by_key(|pool| (price(pool).unwrap_or(Price::from_nanos_per_hour(u64::MAX)), pool.zone.clone()));
+        }
+        Ok(pools)
+    }
+
+    /// The most that is paid for a spot instance of a pool: what its user says, or the price on demand.
+    pub(crate) fn bid_in(
+        &self,
+        pool: &CapacityPool,
+        bid: Option<Price>,
+        market: Market,
+    ) -> Option<Price> {
+        let on_demand = || self.market.offer(&pool.kind).and_then(|offer| offer.on_demand);
+        if market == Market::Spot { bid.or_else(on_demand) } else { None }
+    }
+
+    /// Launches an instance; returns its index.
+    pub(crate) fn launch(&mut self, order: LaunchOrder, out: &mut Vec<Decision>) -> usize {
+        let (index, id) = (self.instances.len(), self.new_id("i"));
+        let LaunchOrder { scope, spec, pool, alternatives, market, bid, behavior, .. } = order;
+        if let Some(request) = order.spot_request.as_ref().and_then(|id| self.request_by_id.get(id))
+            && let Some(request) = self.requests.get_mut(*request)
+        {
+            (request.instance, request.zone) = (Some(id.clone()), Some(pool.zone.clone()));
+        }
+        let instance = Ec2Instance {
+            id: id.clone(),
+            account: scope.account,
+            region: scope.region,
+            reservation: order.reservation,
+            launch_index: order.launch_index,
+            token: order.token,
+            tags: spec.tags.clone(),
+            spec,
+            pool,
+            alternatives,
+            market,
+            bid,
+            behavior,
+            stage: InstanceStage::Pending,
+            vm: None,
+            vms: Vec::new(),
+            stopped_by: None,
+            reason: None,
+            transition: String::new(),
+            launched: self.now,
+            spot_request: order.spot_request,
+            fleet: order.fleet,
+            number: index as u64,
+        };
+        self.by_id.insert(id, index);
+        self.shown.insert(index);
+        self.instances.push(instance);
+        self.begin_vm(index, out);
+        index
+    }
+
+    /// Asks the provider for a VM for an instance.
+    pub(crate) fn begin_vm(&mut self, index: usize, out: &mut Vec<Decision>) {
+        let vm = VmId::new(self.next_vm);
+        let Some(instance) = self.instances.get_mut(index) else { return };
+        self.next_vm += 1;
+        (instance.vm, instance.stage, instance.launched) = (Some(vm), InstanceStage::Pending, self.now);
+        instance.vms.push(vm);
+        let (kind, market, bid) = (instance.pool.kind.clone(), instance.market, instance.bid);
+        out.push(Decision::Launch { vm, kind, market, bid });
+        if market == Market::Spot {
+            let hibernates = instance.behavior == InterruptionBehavior::Hibernate;
+            out.push(Decision::SetInterruption { vm, hibernates });
+        }
+        self.by_vm.insert(vm, index);
+        self.with_vm.insert(index);
+    }
+
+    /// The VM of a launch was refused: the instance is tried in its next pool, or it goes back to what it was.
+    pub(crate) fn launch_refused(&mut self, vm: VmId, out: &mut Vec<Decision>) {
+        let Some(index) = self.by_vm.remove(&vm) else { return };
+        self.with_vm.remove(&index);
+        let Some(instance) = self.instances.get_mut(index) else { return };
+        instance.vms.retain(|own| *own != vm);
+        instance.vm = None;
+        if !instance.vms.is_empty() {
+            instance.stage = InstanceStage::Stopped;
+            let request = instance.spot_request.clone();
+            if matches!(instance.stopped_by, Some(StoppedBy::Provider { .. })) {
+                self.waiting.insert(index);
+                if let Some(request) = request {
+                    self.settle_request(&request, SpotState::Disabled, "instance-stopped-no-capacity");
+                }
+            }
+            return;
+        }
+        let (account, market) = (instance.account.clone(), instance.market);
+        while let Some(pool) = self.instances.get_mut(index).and_then(|it| it.alternatives.pop()) {
+            let said = self.instances.get(index).and_then(|it| it.bid);
+            if self.room_in(&account, &pool, (market, said), 1).is_ok_and(|(room, _)| room > 0) {
+                if let Some(instance) = self.instances.get_mut(index) {
+                    instance.pool = pool;
+                }
+                return self.begin_vm(index, out);
+            }
+        }
+        self.refuse_instance(index, "capacity-not-available");
+    }
+
+    /// An instance is not to be had: nobody has heard of it.
+    pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
+        let Some(instance) = self.instances.get_mut(index) else { return };
+        instance.stage = InstanceStage::Refused;
+        self.shown.remove(&index);
+        let Some(id) = instance.spot_request.clone() else { return };
+        let Some(request) = self.request_by_id.get(&id).copied() else { return };
+        let now = self.now;
+        if let Some(request) = self.requests.get_mut(request) {
+            (request.instance, request.zone) = (None, None);
+            request.becomes(now, SpotState::Open, code);
+        }
+        self.open_requests.insert(request);
+    }
+
+    /// Completes a RunInstances, once it is known which launches were refused.
+    pub(crate) fn finish_reservation(
+        &mut self,
+        instances: &[usize],
+        least: usize,
+        out: &mut Vec<Decision>,
+    ) -> Result<WireValue, ApiError> {
+        let had: Vec<usize> = instances
+            .iter()
+            .copied()
+            .filter(|index| self.instances.get(*index).is_some_and(Ec2Instance::is_alive))
+            .collect();
+        let first = instances.first().and_then(|index| self.instances.get(*index)).cloned();
+        // Whoever runs instances asks once: a request that got none is not asked again.
+        let is_short = had.len() < least;
+        for index in instances.iter().filter(|index| is_short || !had.contains(index)) {
+            if let Some(vm) = self.instances.get(*index).and_then(|it| it.vm) {
+                out.push(Decision::Terminate { vm, reason: None });
+                self.by_vm.remove(&vm);
+                self.with_vm.remove(index);
+            }
+            self.refuse_instance(*index, "capacity-not-available");
+            let request = self.instances.get(*index).and_then(|it| it.spot_request.clone());
+            if let Some(request) = request {
+                self.settle_request(&request, SpotState::Closed, "capacity-not-available");
+            }
+        }
+        let Some(first) = first.filter(|_| !is_short) else {
+            return Err(ApiError::new(
+                "InsufficientInstanceCapacity",
+                "We currently do not have sufficient capacity of the type that you requested: no host has room for it.",
+            ));
+        };
+        let had: Vec<&Ec2Instance> = had.iter().filter_map(|index| self.instances.get(*index)).collect();
+        Ok(self.reservation_to_wire(&first, &had))
+    }
+
+    /// A new spot request, open.
+    pub(crate) fn new_request(
+        &mut self,
+        scope: &CallScope,
+        spec: &LaunchSpec,
+        (wish, tags, fleet): (&SpotWish, &[(String, String)], Option<String>),
+    ) -> String {
+        let (id, index) = (self.new_id("sir"), self.requests.len());
+        let code = "pending-evaluation";
+        self.requests.push(SpotRequest {
+            id: id.clone(),
+            account: scope.account.clone(),
+            region: scope.region.clone(),
+            created: self.now,
+            is_persistent: wish.is_persistent,
+            bid: wish.bid,
+            behavior: wish.behavior,
+            valid_from: None,
+            valid_until: wish.valid_until.map(|until| self.time_of(until)),
+            state: SpotState::Open,
+            code,
+            message: message_of(code),
+            updated: self.now,
+            instance: None,
+            zone: None,
+            spec: spec.clone(),
+            tags: tags.to_vec(),
+            fleet,
+        });
+        self.request_by_id.insert(id.clone(), index);
+        self.open_requests.insert(index);
+        id
+    }
+
+    /// Changes the state of a request.
+    pub(crate) fn settle_request(&mut self, id: &str, state: SpotState, code: &'static str) {
+        let Some(index) = self.request_by_id.get(id).copied() else { return };
+        if let Some(request) = self.requests.get_mut(index) {
+            request.becomes(self.now, state, code);
+        }
+        if state == SpotState::Open {
+            self.open_requests.insert(index);
+        } else {
+            self.open_requests.remove(&index);
+        }
+    }
+
+    /// The status code of an open request that a pool refuses.
+    pub(crate) const fn code_of(refusal: PoolRefusal) -> &'static str {
+        match refusal {
+            PoolRefusal::PriceTooLow(_) => "price-too-low",
+            PoolRefusal::TypeLimit | PoolRefusal::VcpuLimit => "limit-exceeded",
+            PoolRefusal::NotOffered | PoolRefusal::NoCapacity => "capacity-not-available",
+        }
+    }
+}
+
+/// The spot options of a RunInstances.
+pub(crate) fn spot_wish(options: &WireValue) -> Result<SpotWish, ApiError> {
+    let Some(options) = options.member("SpotOptions") else { return Ok(SpotWish::default()) };
+    let played = ["MaxPrice", "SpotInstanceType", "ValidUntil", "InstanceInterruptionBehavior"];
+    refuse_others("SpotOptions", options, &played)?;
+    let wish = SpotWish {
+        is_persistent: options.text("SpotInstanceType") == Some("persistent"),
+        bid: options.text("MaxPrice").map(read_price).transpose()?,
+        behavior: InterruptionBehavior::from_name(options.text("InstanceInterruptionBehavior")),
+        valid_until: options.instant("ValidUntil"),
+    };
+    check_behavior(&wish)?;
+    Ok(wish)
+}

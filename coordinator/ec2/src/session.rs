@@ -1,0 +1,202 @@
+//! A run of EC2's API in virtual time: its machines are modelled, and its time goes on when it is told to.
+
+use std::sync::Arc;
+
+use dormouse_cloud::Host;
+use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
+use dormouse_engine::Run;
+use dormouse_engine::drive::{BOUNDLESS, Modelled, Reports, World, beginning};
+use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
+use dormouse_units::{Money, Span, Time};
+
+use crate::call_json::value_to_json;
+use crate::calls::is_change;
+use crate::desk::{ApiDesk, DeskConfig};
+use crate::desk_policy::DeskPolicy;
+
+/// What one instance costs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceBill {
+    /// Id of the instance.
+    pub instance: String,
+    /// The account that owes it.
+    pub account: String,
+    /// The type as EC2 names it.
+    pub kind: String,
+    /// The zone.
+    pub zone: String,
+    /// Whether it is a spot instance.
+    pub is_spot: bool,
+    /// What is owed until now, by the run's tariff.
+    pub owed: Money,
+}
+
+/// A run of EC2's API in virtual time, with its log.
+#[derive(Debug)]
+pub struct Ec2Session {
+    run: Run,
+    world: Modelled,
+    policy: DeskPolicy,
+    reports: Reports,
+    now: Time,
+    steps: Vec<Step>,
+}
+
+impl Ec2Session {
+    /// The setup of a run in which nobody but the callers of the API wants anything: what the experiment has of tasks, jobs
+    /// and requests is left out.
+    #[must_use]
+    pub fn setup_of(setup: Setup) -> Setup {
+        let bag = Bag { tasks: [].into(), deadline: Span::ZERO };
+        Setup { bag, jobs: None, requests: true, ..setup }
+    }
+
+    /// The policy and the run of a session, as a replay makes them again: `setup` is that of [`Self::setup_of`].
+    #[must_use]
+    pub fn run_of(setup: Setup, config: DeskConfig) -> (Run, DeskPolicy) {
+        let policy = DeskPolicy::new(ApiDesk::new(&setup, config));
+        (Run::new(setup, Box::new(policy.clone())), policy)
+    }
+
+    /// A run with this provider, before anybody has called. Without `hosts` there is one that holds whatever the limits
+    /// allow.
+    #[must_use]
+    pub fn new(setup: Setup, hosts: &[Host], config: DeskConfig) -> Self {
+        let (run, policy) = Self::run_of(Self::setup_of(setup), config);
+        let (world, reports) = (Modelled::default(), Reports::new());
+        let mut session = Self { run, world, policy, reports, now: Time::ZERO, steps: Vec::new() };
+        let hosts = if hosts.is_empty() { &[BOUNDLESS] } else { hosts };
+        for (at, event) in beginning(hosts) {
+            session.feed(at, event);
+        }
+        session.play_until(Time::ZERO);
+        session
+    }
+
+    /// The setup of the run, as its log has it.
+    #[must_use]
+    pub const fn setup(&self) -> &Setup {
+        self.run.setup()
+    }
+
+    /// The run, to look at.
+    #[must_use]
+    pub const fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Answers a call. One that changes something is a step of the run: it is to be durable before the answer is sent.
+    ///
+    /// # Errors
+    ///
+    /// The error that EC2 says.
+    pub fn call(
+        &mut self,
+        account: &str,
+        region: &str,
+        request: &ApiRequest,
+    ) -> Result<WireValue, ApiError> {
+        let ApiRequest { action, version, input } = request;
+        if !is_change(action) {
+            return self.policy.with_desk(|desk| {
+                desk.set_now(self.now);
+                desk.read(account, region, action, input)
+            });
+        }
+        let call = ApiCall {
+            account: account.to_owned(),
+            region: region.to_owned(),
+            action: action.clone(),
+            version: version.clone(),
+            input: value_to_json(input),
+        };
+        let token = input.text("ClientToken").map(Arc::from);
+        self.feed(self.now, Event::Called { token, call: Arc::new(call) });
+        self.play_until(self.now);
+        let answer = self.policy.with_desk(ApiDesk::take_answer);
+        answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
+    }
+
+    /// Has the provider act on an instance now, as an interruption that the experiment does not foresee; `false`: it is not
+    /// a spot instance that is up.
+    pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
+        let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
+        let Some(vm) = vm else { return false };
+        let (target, action) = (dormouse_cloud::Target::Vm(vm), dormouse_cloud::Action::Preempt);
+        self.feed(self.now, Event::Interrupt { target, action, why: why.to_owned() });
+        self.play_until(self.now);
+        true
+    }
+
+    /// The present instant of the run.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The next instant at which something happens by itself; `None`: nothing will.
+    pub fn next_event_at(&mut self) -> Option<Time> {
+        let next = Time::sooner(self.run.next_wakeup(), self.world.next_at());
+        next.map(|at| at.max(self.now))
+    }
+
+    /// Lets time go on to an instant, with all that happens until then. An earlier one changes nothing.
+    pub fn advance_to(&mut self, at: Time) {
+        self.play_until(at);
+        if self.run.over().is_none() {
+            self.now = self.now.max(at);
+        }
+    }
+
+    /// Ends the run: its instances end and are charged until now, and nothing is answered any more but what only reads.
+    pub fn close(&mut self) {
+        self.feed(self.now, Event::AllRequested);
+        self.play_until(self.now);
+    }
+
+    /// The steps since this was last asked, as the log has them.
+    pub fn take_steps(&mut self) -> Vec<Step> {
+        std::mem::take(&mut self.steps)
+    }
+
+    /// What each instance costs until now, in the order of their launch.
+    #[must_use]
+    pub fn bills(&self) -> Vec<InstanceBill> {
+        let provider = self.run.provider();
+        self.policy.with_desk(|desk| {
+            desk.bills(|vm| provider.vm(vm).map_or(Money::ZERO, |vm| vm.owed(self.now)))
+        })
+    }
+
+    fn play_until(&mut self, until: Time) {
+        loop {
+            while let Some((host, report)) = self.reports.pop_front() {
+                self.feed(self.now, Event::Machine { host, number: 0, report });
+            }
+            if self.run.over().is_some() {
+                return;
+            }
+            let tick = self.run.next_wakeup().map(|at| at.max(self.now));
+            let machine = self.world.next_at();
+            match (tick, machine) {
+                (Some(tick), machine) if tick <= until && machine.is_none_or(|at| tick <= at) => {
+                    self.feed(tick, Event::Tick);
+                }
+                (_, Some(machine)) if machine <= until => {
+                    self.now = self.now.max(machine);
+                    self.world.step(self.now, &mut self.reports);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    fn feed(&mut self, at: Time, event: Event) {
+        self.now = self.now.max(at);
+        let (step, commands): (Step, Vec<Command>) = self.run.handle(self.now, event);
+        self.steps.push(step);
+        for command in commands {
+            self.world.obey(self.now, command, &mut self.reports);
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The semantics of EC2, each with its right value.
+
+mod fleets;
+mod instances;
+mod properties;
+mod records;
+mod spot;

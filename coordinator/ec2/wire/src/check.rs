@@ -1,0 +1,87 @@
+//! Whether an input has what the model requires, and values of its enumerations alone.
+
+use crate::model::{ShapeIndex, WireShape};
+use crate::parameters::join;
+use crate::{ApiError, ServiceModel, WireValue};
+
+/// Checks the input of an action that [`crate::read_input`] read.
+///
+/// What is required and absent is `MissingParameter`, a value that its enumeration does not have
+/// `InvalidParameterValue`.
+pub(crate) fn check_input(
+    model: &ServiceModel,
+    action: &str,
+    input: &WireValue,
+) -> Result<(), ApiError> {
+    match model.action(action)?.input {
+        Some(shape) => check_value(model, shape, input, ""),
+        None => Ok(()),
+    }
+}
+
+fn check_value(
+    model: &ServiceModel,
+    shape: ShapeIndex,
+    value: &WireValue,
+    name: &str,
+) -> Result<(), ApiError> {
+    match (model.shape(shape), value) {
+        (WireShape::Structure { members, required }, WireValue::Structure(of)) => {
+            for member in members {
+                let whole = join(name, &member.query);
+                match of.get(&member.name) {
+                    Some(value) => check_value(model, member.of, value, &whole)?,
+                    None if required.contains(&member.name) => {
+                        let text = format!("The request must contain the parameter {whole}");
+                        return Err(ApiError::new("MissingParameter", text));
+                    }
+                    None => {}
+                }
+            }
+            Ok(())
+        }
+        (WireShape::List { of, .. }, WireValue::List(values)) => values
+            .iter()
+            .zip(1..)
+            .try_for_each(|(value, i)| check_value(model, *of, value, &format!("{name}.{i}"))),
+        (WireShape::Text { values }, WireValue::Text(text))
+            if !values.is_empty() && !values.contains(text) =>
+        {
+            let message = format!("Value ({text}) for parameter {name} is invalid.");
+            Err(ApiError::new("InvalidParameterValue", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{ServiceModel, read_request};
+
+    fn refusal(body: &str) -> (String, String) {
+        let model = ServiceModel::ec2().expect("it is built in");
+        let error = read_request(&model, body).expect_err(body);
+        (error.code, error.message)
+    }
+
+    #[test]
+    fn what_is_required_is_named_with_its_place() {
+        let (code, text) = refusal("Action=RunInstances&Version=2016-11-15&MaxCount=1");
+        assert_eq!(code, "MissingParameter");
+        assert_eq!(text, "The request must contain the parameter MinCount");
+        let (_, text) = refusal(
+            "Action=ModifyInstanceCreditSpecification&InstanceCreditSpecification.1.CpuCredits=standard",
+        );
+        assert_eq!(
+            text,
+            "The request must contain the parameter InstanceCreditSpecification.1.InstanceId"
+        );
+    }
+
+    #[test]
+    fn an_enumeration_has_its_values_alone() {
+        let (code, text) = refusal("Action=RequestSpotInstances&Type=for-ever");
+        assert_eq!(code, "InvalidParameterValue");
+        assert_eq!(text, "Value (for-ever) for parameter Type is invalid.");
+    }
+}

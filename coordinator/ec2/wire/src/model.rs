@@ -1,0 +1,257 @@
+//! The service model: which actions there are, and the shapes of their inputs and answers.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::ApiError;
+
+/// What a service answers, read from the data file that `scripts/ec2-model` makes.
+#[derive(Clone, Debug)]
+pub struct ServiceModel {
+    version: String,
+    namespace: String,
+    actions: BTreeMap<String, ActionShapes>,
+    shapes: Vec<WireShape>,
+}
+
+/// Input and answer of an action, as indices of [`ServiceModel::shapes`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ActionShapes {
+    pub(crate) input: Option<ShapeIndex>,
+    pub(crate) output: Option<ShapeIndex>,
+}
+
+/// Where a shape is in the model.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ShapeIndex(usize);
+
+/// The form of a value.
+#[derive(Clone, Debug)]
+pub(crate) enum WireShape {
+    Structure {
+        members: Vec<MemberShape>,
+        required: Vec<String>,
+    },
+    /// Elements of one shape; `item` is the name of each in XML.
+    List {
+        item: String,
+        of: ShapeIndex,
+    },
+    /// A string; a closed enumeration where there are values.
+    Text {
+        values: Vec<String>,
+    },
+    Integer,
+    Float,
+    Flag,
+    Instant,
+    Bytes,
+}
+
+/// A member of a structure.
+#[derive(Clone, Debug)]
+pub(crate) struct MemberShape {
+    /// Name in values.
+    pub(crate) name: String,
+    /// Name in a request.
+    pub(crate) query: String,
+    /// Name in XML.
+    pub(crate) xml: String,
+    pub(crate) of: ShapeIndex,
+}
+
+/// The data file is not what this crate reads.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelError {
+    /// Not JSON of the layout.
+    #[error("the service model is not as scripts/ec2-model writes it: {0}")]
+    Layout(String),
+    /// A shape is named that is not there.
+    #[error("the service model names the shape {0}, but does not have it: run scripts/ec2-model")]
+    NoShape(String),
+    /// A shape has a type that this crate does not know.
+    #[error("the service model has the shape {shape} of type {of}, which is not known here")]
+    UnknownType {
+        /// The shape's name.
+        shape: String,
+        /// Its type.
+        of: String,
+    },
+}
+
+#[derive(Deserialize)]
+struct RawModel {
+    metadata: RawMetadata,
+    operations: BTreeMap<String, RawAction>,
+    shapes: BTreeMap<String, RawShape>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMetadata {
+    api_version: String,
+    xml_namespace: String,
+}
+
+#[derive(Deserialize)]
+struct RawAction {
+    input: Option<String>,
+    output: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct RawShape {
+    r#type: String,
+    #[serde(default)]
+    members: Map<String, Value>,
+    member: Option<RawMember>,
+    #[serde(default)]
+    required: Vec<String>,
+    #[serde(default, rename = "enum")]
+    values: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawMember {
+    shape: String,
+    location_name: Option<String>,
+    query_name: Option<String>,
+}
+
+impl ServiceModel {
+    /// The model of EC2 that is built in.
+    pub fn ec2() -> Result<Self, ModelError> {
+        Self::read(include_str!("../data/ec2.json"))
+    }
+
+    /// Reads a model in the layout of `scripts/ec2-model`.
+    pub fn read(text: &str) -> Result<Self, ModelError> {
+        let raw: RawModel =
+            serde_json::from_str(text).map_err(|e| ModelError::Layout(e.to_string()))?;
+        let indices: BTreeMap<&str, ShapeIndex> =
+            raw.shapes.keys().enumerate().map(|(i, name)| (name.as_str(), ShapeIndex(i))).collect();
+        let find = |name: &str| {
+            indices.get(name).copied().ok_or_else(|| ModelError::NoShape(name.to_owned()))
+        };
+        let mut shapes = Vec::with_capacity(raw.shapes.len());
+        for (name, shape) in &raw.shapes {
+            shapes.push(read_shape(name, shape, &find)?);
+        }
+        let mut actions = BTreeMap::new();
+        for (name, action) in &raw.operations {
+            let input = action.input.as_deref().map(find).transpose()?;
+            let output = action.output.as_deref().map(find).transpose()?;
+            actions.insert(name.clone(), ActionShapes { input, output });
+        }
+        let namespace = format!("{}/", raw.metadata.xml_namespace.trim_end_matches('/'));
+        Ok(Self { version: raw.metadata.api_version, namespace, actions, shapes })
+    }
+
+    /// The version of the API, like `2016-11-15`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// The namespace of answers, with its last slash.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The actions that the model has, by name.
+    pub fn actions(&self) -> impl Iterator<Item = &str> {
+        self.actions.keys().map(String::as_str)
+    }
+
+    /// Input and answer of an action.
+    pub(crate) fn action(&self, name: &str) -> Result<ActionShapes, ApiError> {
+        self.actions.get(name).copied().ok_or_else(|| {
+            let text = format!("The action {name} is not played here.");
+            ApiError::new("UnsupportedOperation", text)
+        })
+    }
+
+    /// The shape at an index, which the model made itself.
+    pub(crate) fn shape(&self, at: ShapeIndex) -> &WireShape {
+        // `read` makes no index past the end; a text is the harmless answer if it ever did.
+        const TEXT: &WireShape = &WireShape::Text { values: Vec::new() };
+        self.shapes.get(at.0).unwrap_or(TEXT)
+    }
+}
+
+/// `instanceId` as `InstanceId`.
+fn capitalised(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(chars).collect()
+}
+
+fn read_shape(
+    name: &str,
+    raw: &RawShape,
+    find: &impl Fn(&str) -> Result<ShapeIndex, ModelError>,
+) -> Result<WireShape, ModelError> {
+    Ok(match raw.r#type.as_str() {
+        "structure" => WireShape::Structure {
+            members: read_members(&raw.members, find)?,
+            required: raw.required.clone(),
+        },
+        "list" => {
+            let member = raw.member.as_ref().ok_or_else(|| {
+                ModelError::Layout(format!("the list {name} does not say what it holds"))
+            })?;
+            let item = member.location_name.clone().unwrap_or_else(|| "member".to_owned());
+            WireShape::List { item, of: find(&member.shape)? }
+        }
+        "string" | "character" => WireShape::Text { values: raw.values.clone() },
+        "integer" | "long" => WireShape::Integer,
+        "float" | "double" => WireShape::Float,
+        "boolean" => WireShape::Flag,
+        "timestamp" => WireShape::Instant,
+        "blob" => WireShape::Bytes,
+        of => return Err(ModelError::UnknownType { shape: name.to_owned(), of: of.to_owned() }),
+    })
+}
+
+fn read_members(
+    raw: &Map<String, Value>,
+    find: &impl Fn(&str) -> Result<ShapeIndex, ModelError>,
+) -> Result<Vec<MemberShape>, ModelError> {
+    let member = |(name, value): (&String, &Value)| {
+        let raw = RawMember::deserialize(value).map_err(|e| ModelError::Layout(e.to_string()))?;
+        let query = match (&raw.query_name, &raw.location_name) {
+            (Some(query), _) => query.clone(),
+            (None, Some(location)) => capitalised(location),
+            (None, None) => name.clone(),
+        };
+        let xml = raw.location_name.unwrap_or_else(|| name.clone());
+        Ok(MemberShape { name: name.clone(), query, xml, of: find(&raw.shape)? })
+    };
+    raw.iter().map(member).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_of_ec2_has_the_actions_of_its_list() {
+        let model = ServiceModel::ec2().expect("it is built in");
+        let listed: Vec<&str> = include_str!("../data/ec2-actions.txt").lines().collect();
+        assert_eq!(model.actions().collect::<Vec<_>>(), listed);
+        assert_eq!(model.version(), "2016-11-15");
+        assert_eq!(model.namespace(), "http://ec2.amazonaws.com/doc/2016-11-15/");
+    }
+
+    #[test]
+    fn a_model_that_lacks_a_shape_is_refused_by_its_name() {
+        let text = r#"{"metadata": {"apiVersion": "1", "xmlNamespace": "x"},
+            "operations": {"Do": {"input": "Gone"}}, "shapes": {}}"#;
+        assert_eq!(ServiceModel::read(text).err(), Some(ModelError::NoShape("Gone".to_owned())));
+        let text = r#"{"metadata": {"apiVersion": "1", "xmlNamespace": "x"},
+            "operations": {}, "shapes": {"Odd": {"type": "map"}}}"#;
+        let odd = ModelError::UnknownType { shape: "Odd".to_owned(), of: "map".to_owned() };
+        assert_eq!(ServiceModel::read(text).err(), Some(odd));
+    }
+}

@@ -1,0 +1,227 @@
+//! From values to EC2's XML, and errors as EC2 writes them.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::model::{MemberShape, ShapeIndex, WireShape};
+use crate::parameters::is_xml_char;
+use crate::{ApiError, ServiceModel, WireValue, write_instant};
+
+const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+
+/// An answer that its action can't have: a fault of whoever made it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueMismatch {
+    /// The model does not have the action.
+    #[error("the service model does not have the action {0}")]
+    NoAction(String),
+    /// The model does not have the member.
+    #[error("the answer has {0}, which the service model does not have")]
+    NoMember(String),
+    /// The model has another kind of value there.
+    #[error("the answer has {found} at {path}, where the service model has another kind of value")]
+    WrongKind {
+        /// Where in the answer.
+        path: String,
+        /// What is there.
+        found: &'static str,
+    },
+}
+
+/// Writes the answer of an action.
+///
+/// A list of the answer itself that is absent is written as an empty one, as EC2 does; an action
+/// without an answer says `<return>true</return>`.
+pub fn write_response(
+    model: &ServiceModel,
+    action: &str,
+    value: &WireValue,
+    request_id: &str,
+) -> Result<String, ValueMismatch> {
+    let shapes = model.action(action).map_err(|_| ValueMismatch::NoAction(action.to_owned()))?;
+    let mut out = String::with_capacity(512);
+    out.push_str(DECLARATION);
+    out.push_str(&format!("<{action}Response xmlns=\"{}\">", model.namespace()));
+    write_text_element(&mut out, "requestId", request_id);
+    let mut writer = AnswerWriter { model, out };
+    match shapes.output.map(|output| model.shape(output)) {
+        Some(WireShape::Structure { members, .. }) => {
+            writer.write_members(members, value, "", true)?;
+        }
+        _ => writer.out.push_str("<return>true</return>"),
+    }
+    let mut out = writer.out;
+    out.push_str(&format!("</{action}Response>"));
+    Ok(out)
+}
+
+/// Writes an error, and says the HTTP status that goes with it.
+pub fn write_error(error: &ApiError, request_id: &str) -> (u16, String) {
+    let mut out = String::from(DECLARATION);
+    out.push_str("<Response><Errors><Error>");
+    write_text_element(&mut out, "Code", &error.code);
+    write_text_element(&mut out, "Message", &error.message);
+    out.push_str("</Error></Errors>");
+    write_text_element(&mut out, "RequestID", request_id);
+    out.push_str("</Response>");
+    (error.status(), out)
+}
+
+struct AnswerWriter<'a> {
+    model: &'a ServiceModel,
+    out: String,
+}
+
+impl AnswerWriter<'_> {
+    fn write_members(
+        &mut self,
+        members: &[MemberShape],
+        value: &WireValue,
+        path: &str,
+        is_answer: bool,
+    ) -> Result<(), ValueMismatch> {
+        let WireValue::Structure(of) = value else {
+            return Err(mismatch(value, path));
+        };
+        if let Some(name) = of.keys().find(|name| members.iter().all(|m| m.name != **name)) {
+            return Err(ValueMismatch::NoMember(below(path, name)));
+        }
+        for member in members {
+            match of.get(&member.name) {
+                Some(value) => {
+                    self.write_element(member.of, value, &member.xml, &below(path, &member.name))?;
+                }
+                None if is_answer => {
+                    if let WireShape::List { .. } = self.model.shape(member.of) {
+                        self.out.push_str(&format!("<{}/>", member.xml));
+                    }
+                }
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_element(
+        &mut self,
+        shape: ShapeIndex,
+        value: &WireValue,
+        tag: &str,
+        path: &str,
+    ) -> Result<(), ValueMismatch> {
+        self.out.push_str(&format!("<{tag}>"));
+        match (self.model.shape(shape), value) {
+            (WireShape::Structure { members, .. }, value) => {
+                self.write_members(members, value, path, false)?;
+            }
+            (WireShape::List { item, of }, WireValue::List(values)) => {
+                for value in values {
+                    self.write_element(*of, value, item, path)?;
+                }
+            }
+            (WireShape::Text { .. }, WireValue::Text(text)) => escape_into(&mut self.out, text),
+            (WireShape::Integer, WireValue::Integer(value)) => {
+                self.out.push_str(&value.to_string());
+            }
+            (WireShape::Float, WireValue::Float(value)) => self.out.push_str(&value.to_string()),
+            (WireShape::Float, WireValue::Integer(value)) => self.out.push_str(&value.to_string()),
+            (WireShape::Flag, WireValue::Flag(value)) => self.out.push_str(&value.to_string()),
+            (WireShape::Instant, WireValue::Instant(at)) => self.out.push_str(&write_instant(*at)),
+            (WireShape::Bytes, WireValue::Bytes(bytes)) => {
+                self.out.push_str(&STANDARD.encode(bytes));
+            }
+            (_, value) => return Err(mismatch(value, path)),
+        }
+        self.out.push_str(&format!("</{tag}>"));
+        Ok(())
+    }
+}
+
+fn mismatch(value: &WireValue, path: &str) -> ValueMismatch {
+    let path = if path.is_empty() { "its root" } else { path };
+    ValueMismatch::WrongKind { path: path.to_owned(), found: value.kind() }
+}
+
+/// The path of a member below another.
+fn below(path: &str, name: &str) -> String {
+    crate::parameters::join(path, name)
+}
+
+fn write_text_element(out: &mut String, tag: &str, text: &str) {
+    out.push_str(&format!("<{tag}>"));
+    escape_into(out, text);
+    out.push_str(&format!("</{tag}>"));
+}
+
+/// Escapes a text for XML. A carriage return would be read back as a line feed, and a character that
+/// XML does not have would end the reader: the one is written by its number, the other as U+FFFD.
+fn escape_into(out: &mut String, text: &str) {
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '\r' => out.push_str("&#13;"),
+            c if is_xml_char(c) => out.push(c),
+            _ => out.push(char::REPLACEMENT_CHARACTER),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(action: &str, value: &WireValue) -> Result<String, ValueMismatch> {
+        write_response(&ServiceModel::ec2().expect("it is built in"), action, value, "r-1")
+    }
+
+    #[test]
+    fn an_answer_has_its_namespace_and_the_names_of_xml() {
+        let price = WireValue::structure()
+            .with("InstanceType", "c5.large")
+            .with("SpotPrice", "0.0348")
+            .with("Timestamp", WireValue::Instant(1_795_766_400_000_000));
+        let value = WireValue::structure()
+            .with("NextToken", "<&>\r\u{1}")
+            .with("SpotPriceHistory", vec![price]);
+        let wanted = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+            <DescribeSpotPriceHistoryResponse xmlns=\"http://ec2.amazonaws.com/doc/2016-11-15/\">\
+            <requestId>r-1</requestId><nextToken>&lt;&amp;&gt;&#13;\u{fffd}</nextToken>\
+            <spotPriceHistorySet><item><instanceType>c5.large</instanceType>\
+            <spotPrice>0.0348</spotPrice><timestamp>2026-11-27T08:00:00.000Z</timestamp></item>\
+            </spotPriceHistorySet></DescribeSpotPriceHistoryResponse>";
+        assert_eq!(write("DescribeSpotPriceHistory", &value).as_deref(), Ok(wanted));
+    }
+
+    #[test]
+    fn an_absent_list_of_an_answer_is_an_empty_one() {
+        let text = write("DescribeInstances", &WireValue::structure()).expect("it fits");
+        assert!(text.contains("<requestId>r-1</requestId><reservationSet/></Desc"), "{text}");
+        let text = write("CreateTags", &WireValue::structure()).expect("it fits");
+        assert!(text.contains("<return>true</return>"), "{text}");
+    }
+
+    #[test]
+    fn an_answer_that_the_action_can_not_have_is_refused_with_its_place() {
+        let at = |value: &WireValue| write("DescribeInstances", value).expect_err("it is wrong");
+        let odd = WireValue::structure().with("Odd", 1_i64);
+        assert_eq!(at(&odd), ValueMismatch::NoMember("Odd".to_owned()));
+        let text = WireValue::structure().with("NextToken", 1_i64);
+        let wanted = ValueMismatch::WrongKind { path: "NextToken".to_owned(), found: "an integer" };
+        assert_eq!(at(&text), wanted);
+        let inner = WireValue::structure().with("Reservations", vec![odd]);
+        assert_eq!(at(&inner), ValueMismatch::NoMember("Reservations.Odd".to_owned()));
+        assert_eq!(write("Fly", &inner), Err(ValueMismatch::NoAction("Fly".to_owned())));
+    }
+
+    #[test]
+    fn an_error_is_as_ec2_writes_it() {
+        let error =
+            ApiError::new("InvalidInstanceID.NotFound", "The instance ID 'i<1' does not exist");
+        let wanted = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Response><Errors><Error>\
+            <Code>InvalidInstanceID.NotFound</Code><Message>The instance ID 'i&lt;1' does not exist\
+            </Message></Error></Errors><RequestID>r-2</RequestID></Response>";
+        assert_eq!(write_error(&error, "r-2"), (400, wanted.to_owned()));
+    }
+}

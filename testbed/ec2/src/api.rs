@@ -1,0 +1,164 @@
+//! The services of an endpoint: which one a request is for, and its answer.
+
+use std::sync::PoisonError;
+
+use dormouse_ec2_wire::{ApiError, QueryPairs, read_query, request_of, write_response};
+use hyper::Method;
+use hyper::header::CONTENT_TYPE;
+use hyper::http::request::Parts;
+use serde_json::Value;
+
+use crate::CloudSession;
+use crate::caller::CallerScope;
+use crate::identity_records::NAMESPACE as IAM;
+use crate::image_names::parameter_of_image;
+use crate::reply::HttpReply;
+use crate::site::Ec2Site;
+use crate::xml::{element, query_answer, query_error};
+
+/// The namespace of STS's answers.
+const STS: &str = "https://sts.amazonaws.com/doc/2011-06-15/";
+
+impl<S: CloudSession> Ec2Site<S> {
+    /// Answers a call of a service that is at the root of its endpoint.
+    pub(crate) fn answer_api(
+        &self,
+        caller: &CallerScope,
+        parts: &Parts,
+        body: &[u8],
+        request_id: &str,
+    ) -> HttpReply {
+        let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+        if let Some(target) = target {
+            return self
+                .answer_json(caller, target, body)
+                .unwrap_or_else(|error| HttpReply::aws_json_error(&error));
+        }
+        let pairs = match pairs_of(parts, body) {
+            Ok(pairs) => pairs,
+            Err(error) => return HttpReply::ec2_error(&error, request_id),
+        };
+        let value = |wanted: &str| {
+            pairs.iter().find(|(name, _)| name == wanted).map_or("", |(_, value)| value.as_str())
+        };
+        let service = match (caller.service.as_str(), value("Version")) {
+            ("", "2011-06-15") => "sts",
+            ("", "2010-05-08") => "iam",
+            ("", _) => "ec2",
+            (service, _) => service,
+        };
+        match service {
+            "ec2" => self.answer_ec2(caller, &pairs, request_id),
+            "sts" => answer_sts(caller, value("Action"), &pairs, request_id),
+            "iam" => self.answer_iam(caller, value("Action"), &pairs, request_id),
+            other => {
+                let text = format!("The action {other}:{} is not played here.", value("Action"));
+                HttpReply::xml(400, query_error("UnsupportedOperation", &text, "", request_id))
+            }
+        }
+    }
+
+    fn answer_ec2(&self, caller: &CallerScope, pairs: &QueryPairs, request_id: &str) -> HttpReply {
+        let answered = request_of(&self.model, pairs).and_then(|request| {
+            let account = caller.account();
+            let value =
+                self.with_cloud(|cloud| cloud.session().call(&account, &caller.region, &request))??;
+            write_response(&self.model, &request.action, &value, request_id).map_err(|error| {
+                tracing::error!(action = request.action, %error, "an answer can't be written");
+                ApiError::new("InternalError", format!("{}: {error}", request.action))
+            })
+        });
+        match answered {
+            Ok(xml) => HttpReply::xml(200, xml),
+            Err(error) => HttpReply::ec2_error(&error, request_id),
+        }
+    }
+
+    fn answer_iam(
+        &self,
+        caller: &CallerScope,
+        action: &str,
+        pairs: &QueryPairs,
+        request_id: &str,
+    ) -> HttpReply {
+        let answered = self.with_cloud(|cloud| cloud.date()).and_then(|date| {
+            let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+            records.call(&caller.account(), action, pairs, date)
+        });
+        match answered {
+            Ok(inner) => {
+                HttpReply::xml(200, query_answer(action, IAM, inner.as_deref(), request_id))
+            }
+            Err(ApiError { code, message }) => {
+                let status = match code.as_str() {
+                    "NoSuchEntity" => 404,
+                    "EntityAlreadyExists" | "LimitExceeded" => 409,
+                    "Unavailable" => 503,
+                    _ => 400,
+                };
+                HttpReply::xml(status, query_error(&code, &message, IAM, request_id))
+            }
+        }
+    }
+
+    /// Answers a call in awsJson, which its header names: `AmazonSSM.GetParameter` alone.
+    fn answer_json(
+        &self,
+        caller: &CallerScope,
+        target: &str,
+        body: &[u8],
+    ) -> Result<HttpReply, ApiError> {
+        if target != "AmazonSSM.GetParameter" {
+            let text = format!("The action {target} is not played here.");
+            return Err(ApiError::new("UnsupportedOperation", text));
+        }
+        let malformed =
+            |error: serde_json::Error| ApiError::new("SerializationException", error.to_string());
+        let input: Value = serde_json::from_slice(body).map_err(malformed)?;
+        let name = input.get("Name").and_then(Value::as_str).unwrap_or_default();
+        let account = caller.account();
+        let found = self.with_cloud(|cloud| {
+            parameter_of_image(cloud.session(), &account, &caller.region, name)
+        })??;
+        Ok(HttpReply::aws_json(200, &found))
+    }
+}
+
+/// The parameters of a call: of its body if it is posted with one, else of its URL.
+fn pairs_of(parts: &Parts, body: &[u8]) -> Result<QueryPairs, ApiError> {
+    if parts.method == Method::GET || body.is_empty() {
+        return read_query(parts.uri.query().unwrap_or_default());
+    }
+    let kind = parts.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    if kind != "application/x-www-form-urlencoded" {
+        let text = "The request has to be posted as application/x-www-form-urlencoded.";
+        return Err(ApiError::new("MalformedQueryString", text));
+    }
+    let text = std::str::from_utf8(body)
+        .map_err(|_| ApiError::new("MalformedQueryString", "The query string is not UTF-8."))?;
+    read_query(text)
+}
+
+/// STS: whose access key it is.
+fn answer_sts(
+    caller: &CallerScope,
+    action: &str,
+    pairs: &QueryPairs,
+    request_id: &str,
+) -> HttpReply {
+    let refused = |text: String| {
+        HttpReply::xml(400, query_error("UnsupportedOperation", &text, STS, request_id))
+    };
+    if action != "GetCallerIdentity" {
+        return refused(format!("The action sts:{action} is not played here."));
+    }
+    if let Some((name, _)) = pairs.iter().find(|(name, _)| name != "Action" && name != "Version") {
+        return refused(format!("The parameter {name} of sts:{action} is not played here."));
+    }
+    let account = caller.account();
+    let inner = element("Arn", &format!("arn:aws:iam::{account}:root"))
+        + &element("UserId", &account)
+        + &element("Account", &account);
+    HttpReply::xml(200, query_answer(action, STS, Some(&inner), request_id))
+}

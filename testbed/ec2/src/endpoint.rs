@@ -1,0 +1,193 @@
+//! The port of an endpoint: how many connections there may be, and how much each may send.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use dormouse_coordinator::{Candidate, Candidates, ConnectionBounds, Socket};
+use dormouse_ec2_wire::{ApiError, ModelError, ServiceModel};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{sleep, timeout};
+
+use crate::clock::ClockedCloud;
+use crate::reply::HttpReply;
+use crate::site::Ec2Site;
+use crate::{AccessSecrets, ClockMode, CloudSession};
+
+/// The connections that may be there at once.
+const BOUNDS: ConnectionBounds = ConnectionBounds { in_all: 512, of_one_address: 512 };
+/// The longest that the head of a request may take, from the answer to the one before on.
+const HEAD_PATIENCE: Duration = Duration::from_secs(60);
+/// The longest that the body of a request may take.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// The most bytes of a request line with its headers.
+const HEAD_BYTES: usize = 64 << 10;
+/// The most bytes of a body.
+const BODY_BYTES: usize = 1 << 20;
+/// How long nothing is taken after the system could not give a connection: it has no room.
+const NO_ROOM: Duration = Duration::from_millis(50);
+
+/// Where an endpoint listens, and by which clock.
+#[derive(Debug)]
+pub struct EndpointSetup {
+    /// The address to listen at.
+    pub listen: SocketAddr,
+    /// How the run's time passes.
+    pub clock: ClockMode,
+    /// The secrets that signatures are checked with; `None`, on loopback alone: they are not checked.
+    pub secrets: Option<AccessSecrets>,
+}
+
+/// Why there is no endpoint.
+#[derive(Debug, thiserror::Error)]
+pub enum EndpointError {
+    /// The address can't be listened at.
+    #[error("can't listen at {listen}: {source}; give another --listen, such as 127.0.0.1:0")]
+    Listen {
+        /// The address that is asked for.
+        listen: SocketAddr,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Whoever can reach the host could call.
+    #[error(
+        "{0} is for other hosts, too, where signatures are checked: give --secret-file, or listen at 127.0.0.1"
+    )]
+    NoSecrets(SocketAddr),
+    /// The service model that is built in can't be read.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
+/// A port that answers EC2's calls.
+#[derive(Debug)]
+pub struct Ec2Endpoint<S> {
+    listener: TcpListener,
+    address: SocketAddr,
+    site: Arc<Ec2Site<S>>,
+}
+
+impl<S: CloudSession + 'static> Ec2Endpoint<S> {
+    /// Listens; nothing is answered before [`serve_until`](Self::serve_until).
+    ///
+    /// # Errors
+    ///
+    /// [`EndpointError`].
+    pub async fn bind(setup: EndpointSetup, session: S) -> Result<Self, EndpointError> {
+        let EndpointSetup { listen, clock, secrets } = setup;
+        if secrets.is_none() && !listen.ip().is_loopback() {
+            return Err(EndpointError::NoSecrets(listen));
+        }
+        let model = ServiceModel::ec2()?;
+        let refused = |source| EndpointError::Listen { listen, source };
+        let listener = TcpListener::bind(listen).await.map_err(refused)?;
+        let address = listener.local_addr().map_err(refused)?;
+        let site = Ec2Site::new(ClockedCloud::new(session, clock), model, secrets);
+        Ok(Self { listener, address, site: Arc::new(site) })
+    }
+
+    /// The endpoint for clients on this host.
+    #[must_use]
+    pub fn url(&self) -> String {
+        let mut at = self.address;
+        if at.ip().is_unspecified() {
+            at.set_ip(match at {
+                SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+                SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            });
+        }
+        format!("http://{at}")
+    }
+
+    /// Answers until `end`, then gives the cloud back, after the last call; `None` only if it was
+    /// given back before.
+    pub async fn serve_until(self, end: impl Future<Output = ()>) -> Option<S> {
+        let Self { listener, site, .. } = self;
+        tokio::select! {
+            () = answer_all(listener, Arc::clone(&site)) => {}
+            () = end => {}
+        }
+        // A call that takes long may hold the cloud.
+        spawn_blocking(move || site.end()).await.ok().flatten()
+    }
+}
+
+/// Takes connections, and answers what each asks; never ends. Dropped, it ends them.
+async fn answer_all<S: CloudSession + 'static>(listener: TcpListener, site: Arc<Ec2Site<S>>) {
+    let candidates = Candidates::new(BOUNDS);
+    let mut connections = JoinSet::new();
+    loop {
+        let came = tokio::select! {
+            came = listener.accept() => came,
+            Some(_) = connections.join_next() => continue,
+        };
+        match came {
+            Ok((stream, from)) => {
+                // It is slower without, and nothing worse.
+                let _ = stream.set_nodelay(true);
+                let socket = candidates.add(Box::new(stream), from);
+                connections.spawn(answer_connection(socket, Arc::clone(&site)));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection to the endpoint can't be taken");
+                sleep(NO_ROOM).await;
+            }
+        }
+    }
+}
+
+async fn answer_connection<S: CloudSession + 'static>(socket: Socket, site: Arc<Ec2Site<S>>) {
+    let candidate = socket.candidate();
+    let service = service_fn(move |request| {
+        let (site, candidate) = (Arc::clone(&site), candidate.clone());
+        async move { Ok::<_, Infallible>(answer_request(request, candidate, site).await) }
+    });
+    let mut server = http1::Builder::new();
+    server.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE).max_buf_size(HEAD_BYTES);
+    if let Err(error) = server.serve_connection(TokioIo::new(socket), service).await {
+        tracing::debug!(%error, "a connection to the endpoint has ended");
+    }
+}
+
+async fn answer_request<S: CloudSession + 'static>(
+    request: Request<Incoming>,
+    candidate: Candidate,
+    site: Arc<Ec2Site<S>>,
+) -> Response<Full<Bytes>> {
+    let request_id = site.next_request_id();
+    let refused = |status: u16, code: &str, text: &str| {
+        let reply = HttpReply::ec2_error(&ApiError::new(code, text), &request_id);
+        reply.with_status(status).into_response(&request_id)
+    };
+    if !candidate.admit() {
+        return refused(503, "RequestLimitExceeded", "There are too many connections: close one.");
+    }
+    let (parts, body) = request.into_parts();
+    let body = match timeout(BODY_PATIENCE, Limited::new(body, BODY_BYTES).collect()).await {
+        Ok(Ok(body)) => body.to_bytes(),
+        Ok(Err(_)) => {
+            let text =
+                format!("The body of the request is broken, or longer than {BODY_BYTES} bytes.");
+            return refused(413, "MalformedQueryString", &text);
+        }
+        Err(_) => return refused(408, "RequestExpired", "The body of the request took too long."),
+    };
+    let id = request_id.clone();
+    let answering = spawn_blocking(move || site.answer(&parts, &body, &id));
+    match answering.await {
+        Ok(reply) => reply.into_response(&request_id),
+        Err(_) => refused(500, "InternalError", "The call could not be answered."),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,266 @@
+//! An endpoint with a cloud that a test plays, called over TCP.
+
+use std::time::{Duration, Instant};
+
+use dormouse_ec2_wire::{ApiRequest, WireValue};
+use dormouse_units::{Speedup, Time};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// A cloud in which something happens each hour, and which describes one region: its caller.
+#[derive(Debug)]
+struct FakeCloud {
+    now: Time,
+    calls: usize,
+}
+
+impl CloudSession for FakeCloud {
+    fn call(
+        &mut self,
+        account: &str,
+        region: &str,
+        request: &ApiRequest,
+    ) -> Result<WireValue, ApiError> {
+        self.calls += 1;
+        let known = WireValue::structure().with("RegionName", region).with("Endpoint", account);
+        let image = WireValue::structure()
+            .with("ImageId", "ami-1")
+            .with("Name", "al2023-ami-x")
+            .with("Architecture", "x86_64");
+        match request.action.as_str() {
+            "DescribeRegions" => Ok(WireValue::structure().with("Regions", vec![known])),
+            "DescribeImages" => Ok(WireValue::structure().with("Images", vec![image])),
+            "DescribeVpcs" => Ok(WireValue::structure().with("Odd", "x")),
+            _ => Err(ApiError::new("InsufficientInstanceCapacity", "There is <none>.")),
+        }
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn begins_at(&self) -> i64 {
+        1_795_766_400_000_000
+    }
+
+    fn next_event_at(&self) -> Option<Time> {
+        Some(Time::from_secs((self.now.as_micros() / 3_600_000_000 + 1) * 3_600))
+    }
+
+    fn advance_to(&mut self, to: Time) {
+        self.now = self.now.max(to);
+    }
+}
+
+/// Calls an endpoint: `act` is given its address.
+async fn called<T, F: Future<Output = T>>(
+    clock: ClockMode,
+    secrets: Option<AccessSecrets>,
+    act: impl FnOnce(SocketAddr) -> F,
+) -> (T, FakeCloud) {
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let setup = EndpointSetup { listen, clock, secrets };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0 };
+    let endpoint = Ec2Endpoint::bind(setup, cloud).await.expect("a free port");
+    let (address, (end, ended)) = (endpoint.address, oneshot::channel::<()>());
+    let serving = tokio::spawn(endpoint.serve_until(async { drop(ended.await) }));
+    let done = act(address).await;
+    drop(end);
+    (done, serving.await.expect("no panic").expect("it was not taken before"))
+}
+
+/// The answer to the bytes of a request on a connection of its own.
+async fn sent(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).await.expect("it listens");
+    stream.write_all(request.as_bytes()).await.expect("it reads");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.expect("an answer");
+    String::from_utf8(answer).expect("a text")
+}
+
+const SCOPE: &str = "Authorization: AWS4-HMAC-SHA256 Credential=111122223333/20261127/eu-west-1/ec2/aws4_request, \
+    SignedHeaders=host;x-amz-date, Signature=00\r\n";
+
+async fn posted(address: SocketAddr, path: &str, headers: &str, body: &str) -> String {
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}\
+         Content-Type: application/x-www-form-urlencoded; charset=utf-8\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    sent(address, &request).await
+}
+
+#[tokio::test]
+async fn a_call_is_of_the_account_and_region_of_its_credential() {
+    let (answers, cloud) = called(ClockMode::Manual, None, |at| async move {
+        let body = "Action=DescribeRegions&Version=2016-11-15";
+        let get = format!("GET /?{body} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        [posted(at, "/", SCOPE, body).await, sent(at, &get).await]
+    })
+    .await;
+    let [posted, got] = answers;
+    assert!(posted.starts_with("HTTP/1.1 200 OK\r\n"), "{posted}");
+    assert!(posted.contains("content-type: text/xml;charset=UTF-8"), "{posted}");
+    assert!(posted.contains("<regionName>eu-west-1</regionName>"), "{posted}");
+    assert!(posted.contains("<regionEndpoint>111122223333</regionEndpoint>"), "{posted}");
+    assert!(posted.contains("<requestId>00000000-0000-4000-8000-000000000000</requestId>"));
+    assert!(got.contains("<regionName>us-east-1</regionName>"), "{got}");
+    assert!(got.contains("<requestId>00000000-0000-4000-8000-000000000001</requestId>"));
+    assert_eq!(cloud.calls, 2);
+}
+
+#[tokio::test]
+async fn nonsense_gets_an_error_of_ec2_and_reaches_no_cloud() {
+    let (answers, cloud) = called(ClockMode::Manual, None, |at| async move {
+        let mut answers = Vec::new();
+        for (headers, body, wanted) in [
+            (SCOPE, "", "<Code>MissingAction</Code>"),
+            (SCOPE, "Action=Fly&Version=2016-11-15", "The action Fly is not played here."),
+            (SCOPE, "Action=DescribeRegions&Colour=red", "<Code>UnknownParameter</Code>"),
+            (SCOPE, "%zz", "<Code>MalformedQueryString</Code>"),
+            ("Authorization: Basic YTpi\r\n", "Action=DescribeRegions", "<Code>AuthFailure</Code>"),
+            (
+                "Origin: https://evil.example\r\n",
+                "Action=DescribeRegions",
+                "<Code>AuthFailure</Code>",
+            ),
+            ("X-Amz-Target: AmazonSSM.Fly\r\n", "{}", "AmazonSSM.Fly is not played here."),
+        ] {
+            answers.push((posted(at, "/", headers, body).await, wanted));
+        }
+        let long = "x".repeat(BODY_BYTES + 1);
+        answers.push((posted(at, "/", SCOPE, &long).await, "longer than 1048576 bytes"));
+        answers.push((posted(at, "/x", SCOPE, "").await, "ec2: POST /x is not played here."));
+        let host = "GET / HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n";
+        answers.push((sent(at, host).await, "<Code>AuthFailure</Code>"));
+        answers
+    })
+    .await;
+    for (answer, wanted) in answers {
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+        assert!(answer.contains(wanted), "{wanted}: {answer}");
+    }
+    assert_eq!(cloud.calls, 0);
+}
+
+#[tokio::test]
+async fn errors_of_the_cloud_have_the_status_by_which_clients_try_again() {
+    let (answers, _) = called(ClockMode::Manual, None, |at| async move {
+        let run = "Action=RunInstances&MinCount=1&MaxCount=1";
+        [posted(at, "/", SCOPE, run).await, posted(at, "/", SCOPE, "Action=DescribeVpcs").await]
+    })
+    .await;
+    let [none, odd] = answers;
+    assert!(none.starts_with("HTTP/1.1 500"), "{none}");
+    assert!(none.contains("<Message>There is &lt;none&gt;.</Message>"), "{none}");
+    assert!(odd.starts_with("HTTP/1.1 500"), "{odd}");
+    assert!(odd.contains("<Code>InternalError</Code>"), "{odd}");
+}
+
+#[tokio::test]
+async fn a_manual_clock_stands_until_it_is_told() {
+    let (answers, cloud) = called(ClockMode::Manual, None, |at| async move {
+        let advance = "/_dormouse/advance";
+        [
+            posted(at, advance, "", r#"{"by": 90.5}"#).await,
+            posted(at, advance, "", r#"{"until": "next-event"}"#).await,
+            posted(at, advance, "", r#"{"by": -1}"#).await,
+            posted(at, advance, "", r#"{"by": 1, "until": "next-event"}"#).await,
+            posted(at, advance, "", r#"{"to": 1}"#).await,
+            sent(at, "GET /_dormouse/now HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                .await,
+        ]
+    })
+    .await;
+    assert!(
+        answers[0].contains(r#""clock":"manual","now_s":90.5,"date":"2026-11-27T08:01:30.500Z""#)
+    );
+    assert!(answers[1].contains(r#""now_s":3600.0"#), "{}", answers[1]);
+    for wrong in &answers[2..5] {
+        assert!(wrong.starts_with("HTTP/1.1 400"), "{wrong}");
+    }
+    assert!(answers[5].contains(r#""unix_us":1795770000000000"#), "{}", answers[5]);
+    assert!(answers[5].contains(r#""next_event_s":7200.0"#), "{}", answers[5]);
+    assert_eq!(cloud.now, Time::from_secs(3_600));
+}
+
+#[tokio::test]
+async fn a_paced_clock_follows_the_hosts_and_is_not_advanced() {
+    let speedup = Speedup::from_f64(100_000.0).expect("a factor");
+    let began = Instant::now();
+    let (refused, cloud) = called(ClockMode::Paced(speedup), None, |at| async move {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        posted(at, "/_dormouse/advance", "", r#"{"by": 90.5}"#).await
+    })
+    .await;
+    assert!(refused.contains("start with --clock manual"), "{refused}");
+    assert!(cloud.now >= Time::from_secs(2_000), "20 ms are 2,000 s: {}", cloud.now);
+    assert!(cloud.now <= Time::ZERO + speedup.emulated(began.elapsed()), "{}", cloud.now);
+}
+
+#[tokio::test]
+async fn other_services_are_told_by_what_is_signed_for() {
+    let (answers, _) = called(ClockMode::Manual, None, |at| async move {
+        let of = |service: &str| SCOPE.replace("/ec2/", &format!("/{service}/"));
+        let ssm = format!("{}X-Amz-Target: AmazonSSM.GetParameter\r\n", of("ssm"));
+        let name = "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default";
+        [
+            posted(at, "/", &of("sts"), "Action=GetCallerIdentity&Version=2011-06-15").await,
+            posted(at, "/", &of("iam"), "Action=GetRole&RoleName=r&Version=2010-05-08").await,
+            posted(at, "/", &of("elasticmapreduce"), "Action=RunJobFlow").await,
+            posted(at, "/", &ssm, &format!("{{\"Name\": \"{name}-x86_64\"}}")).await,
+            posted(at, "/", &ssm, &format!("{{\"Name\": \"{name}-arm64\"}}")).await,
+        ]
+    })
+    .await;
+    assert!(answers[0].contains("<Account>111122223333</Account>"), "{}", answers[0]);
+    assert!(answers[1].starts_with("HTTP/1.1 404") && answers[1].contains("NoSuchEntity"));
+    assert!(answers[2].contains("The action elasticmapreduce:RunJobFlow is not played here."));
+    assert!(answers[3].contains(r#""Value":"ami-1""#), "{}", answers[3]);
+    assert!(answers[4].contains("ParameterNotFound"), "{}", answers[4]);
+}
+
+#[tokio::test]
+async fn elsewhere_than_on_loopback_signatures_are_checked() {
+    let listen = "0.0.0.0:0".parse().expect("an address");
+    let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0 };
+    let refused = Ec2Endpoint::bind(setup, cloud).await.expect_err("there are no secrets");
+    assert!(refused.to_string().contains("give --secret-file"), "{refused}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("secrets");
+    std::fs::write(&file, "# of the test\n111122223333 secret\n").expect("room");
+    let secrets = AccessSecrets::read(&file).expect("it is right");
+    let (answer, cloud) = called(ClockMode::Manual, Some(secrets), |at| async move {
+        posted(at, "/_dormouse/advance", SCOPE, r#"{"by": 1}"#).await
+    })
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 401"), "{answer}");
+    assert_eq!(cloud.now, Time::ZERO);
+    std::fs::write(&file, "a b c\n").expect("room");
+    let error = AccessSecrets::read(&file).expect_err("three words");
+    assert!(
+        error
+            .to_string()
+            .ends_with("line 1: write an access key and its secret, with a space between them")
+    );
+}
+
+/// Half of what a port lets in at once does nothing: whoever comes is answered all the same.
+#[tokio::test]
+async fn half_requests_keep_nobody_out() {
+    let (answer, _) = called(ClockMode::Manual, None, |at| async move {
+        let mut attack = Vec::new();
+        for _ in 0..300 {
+            let mut stream = TcpStream::connect(at).await.expect("it listens");
+            let _ = stream.write_all(b"POST / HTTP/1.1\r\nHost: x\r\nX-").await;
+            attack.push(stream);
+        }
+        posted(at, "/", SCOPE, "Action=DescribeRegions").await
+    })
+    .await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}

@@ -1,0 +1,23 @@
+//! EC2's endpoint: the calls that boto3, terraform and others make over HTTP are answered by a cloud
+//! in virtual time, whose clock follows the host's or stands until somebody asks for it to go on.
+//!
+//! On the same port, by the service that a request is signed for: STS's `GetCallerIdentity`, seven
+//! calls of IAM as inert records, and SSM's `GetParameter` for names of images. Everything else is
+//! `UnsupportedOperation` with its name.
+
+mod api;
+mod caller;
+mod clock;
+mod endpoint;
+mod identity_records;
+mod image_names;
+mod reply;
+mod session;
+mod signature;
+mod site;
+mod xml;
+
+pub use clock::ClockMode;
+pub use endpoint::{Ec2Endpoint, EndpointError, EndpointSetup};
+pub use session::CloudSession;
+pub use signature::{AccessSecrets, SecretsError};

@@ -1,0 +1,61 @@
+//! Answers as they go over HTTP.
+
+use dormouse_ec2_wire::{ApiError, write_error};
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
+use serde_json::{Value, json};
+
+/// A status, the kind of what follows, and that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HttpReply {
+    status: u16,
+    kind: &'static str,
+    body: String,
+}
+
+impl HttpReply {
+    /// XML with a status.
+    pub(crate) const fn xml(status: u16, body: String) -> Self {
+        Self { status, kind: "text/xml;charset=UTF-8", body }
+    }
+
+    /// An error of EC2.
+    pub(crate) fn ec2_error(error: &ApiError, request_id: &str) -> Self {
+        let (status, body) = write_error(error, request_id);
+        Self::xml(status, body)
+    }
+
+    /// The same with another status.
+    pub(crate) fn with_status(self, status: u16) -> Self {
+        Self { status, ..self }
+    }
+
+    /// An answer of a service that speaks awsJson 1.1.
+    pub(crate) fn aws_json(status: u16, body: &Value) -> Self {
+        Self { status, kind: "application/x-amz-json-1.1", body: body.to_string() }
+    }
+
+    /// An error of such a service.
+    pub(crate) fn aws_json_error(error: &ApiError) -> Self {
+        let body = json!({ "__type": error.code, "message": error.message });
+        Self::aws_json(400, &body)
+    }
+
+    /// JSON of our own.
+    pub(crate) fn json(status: u16, body: &Value) -> Self {
+        Self { status, kind: "application/json", body: format!("{body}\n") }
+    }
+
+    pub(crate) fn into_response(self, request_id: &str) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::from(self.body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        if let Ok(id) = HeaderValue::from_str(request_id) {
+            response.headers_mut().insert("x-amzn-requestid", id);
+        }
+        response
+    }
+}

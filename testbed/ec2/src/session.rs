@@ -1,0 +1,31 @@
+//! What the server asks of the cloud behind it.
+
+use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
+use dormouse_units::Time;
+
+/// A cloud that answers EC2's calls, and whose time goes on when it is told to.
+pub trait CloudSession: Send {
+    /// Answers a call of an account in a region, at the instant [`now`](Self::now).
+    ///
+    /// # Errors
+    ///
+    /// EC2's refusal.
+    fn call(
+        &mut self,
+        account: &str,
+        region: &str,
+        request: &ApiRequest,
+    ) -> Result<WireValue, ApiError>;
+
+    /// The run's time.
+    fn now(&self) -> Time;
+
+    /// The date of the run's beginning, in microseconds since 1970 (UTC).
+    fn begins_at(&self) -> i64;
+
+    /// When something happens next unless somebody calls; `None`: nothing will.
+    fn next_event_at(&self) -> Option<Time>;
+
+    /// Lets time go on to an instant, with all that happens until then; an earlier one changes nothing.
+    fn advance_to(&mut self, to: Time);
+}

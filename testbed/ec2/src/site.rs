@@ -1,0 +1,165 @@
+//! What all connections of an endpoint share, and which requests they may make.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dormouse_ec2_wire::{ApiError, ServiceModel};
+use hyper::Method;
+use hyper::header::{HOST, ORIGIN};
+use hyper::http::request::Parts;
+use serde_json::json;
+
+use crate::caller::CallerScope;
+use crate::clock::ClockedCloud;
+use crate::identity_records::IdentityRecords;
+use crate::reply::HttpReply;
+use crate::{AccessSecrets, CloudSession};
+
+/// An endpoint's state.
+#[derive(Debug)]
+pub(crate) struct Ec2Site<S> {
+    /// `None` once the run is over.
+    cloud: Mutex<Option<ClockedCloud<S>>>,
+    pub(crate) records: Mutex<IdentityRecords>,
+    pub(crate) model: ServiceModel,
+    /// `None`: signatures are not checked, and requests have to be for this host by a name of loopback.
+    secrets: Option<AccessSecrets>,
+    requests: AtomicU64,
+}
+
+impl<S: CloudSession> Ec2Site<S> {
+    pub(crate) fn new(
+        cloud: ClockedCloud<S>,
+        model: ServiceModel,
+        secrets: Option<AccessSecrets>,
+    ) -> Self {
+        Self {
+            cloud: Mutex::new(Some(cloud)),
+            records: Mutex::default(),
+            model,
+            secrets,
+            requests: AtomicU64::new(0),
+        }
+    }
+
+    /// The cloud, once nobody else asks it anything.
+    fn locked(&self) -> MutexGuard<'_, Option<ClockedCloud<S>>> {
+        // Whoever panicked with it has broken this one call.
+        self.cloud.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the cloud.
+    ///
+    /// # Errors
+    ///
+    /// The run is over.
+    pub(crate) fn with_cloud<T>(
+        &self,
+        act: impl FnOnce(&mut ClockedCloud<S>) -> T,
+    ) -> Result<T, ApiError> {
+        match &mut *self.locked() {
+            Some(cloud) => Ok(act(cloud)),
+            None => Err(ApiError::new("Unavailable", "The run is over.")),
+        }
+    }
+
+    /// Takes the cloud out, after the call that it is answering; later ones are refused.
+    pub(crate) fn end(&self) -> Option<S> {
+        self.locked().take().map(ClockedCloud::into_session)
+    }
+
+    /// The next request's id: they are numbered, so that a run that is played again has the same.
+    pub(crate) fn next_request_id(&self) -> String {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        format!("00000000-0000-4000-8000-{number:012x}")
+    }
+
+    /// Answers a whole request. This may take long: time goes on in it.
+    pub(crate) fn answer(&self, parts: &Parts, body: &[u8], request_id: &str) -> HttpReply {
+        let caller = match self.admit(parts, body) {
+            Ok(caller) => caller,
+            Err(error) => return HttpReply::ec2_error(&error, request_id),
+        };
+        match (&parts.method, parts.uri.path()) {
+            (&Method::GET, "/_dormouse/now") => self.tell_now(),
+            (&Method::POST, "/_dormouse/advance") => self.advance(body),
+            (&Method::POST | &Method::GET, "/") => {
+                self.answer_api(&caller, parts, body, request_id)
+            }
+            (method, path) => {
+                let service = if caller.service.is_empty() { "ec2" } else { &caller.service };
+                let text = format!("{service}: {method} {path} is not played here.");
+                HttpReply::ec2_error(&ApiError::new("UnsupportedOperation", text), request_id)
+            }
+        }
+    }
+
+    /// The caller of a request that may be answered.
+    fn admit(&self, parts: &Parts, body: &[u8]) -> Result<CallerScope, ApiError> {
+        let refused = |text: &str| ApiError::new("AuthFailure", text);
+        if parts.headers.contains_key(ORIGIN) {
+            return Err(refused("Pages in a browser may not call this endpoint."));
+        }
+        let caller = CallerScope::of_headers(&parts.headers)
+            .ok_or_else(|| refused("The Authorization header is not of signature version 4."))?;
+        let Some(secrets) = &self.secrets else {
+            let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok());
+            if host.is_some_and(is_loopback_name) {
+                return Ok(caller);
+            }
+            return Err(refused("Call this endpoint as 127.0.0.1, [::1] or localhost."));
+        };
+        let host_s =
+            SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let run_s = self.with_cloud(|cloud| cloud.date() / 1_000_000)?;
+        let dates = [i64::try_from(host_s).unwrap_or(i64::MAX), run_s];
+        if secrets.are_shown(&caller, parts, body, dates) {
+            Ok(caller)
+        } else {
+            Err(refused("AWS was not able to validate the provided access credentials"))
+        }
+    }
+
+    fn tell_now(&self) -> HttpReply {
+        match self.with_cloud(ClockedCloud::now_document) {
+            Ok(now) => HttpReply::json(200, &now),
+            Err(error) => HttpReply::json(503, &json!({ "error": error.message })),
+        }
+    }
+
+    fn advance(&self, body: &[u8]) -> HttpReply {
+        match self.with_cloud(|cloud| cloud.advance(body).map(|()| cloud.now_document())) {
+            Ok(Ok(now)) => HttpReply::json(200, &now),
+            Ok(Err(why)) => HttpReply::json(400, &json!({ "error": why })),
+            Err(error) => HttpReply::json(503, &json!({ "error": error.message })),
+        }
+    }
+}
+
+/// Whether a `Host` header names this host: a page of another's could send its readers here by a name
+/// of its own.
+fn is_loopback_name(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    let address = name.parse::<std::net::IpAddr>();
+    name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_has_its_own_names_alone() {
+        for name in ["localhost", "localhost:4", "127.0.0.1:80", "127.0.0.5", "[::1]:80", "[::1]"] {
+            assert!(is_loopback_name(name), "{name}");
+        }
+        for name in ["", "evil.example", "localhost.evil.example:1", "10.0.0.1:80"] {
+            assert!(!is_loopback_name(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Calls of EC2's clients, and the answers that carry their texts back.
+
+use dormouse_ec2_wire::{
+    ApiError, ServiceModel, WireValue, read_query, request_of, write_error, write_response,
+};
+
+thread_local! {
+    static MODEL: ServiceModel = ServiceModel::ec2().expect("it is built in");
+}
+
+/// A form body. What is read has an action of the model, and is read alike a second time; what is refused has a code of
+/// EC2 and names no more than was sent.
+pub(crate) fn query(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(pairs) = read_query(&text) else { return };
+    MODEL.with(|model| match request_of(model, &pairs) {
+        Ok(request) => {
+            assert!(model.actions().any(|action| action == request.action), "{request:?}");
+            assert_eq!(request_of(model, &pairs), Ok(request));
+        }
+        Err(error) => {
+            let is_code = |c: char| c.is_ascii_alphanumeric() || c == '.';
+            assert!(error.code.chars().all(is_code) && error.status() == 400, "{error}");
+        }
+    });
+}
+
+/// Three texts, a line each: a tag's key and value and a token, which an answer and an error carry. Whatever they are, XML's
+/// reader gets them back, but for what XML can't carry.
+pub(crate) fn answer(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.splitn(3, '\n').map(str::to_owned);
+    let mut next = || lines.next().unwrap_or_default();
+    let (key, value, token) = (next(), next(), next());
+    let tag = WireValue::structure().with("Key", key.as_str()).with("Value", value.as_str());
+    let tags = WireValue::structure().with("NextToken", token.as_str()).with("Tags", vec![tag]);
+    let xml = MODEL.with(|model| write_response(model, "DescribeTags", &tags, "r"));
+    let xml = xml.expect("the model has these members");
+    assert_eq!(inner(&xml, "key"), carried(&key));
+    assert_eq!(inner(&xml, "value"), carried(&value));
+    assert_eq!(inner(&xml, "nextToken"), carried(&token));
+    let (status, xml) = write_error(&ApiError::new(key.as_str(), value.as_str()), &token);
+    assert!((400..=599).contains(&status));
+    assert_eq!(inner(&xml, "Code"), carried(&key));
+    assert_eq!(inner(&xml, "Message"), carried(&value));
+    assert_eq!(inner(&xml, "RequestID"), carried(&token));
+}
+
+/// The text of the first element with this name, as an XML reader gives it: no other element is within it.
+fn inner(xml: &str, tag: &str) -> String {
+    let (_, rest) = xml.split_once(&format!("<{tag}>")).expect("it is there");
+    let (text, _) = rest.split_once('<').expect("it ends");
+    assert!(rest[text.len()..].starts_with(&format!("</{tag}>")), "{xml}");
+    assert!(!text.contains('\r') && text.chars().all(is_char), "{xml}");
+    // The last, so that what it makes is not read again.
+    let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#13;", "\r");
+    text.replace("&amp;", "&")
+}
+
+/// What XML 1.0 can carry of a text.
+fn carried(text: &str) -> String {
+    text.chars().map(|c| if is_char(c) { c } else { char::REPLACEMENT_CHARACTER }).collect()
+}
+
+fn is_char(c: char) -> bool {
+    !matches!(c, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
+}
