@@ -458,8 +458,7 @@ impl Provider {
         let free = if vm.is_displaced { self.fleet.free(host) } else { self.fleet.spare(host) };
         let is_outbid =
             vm.hibernates == Some(true) && vm.bid.is_some_and(|bid| vm.meter.price() > bid);
-        let is_there =
-            vm.market != Market::Spot || self.is_available(&vm.kind) && !is_outbid;
+        let is_there = vm.market != Market::Spot || self.is_available(&vm.kind) && !is_outbid;
         if !matches!(vm.state, VmState::Hibernated { .. }) || !free.holds(&room) || !is_there {
             return false;
         }

@@ -35,7 +35,8 @@ pub(crate) fn value_from_json(json: &Value) -> WireValue {
         Value::String(text) => WireValue::Text(text.clone()),
         Value::Array(values) => WireValue::List(values.iter().map(value_from_json).collect()),
         Value::Object(members) => special(members).unwrap_or_else(|| {
-            let members = members.iter().map(|(name, value)| (name.clone(), value_from_json(value)));
+            let members =
+                members.iter().map(|(name, value)| (name.clone(), value_from_json(value)));
             WireValue::Structure(members.collect())
         }),
     }

@@ -131,7 +131,9 @@ impl ApiDesk {
             Ok(PendingAnswer::Reservation { instances, least }) => {
                 self.finish_reservation(&instances, least, out)
             }
-            Ok(PendingAnswer::Started { instances, answer }) => self.finish_start(&instances, answer),
+            Ok(PendingAnswer::Started { instances, answer }) => {
+                self.finish_start(&instances, answer)
+            }
             Ok(PendingAnswer::Fleet(id)) => self.finish_fleet(&id),
             Err(error) => Err(error),
         };

@@ -12,8 +12,16 @@ use crate::names::default_id;
 const IMAGES: [(&str, &str, &str); 4] = [
     ("al2023-ami-2023.6.20241212.0-kernel-6.1-x86_64", "x86_64", "Amazon Linux 2023, x86_64"),
     ("al2023-ami-2023.6.20241212.0-kernel-6.1-arm64", "arm64", "Amazon Linux 2023, arm64"),
-    ("ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20241209", "x86_64", "Ubuntu 24.04, amd64"),
-    ("ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-20241209", "arm64", "Ubuntu 24.04, arm64"),
+    (
+        "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-amd64-server-20241209",
+        "x86_64",
+        "Ubuntu 24.04, amd64",
+    ),
+    (
+        "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-arm64-server-20241209",
+        "arm64",
+        "Ubuntu 24.04, arm64",
+    ),
 ];
 
 /// The account of images that the provider gives.
@@ -119,7 +127,10 @@ impl ApiDesk {
         let offerings = filter_by(offerings, input, values, &["instance-type", "location"])?;
         let (page, next) = take_page(offerings, input, (5, 1_000))?;
         let written = page.into_iter().map(|(name, place)| {
-            WireValue::structure().with("InstanceType", name).with("LocationType", by).with("Location", place)
+            WireValue::structure()
+                .with("InstanceType", name)
+                .with("LocationType", by)
+                .with("Location", place)
         });
         Ok(WireValue::structure()
             .with("InstanceTypeOfferings", WireValue::list_of(written))
@@ -143,7 +154,15 @@ impl ApiDesk {
             (names.is_empty() || names.contains(&zone.as_str()))
                 && (ids.is_empty() || ids.contains(&zone_id(zone).as_str()))
         });
-        let known = ["zone-name", "zone-id", "region-name", "state", "zone-type", "opt-in-status", "group-name"];
+        let known = [
+            "zone-name",
+            "zone-id",
+            "region-name",
+            "state",
+            "zone-type",
+            "opt-in-status",
+            "group-name",
+        ];
         let values = |zone: &&String, name: &str| match name {
             "zone-name" => one(zone.as_str()),
             "zone-id" => one(zone_id(zone)),
@@ -226,14 +245,26 @@ impl ApiDesk {
             let known = images.clone();
             images.clear();
             for id in named {
-                let spec = crate::launch_spec::LaunchSpec { image: id.to_owned(), ..Default::default() };
+                let spec =
+                    crate::launch_spec::LaunchSpec { image: id.to_owned(), ..Default::default() };
                 spec.check()?;
-                let other = || (id.to_owned(), "an image of this id", "x86_64", "An image of which only the id is known");
-                images.push(known.iter().find(|image| image.0 == id).cloned().unwrap_or_else(other));
+                let other = || {
+                    (
+                        id.to_owned(),
+                        "an image of this id",
+                        "x86_64",
+                        "An image of which only the id is known",
+                    )
+                };
+                images
+                    .push(known.iter().find(|image| image.0 == id).cloned().unwrap_or_else(other));
             }
         }
         let owners = input.texts("Owners");
-        images.retain(|_| owners.is_empty() || owners.iter().any(|it| ["amazon", IMAGE_OWNER].contains(it) || *it != "self"));
+        images.retain(|_| {
+            owners.is_empty()
+                || owners.iter().any(|it| ["amazon", IMAGE_OWNER].contains(it) || *it != "self")
+        });
         let known = [
             "image-id",
             "name",
@@ -249,7 +280,8 @@ impl ApiDesk {
             "description",
             "platform-details",
         ];
-        let values = |(id, name, architecture, about): &(String, &str, &str, &str), filter: &str| match filter {
+        let values = |(id, name, architecture, about): &(String, &str, &str, &str),
+                      filter: &str| match filter {
             "image-id" => one(id.as_str()),
             "name" => one(*name),
             "architecture" => one(*architecture),
@@ -321,7 +353,11 @@ fn zone_id(zone: &str) -> String {
 
 fn usage_classes(offer: &InstanceType) -> Vec<&'static str> {
     let classes = [(Market::OnDemand, "on-demand"), (Market::Spot, "spot")];
-    classes.into_iter().filter(|(market, _)| offer.price(*market).is_some()).map(|(_, name)| name).collect()
+    classes
+        .into_iter()
+        .filter(|(market, _)| offer.price(*market).is_some())
+        .map(|(_, name)| name)
+        .collect()
 }
 
 fn type_to_wire(name: &str, offer: &InstanceType) -> WireValue {

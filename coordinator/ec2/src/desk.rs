@@ -47,9 +47,15 @@ pub(crate) struct CallScope {
 pub(crate) enum PendingAnswer {
     Ready(WireValue),
     /// The instances of a RunInstances, of which this number have to be had.
-    Reservation { instances: Vec<usize>, least: usize },
+    Reservation {
+        instances: Vec<usize>,
+        least: usize,
+    },
     /// Stopped instances that are started, with the answer if all are.
-    Started { instances: Vec<usize>, answer: WireValue },
+    Started {
+        instances: Vec<usize>,
+        answer: WireValue,
+    },
     /// A fleet, by its id.
     Fleet(String),
 }
@@ -186,7 +192,8 @@ impl ApiDesk {
         (market, bid): (Market, Option<Price>),
         wanted: usize,
     ) -> Result<(usize, PoolRefusal), PoolRefusal> {
-        let price = self.market.price(&pool.kind, market, self.now).ok_or(PoolRefusal::NotOffered)?;
+        let price =
+            self.market.price(&pool.kind, market, self.now).ok_or(PoolRefusal::NotOffered)?;
         let offer = self.market.offer(&pool.kind).ok_or(PoolRefusal::NotOffered)?;
         if bid.is_some_and(|bid| price > bid) {
             return Err(PoolRefusal::PriceTooLow(price));
@@ -215,10 +222,15 @@ impl ApiDesk {
             let more = most.saturating_sub(vcpus) / offer.vcpus.max(1);
             bounds.push((more as usize, PoolRefusal::VcpuLimit));
         }
-        if let Some(most) = self.market.available(&pool.kind, self.now).filter(|_| market == Market::Spot) {
+        if let Some(most) =
+            self.market.available(&pool.kind, self.now).filter(|_| market == Market::Spot)
+        {
             bounds.push((left(most, held), PoolRefusal::NoCapacity));
         }
-        let (most, by) = bounds.into_iter().min_by_key(|(most, _)| *most).unwrap_or((0, PoolRefusal::NoCapacity));
+        let (most, by) = bounds
+            .into_iter()
+            .min_by_key(|(most, _)| *most)
+            .unwrap_or((0, PoolRefusal::NoCapacity));
         Ok((most.min(wanted), by))
     }
 
@@ -232,7 +244,9 @@ impl ApiDesk {
         match refusal {
             PoolRefusal::NotOffered => ApiError::new(
                 "Unsupported",
-                format!("Your requested instance type ({name}) is not offered as {market} in {zone}."),
+                format!(
+                    "Your requested instance type ({name}) is not offered as {market} in {zone}."
+                ),
             ),
             PoolRefusal::PriceTooLow(price) => {
                 let bid = bid.map(crate::pool_market::price_text).unwrap_or_default();
@@ -263,7 +277,9 @@ impl ApiDesk {
             ),
             PoolRefusal::NoCapacity => ApiError::new(
                 "InsufficientInstanceCapacity",
-                format!("We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."),
+                format!(
+                    "We currently do not have sufficient {name} capacity in the Availability Zone you requested ({zone})."
+                ),
             ),
         }
     }
@@ -277,7 +293,10 @@ impl ApiDesk {
     pub(crate) fn instance_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
         let hex = id.strip_prefix("i-").unwrap_or_default();
         if !matches!(hex.len(), 8 | 17) || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Err(ApiError::new("InvalidInstanceID.Malformed", format!("Invalid id: \"{id}\"")));
+            return Err(ApiError::new(
+                "InvalidInstanceID.Malformed",
+                format!("Invalid id: \"{id}\""),
+            ));
         }
         let found = self.by_id.get(id).filter(|index| {
             let instance = self.instances.get(**index);

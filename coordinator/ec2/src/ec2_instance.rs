@@ -79,6 +79,15 @@ pub(crate) enum StoppedBy {
     },
 }
 
+/// What an instance was interrupted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InterruptedBy {
+    Price,
+    Capacity,
+    /// A law of the experiment, or whoever interrupts instances on purpose.
+    Law,
+}
+
 /// An instance. While it is up it is a VM of the provider; each start is a new one.
 #[derive(Clone, Debug)]
 pub(crate) struct Ec2Instance {
@@ -102,6 +111,8 @@ pub(crate) struct Ec2Instance {
     /// All VMs that the instance has been, the present one among them.
     pub(crate) vms: Vec<VmId>,
     pub(crate) stopped_by: Option<StoppedBy>,
+    /// The cause of the interruption that was announced last.
+    pub(crate) marked: Option<InterruptedBy>,
     /// EC2's code and message for the last change of the stage.
     pub(crate) reason: Option<(&'static str, &'static str)>,
     pub(crate) transition: String,
@@ -141,7 +152,12 @@ impl Ec2Instance {
 
     /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544).
     pub(crate) fn public_ip(&self) -> String {
-        format!("198.{}.{}.{}", 18 + self.number / 64_000 % 2, self.number / 250 % 256, self.number % 250 + 4)
+        format!(
+            "198.{}.{}.{}",
+            18 + self.number / 64_000 % 2,
+            self.number / 250 % 256,
+            self.number % 250 + 4
+        )
     }
 }
 

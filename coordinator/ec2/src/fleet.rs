@@ -67,7 +67,11 @@ pub(crate) struct InstanceFleet {
 }
 
 fn units(of: f64) -> Units {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the same expression")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "bounded by the same expression"
+    )]
     let thousandths = (of * 1_000.0).round().clamp(0.0, 1e15) as u64;
     thousandths
 }
@@ -100,7 +104,11 @@ impl ApiDesk {
         refuse_others("CreateFleet", input, &played)?;
         let none = WireValue::structure();
         let spot = input.member("SpotOptions").unwrap_or(&none);
-        refuse_others("SpotOptions", spot, &["AllocationStrategy", "InstanceInterruptionBehavior"])?;
+        refuse_others(
+            "SpotOptions",
+            spot,
+            &["AllocationStrategy", "InstanceInterruptionBehavior"],
+        )?;
         let behavior = InterruptionBehavior::from_name(spot.text("InstanceInterruptionBehavior"));
         if behavior != InterruptionBehavior::Terminate {
             let text = "SpotOptions.InstanceInterruptionBehavior: fleets play terminate alone; take a persistent spot request";
@@ -114,7 +122,12 @@ impl ApiDesk {
             _ => FleetKind::Maintain,
         };
         let target = input.member("TargetCapacitySpecification").unwrap_or(&none);
-        let targets = ["TotalTargetCapacity", "OnDemandTargetCapacity", "SpotTargetCapacity", "DefaultTargetCapacityType"];
+        let targets = [
+            "TotalTargetCapacity",
+            "OnDemandTargetCapacity",
+            "SpotTargetCapacity",
+            "DefaultTargetCapacityType",
+        ];
         refuse_others("TargetCapacitySpecification", target, &targets)?;
         let pools = self.fleet_pools(scope, input)?;
         let default_market = match target.text("DefaultTargetCapacityType") {
@@ -130,14 +143,20 @@ impl ApiDesk {
             created: self.now,
             state: "active",
             token: input.text("ClientToken").map(str::to_owned),
-            configs: input.member("LaunchTemplateConfigs").cloned().unwrap_or(WireValue::List(Vec::new())),
+            configs: input
+                .member("LaunchTemplateConfigs")
+                .cloned()
+                .unwrap_or(WireValue::List(Vec::new())),
             pools,
             total,
             spot_target,
             on_demand_target,
             default_market,
             strategy: spot.text("AllocationStrategy").unwrap_or("lowest-price").to_owned(),
-            on_demand_strategy: on_demand.text("AllocationStrategy").unwrap_or("lowest-price").to_owned(),
+            on_demand_strategy: on_demand
+                .text("AllocationStrategy")
+                .unwrap_or("lowest-price")
+                .to_owned(),
             ends_excess: input.text("ExcessCapacityTerminationPolicy") != Some("no-termination"),
             valid_until: input.instant("ValidUntil").map(|until| self.time_of(until)),
             ends_with_expiration: input.flag("TerminateInstancesWithExpiration") == Some(true),
@@ -152,7 +171,11 @@ impl ApiDesk {
         Ok(PendingAnswer::Fleet(id))
     }
 
-    fn fleet_pools(&self, scope: &CallScope, input: &WireValue) -> Result<Vec<FleetPool>, ApiError> {
+    fn fleet_pools(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<Vec<FleetPool>, ApiError> {
         let mut pools = Vec::new();
         for config in input.list("LaunchTemplateConfigs") {
             let template = config.member("LaunchTemplateSpecification");
@@ -162,7 +185,15 @@ impl ApiDesk {
                 overrides.push(WireValue::structure());
             }
             for of in overrides {
-                let played = ["InstanceType", "MaxPrice", "SubnetId", "AvailabilityZone", "WeightedCapacity", "Priority", "ImageId"];
+                let played = [
+                    "InstanceType",
+                    "MaxPrice",
+                    "SubnetId",
+                    "AvailabilityZone",
+                    "WeightedCapacity",
+                    "Priority",
+                    "ImageId",
+                ];
                 refuse_others("Overrides", &of, &played)?;
                 let mut spec = spec.clone().overridden(&of)?;
                 spec.zone = of.text("AvailabilityZone").map(str::to_owned).or(spec.zone);
@@ -207,7 +238,8 @@ impl ApiDesk {
             fleet.errors.retain(|(_, of, _)| *of != market);
             loop {
                 let Some(fleet) = self.fleets.get(place) else { return };
-                let target = if market == Market::Spot { fleet.spot_target } else { fleet.on_demand_target };
+                let target =
+                    if market == Market::Spot { fleet.spot_target } else { fleet.on_demand_target };
                 let missing = target.saturating_sub(self.fulfilled(fleet, market));
                 if missing == 0 {
                     break;
@@ -233,7 +265,8 @@ impl ApiDesk {
         missing: Units,
     ) -> Result<usize, Vec<(usize, Market, ApiError)>> {
         let (mut best, mut errors) = (None, Vec::new());
-        let strategy = if market == Market::Spot { &fleet.strategy } else { &fleet.on_demand_strategy };
+        let strategy =
+            if market == Market::Spot { &fleet.strategy } else { &fleet.on_demand_strategy };
         for (place, of) in fleet.pools.iter().enumerate() {
             let bid = self.bid_in(&of.pool, of.bid, market);
             let wanted = usize::try_from(missing.div_ceil(of.weight)).unwrap_or(usize::MAX);
@@ -241,9 +274,11 @@ impl ApiDesk {
             let refusal = match self.room_in(&fleet.scope.account, &of.pool, terms, wanted) {
                 Ok((0, refusal)) | Err(refusal) => refusal,
                 Ok((room, _)) => {
-                    let price = self.market.price(&of.pool.kind, market, self.now).unwrap_or_default();
+                    let price =
+                        self.market.price(&of.pool.kind, market, self.now).unwrap_or_default();
                     // Per unit, rounded up to a nano-dollar.
-                    let price = (u128::from(price.as_nanos_per_hour()) * 1_000).div_ceil(u128::from(of.weight));
+                    let price = (u128::from(price.as_nanos_per_hour()) * 1_000)
+                        .div_ceil(u128::from(of.weight));
                     let lacks = wanted - room;
                     let own = fleet.instances.iter().filter(|(index, pool)| {
                         *pool == place && self.instances.get(*index).is_some_and(|it| it.is_up())
@@ -265,7 +300,10 @@ impl ApiDesk {
                 // Fleets have a code of their own for it.
                 PoolRefusal::NoCapacity => ApiError::new(
                     "InsufficientInstanceCapacity",
-                    format!("We currently do not have sufficient {} capacity in {}.", of.pool.name, of.pool.zone),
+                    format!(
+                        "We currently do not have sufficient {} capacity in {}.",
+                        of.pool.name, of.pool.zone
+                    ),
                 ),
                 other => Self::refusal_error(other, &of.pool, terms),
             };
@@ -274,13 +312,24 @@ impl ApiDesk {
         best.map(|(_, place)| place).ok_or(errors)
     }
 
-    fn launch_of_fleet(&mut self, place: usize, pool: usize, market: Market, out: &mut Vec<Decision>) {
+    fn launch_of_fleet(
+        &mut self,
+        place: usize,
+        pool: usize,
+        market: Market,
+        out: &mut Vec<Decision>,
+    ) {
         let Some(fleet) = self.fleets.get(place) else { return };
         let Some(of) = fleet.pools.get(pool) else { return };
-        let (scope, mut spec, wish) = (fleet.scope.clone(), of.spec.clone(), SpotWish { bid: of.bid, ..SpotWish::default() });
+        let (scope, mut spec, wish) =
+            (fleet.scope.clone(), of.spec.clone(), SpotWish { bid: of.bid, ..SpotWish::default() });
         spec.tags.extend(fleet.instance_tags.iter().cloned());
-        crate::ec2_instance::set_tags(&mut spec.tags, &[("aws:ec2:fleet-id".to_owned(), fleet.id.clone())]);
-        let (fleet_id, capacity, bid) = (Some(fleet.id.clone()), of.pool.clone(), self.bid_in(&of.pool, of.bid, market));
+        crate::ec2_instance::set_tags(
+            &mut spec.tags,
+            &[("aws:ec2:fleet-id".to_owned(), fleet.id.clone())],
+        );
+        let (fleet_id, capacity, bid) =
+            (Some(fleet.id.clone()), of.pool.clone(), self.bid_in(&of.pool, of.bid, market));
         let spot_request = (market == Market::Spot).then(|| {
             let id = self.new_request(&scope, &spec, (&wish, &[], fleet_id.clone()));
             self.settle_request(&id, SpotState::Active, "fulfilled");
@@ -314,7 +363,11 @@ impl ApiDesk {
                 continue;
             }
             if fleet.valid_until.is_some_and(|until| until <= self.now) {
-                fleet.state = if fleet.ends_with_expiration { "deleted_terminating" } else { "deleted_running" };
+                fleet.state = if fleet.ends_with_expiration {
+                    "deleted_terminating"
+                } else {
+                    "deleted_running"
+                };
                 if fleet.ends_with_expiration {
                     self.end_fleet_instances(place, 0, out);
                 }
@@ -335,7 +388,9 @@ impl ApiDesk {
                 || self.fulfilled(fleet, Market::OnDemand) < fleet.on_demand_target;
             if fleet.kind == FleetKind::Maintain && is_short {
                 let pools = fleet.pools.iter();
-                changes.extend(pools.filter_map(|of| self.market.next_change(&of.pool.kind, self.now)));
+                changes.extend(
+                    pools.filter_map(|of| self.market.next_change(&of.pool.kind, self.now)),
+                );
             }
         }
         changes
@@ -345,8 +400,9 @@ impl ApiDesk {
     fn end_fleet_instances(&mut self, place: usize, left: usize, out: &mut Vec<Decision>) {
         let Some(fleet) = self.fleets.get(place) else { return };
         let own = fleet.instances.iter().map(|(index, _)| *index);
-        let alive: Vec<usize> =
-            own.filter(|index| self.instances.get(*index).is_some_and(|it| it.is_alive())).collect();
+        let alive: Vec<usize> = own
+            .filter(|index| self.instances.get(*index).is_some_and(|it| it.is_alive()))
+            .collect();
         for index in alive.into_iter().skip(left).rev() {
             self.terminate(index, out);
         }
@@ -362,20 +418,24 @@ impl ApiDesk {
         input: &WireValue,
         out: &mut Vec<Decision>,
     ) -> Result<PendingAnswer, ApiError> {
-        let played = ["DryRun", "ExcessCapacityTerminationPolicy", "FleetId", "TargetCapacitySpecification"];
+        let played =
+            ["DryRun", "ExcessCapacityTerminationPolicy", "FleetId", "TargetCapacitySpecification"];
         refuse_others("ModifyFleet", input, &played)?;
         let id = input.text("FleetId").unwrap_or_default();
         let place = self.fleet_of(scope, id).ok_or_else(|| fleet_not_found(id))?;
         let Some(fleet) = self.fleets.get_mut(place) else { return Err(fleet_not_found(id)) };
         if fleet.kind != FleetKind::Maintain || fleet.state != "active" {
-            let text = format!("The fleet '{id}' is not an active fleet of type maintain, and can't be modified");
+            let text = format!(
+                "The fleet '{id}' is not an active fleet of type maintain, and can't be modified"
+            );
             return Err(ApiError::new("FleetNotInModifiableState", text));
         }
         if let Some(policy) = input.text("ExcessCapacityTerminationPolicy") {
             fleet.ends_excess = policy != "no-termination";
         }
         if let Some(target) = input.member("TargetCapacitySpecification") {
-            (fleet.spot_target, fleet.on_demand_target) = split_target(target, fleet.default_market)?;
+            (fleet.spot_target, fleet.on_demand_target) =
+                split_target(target, fleet.default_market)?;
             fleet.total = target.integer("TotalTargetCapacity").unwrap_or(fleet.total);
         }
         self.end_excess(place, out);
@@ -385,13 +445,17 @@ impl ApiDesk {
     /// Ends what a fleet has beyond its target, the instances launched last first.
     fn end_excess(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
-            let Some(fleet) = self.fleets.get(place).filter(|fleet| fleet.ends_excess) else { return };
-            let target = if market == Market::Spot { fleet.spot_target } else { fleet.on_demand_target };
+            let Some(fleet) = self.fleets.get(place).filter(|fleet| fleet.ends_excess) else {
+                return;
+            };
+            let target =
+                if market == Market::Spot { fleet.spot_target } else { fleet.on_demand_target };
             let mut excess = self.fulfilled(fleet, market).saturating_sub(target);
             let mut ends = Vec::new();
             for (index, pool) in fleet.instances.iter().rev() {
                 let weight = fleet.pools.get(*pool).map_or(0, |pool| pool.weight);
-                let is_up = self.instances.get(*index).is_some_and(|it| it.market == market && it.is_up());
+                let is_up =
+                    self.instances.get(*index).is_some_and(|it| it.market == market && it.is_up());
                 if is_up && weight <= excess {
                     excess -= weight;
                     ends.push(*index);
@@ -423,7 +487,10 @@ impl ApiDesk {
             };
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
             if fleet.kind == FleetKind::Instant && !ends {
-                fail("fleetNotInDeletableState", "An instant fleet is deleted with its instances alone".to_owned());
+                fail(
+                    "fleetNotInDeletableState",
+                    "An instant fleet is deleted with its instances alone".to_owned(),
+                );
                 continue;
             }
             let before = std::mem::replace(
@@ -455,7 +522,8 @@ pub(crate) fn fleet_not_found(id: &str) -> ApiError {
 
 /// The targets of both markets.
 fn split_target(target: &WireValue, default: Market) -> Result<(Units, Units), ApiError> {
-    let number = |name: &str| target.integer(name).map(|of| u64::try_from(of).unwrap_or(0).min(10_000));
+    let number =
+        |name: &str| target.integer(name).map(|of| u64::try_from(of).unwrap_or(0).min(10_000));
     let total = number("TotalTargetCapacity").unwrap_or(0);
     let (spot, on_demand) = (number("SpotTargetCapacity"), number("OnDemandTargetCapacity"));
     if spot.unwrap_or(0).saturating_add(on_demand.unwrap_or(0)) > total {

@@ -66,9 +66,10 @@ impl ApiDesk {
     }
 
     fn fleet_state(&self, fleet: &InstanceFleet) -> &'static str {
-        let is_empty = fleet.instances.iter().all(|(index, _)| {
-            self.instances.get(*index).is_none_or(|it| !it.is_alive())
-        });
+        let is_empty = fleet
+            .instances
+            .iter()
+            .all(|(index, _)| self.instances.get(*index).is_none_or(|it| !it.is_alive()));
         if fleet.state.starts_with("deleted") && is_empty { "deleted" } else { fleet.state }
     }
 
@@ -77,7 +78,11 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        refuse_others("DescribeFleets", input, &["DryRun", "MaxResults", "NextToken", "FleetIds", "Filters"])?;
+        refuse_others(
+            "DescribeFleets",
+            input,
+            &["DryRun", "MaxResults", "NextToken", "FleetIds", "Filters"],
+        )?;
         let mut found = Vec::new();
         for id in input.texts("FleetIds") {
             let place = self.fleet_of(scope, id).ok_or_else(|| fleet_not_found(id))?;
@@ -88,7 +93,8 @@ impl ApiDesk {
             let own = self.fleets.iter().filter(|it| it.scope == *scope);
             found.extend(own.filter(|it| it.kind != FleetKind::Instant));
         }
-        let known = ["fleet-state", "type", "activity-status", "excess-capacity-termination-policy"];
+        let known =
+            ["fleet-state", "type", "activity-status", "excess-capacity-termination-policy"];
         let values = |it: &&InstanceFleet, name: &str| {
             Some(vec![match name {
                 "fleet-state" => self.fleet_state(it).to_owned(),
@@ -101,7 +107,9 @@ impl ApiDesk {
         let found = filter_by(found, input, values, &known)?;
         let (page, next) = take_page(found, input, (1, 1_000))?;
         let written = page.into_iter().map(|fleet| self.fleet_to_wire(fleet));
-        Ok(WireValue::structure().with("Fleets", WireValue::list_of(written)).with_some("NextToken", next))
+        Ok(WireValue::structure()
+            .with("Fleets", WireValue::list_of(written))
+            .with_some("NextToken", next))
     }
 
     fn activity(&self, fleet: &InstanceFleet) -> &'static str {
@@ -116,7 +124,8 @@ impl ApiDesk {
     }
 
     fn fleet_to_wire(&self, fleet: &InstanceFleet) -> WireValue {
-        let of_markets = [Market::OnDemand, Market::Spot].map(|market| self.fulfilled(fleet, market));
+        let of_markets =
+            [Market::OnDemand, Market::Spot].map(|market| self.fulfilled(fleet, market));
         let [on_demand, spot] = of_markets;
         let units = |of: u64| i64::try_from(of / 1_000).unwrap_or(i64::MAX);
         let target = WireValue::structure()
@@ -163,8 +172,12 @@ impl ApiDesk {
         refuse_others("DescribeFleetInstances", input, &played)?;
         let id = input.text("FleetId").unwrap_or_default();
         let place = self.fleet_of(scope, id).ok_or_else(|| fleet_not_found(id))?;
-        let own = self.fleets.get(place).map(|fleet| fleet.instances.as_slice()).unwrap_or_default();
-        let own = own.iter().filter_map(|(index, _)| self.instances.get(*index)).filter(|it| it.is_alive());
+        let own =
+            self.fleets.get(place).map(|fleet| fleet.instances.as_slice()).unwrap_or_default();
+        let own = own
+            .iter()
+            .filter_map(|(index, _)| self.instances.get(*index))
+            .filter(|it| it.is_alive());
         let values = |it: &&crate::ec2_instance::Ec2Instance, name: &str| match name {
             "instance-type" => Some(vec![it.pool.name.clone()]),
             _ => None,

@@ -52,7 +52,11 @@ impl ApiDesk {
         input: &WireValue,
         out: &mut Vec<Decision>,
     ) -> Result<PendingAnswer, ApiError> {
-        refuse_others("TerminateInstances", input, &["InstanceIds", "DryRun", "Force", "SkipOsShutdown"])?;
+        refuse_others(
+            "TerminateInstances",
+            input,
+            &["InstanceIds", "DryRun", "Force", "SkipOsShutdown"],
+        )?;
         let named = self.named_instances(scope, input)?;
         for instance in named.iter().filter_map(|index| self.instances.get(*index)) {
             if instance.spec.keeps_from_termination && instance.is_alive() {
@@ -85,7 +89,10 @@ impl ApiDesk {
             "Client.UserInitiatedShutdown: User initiated shutdown",
         ));
         instance.transition = "User initiated".to_owned();
-        let (answer, request) = (change(&instance.id, before, state(32, "shutting-down")), instance.spot_request.clone());
+        let (answer, request) = (
+            change(&instance.id, before, state(32, "shutting-down")),
+            instance.spot_request.clone(),
+        );
         self.with_vm.remove(&index);
         self.waiting.remove(&index);
         if let Some(request) = request {
@@ -96,7 +103,10 @@ impl ApiDesk {
 
     /// The instance of a request is gone for good: a persistent request asks again.
     pub(crate) fn request_lost_instance(&mut self, id: &str, code: &'static str) {
-        let Some(request) = self.request_by_id.get(id).and_then(|index| self.requests.get(*index)) else { return };
+        let Some(request) = self.request_by_id.get(id).and_then(|index| self.requests.get(*index))
+        else {
+            return;
+        };
         let is_late = request.valid_until.is_some_and(|until| until <= self.now);
         let state = match request.state {
             SpotState::Cancelled => SpotState::Cancelled,
@@ -145,7 +155,8 @@ impl ApiDesk {
             return Err(ApiError::new("UnsupportedOperation", text));
         }
         if hibernates && !instance.spec.hibernation {
-            let text = format!("The instance '{id}' was launched without HibernationOptions.Configured");
+            let text =
+                format!("The instance '{id}' was launched without HibernationOptions.Configured");
             return Err(ApiError::new("UnsupportedHibernationConfiguration", text));
         }
         if instance.spec.keeps_from_stop {
@@ -158,7 +169,9 @@ impl ApiDesk {
             InstanceStage::Running | InstanceStage::Stopped | InstanceStage::Stopping => Ok(()),
             stage => {
                 let (_, name) = stage.code_and_name();
-                let text = format!("The instance '{id}' is not in a state from which it can be stopped: it is {name}.");
+                let text = format!(
+                    "The instance '{id}' is not in a state from which it can be stopped: it is {name}."
+                );
                 Err(ApiError::new("IncorrectInstanceState", text))
             }
         }
@@ -176,12 +189,19 @@ impl ApiDesk {
         }
         (instance.stage, instance.stopped_by) = (InstanceStage::Stopped, Some(StoppedBy::User));
         instance.reason = Some(if hibernates {
-            ("Client.UserInitiatedHibernate", "Client.UserInitiatedHibernate: User initiated hibernate")
+            (
+                "Client.UserInitiatedHibernate",
+                "Client.UserInitiatedHibernate: User initiated hibernate",
+            )
         } else {
-            ("Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown")
+            (
+                "Client.UserInitiatedShutdown",
+                "Client.UserInitiatedShutdown: User initiated shutdown",
+            )
         });
         instance.transition = "User initiated".to_owned();
-        let (answer, request) = (change(&instance.id, before, state(64, "stopping")), instance.spot_request.clone());
+        let (answer, request) =
+            (change(&instance.id, before, state(64, "stopping")), instance.spot_request.clone());
         self.with_vm.remove(&index);
         if let Some(request) = request {
             self.settle_request(&request, SpotState::Disabled, "instance-stopped-by-user");
@@ -226,25 +246,34 @@ impl ApiDesk {
         let id = &instance.id;
         match (instance.stage, instance.stopped_by) {
             (InstanceStage::Stopped, Some(StoppedBy::Provider { .. })) => {
-                let text = format!("EC2 has interrupted the spot instance '{id}': only EC2 can start it again");
+                let text = format!(
+                    "EC2 has interrupted the spot instance '{id}': only EC2 can start it again"
+                );
                 return Err(ApiError::new("IncorrectSpotRequestState", text));
             }
             (InstanceStage::Stopped, _) => {}
             (InstanceStage::Pending | InstanceStage::Running, _) => return Ok(()),
             (stage, _) => {
                 let (_, name) = stage.code_and_name();
-                let text = format!("The instance '{id}' is not in a state from which it can be started: it is {name}.");
+                let text = format!(
+                    "The instance '{id}' is not in a state from which it can be started: it is {name}."
+                );
                 return Err(ApiError::new("IncorrectInstanceState", text));
             }
         }
         let request = instance.spot_request.as_ref().and_then(|id| self.request_by_id.get(id));
-        if request.and_then(|at| self.requests.get(*at)).is_some_and(|it| it.state == SpotState::Cancelled) {
+        if request
+            .and_then(|at| self.requests.get(*at))
+            .is_some_and(|it| it.state == SpotState::Cancelled)
+        {
             let text = format!("The spot request of the instance '{id}' is cancelled");
             return Err(ApiError::new("IncorrectSpotRequestState", text));
         }
         let terms = (instance.market, instance.bid);
         match self.room_in(&instance.account, &instance.pool, terms, 1) {
-            Ok((0, refusal)) | Err(refusal) => Err(Self::refusal_error(refusal, &instance.pool, terms)),
+            Ok((0, refusal)) | Err(refusal) => {
+                Err(Self::refusal_error(refusal, &instance.pool, terms))
+            }
             Ok(_) => Ok(()),
         }
     }

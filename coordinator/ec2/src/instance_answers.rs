@@ -44,7 +44,9 @@ pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<St
         "tag-value" => Some(tags.iter().map(|(_, value)| value.clone()).collect()),
         _ => {
             let key = name.strip_prefix("tag:")?;
-            Some(tags.iter().filter(|(own, _)| own == key).map(|(_, value)| value.clone()).collect())
+            Some(
+                tags.iter().filter(|(own, _)| own == key).map(|(_, value)| value.clone()).collect(),
+            )
         }
     }
 }
@@ -89,21 +91,31 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        let played = ["InstanceIds", "DryRun", "Filters", "NextToken", "MaxResults", "IncludeManagedResources"];
+        let played = [
+            "InstanceIds",
+            "DryRun",
+            "Filters",
+            "NextToken",
+            "MaxResults",
+            "IncludeManagedResources",
+        ];
         refuse_others("DescribeInstances", input, &played)?;
         let found = self.found_instances(scope, input)?;
         let found = filter_by(found, input, |it, name| self.filter_values(it, name), &FILTERS)?;
         let mut reservations: Vec<Vec<&Ec2Instance>> = Vec::new();
         for instance in found {
             match reservations.last_mut() {
-                Some(last) if last.first().is_some_and(|it| it.reservation == instance.reservation) => {
+                Some(last)
+                    if last.first().is_some_and(|it| it.reservation == instance.reservation) =>
+                {
                     last.push(instance);
                 }
                 _ => reservations.push(vec![instance]),
             }
         }
         let (page, next) = take_page(reservations, input, (5, 1_000))?;
-        let written = page.iter().filter_map(|all| Some(self.reservation_to_wire(all.first()?, all)));
+        let written =
+            page.iter().filter_map(|all| Some(self.reservation_to_wire(all.first()?, all)));
         Ok(WireValue::structure()
             .with("Reservations", WireValue::list_of(written))
             .with_some("NextToken", next))
@@ -179,7 +191,10 @@ impl ApiDesk {
             .with("RootDeviceType", "ebs")
             .with("VirtualizationType", "hvm")
             .with("CpuOptions", cpus)
-            .with("HibernationOptions", WireValue::structure().with("Configured", it.spec.hibernation))
+            .with(
+                "HibernationOptions",
+                WireValue::structure().with("Configured", it.spec.hibernation),
+            )
             .with("EnclaveOptions", WireValue::structure().with("Enabled", false))
             .with("MetadataOptions", metadata_options(it.spec.metadata.as_ref()))
             .with("PlatformDetails", "Linux/UNIX")
@@ -191,7 +206,10 @@ impl ApiDesk {
             .with_some("InstanceLifecycle", (it.market == Market::Spot).then_some("spot"))
             .with_some("SpotInstanceRequestId", it.spot_request.as_deref());
         if let Some((code, message)) = it.reason {
-            wire.set("StateReason", WireValue::structure().with("Code", code).with("Message", message));
+            wire.set(
+                "StateReason",
+                WireValue::structure().with("Code", code).with("Message", message),
+            );
         }
         if let Some(profile) = &it.spec.profile {
             let name = profile.text("Arn").or(profile.text("Name")).unwrap_or_default();
@@ -200,10 +218,15 @@ impl ApiDesk {
             } else {
                 format!("arn:aws:iam::{}:instance-profile/{name}", account_number(&it.account))
             };
-            wire.set("IamInstanceProfile", WireValue::structure().with("Arn", arn).with("Id", name));
+            wire.set(
+                "IamInstanceProfile",
+                WireValue::structure().with("Arn", arn).with("Id", name),
+            );
         }
         if !it.is_alive() {
-            return wire.with("NetworkInterfaces", WireValue::List(Vec::new())).with("SecurityGroups", WireValue::List(Vec::new()));
+            return wire
+                .with("NetworkInterfaces", WireValue::List(Vec::new()))
+                .with("SecurityGroups", WireValue::List(Vec::new()));
         }
         let (subnet, vpc) = (self.subnet_of_zone(&scope, &it.pool.zone), self.vpc_id(&scope));
         let interface = WireValue::structure()
@@ -226,7 +249,9 @@ impl ApiDesk {
             .with("SourceDestCheck", true)
             .with("NetworkInterfaces", vec![interface]);
         if it.stage == InstanceStage::Running {
-            return wire.with("PublicIpAddress", it.public_ip()).with("PublicDnsName", public_name(it));
+            return wire
+                .with("PublicIpAddress", it.public_ip())
+                .with("PublicDnsName", public_name(it));
         }
         wire
     }
@@ -236,14 +261,29 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        let played =
-            ["InstanceIds", "DryRun", "Filters", "NextToken", "MaxResults", "IncludeAllInstances", "IncludeManagedResources"];
+        let played = [
+            "InstanceIds",
+            "DryRun",
+            "Filters",
+            "NextToken",
+            "MaxResults",
+            "IncludeAllInstances",
+            "IncludeManagedResources",
+        ];
         refuse_others("DescribeInstanceStatus", input, &played)?;
-        let known = ["instance-state-name", "instance-state-code", "availability-zone", "instance-status.status", "system-status.status"];
+        let known = [
+            "instance-state-name",
+            "instance-state-code",
+            "availability-zone",
+            "instance-status.status",
+            "system-status.status",
+        ];
         let is_all = input.flag("IncludeAllInstances") == Some(true);
         let mut found = self.found_instances(scope, input)?;
         found.retain(|it| is_all || it.stage == InstanceStage::Running);
-        let status = |it: &Ec2Instance| if it.stage == InstanceStage::Running { "ok" } else { "not-applicable" };
+        let status = |it: &Ec2Instance| {
+            if it.stage == InstanceStage::Running { "ok" } else { "not-applicable" }
+        };
         let values = |it: &&Ec2Instance, name: &str| match name {
             "instance-status.status" | "system-status.status" => Some(vec![status(it).to_owned()]),
             other => self.filter_values(it, other),
@@ -254,7 +294,8 @@ impl ApiDesk {
             let status = status(it);
             let mut summary = WireValue::structure().with("Status", status);
             if status == "ok" {
-                let passed = WireValue::structure().with("Name", "reachability").with("Status", "passed");
+                let passed =
+                    WireValue::structure().with("Name", "reachability").with("Status", "passed");
                 summary.set("Details", vec![passed]);
             }
             WireValue::structure()
@@ -278,7 +319,10 @@ impl ApiDesk {
         let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
         let id = self.instances.get(index).map(|it| it.id.as_str()).unwrap_or_default();
         // Nothing runs on a modelled machine, and so nothing is written.
-        Ok(WireValue::structure().with("InstanceId", id).with("Output", "").with("Timestamp", self.instant(self.now)))
+        Ok(WireValue::structure()
+            .with("InstanceId", id)
+            .with("Output", "")
+            .with("Timestamp", self.instant(self.now)))
     }
 }
 

@@ -27,7 +27,9 @@ impl ApiDesk {
                 Some(data) => ("UserData", text(data)),
                 None => ("UserData", WireValue::structure()),
             },
-            "disableApiTermination" => ("DisableApiTermination", flag(it.spec.keeps_from_termination)),
+            "disableApiTermination" => {
+                ("DisableApiTermination", flag(it.spec.keeps_from_termination))
+            }
             "disableApiStop" => ("DisableApiStop", flag(it.spec.keeps_from_stop)),
             "instanceInitiatedShutdownBehavior" => {
                 let behavior = it.spec.shutdown_behavior.as_deref().unwrap_or("stop");
@@ -86,13 +88,19 @@ impl ApiDesk {
                     return Err(ApiError::new("UnsupportedOperation", text));
                 }
                 let zone = Some(it.pool.zone.clone());
-                let spec = crate::launch_spec::LaunchSpec { kind: kind.to_owned(), zone, ..Default::default() };
+                let spec = crate::launch_spec::LaunchSpec {
+                    kind: kind.to_owned(),
+                    zone,
+                    ..Default::default()
+                };
                 self.pools_for(scope, &spec, it.market)?.into_iter().next()
             }
             _ => None,
         };
         let flag = |name: &str| input.member(name).and_then(|it| it.flag("Value"));
-        let Some(it) = self.instances.get_mut(index) else { return Ok(PendingAnswer::Ready(WireValue::structure())) };
+        let Some(it) = self.instances.get_mut(index) else {
+            return Ok(PendingAnswer::Ready(WireValue::structure()));
+        };
         if let Some(pool) = pool {
             it.spec.kind.clone_from(&pool.name);
             it.pool = pool;
@@ -103,7 +111,9 @@ impl ApiDesk {
         if let Some(keeps) = flag("DisableApiStop") {
             it.spec.keeps_from_stop = keeps;
         }
-        if let Some(behavior) = input.member("InstanceInitiatedShutdownBehavior").and_then(|it| it.text("Value")) {
+        if let Some(behavior) =
+            input.member("InstanceInitiatedShutdownBehavior").and_then(|it| it.text("Value"))
+        {
             it.spec.shutdown_behavior = Some(behavior.to_owned());
         }
         let groups: Vec<String> = input.texts("Groups").into_iter().map(str::to_owned).collect();
@@ -132,7 +142,11 @@ impl ApiDesk {
         // EC2 names those without credits as standard, where they are asked for.
         let of = |it: &Ec2Instance| {
             let credits = self.credits_of(it).or_else(|| named.then(|| "standard".to_owned()))?;
-            Some(WireValue::structure().with("InstanceId", it.id.as_str()).with("CpuCredits", credits))
+            Some(
+                WireValue::structure()
+                    .with("InstanceId", it.id.as_str())
+                    .with("CpuCredits", credits),
+            )
         };
         let found: Vec<WireValue> = found.filter_map(of).collect();
         let (page, next) = take_page(found, input, (5, 1_000))?;
@@ -155,7 +169,8 @@ impl ApiDesk {
             let wrong = match self.instance_of(scope, id) {
                 Err(error) => Some(error),
                 Ok(index) => {
-                    let is_burstable = self.instances.get(index).is_some_and(|it| self.credits_of(it).is_some());
+                    let is_burstable =
+                        self.instances.get(index).is_some_and(|it| self.credits_of(it).is_some());
                     if is_burstable {
                         if let Some(it) = self.instances.get_mut(index) {
                             it.spec.cpu_credits = wanted.text("CpuCredits").map(str::to_owned);
@@ -204,7 +219,8 @@ impl ApiDesk {
             ("default-vpc", self.vpc_id(scope)),
             ("max-instances", self.config.on_demand_vcpus.unwrap_or(u32::MAX).to_string()),
         ];
-        let written = attributes.into_iter().filter(|(name, _)| named.is_empty() || named.contains(name));
+        let written =
+            attributes.into_iter().filter(|(name, _)| named.is_empty() || named.contains(name));
         let written = written.map(|(name, value)| {
             let value = WireValue::structure().with("AttributeValue", value);
             WireValue::structure().with("AttributeName", name).with("AttributeValues", vec![value])

@@ -62,7 +62,8 @@ impl ApiDesk {
             .with("KeyFingerprint", pair.fingerprint.as_str())
             .with("Tags", tags_to_wire(&pair.tags));
         if action == "CreateKeyPair" {
-            let text = "no key: the instances of this API are modelled, and nobody logs in to them\n";
+            let text =
+                "no key: the instances of this API are modelled, and nobody logs in to them\n";
             answer.set("KeyMaterial", text);
         }
         self.key_pairs.insert(key, pair);
@@ -78,9 +79,11 @@ impl ApiDesk {
         refuse_others("DescribeKeyPairs", input, &played)?;
         let (names, ids) = (input.texts("KeyNames"), input.texts("KeyPairIds"));
         let own = self.key_pairs.iter().filter(|((owner, _), _)| owner == scope);
-        let mut pairs: Vec<(&String, &KeyPair)> = own.map(|((_, name), pair)| (name, pair)).collect();
+        let mut pairs: Vec<(&String, &KeyPair)> =
+            own.map(|((_, name), pair)| (name, pair)).collect();
         let missing = names.iter().find(|name| pairs.iter().all(|(own, _)| own != *name));
-        let missing = missing.or(ids.iter().find(|id| pairs.iter().all(|(_, pair)| pair.id != **id)));
+        let missing =
+            missing.or(ids.iter().find(|id| pairs.iter().all(|(_, pair)| pair.id != **id)));
         if let Some(name) = missing {
             let text = format!("The key pair '{name}' does not exist");
             return Err(ApiError::new("InvalidKeyPair.NotFound", text));

@@ -76,7 +76,8 @@ impl LaunchSpec {
         self.key = text("KeyName").or(self.key);
         self.subnet = text("SubnetId").or(self.subnet);
         self.user_data = text("UserData").or(self.user_data);
-        self.shutdown_behavior = text("InstanceInitiatedShutdownBehavior").or(self.shutdown_behavior);
+        self.shutdown_behavior =
+            text("InstanceInitiatedShutdownBehavior").or(self.shutdown_behavior);
         self.set_groups(input, ("SecurityGroupIds", "SecurityGroups"));
         if let Some(placement) = input.member("Placement") {
             refuse_others("Placement", placement, &["AvailabilityZone", "Tenancy", "GroupName"])?;

@@ -94,25 +94,37 @@ impl ApiDesk {
         let Some(named) = named else { return Ok((LaunchSpec::default(), None)) };
         let template = self.named_template(scope, named)?;
         let name = named.text("Version");
-        let version = template.version_named(name).and_then(|version| template.versions.get(version - 1));
+        let version =
+            template.version_named(name).and_then(|version| template.versions.get(version - 1));
         let Some(version) = version else {
-            let text = format!("Could not find the specified version {} of the template", name.unwrap_or_default());
+            let text = format!(
+                "Could not find the specified version {} of the template",
+                name.unwrap_or_default()
+            );
             return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
         };
         Ok((LaunchSpec::default().overridden(&version.data)?, version.data.member(MARKET).cloned()))
     }
 
-    fn named_template(&self, scope: &CallScope, named: &WireValue) -> Result<&LaunchTemplate, ApiError> {
+    fn named_template(
+        &self,
+        scope: &CallScope,
+        named: &WireValue,
+    ) -> Result<&LaunchTemplate, ApiError> {
         let (id, name) = (named.text("LaunchTemplateId"), named.text("LaunchTemplateName"));
         let mut own = self.templates.iter().filter(|it| it.scope == *scope);
         let found = own.find(|it| id.map_or(name == Some(it.name.as_str()), |id| id == it.id));
         found.ok_or_else(|| match (id, name) {
             (Some(id), _) => {
-                let text = format!("The specified launch template, with template ID {id}, does not exist.");
+                let text = format!(
+                    "The specified launch template, with template ID {id}, does not exist."
+                );
                 ApiError::new("InvalidLaunchTemplateId.NotFound", text)
             }
             (None, Some(name)) => {
-                let text = format!("The specified launch template, with template name {name}, does not exist.");
+                let text = format!(
+                    "The specified launch template, with template name {name}, does not exist."
+                );
                 ApiError::new("InvalidLaunchTemplateName.NotFoundException", text)
             }
             (None, None) => {
@@ -122,7 +134,11 @@ impl ApiDesk {
         })
     }
 
-    fn template_mut(&mut self, scope: &CallScope, named: &WireValue) -> Result<&mut LaunchTemplate, ApiError> {
+    fn template_mut(
+        &mut self,
+        scope: &CallScope,
+        named: &WireValue,
+    ) -> Result<&mut LaunchTemplate, ApiError> {
         let id = self.named_template(scope, named)?.id.clone();
         let found = self.templates.iter_mut().find(|it| it.id == id);
         found.ok_or_else(|| ApiError::new("InvalidLaunchTemplateId.NotFound", id))
@@ -142,8 +158,14 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        let played =
-            ["ClientToken", "LaunchTemplateName", "VersionDescription", "LaunchTemplateData", "TagSpecifications", "DryRun"];
+        let played = [
+            "ClientToken",
+            "LaunchTemplateName",
+            "VersionDescription",
+            "LaunchTemplateData",
+            "TagSpecifications",
+            "DryRun",
+        ];
         refuse_others("CreateLaunchTemplate", input, &played)?;
         let name = input.text("LaunchTemplateName").unwrap_or_default().to_owned();
         if self.templates.iter().any(|it| it.scope == *scope && it.name == name) {
@@ -188,7 +210,8 @@ impl ApiDesk {
         let now = self.now;
         let template = self.template_mut(scope, input)?;
         if let Some(source) = input.text("SourceVersion") {
-            let source = template.version_named(Some(source)).and_then(|at| template.versions.get(at - 1));
+            let source =
+                template.version_named(Some(source)).and_then(|at| template.versions.get(at - 1));
             let Some(source) = source else {
                 let text = "Could not find the source version";
                 return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
@@ -210,7 +233,8 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        let played = ["ClientToken", "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "DryRun"];
+        let played =
+            ["ClientToken", "LaunchTemplateId", "LaunchTemplateName", "DefaultVersion", "DryRun"];
         refuse_others("ModifyLaunchTemplate", input, &played)?;
         let template = self.template_mut(scope, input)?;
         if let Some(version) = input.text("DefaultVersion") {
@@ -229,7 +253,11 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
-        refuse_others("DeleteLaunchTemplate", input, &["LaunchTemplateId", "LaunchTemplateName", "DryRun"])?;
+        refuse_others(
+            "DeleteLaunchTemplate",
+            input,
+            &["LaunchTemplateId", "LaunchTemplateName", "DryRun"],
+        )?;
         let template = self.named_template(scope, input)?;
         let (id, written) = (template.id.clone(), template.to_wire(self));
         self.templates.retain(|it| it.id != id);
@@ -241,22 +269,35 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        let played = ["LaunchTemplateIds", "LaunchTemplateNames", "DryRun", "Filters", "NextToken", "MaxResults"];
+        let played = [
+            "LaunchTemplateIds",
+            "LaunchTemplateNames",
+            "DryRun",
+            "Filters",
+            "NextToken",
+            "MaxResults",
+        ];
         refuse_others("DescribeLaunchTemplates", input, &played)?;
         let mut found: Vec<&LaunchTemplate> = Vec::new();
-        for (key, list) in [("LaunchTemplateId", "LaunchTemplateIds"), ("LaunchTemplateName", "LaunchTemplateNames")] {
+        for (key, list) in [
+            ("LaunchTemplateId", "LaunchTemplateIds"),
+            ("LaunchTemplateName", "LaunchTemplateNames"),
+        ] {
             for named in input.texts(list) {
                 found.push(self.named_template(scope, &WireValue::structure().with(key, named))?);
             }
         }
-        if input.list("LaunchTemplateIds").is_empty() && input.list("LaunchTemplateNames").is_empty() {
+        if input.list("LaunchTemplateIds").is_empty()
+            && input.list("LaunchTemplateNames").is_empty()
+        {
             found.extend(self.templates.iter().filter(|it| it.scope == *scope));
         }
         let values = |it: &&LaunchTemplate, name: &str| match name {
             "launch-template-name" => Some(vec![it.name.clone()]),
             _ => tag_values(&it.tags, name),
         };
-        let found = filter_by(found, input, values, &["launch-template-name", "tag-key", "tag-value"])?;
+        let found =
+            filter_by(found, input, values, &["launch-template-name", "tag-key", "tag-value"])?;
         let (page, next) = take_page(found, input, (1, 200))?;
         let written = page.into_iter().map(|it| it.to_wire(self));
         Ok(WireValue::structure()
@@ -293,11 +334,14 @@ impl ApiDesk {
                 versions.push(version);
             }
         }
-        let bound = |name: &str, or: usize| input.text(name).and_then(|text| text.parse().ok()).unwrap_or(or);
+        let bound = |name: &str, or: usize| {
+            input.text(name).and_then(|text| text.parse().ok()).unwrap_or(or)
+        };
         let (least, most) = (bound("MinVersion", 0), bound("MaxVersion", usize::MAX));
         versions.retain(|version| (least..=most).contains(version));
         let (page, next) = take_page(versions, input, (1, 200))?;
-        let written = page.into_iter().filter_map(|version| template.version_to_wire(version, self));
+        let written =
+            page.into_iter().filter_map(|version| template.version_to_wire(version, self));
         Ok(WireValue::structure()
             .with("LaunchTemplateVersions", WireValue::list_of(written))
             .with_some("NextToken", next))

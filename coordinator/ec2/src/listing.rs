@@ -80,7 +80,9 @@ pub(crate) fn take_page<T>(
     let size = match input.integer("MaxResults") {
         None => usize::MAX,
         Some(size) if size < least => {
-            let text = format!("Value ( {size} ) for parameter maxResults is invalid. Expecting a value greater than or equal to {least}.");
+            let text = format!(
+                "Value ( {size} ) for parameter maxResults is invalid. Expecting a value greater than or equal to {least}."
+            );
             return Err(wrong(text));
         }
         Some(size) => usize::try_from(size.min(most)).unwrap_or(usize::MAX),
@@ -107,7 +109,11 @@ fn read_token(token: &str) -> Option<usize> {
 /// # Errors
 ///
 /// `UnsupportedOperation` with the names of the call and of the parameter.
-pub(crate) fn refuse_others(call: &str, input: &WireValue, played: &[&str]) -> Result<(), ApiError> {
+pub(crate) fn refuse_others(
+    call: &str,
+    input: &WireValue,
+    played: &[&str],
+) -> Result<(), ApiError> {
     match input.members().find(|(name, _)| !played.contains(name)) {
         Some((name, _)) => {
             let text = format!("{call} does not play the parameter {name} here; leave it out");
@@ -126,7 +132,8 @@ mod tests {
         let all: Vec<u32> = (0..23).collect();
         let (mut seen, mut token, mut pages) = (Vec::new(), None, 0);
         loop {
-            let input = WireValue::structure().with("MaxResults", 5_i64).with_some("NextToken", token);
+            let input =
+                WireValue::structure().with("MaxResults", 5_i64).with_some("NextToken", token);
             let (page, next) = take_page(all.clone(), &input, (5, 1_000)).expect("a page");
             (pages, token) = (pages + 1, next);
             seen.extend(page);
@@ -161,6 +168,9 @@ mod tests {
         assert_eq!(filter_by(items.clone(), &both, length, &known).expect("known"), ["a", "abc"]);
         assert!(matches("a?c*", "abcd") && !matches("a?c", "ac") && matches("*", ""));
         let none = input(vec![filter("colour", vec!["red"])]);
-        assert_eq!(filter_by(items, &none, length, &known).expect_err("unknown").code, "InvalidParameterValue");
+        assert_eq!(
+            filter_by(items, &none, length, &known).expect_err("unknown").code,
+            "InvalidParameterValue"
+        );
     }
 }

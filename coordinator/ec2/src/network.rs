@@ -63,8 +63,14 @@ impl ApiDesk {
             own.map(|((_, id), group)| (id.clone(), group.clone())).collect();
         let id = self.default_group_id(scope);
         if all.iter().all(|(other, _)| *other != id) {
-            let (name, description) = ("default".to_owned(), "default VPC security group".to_owned());
-            let group = SecurityGroup { name, description, egress: vec![all_traffic()], ..SecurityGroup::default() };
+            let (name, description) =
+                ("default".to_owned(), "default VPC security group".to_owned());
+            let group = SecurityGroup {
+                name,
+                description,
+                egress: vec![all_traffic()],
+                ..SecurityGroup::default()
+            };
             all.insert(0, (id, group));
         }
         all
@@ -72,12 +78,17 @@ impl ApiDesk {
 
     /// The groups of an instance: id and name of each.
     pub(crate) fn groups_of(&self, instance: &Ec2Instance) -> Vec<(String, String)> {
-        let scope = CallScope { account: instance.account.clone(), region: instance.region.clone() };
+        let scope =
+            CallScope { account: instance.account.clone(), region: instance.region.clone() };
         self.groups_of_spec(&scope, &instance.spec)
     }
 
     /// The groups of a launch: id and name of each.
-    pub(crate) fn groups_of_spec(&self, scope: &CallScope, spec: &LaunchSpec) -> Vec<(String, String)> {
+    pub(crate) fn groups_of_spec(
+        &self,
+        scope: &CallScope,
+        spec: &LaunchSpec,
+    ) -> Vec<(String, String)> {
         if spec.groups.is_empty() && spec.group_names.is_empty() {
             return vec![(self.default_group_id(scope), "default".to_owned())];
         }
@@ -101,7 +112,8 @@ impl ApiDesk {
         let all = self.all_groups(scope);
         let wrong = |id: &&String| all.iter().all(|(own, _)| own != *id);
         let misnamed = |name: &&String| all.iter().all(|(_, group)| group.name != **name);
-        let missing = spec.groups.iter().find(wrong).or_else(|| spec.group_names.iter().find(misnamed));
+        let missing =
+            spec.groups.iter().find(wrong).or_else(|| spec.group_names.iter().find(misnamed));
         missing.map_or(Ok(()), |id| Err(not_found("InvalidGroup.NotFound", "security group", id)))
     }
 
@@ -110,14 +122,26 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        refuse_others("DescribeVpcs", input, &["VpcIds", "DryRun", "Filters", "NextToken", "MaxResults"])?;
+        refuse_others(
+            "DescribeVpcs",
+            input,
+            &["VpcIds", "DryRun", "Filters", "NextToken", "MaxResults"],
+        )?;
         let id = self.vpc_id(scope);
         if let Some(wrong) = input.texts("VpcIds").into_iter().find(|named| *named != id) {
             return Err(not_found("InvalidVpcID.NotFound", "vpc ID", wrong));
         }
         let tags = self.tags_of(scope, &id);
         let known = [
-            "vpc-id", "cidr", "cidr-block-association.cidr-block", "is-default", "isDefault", "state", "owner-id", "tag-key", "tag-value",
+            "vpc-id",
+            "cidr",
+            "cidr-block-association.cidr-block",
+            "is-default",
+            "isDefault",
+            "state",
+            "owner-id",
+            "tag-key",
+            "tag-value",
         ];
         let values = |id: &String, name: &str| match name {
             "vpc-id" => one(id.as_str()),
@@ -153,19 +177,39 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        refuse_others("DescribeSubnets", input, &["SubnetIds", "DryRun", "Filters", "NextToken", "MaxResults"])?;
+        refuse_others(
+            "DescribeSubnets",
+            input,
+            &["SubnetIds", "DryRun", "Filters", "NextToken", "MaxResults"],
+        )?;
         let named = input.texts("SubnetIds");
         for id in &named {
             self.zone_of_subnet(scope, id)?;
         }
         let zones = self.market.zones(&scope.region).iter().enumerate();
         let subnets = zones.map(|(place, zone)| {
-            (self.subnet_of_zone(scope, zone), zone.clone(), format!("172.31.{}.0/20", place * 16 % 256))
+            (
+                self.subnet_of_zone(scope, zone),
+                zone.clone(),
+                format!("172.31.{}.0/20", place * 16 % 256),
+            )
         });
         let subnets = subnets.filter(|it| named.is_empty() || named.contains(&it.0.as_str()));
         let known = [
-            "subnet-id", "vpc-id", "availability-zone", "availabilityZone", "cidr-block", "cidr", "cidrBlock", "default-for-az",
-            "defaultForAz", "state", "owner-id", "map-public-ip-on-launch", "tag-key", "tag-value",
+            "subnet-id",
+            "vpc-id",
+            "availability-zone",
+            "availabilityZone",
+            "cidr-block",
+            "cidr",
+            "cidrBlock",
+            "default-for-az",
+            "defaultForAz",
+            "state",
+            "owner-id",
+            "map-public-ip-on-launch",
+            "tag-key",
+            "tag-value",
         ];
         let values = |it: &(String, String, String), name: &str| match name {
             "subnet-id" => one(it.0.as_str()),
@@ -219,7 +263,8 @@ impl ApiDesk {
             (ids.is_empty() || ids.contains(&id.as_str()))
                 && (names.is_empty() || names.contains(&group.name.as_str()))
         });
-        let known = ["group-id", "group-name", "vpc-id", "description", "owner-id", "tag-key", "tag-value"];
+        let known =
+            ["group-id", "group-name", "vpc-id", "description", "owner-id", "tag-key", "tag-value"];
         let values = |(id, group): &(String, SecurityGroup), name: &str| match name {
             "group-id" => one(id.as_str()),
             "group-name" => one(group.name.as_str()),
@@ -269,7 +314,9 @@ impl ApiDesk {
             egress: vec![all_traffic()],
             tags: tags_for(input, "security-group"),
         };
-        let answer = WireValue::structure().with("GroupId", id.as_str()).with("Tags", tags_to_wire(&group.tags));
+        let answer = WireValue::structure()
+            .with("GroupId", id.as_str())
+            .with("Tags", tags_to_wire(&group.tags));
         self.groups.insert((scope.clone(), id), group);
         Ok(PendingAnswer::Ready(answer))
     }
@@ -282,10 +329,14 @@ impl ApiDesk {
         refuse_others("DeleteSecurityGroup", input, &["GroupId", "GroupName", "DryRun"])?;
         let id = self.named_group(scope, input)?;
         if id == self.default_group_id(scope) {
-            let text = format!("the specified group: \"{id}\" name: \"default\" cannot be deleted by a user");
+            let text = format!(
+                "the specified group: \"{id}\" name: \"default\" cannot be deleted by a user"
+            );
             return Err(ApiError::new("CannotDelete", text));
         }
-        let uses = |it: &Ec2Instance| it.is_alive() && self.groups_of(it).iter().any(|(own, _)| *own == id);
+        let uses = |it: &Ec2Instance| {
+            it.is_alive() && self.groups_of(it).iter().any(|(own, _)| *own == id)
+        };
         if self.instances_of(scope).any(uses) {
             let text = format!("resource {id} has a dependent object");
             return Err(ApiError::new("DependencyViolation", text));
@@ -300,7 +351,9 @@ impl ApiDesk {
             id.is_some_and(|id| id == own) || id.is_none() && name == Some(group.name.as_str())
         });
         let asked = id.or(name).unwrap_or_default();
-        found.map(|(id, _)| id).ok_or_else(|| not_found("InvalidGroup.NotFound", "security group", asked))
+        found
+            .map(|(id, _)| id)
+            .ok_or_else(|| not_found("InvalidGroup.NotFound", "security group", asked))
     }
 
     pub(crate) fn change_rules(
@@ -310,13 +363,22 @@ impl ApiDesk {
         input: &WireValue,
     ) -> Result<PendingAnswer, ApiError> {
         let played = [
-            "GroupId", "GroupName", "IpPermissions", "IpProtocol", "FromPort", "ToPort", "CidrIp", "TagSpecifications", "DryRun",
+            "GroupId",
+            "GroupName",
+            "IpPermissions",
+            "IpProtocol",
+            "FromPort",
+            "ToPort",
+            "CidrIp",
+            "TagSpecifications",
+            "DryRun",
         ];
         refuse_others(action, input, &played)?;
         let id = self.named_group(scope, input)?;
         let mut rules = input.list("IpPermissions").to_vec();
         if let Some(protocol) = input.text("IpProtocol") {
-            let range = input.text("CidrIp").map(|block| WireValue::structure().with("CidrIp", block));
+            let range =
+                input.text("CidrIp").map(|block| WireValue::structure().with("CidrIp", block));
             rules.push(
                 WireValue::structure()
                     .with("IpProtocol", protocol)
@@ -327,7 +389,10 @@ impl ApiDesk {
         }
         let known = self.all_groups(scope).into_iter().find(|(own, _)| *own == id);
         let key = (scope.clone(), id);
-        let group = self.groups.entry(key).or_insert_with(|| known.map(|(_, group)| group).unwrap_or_default());
+        let group = self
+            .groups
+            .entry(key)
+            .or_insert_with(|| known.map(|(_, group)| group).unwrap_or_default());
         let own = if action.ends_with("Egress") { &mut group.egress } else { &mut group.ingress };
         for rule in rules {
             let is_there = own.contains(&rule);
@@ -348,9 +413,20 @@ impl ApiDesk {
         scope: &CallScope,
         input: &WireValue,
     ) -> Result<WireValue, ApiError> {
-        refuse_others("DescribeRouteTables", input, &["RouteTableIds", "DryRun", "Filters", "NextToken", "MaxResults"])?;
+        refuse_others(
+            "DescribeRouteTables",
+            input,
+            &["RouteTableIds", "DryRun", "Filters", "NextToken", "MaxResults"],
+        )?;
         let (id, vpc) = (self.own_id("rtb", scope, ""), self.vpc_id(scope));
-        let known = ["route-table-id", "vpc-id", "association.main", "association.subnet-id", "tag-key", "tag-value"];
+        let known = [
+            "route-table-id",
+            "vpc-id",
+            "association.main",
+            "association.subnet-id",
+            "tag-key",
+            "tag-value",
+        ];
         let values = |id: &String, name: &str| match name {
             "route-table-id" => one(id.as_str()),
             "vpc-id" => one(vpc.as_str()),
@@ -398,7 +474,14 @@ impl ApiDesk {
         let played = ["InternetGatewayIds", "DryRun", "Filters", "NextToken", "MaxResults"];
         refuse_others("DescribeInternetGateways", input, &played)?;
         let (id, vpc) = (self.own_id("igw", scope, ""), self.vpc_id(scope));
-        let known = ["internet-gateway-id", "attachment.vpc-id", "attachment.state", "owner-id", "tag-key", "tag-value"];
+        let known = [
+            "internet-gateway-id",
+            "attachment.vpc-id",
+            "attachment.state",
+            "owner-id",
+            "tag-key",
+            "tag-value",
+        ];
         let values = |id: &String, name: &str| match name {
             "internet-gateway-id" => one(id.as_str()),
             "attachment.vpc-id" => one(vpc.as_str()),
@@ -408,7 +491,8 @@ impl ApiDesk {
         };
         let found = filter_by(vec![id], input, values, &known)?;
         let written = found.into_iter().map(|id| {
-            let attachment = WireValue::structure().with("State", "available").with("VpcId", vpc.as_str());
+            let attachment =
+                WireValue::structure().with("State", "available").with("VpcId", vpc.as_str());
             let tags = tags_to_wire(&self.tags_of(scope, &id));
             WireValue::structure()
                 .with("InternetGatewayId", id)

@@ -116,7 +116,11 @@ impl PoolMarket {
         let (whole, before) = trace.with_past();
         let micros = |at: Time| i64::try_from(at.as_micros()).unwrap_or(i64::MAX);
         let before = i64::try_from(before.as_micros()).unwrap_or(i64::MAX);
-        whole.steps().iter().map(|(at, price)| (micros(*at).saturating_sub(before), *price)).collect()
+        whole
+            .steps()
+            .iter()
+            .map(|(at, price)| (micros(*at).saturating_sub(before), *price))
+            .collect()
     }
 }
 

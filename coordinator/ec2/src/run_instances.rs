@@ -46,7 +46,10 @@ pub(crate) struct SpotWish {
 pub(crate) fn read_price(text: &str) -> Result<Price, ApiError> {
     let price = text.parse::<Price>().ok().filter(|price| price.as_nanos_per_hour() > 0);
     price.ok_or_else(|| {
-        ApiError::new("InvalidParameterValue", format!("Invalid value '{text}' for a price per hour"))
+        ApiError::new(
+            "InvalidParameterValue",
+            format!("Invalid value '{text}' for a price per hour"),
+        )
     })
 }
 
@@ -74,16 +77,28 @@ impl ApiDesk {
         out: &mut Vec<Decision>,
     ) -> Result<PendingAnswer, ApiError> {
         let mut played = launch_spec::PLAYED.to_vec();
-        played.extend(["MinCount", "MaxCount", "ClientToken", "DryRun", "LaunchTemplate", "InstanceMarketOptions"]);
+        played.extend([
+            "MinCount",
+            "MaxCount",
+            "ClientToken",
+            "DryRun",
+            "LaunchTemplate",
+            "InstanceMarketOptions",
+        ]);
         refuse_others("RunInstances", input, &played)?;
         let (template, options) = self.template_of(scope, input.member("LaunchTemplate"))?;
         let spec = template.overridden(input)?;
         spec.check()?;
         let options = input.member("InstanceMarketOptions").or(options.as_ref());
         let wish = match options {
-            Some(options) if options.text("MarketType") == Some("spot") => Some(spot_wish(options)?),
+            Some(options) if options.text("MarketType") == Some("spot") => {
+                Some(spot_wish(options)?)
+            }
             Some(options) if options.text("MarketType").is_some() => {
-                let text = format!("The market {} is not played here", options.text("MarketType").unwrap_or_default());
+                let text = format!(
+                    "The market {} is not played here",
+                    options.text("MarketType").unwrap_or_default()
+                );
                 return Err(ApiError::new("UnsupportedOperation", text));
             }
             _ => None,
@@ -116,7 +131,9 @@ impl ApiDesk {
                 alternatives: alternatives.collect(),
                 market,
                 bid,
-                behavior: wish.as_ref().map_or_else(InterruptionBehavior::default, |wish| wish.behavior),
+                behavior: wish
+                    .as_ref()
+                    .map_or_else(InterruptionBehavior::default, |wish| wish.behavior),
                 reservation: self.new_id("r"),
                 launch_index: 0,
                 token: input.text("ClientToken").map(str::to_owned),
@@ -192,7 +209,9 @@ impl ApiDesk {
         }
         let price = |pool: &CapacityPool| self.market.price(&pool.kind, market, self.now);
         if market == Market::Spot {
-            pools.sort_by_key(|pool| (price(pool).unwrap_or(Price::from_nanos_per_hour(u64::MAX)), pool.zone.clone()));
+            pools.sort_by_key(|pool| {
+                (price(pool).unwrap_or(Price::from_nanos_per_hour(u64::MAX)), pool.zone.clone())
+            });
         }
         Ok(pools)
     }
@@ -235,6 +254,7 @@ impl ApiDesk {
             vm: None,
             vms: Vec::new(),
             stopped_by: None,
+            marked: None,
             reason: None,
             transition: String::new(),
             launched: self.now,
@@ -254,7 +274,8 @@ impl ApiDesk {
         let vm = VmId::new(self.next_vm);
         let Some(instance) = self.instances.get_mut(index) else { return };
         self.next_vm += 1;
-        (instance.vm, instance.stage, instance.launched) = (Some(vm), InstanceStage::Pending, self.now);
+        (instance.vm, instance.stage, instance.launched) =
+            (Some(vm), InstanceStage::Pending, self.now);
         instance.vms.push(vm);
         let (kind, market, bid) = (instance.pool.kind.clone(), instance.market, instance.bid);
         out.push(Decision::Launch { vm, kind, market, bid });
@@ -279,7 +300,11 @@ impl ApiDesk {
             if matches!(instance.stopped_by, Some(StoppedBy::Provider { .. })) {
                 self.waiting.insert(index);
                 if let Some(request) = request {
-                    self.settle_request(&request, SpotState::Disabled, "instance-stopped-no-capacity");
+                    self.settle_request(
+                        &request,
+                        SpotState::Disabled,
+                        "instance-stopped-no-capacity",
+                    );
                 }
             }
             return;
@@ -345,7 +370,8 @@ impl ApiDesk {
                 "We currently do not have sufficient capacity of the type that you requested: no host has room for it.",
             ));
         };
-        let had: Vec<&Ec2Instance> = had.iter().filter_map(|index| self.instances.get(*index)).collect();
+        let had: Vec<&Ec2Instance> =
+            had.iter().filter_map(|index| self.instances.get(*index)).collect();
         Ok(self.reservation_to_wire(&first, &had))
     }
 

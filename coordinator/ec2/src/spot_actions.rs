@@ -1,7 +1,7 @@
 //! RequestSpotInstances and CancelSpotInstanceRequests.
 
-use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_cloud::Market;
+use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
@@ -90,7 +90,8 @@ impl ApiDesk {
         let mut answers = Vec::new();
         for index in named {
             let Some(request) = self.requests.get(index) else { continue };
-            let (id, state, instance) = (request.id.clone(), request.state, request.instance.clone());
+            let (id, state, instance) =
+                (request.id.clone(), request.state, request.instance.clone());
             let becomes = match state {
                 SpotState::Open => Some("canceled-before-fulfillment"),
                 SpotState::Active => Some("request-canceled-and-instance-running"),
@@ -111,7 +112,8 @@ impl ApiDesk {
                 self.terminate(instance, out);
             }
             let said = if state == SpotState::Closed { "closed" } else { "cancelled" };
-            answers.push(WireValue::structure().with("SpotInstanceRequestId", id).with("State", said));
+            answers
+                .push(WireValue::structure().with("SpotInstanceRequestId", id).with("State", said));
         }
         Ok(PendingAnswer::Ready(
             WireValue::structure().with("CancelledSpotInstanceRequests", answers),

@@ -10,6 +10,9 @@ use crate::listing::{filter_by, refuse_others, take_page};
 use crate::pool_market::{CapacityPool, price_text};
 use crate::spot_request::SpotRequest;
 
+/// How far back a history goes whose caller gives no StartTime, in microseconds.
+const NINETY_DAYS: i64 = 90 * 86_400 * 1_000_000;
+
 const FILTERS: [&str; 13] = [
     "spot-instance-request-id",
     "state",
@@ -47,7 +50,9 @@ impl ApiDesk {
             .with_some("SubnetId", spec.subnet.as_deref())
             .with_some(
                 "Placement",
-                spec.zone.as_deref().map(|zone| WireValue::structure().with("AvailabilityZone", zone)),
+                spec.zone
+                    .as_deref()
+                    .map(|zone| WireValue::structure().with("AvailabilityZone", zone)),
             );
         let status = WireValue::structure()
             .with("Code", request.code)
@@ -144,7 +149,7 @@ impl ApiDesk {
         let is_linux = |product: &&str| product.starts_with("Linux/UNIX");
         let begins = self.config.begins_unix_us;
         let now = begins.saturating_add(i64::try_from(self.now.as_micros()).unwrap_or(i64::MAX));
-        let start = input.instant("StartTime").unwrap_or(now);
+        let start = input.instant("StartTime").unwrap_or(now.saturating_sub(NINETY_DAYS));
         // Of the pages that follow, the first says until when: prices that change meanwhile move nothing.
         let (end, token) = match input.text("NextToken").filter(|token| !token.is_empty()) {
             Some(token) => read_token(token)
@@ -164,7 +169,9 @@ impl ApiDesk {
             let from = changes.partition_point(|change| at(change) <= start).saturating_sub(1);
             let until = changes.partition_point(|change| at(change) <= end);
             let shown = changes.get(from..until.max(from)).unwrap_or_default();
-            rows.extend(shown.iter().map(|change| (at(change), pool.clone(), price_text(change.1))));
+            rows.extend(
+                shown.iter().map(|change| (at(change), pool.clone(), price_text(change.1))),
+            );
         }
         rows.sort_by(|a, b| {
             b.0.cmp(&a.0).then_with(|| (&a.1.name, &a.1.zone).cmp(&(&b.1.name, &b.1.zone)))
@@ -182,7 +189,10 @@ impl ApiDesk {
         let known = ["instance-type", "availability-zone", "product-description", "spot-price"];
         let rows = filter_by(rows, input, values, &known)?;
         let mut paged = WireValue::structure();
-        paged.set("MaxResults", input.integer("MaxResults").filter(|most| *most > 0).unwrap_or(1_000));
+        paged.set(
+            "MaxResults",
+            input.integer("MaxResults").filter(|most| *most > 0).unwrap_or(1_000),
+        );
         if let Some(token) = token {
             paged.set("NextToken", token);
         }
@@ -220,16 +230,20 @@ impl ApiDesk {
             let text = "TargetCapacityUnitType memory-mib is not played here; take units or vcpu";
             return Err(ApiError::new("UnsupportedOperation", text));
         }
-        let wanted = u64::try_from(input.integer("TargetCapacity").unwrap_or(1)).unwrap_or(1).max(1);
+        let wanted =
+            u64::try_from(input.integer("TargetCapacity").unwrap_or(1)).unwrap_or(1).max(1);
         let (kinds, named) = (input.texts("InstanceTypes"), input.texts("RegionNames"));
         let mut scores = Vec::new();
-        for region in self.market.regions().filter(|region| named.is_empty() || named.contains(region)) {
+        for region in
+            self.market.regions().filter(|region| named.is_empty() || named.contains(region))
+        {
             let mut by_zone: Vec<(String, u64)> = Vec::new();
             for pool in self.market.pools(region) {
                 if !kinds.is_empty() && !kinds.contains(&pool.name.as_str()) {
                     continue;
                 }
-                let size = if unit == "vcpu" { u64::from(self.market.vcpus(&pool.kind)) } else { 1 };
+                let size =
+                    if unit == "vcpu" { u64::from(self.market.vcpus(&pool.kind)) } else { 1 };
                 let room = match self.room_in("", &pool, (Market::Spot, None), usize::MAX) {
                     Ok((room, _)) => u64::try_from(room).unwrap_or(u64::MAX).saturating_mul(size),
                     Err(_) => 0,
@@ -244,7 +258,9 @@ impl ApiDesk {
                 i64::try_from(part).unwrap_or(0) + 1
             };
             if input.flag("SingleAvailabilityZone") == Some(true) {
-                scores.extend(by_zone.iter().map(|(zone, room)| (score(*room), region, Some(zone.clone()))));
+                scores.extend(
+                    by_zone.iter().map(|(zone, room)| (score(*room), region, Some(zone.clone()))),
+                );
             } else {
                 let all = by_zone.iter().fold(0_u64, |sum, (_, room)| sum.saturating_add(*room));
                 scores.push((score(all), region, None));

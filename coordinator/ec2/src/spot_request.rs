@@ -71,24 +71,42 @@ impl SpotRequest {
 /// What EC2 says with a status code.
 pub(crate) fn message_of(code: &str) -> &'static str {
     match code {
-        "pending-evaluation" => "Your Spot request has been submitted for review, and is pending evaluation.",
+        "pending-evaluation" => {
+            "Your Spot request has been submitted for review, and is pending evaluation."
+        }
         "pending-fulfillment" => "Your Spot request is pending fulfillment.",
         "fulfilled" => "Your Spot request is fulfilled.",
-        "price-too-low" => "Your Spot request price is lower than the minimum required Spot request fulfillment price.",
-        "capacity-not-available" => "There is no Spot capacity available that matches your request.",
+        "price-too-low" => {
+            "Your Spot request price is lower than the minimum required Spot request fulfillment price."
+        }
+        "capacity-not-available" => {
+            "There is no Spot capacity available that matches your request."
+        }
         "limit-exceeded" => "Your Spot request would exceed a limit of the account.",
         "not-scheduled-yet" => "Your Spot request will not be evaluated until the scheduled date.",
         "schedule-expired" => "Your Spot request expired before it was fulfilled.",
         "canceled-before-fulfillment" => "Your Spot request is canceled before it was fulfilled.",
-        "request-canceled-and-instance-running" => "Your Spot request is canceled, but your instance is still running.",
+        "request-canceled-and-instance-running" => {
+            "Your Spot request is canceled, but your instance is still running."
+        }
         "marked-for-stop" => "Your Spot instance is marked for stop, and will be stopped.",
-        "marked-for-termination" => "Your Spot instance is marked for termination, and will be terminated.",
-        "instance-stopped-by-price" => "Your Spot instance was stopped, as the Spot price exceeds your maximum price.",
+        "marked-for-termination" => {
+            "Your Spot instance is marked for termination, and will be terminated."
+        }
+        "instance-stopped-by-price" => {
+            "Your Spot instance was stopped, as the Spot price exceeds your maximum price."
+        }
         "instance-stopped-by-user" => "Your Spot instance was stopped by you.",
-        "instance-stopped-no-capacity" => "Your Spot instance was stopped, as there is no Spot capacity available.",
-        "instance-terminated-by-price" => "Your Spot instance was terminated, as the Spot price exceeds your maximum price.",
+        "instance-stopped-no-capacity" => {
+            "Your Spot instance was stopped, as there is no Spot capacity available."
+        }
+        "instance-terminated-by-price" => {
+            "Your Spot instance was terminated, as the Spot price exceeds your maximum price."
+        }
         "instance-terminated-by-user" => "Your Spot instance was terminated by you.",
-        "instance-terminated-no-capacity" => "Your Spot instance was terminated, as there is no Spot capacity available.",
+        "instance-terminated-no-capacity" => {
+            "Your Spot instance was terminated, as there is no Spot capacity available."
+        }
         _ => "The status of your Spot request has changed.",
     }
 }

@@ -34,7 +34,8 @@ impl ApiDesk {
         refuse_others(action, input, &["Resources", "Tags", "DryRun"])?;
         let tags = read_tags(input, "Tags");
         // Deleted is a tag by its key, and only with this value where one is given.
-        let with_value: Vec<bool> = input.list("Tags").iter().map(|tag| tag.text("Value").is_some()).collect();
+        let with_value: Vec<bool> =
+            input.list("Tags").iter().map(|tag| tag.text("Value").is_some()).collect();
         let named: Vec<String> = input.texts("Resources").into_iter().map(str::to_owned).collect();
         for id in &named {
             if self.tags_mut(scope, id)?.is_none() {
@@ -147,6 +148,8 @@ impl ApiDesk {
                 .with("Key", key)
                 .with("Value", value)
         });
-        Ok(WireValue::structure().with("Tags", WireValue::list_of(written)).with_some("NextToken", next))
+        Ok(WireValue::structure()
+            .with("Tags", WireValue::list_of(written))
+            .with_some("NextToken", next))
     }
 }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Availability, Burstable, Host, InstanceType, InterruptionModel, Limits, PriceTrace, TariffName};
+use dormouse_cloud::{
+    Availability, Burstable, Host, InstanceType, InterruptionModel, Limits, PriceTrace, TariffName,
+};
 use dormouse_ec2_wire::{ApiError, ServiceModel, WireValue, read_request, write_response};
 use dormouse_model::{Setup, UsageInformation};
 use dormouse_units::{Bytes, Credits, Money, Ppm, Price, Span, Time, TypeName};
@@ -44,7 +46,11 @@ pub(crate) fn setup() -> Setup {
     setup.preemption_notice = Span::from_secs(120);
     setup.terms.tariff = TariffName::Ec2;
     let at = Time::from_secs;
-    let trace = PriceTrace::new(vec![(at(0), price(3_000)), (at(3_600), price(6_000)), (at(7_200), price(3_000))]);
+    let trace = PriceTrace::new(vec![
+        (at(0), price(3_000)),
+        (at(3_600), price(6_000)),
+        (at(7_200), price(3_000)),
+    ]);
     setup.terms.prices = BTreeMap::from([(TypeName::from("c5.large"), trace)]);
     let scarce = Availability::new(vec![(at(0), 2), (at(10_800), 0), (at(14_400), 5)]);
     setup.terms.availability = BTreeMap::from([(TypeName::from("m5.large"), scarce)]);
@@ -97,7 +103,8 @@ impl Client {
 
     /// The first spot request of a RequestSpotInstances.
     pub(crate) fn request(&mut self, query: &str) -> String {
-        let answer = self.ok(&format!("RequestSpotInstances&LaunchSpecification.ImageId=ami-12345678&{query}"));
+        let answer = self
+            .ok(&format!("RequestSpotInstances&LaunchSpecification.ImageId=ami-12345678&{query}"));
         ids(answer.list("SpotInstanceRequests"), "SpotInstanceRequestId").remove(0)
     }
 

@@ -5,18 +5,9 @@ use dormouse_model::{Decision, Notice};
 use dormouse_units::{Time, VmId};
 
 use crate::desk::ApiDesk;
-use crate::ec2_instance::{InstanceStage, InterruptionBehavior, StoppedBy};
+use crate::ec2_instance::{InstanceStage, InterruptedBy, InterruptionBehavior, StoppedBy};
 use crate::run_instances::LaunchOrder;
 use crate::spot_request::SpotState;
-
-/// What an instance was interrupted for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum InterruptedBy {
-    Price,
-    Capacity,
-    /// A law of the experiment, or whoever interrupts instances on purpose.
-    Law,
-}
 
 impl ApiDesk {
     /// Hears one thing that happened to the VMs, or that the time has come that it waited for.
@@ -57,7 +48,9 @@ impl ApiDesk {
     fn runs(&mut self, vm: VmId) {
         let index = self.by_vm.get(&vm).copied();
         let Some(instance) = self.instance_on(vm) else { return };
-        (instance.stage, instance.stopped_by, instance.reason) = (InstanceStage::Running, None, None);
+        (instance.stage, instance.stopped_by, instance.reason) =
+            (InstanceStage::Running, None, None);
+        instance.marked = None;
         instance.transition.clear();
         let request = instance.spot_request.clone();
         self.waiting.retain(|waits| Some(*waits) != index);
@@ -71,7 +64,9 @@ impl ApiDesk {
 
     /// EC2 has said that it interrupts an instance.
     fn is_marked(&mut self, vm: VmId) {
+        let by = self.by_vm.get(&vm).map(|index| self.interrupted_by(*index));
         let Some(instance) = self.instance_on(vm) else { return };
+        instance.marked = by;
         let code = match instance.behavior {
             InterruptionBehavior::Terminate => "marked-for-termination",
             InterruptionBehavior::Stop | InterruptionBehavior::Hibernate => "marked-for-stop",
@@ -87,6 +82,9 @@ impl ApiDesk {
 
     fn interrupted_by(&self, index: usize) -> InterruptedBy {
         let Some(instance) = self.instances.get(index) else { return InterruptedBy::Law };
+        if let Some(by) = instance.marked {
+            return by;
+        }
         let kind = &instance.pool.kind;
         let price = self.market.price(kind, Market::Spot, self.now);
         if price.zip(instance.bid).is_some_and(|(price, bid)| price > bid) {
@@ -130,7 +128,8 @@ impl ApiDesk {
         let request = instance.spot_request.clone();
         self.waiting.insert(index);
         let Some(id) = request else { return };
-        let state = self.request_by_id.get(&id).and_then(|at| self.requests.get(*at)).map(|it| it.state);
+        let state =
+            self.request_by_id.get(&id).and_then(|at| self.requests.get(*at)).map(|it| it.state);
         if state != Some(SpotState::Cancelled) {
             self.settle_request(&id, SpotState::Disabled, code);
         }
@@ -180,7 +179,9 @@ impl ApiDesk {
     fn is_request_cancelled(&self, index: usize) -> bool {
         let request = self.instances.get(index).and_then(|it| it.spot_request.as_ref());
         let request = request.and_then(|id| self.request_by_id.get(id));
-        request.and_then(|at| self.requests.get(*at)).is_some_and(|it| it.state == SpotState::Cancelled)
+        request
+            .and_then(|at| self.requests.get(*at))
+            .is_some_and(|it| it.state == SpotState::Cancelled)
     }
 
     /// Asks for all that is wanted and can be had now, and to be woken when that may change.
@@ -203,7 +204,10 @@ impl ApiDesk {
         if !request.wants_now(self.now) {
             return;
         }
-        let scope = crate::desk::CallScope { account: request.account.clone(), region: request.region.clone() };
+        let scope = crate::desk::CallScope {
+            account: request.account.clone(),
+            region: request.region.clone(),
+        };
         let Ok(pools) = self.pools_for(&scope, &request.spec, Market::Spot) else { return };
         let mut code = None;
         for (place, pool) in pools.iter().enumerate() {
@@ -213,7 +217,8 @@ impl ApiDesk {
                     code.get_or_insert(Self::code_of(refusal));
                 }
                 Ok(_) => {
-                    let alternatives = pools.get(place + 1..).unwrap_or_default().iter().rev().cloned();
+                    let alternatives =
+                        pools.get(place + 1..).unwrap_or_default().iter().rev().cloned();
                     let order = LaunchOrder {
                         scope,
                         spec: request.spec.clone(),
@@ -243,7 +248,10 @@ impl ApiDesk {
     fn start_again(&mut self, out: &mut Vec<Decision>) {
         for index in self.waiting.clone() {
             let Some(instance) = self.instances.get(index) else { continue };
-            let Some(StoppedBy::Provider { not_before, by_law: false }) = instance.stopped_by else { continue };
+            let Some(StoppedBy::Provider { not_before, by_law: false }) = instance.stopped_by
+            else {
+                continue;
+            };
             let terms = (Market::Spot, instance.bid);
             if not_before > self.now || instance.stage != InstanceStage::Stopped {
                 continue;
@@ -252,7 +260,8 @@ impl ApiDesk {
             let room = self.room_in(&instance.account, &instance.pool, terms, 1);
             let is_there = match room {
                 Ok((room, bound)) => {
-                    room > 0 || instance.vm.is_some() && bound == crate::desk::PoolRefusal::TypeLimit
+                    room > 0
+                        || instance.vm.is_some() && bound == crate::desk::PoolRefusal::TypeLimit
                 }
                 Err(_) => false,
             };

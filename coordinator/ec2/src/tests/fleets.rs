@@ -22,7 +22,8 @@ fn kinds(api: &mut Client) -> Vec<String> {
     let answer = api.ok(
         "DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=pending&Filter.1.Value.2=running",
     );
-    let all: Vec<_> = answer.list("Reservations").iter().flat_map(|it| it.list("Instances")).cloned().collect();
+    let all: Vec<_> =
+        answer.list("Reservations").iter().flat_map(|it| it.list("Instances")).cloned().collect();
     let mut kinds = ids(&all, "InstanceType");
     kinds.sort();
     kinds
@@ -38,7 +39,8 @@ fn an_instant_fleet_takes_pools_by_its_strategy() {
         let mut api = Client::new();
         template(&mut api);
         let answer = api.ok(&fleet("instant", 4, strategy));
-        let had: usize = answer.list("Instances").iter().map(|it| it.texts("InstanceIds").len()).sum();
+        let had: usize =
+            answer.list("Instances").iter().map(|it| it.texts("InstanceIds").len()).sum();
         assert_eq!((had, answer.list("Errors").len()), (4, 0), "{strategy}");
         assert_eq!(kinds(&mut api), wanted, "{strategy}");
     }
@@ -108,7 +110,10 @@ fn templates_have_versions() {
     assert_eq!(kind(&mut api, "&LaunchTemplate.Version=$Latest"), "m5.large");
     api.ok("ModifyLaunchTemplate&LaunchTemplateName=lt&SetDefaultVersion=2");
     assert_eq!(kind(&mut api, ""), "m5.large");
-    assert_eq!(api.code(&run("&LaunchTemplate.Version=9")), "InvalidLaunchTemplateId.VersionNotFound");
+    assert_eq!(
+        api.code(&run("&LaunchTemplate.Version=9")),
+        "InvalidLaunchTemplateId.VersionNotFound"
+    );
     let versions = api.ok("DescribeLaunchTemplateVersions&LaunchTemplateName=lt");
     assert_eq!(versions.list("LaunchTemplateVersions").len(), 2);
     api.ok("DeleteLaunchTemplate&LaunchTemplateName=lt");

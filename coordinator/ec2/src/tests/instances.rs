@@ -20,12 +20,17 @@ fn an_instance_boots_runs_and_costs_seconds_but_a_minute_at_least() {
     let ended = api.ok(&format!("TerminateInstances&InstanceId.1={id}"));
     let change = &ended.list("TerminatingInstances")[0];
     assert_eq!(text(change, &["CurrentState", "Name"]), "shutting-down");
-    assert_eq!((api.state(&id).as_str(), text(&api.instance(&id), &["StateReason", "Code"])),
-        ("terminated", "Client.UserInitiatedShutdown".to_owned()));
+    assert_eq!(
+        (api.state(&id).as_str(), text(&api.instance(&id), &["StateReason", "Code"])),
+        ("terminated", "Client.UserInitiatedShutdown".to_owned())
+    );
     // 30 s are charged as 60 at $0.085 an hour.
     assert_eq!(api.owed(&id), Money::from_nanos(1_416_666));
     api.at(90 + 3_600);
-    assert_eq!(api.code(&format!("DescribeInstances&InstanceId.1={id}")), "InvalidInstanceID.NotFound");
+    assert_eq!(
+        api.code(&format!("DescribeInstances&InstanceId.1={id}")),
+        "InvalidInstanceID.NotFound"
+    );
 }
 
 #[test]
@@ -43,7 +48,10 @@ fn the_same_token_is_the_same_instance() {
 #[test]
 fn a_dry_run_launches_nothing() {
     let mut api = Client::new();
-    assert_eq!(api.code(&format!("RunInstances&ImageId=ami-12345678&{ONE}&DryRun=true")), "DryRunOperation");
+    assert_eq!(
+        api.code(&format!("RunInstances&ImageId=ami-12345678&{ONE}&DryRun=true")),
+        "DryRunOperation"
+    );
     assert!(api.ok("DescribeInstances").list("Reservations").is_empty());
 }
 
@@ -56,30 +64,49 @@ fn what_cannot_be_had_is_refused_by_its_code() {
         ("InstanceType=c5.large&MinCount=300&MaxCount=300", "VcpuLimitExceeded"),
         ("InstanceType=c5.large&MinCount=2&MaxCount=1", "InvalidParameterValue"),
         ("InstanceType=c5.large&MinCount=1&MaxCount=1&KeyName=none", "InvalidKeyPair.NotFound"),
-        ("InstanceType=c5.large&MinCount=1&MaxCount=1&Placement.Tenancy=host", "UnsupportedOperation"),
+        (
+            "InstanceType=c5.large&MinCount=1&MaxCount=1&Placement.Tenancy=host",
+            "UnsupportedOperation",
+        ),
         ("InstanceType=c5.large&MinCount=1&MaxCount=1&KernelId=aki-1", "UnsupportedOperation"),
-        ("InstanceType=c5.large&MinCount=1&MaxCount=1&InstanceMarketOptions.MarketType=spot\
-          &InstanceMarketOptions.SpotOptions.MaxPrice=0.0001", "SpotMaxPriceTooLow"),
-        ("InstanceType=m5.large&MinCount=3&MaxCount=3&InstanceMarketOptions.MarketType=spot", "InsufficientInstanceCapacity"),
-        ("InstanceType=c5.large&MinCount=200&MaxCount=200&InstanceMarketOptions.MarketType=spot", "MaxSpotInstanceCountExceeded"),
+        (
+            "InstanceType=c5.large&MinCount=1&MaxCount=1&InstanceMarketOptions.MarketType=spot\
+          &InstanceMarketOptions.SpotOptions.MaxPrice=0.0001",
+            "SpotMaxPriceTooLow",
+        ),
+        (
+            "InstanceType=m5.large&MinCount=3&MaxCount=3&InstanceMarketOptions.MarketType=spot",
+            "InsufficientInstanceCapacity",
+        ),
+        (
+            "InstanceType=c5.large&MinCount=200&MaxCount=200&InstanceMarketOptions.MarketType=spot",
+            "MaxSpotInstanceCountExceeded",
+        ),
     ] {
         assert_eq!(api.code(&run(query)), code, "{query}");
     }
-    assert_eq!(api.code("TerminateInstances&InstanceId.1=i-0123456789abcdef0"), "InvalidInstanceID.NotFound");
+    assert_eq!(
+        api.code("TerminateInstances&InstanceId.1=i-0123456789abcdef0"),
+        "InvalidInstanceID.NotFound"
+    );
     assert_eq!(api.code("StartInstances&InstanceId.1=x"), "InvalidInstanceID.Malformed");
     assert_eq!(api.code("CreateVpc&CidrBlock=10.0.0.0/16"), "UnsupportedOperation");
     assert!(api.ok("DescribeInstances").list("Reservations").is_empty());
     // As many as can be had, if those are enough.
-    assert_eq!(api.run("InstanceType=m5.large&MinCount=1&MaxCount=9&InstanceMarketOptions.MarketType=spot").len(), 2);
+    assert_eq!(
+        api.run(
+            "InstanceType=m5.large&MinCount=1&MaxCount=9&InstanceMarketOptions.MarketType=spot"
+        )
+        .len(),
+        2
+    );
 }
 
 #[test]
 fn without_a_host_that_has_room_none_is_launched() {
     // Room for one c5.large.
     let host = Host::new(3, Bytes::new(5 << 30));
-    let mut setup = setup();
-    setup.terms.placement.scheduler = dormouse_cloud::SchedulerName::default();
-    let mut api = Client::of(setup, &[host], |_| {});
+    let mut api = Client::of(setup(), &[host], |_| {});
     let two = "RunInstances&ImageId=ami-12345678&InstanceType=c5.large&MinCount=2&MaxCount=2";
     assert_eq!(api.code(two), "InsufficientInstanceCapacity");
     assert!(api.ok("DescribeInstances").list("Reservations").is_empty());
@@ -135,9 +162,14 @@ fn instances_are_filtered_and_paged() {
     assert_eq!(seen, all);
     let kinds = api.ok("DescribeInstances&Filter.1.Name=instance-type&Filter.1.Value.1=m5.*");
     assert_eq!(of(&kinds).len(), 4);
-    let tagged = api.ok("DescribeInstances&Filter.1.Name=tag:n&Filter.1.Value.1=7&Filter.1.Value.2=8");
+    let tagged =
+        api.ok("DescribeInstances&Filter.1.Name=tag:n&Filter.1.Value.1=7&Filter.1.Value.2=8");
     assert_eq!(of(&tagged), all[7..9]);
-    let none = api.ok("DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=running");
+    let none =
+        api.ok("DescribeInstances&Filter.1.Name=instance-state-name&Filter.1.Value.1=running");
     assert!(of(&none).is_empty());
-    assert_eq!(api.code("DescribeInstances&Filter.1.Name=colour&Filter.1.Value.1=red"), "InvalidParameterValue");
+    assert_eq!(
+        api.code("DescribeInstances&Filter.1.Name=colour&Filter.1.Value.1=red"),
+        "InvalidParameterValue"
+    );
 }

@@ -23,8 +23,14 @@ fn acts() -> impl Strategy<Value = Act> {
     prop_oneof![
         (0_usize..3, any::<bool>(), 1_u32..4, 0_u8..6)
             .prop_map(|(kind, spot, count, token)| Act::Run { kind, spot, count, token }),
-        (0_usize..3, any::<bool>(), 0_usize..3, 1_u32..10)
-            .prop_map(|(kind, persistent, behavior, price)| Act::Request { kind, persistent, behavior, price }),
+        (0_usize..3, any::<bool>(), 0_usize..3, 1_u32..10).prop_map(
+            |(kind, persistent, behavior, price)| Act::Request {
+                kind,
+                persistent,
+                behavior,
+                price
+            }
+        ),
         (0_usize..20).prop_map(Act::Terminate),
         (0_usize..20).prop_map(Act::Stop),
         (0_usize..20).prop_map(Act::Start),
@@ -54,7 +60,8 @@ fn play(acts: &[Act]) -> (Vec<Step>, String, BTreeMap<u8, Vec<String>>) {
                 }
             }
             Act::Request { kind, persistent, behavior, price } => {
-                let behavior = ["terminate", "stop", "hibernate"][if persistent { behavior } else { 0 }];
+                let behavior =
+                    ["terminate", "stop", "hibernate"][if persistent { behavior } else { 0 }];
                 let kinds = kinds[kind];
                 let persistent = if persistent { "persistent" } else { "one-time" };
                 requests.push(api.request(&format!(
@@ -62,7 +69,10 @@ fn play(acts: &[Act]) -> (Vec<Step>, String, BTreeMap<u8, Vec<String>>) {
                 )));
             }
             Act::Cancel(n) if n < requests.len() => {
-                api.ok(&format!("CancelSpotInstanceRequests&SpotInstanceRequestId.1={}", requests[n]));
+                api.ok(&format!(
+                    "CancelSpotInstanceRequests&SpotInstanceRequestId.1={}",
+                    requests[n]
+                ));
             }
             Act::Advance(seconds) => {
                 let to = api.session.now() + dormouse_units::Span::from_secs(seconds);

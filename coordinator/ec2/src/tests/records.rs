@@ -5,17 +5,31 @@ use crate::testing::{Client, ids, text};
 #[test]
 fn an_account_has_a_default_network() {
     let mut api = Client::new();
-    let vpc = text(&api.ok("DescribeVpcs&Filter.1.Name=is-default&Filter.1.Value.1=true").list("Vpcs")[0], &["VpcId"]);
+    let vpc = text(
+        &api.ok("DescribeVpcs&Filter.1.Name=is-default&Filter.1.Value.1=true").list("Vpcs")[0],
+        &["VpcId"],
+    );
     let subnets = api.ok(&format!("DescribeSubnets&Filter.1.Name=vpc-id&Filter.1.Value.1={vpc}"));
     let subnet = text(&subnets.list("Subnets")[0], &["SubnetId"]);
-    let id = api.run(&format!("InstanceType=c5.large&MinCount=1&MaxCount=1&SubnetId={subnet}")).remove(0);
+    let id = api
+        .run(&format!("InstanceType=c5.large&MinCount=1&MaxCount=1&SubnetId={subnet}"))
+        .remove(0);
     let instance = api.instance(&id);
-    assert_eq!((text(&instance, &["SubnetId"]), text(&instance, &["VpcId"])), (subnet, vpc.clone()));
+    assert_eq!(
+        (text(&instance, &["SubnetId"]), text(&instance, &["VpcId"])),
+        (subnet, vpc.clone())
+    );
     assert_eq!(text(&instance, &["Placement", "AvailabilityZone"]), "us-east-1a");
     let tables = api.ok("DescribeRouteTables&Filter.1.Name=association.main&Filter.1.Value.1=true");
     let routes = tables.list("RouteTables")[0].list("Routes").to_vec();
-    assert!(routes.iter().any(|route| text(route, &["GatewayId"]).starts_with("igw-")), "a way out");
-    let group = text(&api.ok(&format!("CreateSecurityGroup&GroupName=g&GroupDescription=d&VpcId={vpc}")), &["GroupId"]);
+    assert!(
+        routes.iter().any(|route| text(route, &["GatewayId"]).starts_with("igw-")),
+        "a way out"
+    );
+    let group = text(
+        &api.ok(&format!("CreateSecurityGroup&GroupName=g&GroupDescription=d&VpcId={vpc}")),
+        &["GroupId"],
+    );
     api.ok(&format!(
         "AuthorizeSecurityGroupIngress&GroupId={group}&IpPermissions.1.IpProtocol=tcp&IpPermissions.1.FromPort=22\
          &IpPermissions.1.ToPort=22&IpPermissions.1.IpRanges.1.CidrIp=0.0.0.0/0"
@@ -38,7 +52,10 @@ fn keys_and_tags_are_kept() {
     assert_eq!(ids(tags.list("Tags"), "ResourceType"), ["instance", "key-pair"]);
     api.ok(&format!("DeleteTags&ResourceId.1={id}&Tag.1.Key=a"));
     assert_eq!(api.ok("DescribeTags").list("Tags").len(), 1);
-    assert_eq!(api.code("CreateTags&ResourceId.1=i-0123456789abcdef0&Tag.1.Key=a"), "InvalidInstanceID.NotFound");
+    assert_eq!(
+        api.code("CreateTags&ResourceId.1=i-0123456789abcdef0&Tag.1.Key=a"),
+        "InvalidInstanceID.NotFound"
+    );
     api.ok("DeleteKeyPair&KeyName=k");
     assert!(api.ok("DescribeKeyPairs").list("KeyPairs").is_empty());
 }
@@ -47,8 +64,13 @@ fn keys_and_tags_are_kept() {
 fn the_catalogue_is_the_experiments() {
     let mut api = Client::new();
     let types = api.ok("DescribeInstanceTypes");
-    assert_eq!(ids(types.list("InstanceTypes"), "InstanceType"), ["c5.large", "m5.large", "t3.micro"]);
-    let burst = api.ok("DescribeInstanceTypes&Filter.1.Name=burstable-performance-supported&Filter.1.Value.1=true");
+    assert_eq!(
+        ids(types.list("InstanceTypes"), "InstanceType"),
+        ["c5.large", "m5.large", "t3.micro"]
+    );
+    let burst = api.ok(
+        "DescribeInstanceTypes&Filter.1.Name=burstable-performance-supported&Filter.1.Value.1=true",
+    );
     assert_eq!(ids(burst.list("InstanceTypes"), "InstanceType"), ["t3.micro"]);
     assert_eq!(api.code("DescribeInstanceTypes&InstanceType.1=c99.large"), "InvalidInstanceType");
     let zones = api.ok("DescribeAvailabilityZones");

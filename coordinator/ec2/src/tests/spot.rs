@@ -5,7 +5,8 @@ use dormouse_units::{Money, Time, TypeName};
 
 use crate::testing::{BEGINS, Client, text};
 
-const SPOT: &str = "InstanceType=c5.large&MinCount=1&MaxCount=1&InstanceMarketOptions.MarketType=spot";
+const SPOT: &str =
+    "InstanceType=c5.large&MinCount=1&MaxCount=1&InstanceMarketOptions.MarketType=spot";
 const OPTIONS: &str = "InstanceMarketOptions.SpotOptions";
 
 #[test]
@@ -23,7 +24,10 @@ fn an_instance_that_is_outbid_in_its_first_hour_is_free() {
     assert_eq!(api.state(&id), "running");
     api.at(3_720);
     assert_eq!(api.state(&id), "terminated");
-    assert_eq!(text(&api.instance(&id), &["StateReason", "Code"]), "Server.SpotInstanceTermination");
+    assert_eq!(
+        text(&api.instance(&id), &["StateReason", "Code"]),
+        "Server.SpotInstanceTermination"
+    );
     let closed = ("closed".to_owned(), "instance-terminated-by-price".to_owned());
     assert_eq!((api.status(&request), api.owed(&id)), (closed, Money::ZERO));
 }
@@ -57,7 +61,8 @@ fn a_request_below_the_price_waits_for_another() {
 #[test]
 fn a_persistent_request_asks_again() {
     let mut api = Client::new();
-    let id = api.request("LaunchSpecification.InstanceType=c5.large&SpotPrice=0.05&Type=persistent");
+    let id =
+        api.request("LaunchSpecification.InstanceType=c5.large&SpotPrice=0.05&Type=persistent");
     let first = text(&api.spot_request(&id), &["InstanceId"]);
     api.at(4_000);
     assert_eq!(api.status(&id), ("open".to_owned(), "price-too-low".to_owned()));
@@ -71,10 +76,15 @@ fn a_persistent_request_asks_again() {
     let third = text(&api.spot_request(&id), &["InstanceId"]);
     assert_ne!(second, third);
     api.ok(&format!("CancelSpotInstanceRequests&SpotInstanceRequestId.1={id}"));
-    assert_eq!(api.status(&id), ("cancelled".to_owned(), "request-canceled-and-instance-running".to_owned()));
+    assert_eq!(
+        api.status(&id),
+        ("cancelled".to_owned(), "request-canceled-and-instance-running".to_owned())
+    );
     api.ok(&format!("TerminateInstances&InstanceId.1={third}"));
     assert_eq!(api.status(&id), ("cancelled".to_owned(), "instance-terminated-by-user".to_owned()));
-    let expires = api.request("LaunchSpecification.InstanceType=c5.large&SpotPrice=0.001&ValidUntil=2026-11-27T03:00:00Z");
+    let expires = api.request(
+        "LaunchSpecification.InstanceType=c5.large&SpotPrice=0.001&ValidUntil=2026-11-27T03:00:00Z",
+    );
     api.at(10_799);
     assert_eq!(api.status(&expires).0, "open");
     api.at(10_800);
@@ -101,7 +111,9 @@ fn capacity_is_taken_back_and_given_again() {
 #[test]
 fn a_hibernated_instance_costs_nothing_and_resumes_when_the_price_falls() {
     let mut api = Client::new();
-    let one_time = format!("RunInstances&ImageId=ami-12345678&{SPOT}&{OPTIONS}.InstanceInterruptionBehavior=hibernate");
+    let one_time = format!(
+        "RunInstances&ImageId=ami-12345678&{SPOT}&{OPTIONS}.InstanceInterruptionBehavior=hibernate"
+    );
     assert_eq!(api.code(&one_time), "InvalidParameterCombination");
     let id = api.request(
         "LaunchSpecification.InstanceType=c5.large&SpotPrice=0.05&Type=persistent&InstanceInterruptionBehavior=hibernate",
@@ -109,12 +121,18 @@ fn a_hibernated_instance_costs_nothing_and_resumes_when_the_price_falls() {
     let instance = text(&api.spot_request(&id), &["InstanceId"]);
     api.at(60);
     // Only EC2 hibernates it.
-    assert_eq!(api.code(&format!("StopInstances&InstanceId.1={instance}&Hibernate=true")), "UnsupportedOperation");
+    assert_eq!(
+        api.code(&format!("StopInstances&InstanceId.1={instance}&Hibernate=true")),
+        "UnsupportedOperation"
+    );
     // At once, without a notice; in its first hour it is free.
     api.at(3_600);
     assert_eq!(api.state(&instance), "stopped");
     assert_eq!(api.status(&id), ("disabled".to_owned(), "instance-stopped-by-price".to_owned()));
-    assert_eq!(api.code(&format!("StartInstances&InstanceId.1={instance}")), "IncorrectSpotRequestState");
+    assert_eq!(
+        api.code(&format!("StartInstances&InstanceId.1={instance}")),
+        "IncorrectSpotRequestState"
+    );
     api.at(7_199);
     assert_eq!((api.state(&instance).as_str(), api.owed(&instance)), ("stopped", Money::ZERO));
     api.at(7_200);
@@ -132,7 +150,10 @@ fn a_stopped_one_is_started_again_by_ec2_and_by_its_user_only_where_the_user_sto
     );
     let instance = text(&api.spot_request(&id), &["InstanceId"]);
     api.at(3_600);
-    assert_eq!((api.state(&instance).as_str(), api.status(&id).1.as_str()), ("running", "marked-for-stop"));
+    assert_eq!(
+        (api.state(&instance).as_str(), api.status(&id).1.as_str()),
+        ("running", "marked-for-stop")
+    );
     api.at(3_720);
     assert_eq!(api.state(&instance), "stopped");
     assert_eq!(api.status(&id), ("disabled".to_owned(), "instance-stopped-by-price".to_owned()));
@@ -151,7 +172,10 @@ fn a_stopped_one_is_started_again_by_ec2_and_by_its_user_only_where_the_user_sto
     api.ok(&format!("StopInstances&InstanceId.1={instance}"));
     // A stopped instance ends with its request.
     api.ok(&format!("CancelSpotInstanceRequests&SpotInstanceRequestId.1={id}"));
-    assert_eq!((api.state(&instance).as_str(), api.status(&id).0.as_str()), ("terminated", "cancelled"));
+    assert_eq!(
+        (api.state(&instance).as_str(), api.status(&id).0.as_str()),
+        ("terminated", "cancelled")
+    );
     let one_time = api.run(SPOT).remove(0);
     api.at(9_200);
     assert_eq!(api.code(&format!("StopInstances&InstanceId.1={one_time}")), "UnsupportedOperation");
@@ -189,14 +213,21 @@ fn the_price_history_is_the_record_newest_first_with_the_price_before() {
     api.at(86_400);
     let of = |answer: &dormouse_ec2_wire::WireValue| {
         let rows = answer.list("SpotPriceHistory").iter();
-        rows.map(|row| (row.text("SpotPrice").unwrap_or_default().to_owned(), (row.instant("Timestamp").unwrap_or(0) - BEGINS) / 1_000_000))
-            .collect::<Vec<_>>()
+        rows.map(|row| {
+            (
+                row.text("SpotPrice").unwrap_or_default().to_owned(),
+                (row.instant("Timestamp").unwrap_or(0) - BEGINS) / 1_000_000,
+            )
+        })
+        .collect::<Vec<_>>()
     };
     let row = |price: &str, at| (price.to_owned(), at);
-    let all = api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-27T00:00:00Z");
+    let all =
+        api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-27T00:00:00Z");
     assert_eq!(of(&all), [row("0.030000", 7_200), row("0.060000", 3_600), row("0.030000", 0)]);
-    let now = api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large");
-    assert_eq!(of(&now), [row("0.030000", 7_200)], "the present price");
+    let now = "DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-28T00:00:00Z";
+    assert_eq!(of(&api.ok(now)), [row("0.030000", 7_200)], "the present price");
+    assert_eq!(of(&api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large")), of(&all));
     let part = api.ok("DescribeSpotPriceHistory&InstanceType.1=c5.large&StartTime=2026-11-27T01:30:00Z&EndTime=2026-11-27T01:40:00Z");
     assert_eq!(of(&part), [row("0.060000", 3_600)], "the change before StartTime");
     let mut pages = Vec::new();

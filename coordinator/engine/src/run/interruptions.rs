@@ -3,9 +3,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{
-    Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState,
-};
+use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState};
 use dormouse_model::{Command, Effect, Notice, VmEnd};
 use dormouse_units::{Time, VmId};
 use dormouse_vm::PART_TO_SAVE;
