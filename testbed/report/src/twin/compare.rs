@@ -52,7 +52,7 @@ pub(crate) fn distance_of(
     if experiment.requests.is_some() {
         return None;
     }
-    let pace = RunPace { phase: live.phase(), ..Pace::at(experiment.live.speedup) };
+    let pace = RunPace { phase: live.phase(), ..RunPace::at(experiment.live.speedup) };
     let twin = match experiment.scheduler {
         Some(_) => of_bag(header, steps, dir),
         None => of_jobs(header, steps, (dir, pace)),
@@ -134,7 +134,7 @@ fn of_jobs(
 /// Speed of a live run's clock, and length of its jobs' phases.
 fn pace(header: &Header, dir: &Path) -> Result<RunPace, JobsError> {
     let phase = live_header(dir)?.phase();
-    Ok(RunPace { phase, ..Pace::at(header.experiment.live.speedup) })
+    Ok(RunPace { phase, ..RunPace::at(header.experiment.live.speedup) })
 }
 
 /// The steps of this run in virtual time on these machines, with the jobs that were submitted from
