@@ -1,9 +1,8 @@
-//! Simulated workers: the real session client and the real reading of commands, over machines in memory.
+//! Simulated workers: the agent as it is, over a host in memory.
 //!
-//! A [`SimulatedWorker`] is one operating-system process of a worker. What an agent has of a host is
-//! simulated: the VMs' processes, the local checkpoints, the time that each of these takes and the ways in
-//! which each fails. The life of the attempts on a VM is the real [`dormouse_vm::life`], how far each
-//! should be is said by the real [`dormouse_vm::Model`], and the clocks of VMs are the agent's own.
+//! A [`SimulatedWorker`] is one operating-system process of a worker. The session, the reading of commands, the supervisor
+//! of VMs and the owner of each are the agent's own. A host is simulated (`machine/`): vCPUs that compute at their quotas,
+//! processes, CRIU and the local store, the time that each of these takes and the ways in which each fails.
 
 mod chance;
 mod fence;
