@@ -24,12 +24,15 @@ pub(super) fn following<T>(
     }
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let follower = scope.spawn(|| store::follow_pages(images, &done));
+        // Its digests are a saving only: where the host has no more threads it does without.
+        let follow = || store::follow_pages(images, &done);
+        let Ok(follower) = thread::Builder::new().spawn_scoped(scope, follow) else {
+            return (work(), BTreeMap::new());
+        };
         let worked = {
             let _done = Done(&done, follower.thread());
             work()
         };
-        // Its digests are a saving only.
         (worked, follower.join().unwrap_or_default())
     })
 }

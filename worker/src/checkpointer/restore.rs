@@ -151,8 +151,16 @@ impl Checkpointer {
     ) -> (criu::Result<Task>, store::Result<()>) {
         let _span = debug_span!(target: SPANS, "restore", %vcpu).entered();
         thread::scope(|scope| {
-            let mut verifier = Some(scope.spawn(|| checkpoint.verify_pages()));
+            let verify = || checkpoint.verify_pages();
             let mut verified = None;
+            // Where the host has no more threads the pages are verified before CRIU is asked for anything.
+            let mut verifier = match thread::Builder::new().spawn_scoped(scope, verify) {
+                Ok(verifier) => Some(verifier),
+                Err(_) => {
+                    verified = Some(verify());
+                    None
+                }
+            };
             let mut join = |verified: &mut Option<store::Result<()>>| {
                 if let Some(verifier) = verifier.take() {
                     *verified = Some(verifier.join().unwrap_or_else(|_| {
