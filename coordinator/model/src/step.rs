@@ -160,9 +160,9 @@ pub enum Effect {
     SurplusCharged {
         /// The VM, which ends or hibernates.
         vm: VmId,
-        /// All such credits since its launch.
+        /// All credits that it spent beyond those earned, since its launch.
         credits: Credits,
-        /// The whole charge for them.
+        /// Total charge for these surplus credits.
         cost: Money,
     },
     /// A VM is gone for good.

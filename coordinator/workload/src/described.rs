@@ -78,7 +78,7 @@ pub struct JobSpec {
     #[serde(default)]
     pub submitted: Span,
     /// Its processes, each of which wants a processor.
-    #[serde(default = "one")]
+    #[serde(default = "one_job")]
     #[schemars(range(min = 1))]
     pub processes: u32,
     /// How long it runs on processors of its own.
@@ -95,7 +95,7 @@ pub struct JobSpec {
     pub memory: Bytes,
 }
 
-const fn one() -> u32 {
+const fn one_job() -> u32 {
     1
 }
 

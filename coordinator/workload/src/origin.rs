@@ -38,7 +38,7 @@ fn origin_of_log(first: Time) -> Span {
 
 /// Calendar of a run of a log, from its first submission and the start time in its header (seconds
 /// since 1970; `None`: not given).
-pub(crate) fn calendar(first: Time, unix_start: Option<u64>) -> Calendar {
+pub(crate) fn calendar_of_log(first: Time, unix_start: Option<u64>) -> Calendar {
     let log_time = origin_of_log(first);
     let second = i64::try_from(first.as_micros() / 1_000_000).unwrap_or(i64::MAX);
     let start = unix_start.and_then(|start| i64::try_from(start).ok());
@@ -78,7 +78,7 @@ mod tests {
             (900_000_000_000, None, None, 900_000_000_000),
         ] {
             let log_time = Span::from_secs(log_time);
-            let of = calendar(Time::from_secs(first), unix_start);
+            let of = calendar_of_log(Time::from_secs(first), unix_start);
             assert_eq!(of, Calendar { began, log_time }, "{first} {unix_start:?}");
         }
     }

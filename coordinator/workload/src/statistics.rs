@@ -158,7 +158,7 @@ impl Statistics {
     }
 
     /// The quantities that have a mean, each with its name for people and for programs.
-    fn moments(&self) -> [(&'static str, &'static str, &Moments); 5] {
+    fn named_moments(&self) -> [(&'static str, &'static str, &Moments); 5] {
         [
             ("processes", "processes", &self.size),
             ("run time / s", "runtime_s", &self.runtime),
@@ -208,7 +208,7 @@ impl fmt::Display for Statistics {
         writeln!(f, "serial                {:.1} %", 100.0 * self.serial_share())?;
         writeln!(f, "power of two above 1  {:.1} %", 100.0 * self.power_of_two_share())?;
         writeln!(f, "{:<22}{:>12}{:>12}{:>12}{:>12}", "", "mean", "deviation", "least", "most")?;
-        for (name, _, of) in self.moments() {
+        for (name, _, of) in self.named_moments() {
             let (least, most) = of.range();
             let (mean, deviation) = (of.mean(), of.deviation());
             writeln!(f, "{name:<22}{mean:>12.3}{deviation:>12.3}{least:>12.3}{most:>12.3}")?;
@@ -236,7 +236,7 @@ impl Serialize for Statistics {
             offered_load: self.offered_load(),
             serial_share: self.serial_share(),
             power_of_two_share: self.power_of_two_share(),
-            moments: self.moments().into_iter().map(|(_, key, of)| (key, of)).collect(),
+            moments: self.named_moments().into_iter().map(|(_, key, of)| (key, of)).collect(),
             sizes: &self.sizes,
             runtimes_s: &self.runtimes,
         };

@@ -8,7 +8,7 @@ use dormouse_model::{Calendar, Submission};
 use dormouse_units::{Bytes, Time, Usage};
 
 use crate::generated::generate_jobs;
-use crate::origin::{SubmissionOrigin, calendar};
+use crate::origin::{SubmissionOrigin, calendar_of_log};
 use crate::{
     BatchWorkload, Estimates, EstimatesError, JobSource, JobSpec, LogRules, ModelError,
     RequestError, Skipped, Statistics, SwfError, Trace, UnscalableArrival, UsageKind, UsageRule,
@@ -137,7 +137,7 @@ impl Listed {
         let machine = wanted.workload.processors;
         let jobs = match &wanted.workload.source {
             JobSource::Swf { log, rules, first, .. } => {
-                let mut trace = wanted.open(log, *rules)?;
+                let mut trace = wanted.open_log(log, *rules)?;
                 let jobs = trace.by_ref().take(first.unwrap_or(usize::MAX));
                 let mut jobs: Vec<Submission> = jobs.collect::<Result<_, _>>()?;
                 if !trace.has_follow_ups() {
@@ -178,16 +178,16 @@ impl Wanted<'_> {
         let JobSource::Swf { log, rules, .. } = &self.workload.source else {
             return Ok(Calendar::UNKNOWN);
         };
-        let mut trace = self.open(log, *rules)?;
+        let mut trace = self.open_log(log, *rules)?;
         let Some(first) = trace.next().transpose()? else { return Ok(Calendar::UNKNOWN) };
-        let calendar = calendar(first.submitted, trace.reader().header().unix_start());
+        let calendar = calendar_of_log(first.submitted, trace.reader().header().unix_start());
         match self.workload.load {
             None => Ok(calendar),
             Some(_) => Ok(Calendar { began: None, ..calendar }),
         }
     }
 
-    fn open(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
+    fn open_log(&self, log: &Path, rules: LogRules) -> Result<Trace, SwfError> {
         let trace = Trace::from_file(log, (self.open)(log), Some(self.workload.processors), rules)?;
         Ok(trace.with_memory(self.memory))
     }
@@ -206,12 +206,12 @@ impl Jobs {
         let (scaled_to, most) = (wanted.workload.load, first.unwrap_or(usize::MAX));
         let (name, mut first, mut load) = (log.display().to_string(), Time::ZERO, 1.0);
         let mut followers = Vec::new();
-        let ahead = wanted.open(log, *rules)?.look_ahead(most.min(COUNTED_AHEAD));
+        let ahead = wanted.open_log(log, *rules)?.look_ahead(most.min(COUNTED_AHEAD));
         let mut follow = ahead.may_have_follow_ups;
         if scaled_to.is_some() || follow {
             // Twice through the file, so that it never has to be in memory.
             let mut statistics = Statistics::new(wanted.workload.processors);
-            let mut trace = wanted.open(log, *rules)?;
+            let mut trace = wanted.open_log(log, *rules)?;
             let mut is_first = true;
             for job in trace.by_ref().take(most) {
                 let job = match job {
@@ -241,7 +241,7 @@ impl Jobs {
         if !follow {
             followers.clear();
         }
-        let trace = Box::new(wanted.open(log, *rules)?);
+        let trace = Box::new(wanted.open_log(log, *rules)?);
         Ok(Self {
             followers: followers.into_iter(),
             source: SubmissionSource::Log { trace, left: most, follow, counted: ahead.jobs },

@@ -10,7 +10,7 @@ pub(crate) struct ClockTicks {
 }
 
 impl ClockTicks {
-    pub(crate) fn now() -> std::io::Result<Self> {
+    pub(crate) fn read_ticks() -> std::io::Result<Self> {
         Ok(Self::parse(&std::fs::read_to_string("/proc/stat")?))
     }
 

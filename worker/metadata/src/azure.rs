@@ -9,7 +9,7 @@ use self::versions::{AzureVersion, EVENT_VERSIONS, INSTANCE_VERSIONS};
 use crate::{Method, Request, Response, Service, Taking};
 
 /// Answers a request in Azure's dialect.
-pub(crate) fn answer(service: &mut Service, request: &Request) -> Response {
+pub(crate) fn answer_azure(service: &mut Service, request: &Request) -> Response {
     if request.is_forwarded() {
         return error_page(400, "Bad request. X-Forwarded-For is not allowed");
     }

@@ -41,7 +41,7 @@ const VERSIONS: [&str; 27] = [
 const LATEST: &str = "latest";
 
 /// Answers a request in EC2's dialect.
-pub(crate) fn answer(service: &Service, request: &Request, now: UnixTime) -> Response {
+pub(crate) fn answer_ec2(service: &Service, request: &Request, now: UnixTime) -> Response {
     let answer = match request.path_parts()[..] {
         [LATEST, "api", "token"] => issue_token(service, request, now),
         ref parts => read(service, request, parts, now),
@@ -112,7 +112,7 @@ fn respond_with(service: &Service, parts: &[&str]) -> Response {
         (Some(TreeNode::Value(text)), _) if text.starts_with(['{', '[']) => {
             Response::json(text.as_str())
         }
-        (Some(node), _) => Response::text(node.lines().join("\n")),
+        (Some(node), _) => Response::text(node.listing_lines().join("\n")),
     }
 }
 

@@ -167,7 +167,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// A spot VM of the year 2026.
-    pub(crate) fn spot() -> Facts {
+    pub(crate) fn spot_facts() -> Facts {
         Facts {
             identity: "run/7".to_owned(),
             kind: "c5.large".to_owned(),
@@ -181,20 +181,20 @@ pub(crate) mod tests {
     }
 
     /// The same VM with two tags and user data.
-    pub(crate) fn tagged() -> Facts {
+    pub(crate) fn tagged_facts() -> Facts {
         let tags = [("Name", "worker-7"), ("team", "weather")];
         let tags = tags.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let user_data = Some("#!/bin/sh\necho hello\n".to_owned());
-        Facts { tags: tags.into(), user_data, ..spot() }
+        Facts { tags: tags.into(), user_data, ..spot_facts() }
     }
 
     #[test]
     fn ids_have_their_providers_form_and_stay() {
-        let facts = spot();
+        let facts = spot_facts();
         let id = facts.instance_id();
         assert!(id.starts_with("i-0") && id.len() == 19, "{id}");
-        assert_eq!(id, spot().instance_id());
-        assert_ne!(id, Facts { identity: "run/8".to_owned(), ..spot() }.instance_id());
+        assert_eq!(id, spot_facts().instance_id());
+        assert_ne!(id, Facts { identity: "run/8".to_owned(), ..spot_facts() }.instance_id());
         let uuid = facts.uuid("vm");
         assert_eq!(uuid.len(), 36);
         assert_eq!(uuid.as_bytes()[14], b'4');
@@ -203,8 +203,11 @@ pub(crate) mod tests {
 
     #[test]
     fn names_are_made_of_the_address() {
-        assert_eq!(spot().hostname(), "ip-10-0-0-7.ec2.internal");
+        assert_eq!(spot_facts().hostname(), "ip-10-0-0-7.ec2.internal");
         let place = Place::of_zone("eu-west-1b");
-        assert_eq!(Facts { place, ..spot() }.hostname(), "ip-10-0-0-7.eu-west-1.compute.internal");
+        assert_eq!(
+            Facts { place, ..spot_facts() }.hostname(),
+            "ip-10-0-0-7.eu-west-1.compute.internal"
+        );
     }
 }

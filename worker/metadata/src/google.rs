@@ -15,7 +15,7 @@ const GOOGLE: &str = "Google";
 const ETAG: &str = "ETag";
 
 /// Answers a request in Google's dialect.
-pub(crate) fn answer(service: &Service, request: &Request) -> Answer {
+pub(crate) fn answer_google(service: &Service, request: &Request) -> Answer {
     let said = match refuse_request(request) {
         Some(no) => Answer::Now(no),
         None => read(service, request),
@@ -81,7 +81,7 @@ fn write_node(node: &TreeNode, is_recursive: bool, alternative: Option<&str>) ->
             text(lines)
         }
         _ if is_recursive => json(&items::node_json(node)),
-        _ => text(node.lines().into_iter().map(|line| line + "\n").collect()),
+        _ => text(node.listing_lines().into_iter().map(|line| line + "\n").collect()),
     }
 }
 

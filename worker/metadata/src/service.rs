@@ -72,11 +72,13 @@ impl Service {
     /// Answers a request now, in the dialect of its path.
     pub fn answer(&mut self, request: &Request, now: UnixTime) -> Answer {
         match request.path_parts().first() {
-            Some(&"computeMetadata") => google::answer(self, request),
-            Some(&"metadata") => Answer::Now(azure::answer(self, request)),
+            Some(&"computeMetadata") => google::answer_google(self, request),
+            Some(&"metadata") => Answer::Now(azure::answer_azure(self, request)),
             // Google's libraries send this header to find out if they are on one of its VMs.
-            None if request.header(google::FLAVOR).is_some() => google::answer(self, request),
-            _ => Answer::Now(ec2::answer(self, request, now)),
+            None if request.header(google::FLAVOR).is_some() => {
+                google::answer_google(self, request)
+            }
+            _ => Answer::Now(ec2::answer_ec2(self, request, now)),
         }
     }
 }
@@ -84,7 +86,7 @@ impl Service {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Taking, facts::tests::spot};
+    use crate::{Taking, facts::tests::spot_facts};
 
     /// Present time in tests: half a day before [`TAKEN`].
     pub(crate) const NOW: UnixTime = UnixTime::from_micros(1_781_000_000_000_000);
@@ -93,11 +95,11 @@ pub(crate) mod tests {
 
     /// The service of a spot VM.
     pub(crate) fn service() -> Service {
-        Service::new(spot(), Settings::default(), Key::new([3; 32]))
+        Service::new(spot_facts(), Settings::default(), Key::new([3; 32]))
     }
 
     /// Announcement of an interruption at [`TAKEN`].
-    pub(crate) const fn taken(taking: Taking) -> Announcement {
+    pub(crate) const fn announce_taken(taking: Taking) -> Announcement {
         Announcement::Interruption(Interruption { taking, at: TAKEN })
     }
 
@@ -105,7 +107,7 @@ pub(crate) mod tests {
     fn what_is_announced_is_over_after_a_hibernation() {
         let mut service = service();
         service.announce(Announcement::Rebalance(NOW));
-        service.announce(taken(Taking::Hibernate));
+        service.announce(announce_taken(Taking::Hibernate));
         assert_eq!(service.interruption().map(|it| it.at), Some(TAKEN));
         service.announce(Announcement::Resumed);
         assert_eq!((service.interruption(), service.notices.rebalance), (None, None));

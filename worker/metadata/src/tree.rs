@@ -33,7 +33,7 @@ impl TreeNode {
     }
 
     /// Listing of a directory, one name a line, directories with a slash; or the text of a value.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub(crate) fn listing_lines(&self) -> Vec<String> {
         match self {
             Self::Value(text) => vec![text.clone()],
             Self::Directory(children) => children
@@ -57,7 +57,7 @@ mod tests {
             ("a", TreeNode::value("1")),
             ("b", TreeNode::directory([("c", TreeNode::value("2"))])),
         ]);
-        assert_eq!(tree.lines(), ["a", "b/"]);
+        assert_eq!(tree.listing_lines(), ["a", "b/"]);
         assert_eq!(tree.node_at(&["b", "c"]), Some(&TreeNode::value("2")));
         assert_eq!(tree.node_at(&["a", "c"]), None);
         assert_eq!(tree.node_at(&["d"]), None);

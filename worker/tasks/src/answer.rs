@@ -97,7 +97,9 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
         trails: Vec::new(),
     };
     match &job.program {
-        TaskComputation::Vector { bytes } => answer.units = vector::units(*bytes, repetitions)?,
+        TaskComputation::Vector { bytes } => {
+            answer.units = vector::units_after(*bytes, repetitions)?
+        }
         TaskComputation::Parallel(plan) => {
             let told = parallel::told_phases(plan.ranks(), plan.phases);
             answer.blocks = vec![repetitions; plan.ranks().checked_mul(told as usize)?];
@@ -127,14 +129,14 @@ fn as_published(figures: Vec<Figure>) -> Option<Vec<Figure>> {
 fn published_figures(program: &TaskComputation) -> Option<Vec<Figure>> {
     Some(match program {
         TaskComputation::Nas { kernel, class } => match kernel {
-            NasKernel::Ep => nas::ep::references(*class),
-            NasKernel::Is => nas::is::references(),
-            NasKernel::Cg => nas::cg::references(*class),
-            NasKernel::Mg => nas::mg::references(*class),
-            NasKernel::Ft => nas::ft::references(*class),
-            NasKernel::Sp => nas::sp::references(*class),
+            NasKernel::Ep => nas::ep::class_references(*class),
+            NasKernel::Is => nas::is::key_references(),
+            NasKernel::Cg => nas::cg::class_references(*class),
+            NasKernel::Mg => nas::mg::class_references(*class),
+            NasKernel::Ft => nas::ft::class_references(*class),
+            NasKernel::Sp => nas::sp::class_references(*class),
         },
-        TaskComputation::Ed { class, id } => ed::references(*class, *id),
+        TaskComputation::Ed { class, id } => ed::task_references(*class, *id),
         TaskComputation::Vector { .. } | TaskComputation::Parallel(_) | TaskComputation::Noop => {
             return None;
         }

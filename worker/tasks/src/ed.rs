@@ -13,14 +13,19 @@ use crate::class::ProblemClass;
 use crate::nas::sp::{InitialField, SpSolver};
 
 /// Task `id` of a class; its figures have references only if they are published.
-pub(crate) fn task(class: ProblemClass, id: u32) -> SpSolver {
+pub(crate) fn solver_of_task(class: ProblemClass, id: u32) -> SpSolver {
     let density = 2.0 * (1.0 + 0.01 * f64::from(id));
-    SpSolver::solver_variant(class, density, InitialField::Trilinear, reference::norms(class, id))
+    SpSolver::solver_variant(
+        class,
+        density,
+        InitialField::Trilinear,
+        reference::reference_norms(class, id),
+    )
 }
 
 /// The figures of task `id` of a class, to be computed.
-pub(crate) fn references(class: ProblemClass, id: u32) -> Vec<crate::result::Figure> {
-    crate::nas::sp::figures(reference::norms(class, id))
+pub(crate) fn task_references(class: ProblemClass, id: u32) -> Vec<crate::result::Figure> {
+    crate::nas::sp::norm_figures(reference::reference_norms(class, id))
 }
 
 #[cfg(test)]
@@ -31,20 +36,20 @@ mod tests {
     #[test]
     fn tasks_of_class_s_verify() {
         for id in 0..100 {
-            check::verifies(&mut task(ProblemClass::S, id));
+            check::verifies(&mut solver_of_task(ProblemClass::S, id));
         }
     }
 
     #[test]
     fn a_task_of_class_w_verifies() {
-        check::verifies(&mut task(ProblemClass::W, 7));
+        check::verifies(&mut solver_of_task(ProblemClass::W, 7));
     }
 
     #[test]
     fn the_references_agree_with_the_published_values() {
         // GridNPB 3.1, ED.S.0 and ED.B.0; the latter to the digits at hand.
         let published = |class, id, residual: [f64; 5], tolerance: f64| {
-            let ours = reference::norms(class, id).expect("a published task").residual;
+            let ours = reference::reference_norms(class, id).expect("a published task").residual;
             for (ours, theirs) in ours.iter().zip(residual) {
                 assert!((ours - theirs).abs() <= tolerance * theirs, "{ours} {theirs}");
             }
@@ -64,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_task_without_a_reference_has_figures_but_no_verdict() {
-        let figures = check::run_for_figures(&mut task(ProblemClass::S, 100));
+        let figures = check::run_for_figures(&mut solver_of_task(ProblemClass::S, 100));
         assert_eq!(figures.len(), 10);
         assert!(figures.iter().all(|f| f.verified().is_none() && f.computed > 0.0));
     }
@@ -76,7 +81,7 @@ mod tests {
             ProblemClass::S,
             density,
             initial,
-            reference::norms(ProblemClass::S, 7),
+            reference::reference_norms(ProblemClass::S, 7),
         ));
     }
 }

@@ -56,7 +56,7 @@ impl WorkMeter {
     ) -> Self {
         let last = own_time(clock(), page.as_ref());
         let mut meter = Self { clock, last, goal, spent: Duration::ZERO, units: 0, beats: 0, page };
-        meter.publish(State::Running);
+        meter.publish_progress(State::Running);
         meter
     }
 
@@ -91,7 +91,7 @@ impl WorkMeter {
     /// Records that `units` more units are done, without ending the run.
     pub(crate) fn count_only(&mut self, units: u64) {
         self.count(units);
-        self.publish(State::Running);
+        self.publish_progress(State::Running);
     }
 
     /// True when the goal is reached.
@@ -101,7 +101,7 @@ impl WorkMeter {
 
     /// Publishes the end of the run.
     pub(crate) fn publish_end(&mut self, state: State) {
-        self.publish(state);
+        self.publish_progress(state);
     }
 
     /// CPU time spent by the work so far.
@@ -143,7 +143,7 @@ impl WorkMeter {
         self.goal.cpu_time.map_or(due, |t| due.min(self.spent.as_secs_f64() / t.as_secs_f64()))
     }
 
-    fn publish(&mut self, state: State) {
+    fn publish_progress(&mut self, state: State) {
         self.beats += 1;
         let Some(page) = &self.page else { return };
         let ppm = match state {

@@ -215,7 +215,7 @@ impl RankTeam {
                 return Err(TeamError::Lost { rank, how: how_it_ended(status) });
             }
         }
-        let totals = self.region.totals();
+        let totals = self.region.sum_totals();
         let (blocks, trails) = self.region.blocks_and_trails();
         Ok(FinishedTeam {
             figures: self.figures(),
@@ -223,7 +223,7 @@ impl RankTeam {
             sum: self.region.check_outcome().sum,
             blocks,
             trails,
-            cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu(rank)).collect(),
+            cpu: (0..self.plan.ranks()).map(|rank| self.region.cpu_time_of(rank)).collect(),
             meter: WorkMeter::with_counts(totals.cpu, totals.units, totals.beats, page),
         })
     }
@@ -241,7 +241,7 @@ impl RankTeam {
         if let WorkAmount::Repetitions(blocks) = self.amount {
             let planned: u64 =
                 shares::blocks_of_ranks(&self.plan.usage, self.plan.phases, blocks).iter().sum();
-            let done = self.region.totals().units as f64;
+            let done = self.region.sum_totals().units as f64;
             figures.push(Figure::new("blocks of work", done, Some(planned as f64), 0.0));
         }
         figures

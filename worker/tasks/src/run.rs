@@ -149,7 +149,7 @@ impl ProcessWork {
                 self.repeat_kernel(&mut *kernel, page)
             }
             &TaskComputation::Ed { class, id } => {
-                self.repeat_kernel(&mut ed::task(class, id), page)
+                self.repeat_kernel(&mut ed::solver_of_task(class, id), page)
             }
             &TaskComputation::Vector { bytes } => self.pass_over(bytes, page),
             TaskComputation::Parallel(plan) => self.compute_ranks_part(plan, page),
@@ -199,7 +199,7 @@ impl ProcessWork {
         let mut outcome = ComputationOutcome::of_one_process(Vec::new(), 0, self.nonce);
         loop {
             let index = first.saturating_add(outcome.repetitions);
-            let input = KernelInput::of_repetition(index, trail.number());
+            let input = KernelInput::of_repetition(index, trail.trail_number());
             let Ok(figures) = kernel.run(input, &mut meter) else { break };
             outcome.repetitions += 1;
             trail.take_in(digest::fold_figures(0, &figures));
@@ -236,12 +236,12 @@ impl ProcessWork {
             }
             (WorkAmount::CpuTime(time), None) => (2, Some(time), u64::MAX),
         };
-        let due = vector.units().saturating_mul(rounds);
+        let due = vector.units_per_pass().saturating_mul(rounds);
         let mut meter = self.start(RunGoal { due, cpu_time }, page);
         vector.run(passes, &mut meter);
         let (figures, sum) = vector.check_memory(&mut meter);
-        let outcome = ComputationOutcome::of_one_process(figures, vector.passes(), sum);
-        (outcome.with_trail(vector.trail()), meter)
+        let outcome = ComputationOutcome::of_one_process(figures, vector.complete_passes(), sum);
+        (outcome.with_trail(vector.finish_trail()), meter)
     }
 
     fn make_result(

@@ -86,12 +86,12 @@ impl TrailRecorder {
     }
 
     /// The chains that include the elements of the current pass.
-    pub(crate) const fn lanes(&mut self) -> &mut [u64; LANES] {
+    pub(crate) const fn pass_lanes(&mut self) -> &mut [u64; LANES] {
         &mut self.lanes
     }
 
     /// The trail number after all completed passes.
-    pub(crate) const fn number(&self) -> u64 {
+    pub(crate) const fn trail_number(&self) -> u64 {
         self.number
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let mut recorder = TrailRecorder::new(7);
         let mut numbers = Vec::new();
         for element in 0..count {
-            let lanes = recorder.lanes();
+            let lanes = recorder.pass_lanes();
             lanes[0] = extend_lane(lanes[0], element);
             recorder.pass_is_over();
             numbers.push(recorder.number);

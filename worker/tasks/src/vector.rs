@@ -56,17 +56,17 @@ impl VectorTask {
     }
 
     /// The trail of the passes, and its final number.
-    pub(crate) fn trail(&self) -> (WorkTrail, u64) {
+    pub(crate) fn finish_trail(&self) -> (WorkTrail, u64) {
         self.trail.finish_trail()
     }
 
     /// Units of work per pass; setting up and checking take as many each.
-    pub(crate) fn units(&self) -> u64 {
+    pub(crate) fn units_per_pass(&self) -> u64 {
         self.x.len().div_ceil(BLOCK) as u64
     }
 
     /// Number of complete passes done.
-    pub(crate) fn passes(&self) -> u64 {
+    pub(crate) fn complete_passes(&self) -> u64 {
         self.passes
     }
 
@@ -91,9 +91,9 @@ impl VectorTask {
     }
 
     fn pass_once(&mut self, meter: &mut WorkMeter) -> Result<(), EnoughWork> {
-        let check = self.units();
+        let check = self.units_per_pass();
         for (x, y) in self.x.chunks_mut(BLOCK).zip(self.y.chunks_mut(BLOCK)) {
-            let lanes = self.trail.lanes();
+            let lanes = self.trail.pass_lanes();
             for (x, y) in x.chunks_mut(LANES).zip(y.chunks_mut(LANES)) {
                 for ((x, y), lane) in x.iter_mut().zip(y).zip(lanes.iter_mut()) {
                     *y = y.wrapping_add(A.wrapping_mul(*x));
@@ -126,7 +126,8 @@ impl VectorTask {
                 sum = sum.wrapping_add(*x).wrapping_add(*y);
             }
             for line in [at_x, at_y] {
-                expected_sum = expected_sum.wrapping_add(line.from(block * BLOCK).sum(x.len()));
+                expected_sum =
+                    expected_sum.wrapping_add(line.from(block * BLOCK).sum_of_first(x.len()));
             }
             meter.count_only(1);
         }
@@ -145,13 +146,13 @@ impl VectorTask {
 pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) -> Option<u64> {
     let length = bytes.div_ceil(BYTES_PER_INDEX);
     let blocks = length.div_ceil(BLOCK) as u64;
-    let done = self::units(bytes, passes)?;
+    let done = self::units_after(bytes, passes)?;
     let ahead = units.checked_sub(done).filter(|ahead| *ahead < blocks.max(1))?;
     let start = StartValues::new(nonce);
     // All blocks that have had as many passes are one piece.
     let piece = |passes: u64, from: usize, until: usize| {
         let (x, y) = PassMatrix::PASS.power(passes).apply(start.x, start.y);
-        let sum = |line: LinearMap| line.from(from).sum(until - from);
+        let sum = |line: LinearMap| line.from(from).sum_of_first(until - from);
         sum(x).wrapping_add(sum(y))
     };
     let border = length.min(usize::try_from(ahead).ok()?.checked_mul(BLOCK)?);
@@ -160,7 +161,7 @@ pub(crate) fn expected_sum(bytes: usize, nonce: u64, passes: u64, units: u64) ->
 
 /// Units of work of a task of `bytes` bytes after `passes` complete passes, set-up and check
 /// included.
-pub(crate) fn units(bytes: usize, passes: u64) -> Option<u64> {
+pub(crate) fn units_after(bytes: usize, passes: u64) -> Option<u64> {
     let blocks = bytes.div_ceil(BYTES_PER_INDEX).div_ceil(BLOCK) as u64;
     passes.checked_add(2)?.checked_mul(blocks)
 }
@@ -204,7 +205,7 @@ impl LinearMap {
     }
 
     /// Sum of the first `n` values.
-    fn sum(self, n: usize) -> u64 {
+    fn sum_of_first(self, n: usize) -> u64 {
         let n = n as u64;
         // One of two neighbours is even: halve it before the product wraps.
         let pairs = if n.is_multiple_of(2) {
@@ -294,7 +295,7 @@ mod tests {
     fn after(passes: u64) -> VectorTask {
         let mut vector = VectorTask::new(BYTES, 5);
         vector.run(passes, &mut WorkMeter::unlimited());
-        assert_eq!(vector.passes(), passes);
+        assert_eq!(vector.complete_passes(), passes);
         vector
     }
 
@@ -347,17 +348,17 @@ mod tests {
     #[test]
     fn a_segment_of_it_comes_to_the_same_number() {
         let whole = after(100);
-        let (trail, _) = whole.trail();
+        let (trail, _) = whole.finish_trail();
         for point in [0, 1, trail.points.len() - 1] {
             let segment = trail.segment(point, 5).expect("a segment begins there");
             let mut part = VectorTask::new(BYTES, 5).at_segment(segment);
             part.run(segment.passes, &mut WorkMeter::unlimited());
-            assert_eq!(part.trail().1, trail.points[point]);
+            assert_eq!(part.finish_trail().1, trail.points[point]);
             assert!(verified(&part));
             let wrong = TrailSegment { trail: segment.trail ^ 1, ..segment };
             let mut part = VectorTask::new(BYTES, 5).at_segment(wrong);
             part.run(segment.passes, &mut WorkMeter::unlimited());
-            assert_ne!(part.trail().1, trail.points[point]);
+            assert_ne!(part.finish_trail().1, trail.points[point]);
         }
     }
 

@@ -86,7 +86,7 @@ impl ModelTargets {
 }
 
 fn generate(targets: &ModelTargets, count: usize, machine: u32, seed: u64) -> Vec<Submission> {
-    let sizes = SizeDistribution::calibrate(targets, machine);
+    let sizes = SizeDistribution::calibrate_sizes(targets, machine);
     let mut size_stream = Stream::new(seed, "size", 0);
     let mut runtime_stream = Stream::new(seed, "runtime", 0);
     let mut gap_stream = Stream::new(seed, "arrival", 0);
@@ -129,7 +129,7 @@ struct SizeDistribution(Vec<f64>);
 impl SizeDistribution {
     /// Distribution that falls off as size^−θ, with θ found by bisection so that the mean is the
     /// target.
-    fn calibrate(targets: &ModelTargets, machine: u32) -> Self {
+    fn calibrate_sizes(targets: &ModelTargets, machine: u32) -> Self {
         // On a machine too small for the mean, it is as near as θ in [−2, 6] comes.
         let (mut flat, mut steep) = (-2.0, 6.0);
         for _ in 0..80 {

@@ -122,7 +122,7 @@ pub fn folder_of(path: &Path) -> Result<&Path, CalibrationError> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::calibration::host::tests::host;
+    use crate::calibration::host::tests::host_for_tests;
     use crate::calibration::table::tests::{calibration, cell};
     use crate::calibration::{Came, Cell};
 
@@ -136,9 +136,9 @@ mod tests {
     fn what_is_written_is_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("not/there/yet/calibration.json");
-        assert_eq!(find(&path, host), Found::None);
+        assert_eq!(find(&path, host_for_tests), Found::None);
         write(&path, &whole()).unwrap();
-        assert_eq!(find(&path, host), Found::Current(whole().into()));
+        assert_eq!(find(&path, host_for_tests), Found::Current(whole().into()));
         // Written again, it is replaced, and nothing else is left in the folder.
         write(&path, &calibration(Vec::new())).unwrap();
         assert_eq!(read(&path).unwrap().unwrap().cells, []);
@@ -150,7 +150,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("calibration.json");
         write(&path, &whole()).unwrap();
-        let other = || HostIdentity { kernel: "6.99".into(), ..host() };
+        let other = || HostIdentity { kernel: "6.99".into(), ..host_for_tests() };
         let Found::Unusable(why) = find(&path, other) else { panic!("used") };
         assert!(why.contains("stale (kernel 6.18.0 then, 6.99 now)"), "{why}");
         assert!(why.contains("dormouse calibrate") && !why.contains('\n'), "{why}");
@@ -165,7 +165,7 @@ mod tests {
         // Its last characters are the end of the object and of the line.
         for end in 0..text.len() - 2 {
             fs::write(&path, text.get(..end).unwrap_or("{")).unwrap();
-            let Found::Unusable(why) = find(&path, host) else { panic!("used: {end}") };
+            let Found::Unusable(why) = find(&path, host_for_tests) else { panic!("used: {end}") };
             assert!(why.contains("calibration.json") && !why.contains('\n'), "{why}");
         }
         for (from, to) in [
@@ -178,10 +178,10 @@ mod tests {
         ] {
             assert!(text.contains(from), "{from}: {text}");
             fs::write(&path, text.replacen(from, to, 1)).unwrap();
-            assert!(matches!(find(&path, host), Found::Unusable(_)), "{to}");
+            assert!(matches!(find(&path, host_for_tests), Found::Unusable(_)), "{to}");
         }
         fs::write(&path, b"\x7fELF\xff\xfe").unwrap();
-        assert!(matches!(find(&path, host), Found::Unusable(_)));
+        assert!(matches!(find(&path, host_for_tests), Found::Unusable(_)));
     }
 
     #[test]

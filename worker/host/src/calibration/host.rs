@@ -80,7 +80,7 @@ fn processor_name(cpuinfo: &str) -> Option<String> {
 pub(crate) mod tests {
     use super::*;
 
-    pub(crate) fn host() -> HostIdentity {
+    pub(crate) fn host_for_tests() -> HostIdentity {
         HostIdentity {
             millicores: 2_000,
             processor: Some("a processor".into()),
@@ -93,12 +93,12 @@ pub(crate) mod tests {
 
     #[test]
     fn what_differs_is_named() {
-        let (then, changed) = (host(), |change: fn(&mut HostIdentity)| {
-            let mut now = host();
+        let (then, changed) = (host_for_tests(), |change: fn(&mut HostIdentity)| {
+            let mut now = host_for_tests();
             change(&mut now);
             now
         });
-        assert_eq!(then.first_difference(&host()), None);
+        assert_eq!(then.first_difference(&host_for_tests()), None);
         let differs = |change| then.first_difference(&changed(change)).unwrap_or_default();
         assert_eq!(differs(|h| h.millicores = 4_000), "cores 2 then, 4 now");
         assert_eq!(differs(|h| h.kernel = "6.19.0".into()), "kernel 6.18.0 then, 6.19.0 now");

@@ -81,7 +81,7 @@ impl Calibration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::calibration::host::tests::host;
+    use crate::calibration::host::tests::host_for_tests;
     use crate::calibration::table::tests::{calibration, cell};
 
     #[test]
@@ -102,10 +102,10 @@ mod tests {
         let former = calibration(vec![cell(10.0, 1.0, 0.01)]);
         let conditions = former.conditions.clone();
         let begin = |host, conditions| Calibration::begin(host, conditions, Some(former.clone()));
-        assert_eq!(begin(host(), conditions.clone()).cells.len(), 1);
-        let elsewhere = HostIdentity { millicores: 4_000, ..host() };
+        assert_eq!(begin(host_for_tests(), conditions.clone()).cells.len(), 1);
+        let elsewhere = HostIdentity { millicores: 4_000, ..host_for_tests() };
         assert_eq!(begin(elsewhere, conditions.clone()).cells, []);
         let otherwise = Conditions { checkpoint_s: conditions.checkpoint_s + 1.0, ..conditions };
-        assert_eq!(begin(host(), otherwise).cells, []);
+        assert_eq!(begin(host_for_tests(), otherwise).cells, []);
     }
 }

@@ -266,7 +266,7 @@ impl Calibration {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::calibration::host::tests::host;
+    use crate::calibration::host::tests::host_for_tests;
 
     pub(crate) fn cell(speedup: f64, load: f64, worst_error: f64) -> Cell {
         let came = Came::Measured(CellFigures {
@@ -290,7 +290,7 @@ pub(crate) mod tests {
         Calibration {
             format: FORMAT,
             made: "2026-11-22T03:34:53Z".into(),
-            host: host(),
+            host: host_for_tests(),
             conditions: Conditions {
                 reserve: Ppm::new(250_000),
                 task_s: (110.0, 140.0),

@@ -36,7 +36,7 @@ struct KeptProof {
 }
 
 impl ProofKey {
-    fn now() -> Self {
+    fn current_key() -> Self {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
         let rights = ProcessRights::of_this_process();
         let programs = [env::current_exe().ok(), find_task_program(), Some(criu_program())];
@@ -48,13 +48,13 @@ impl ProofKey {
             capabilities: rights.effective,
             is_filtered: rights.is_filtered,
             is_root: rights.is_root,
-            programs: programs.iter().flatten().map(|path| stamp(path)).collect(),
+            programs: programs.iter().flatten().map(|path| file_stamp(path)).collect(),
         }
     }
 }
 
 /// A program's path, size and modification time.
-fn stamp(path: &Path) -> String {
+fn file_stamp(path: &Path) -> String {
     let of = fs::metadata(path).map_or_else(
         |_| "none".to_owned(),
         |it| format!("{} {}.{}", it.len(), it.mtime(), it.mtime_nsec()),
@@ -66,21 +66,21 @@ fn stamp(path: &Path) -> String {
 /// it was kept.
 #[must_use]
 pub fn proved() -> (Diagnosis, bool) {
-    let key = ProofKey::now();
-    for folder in folders() {
+    let key = ProofKey::current_key();
+    for folder in proof_folders() {
         if let Some(diagnosis) = read(&folder.join(FILE), &key) {
             return (diagnosis, true);
         }
     }
     let diagnosis = examine(Depth::Prove);
     if diagnosis.proved_at.is_some() {
-        keep(KeptProof { key, diagnosis: diagnosis.clone() });
+        keep_proof(KeptProof { key, diagnosis: diagnosis.clone() });
     }
     (diagnosis, false)
 }
 
 /// Folders in which the proof may be kept; the first writable one is used.
-fn folders() -> Vec<PathBuf> {
+fn proof_folders() -> Vec<PathBuf> {
     let own = env::var_os("XDG_CACHE_HOME").filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let all = own.into_iter().chain(["/var/cache", "/run"].map(PathBuf::from));
     all.map(|dir| dir.join("dormouse")).collect()
@@ -92,8 +92,8 @@ fn read(path: &Path, key: &ProofKey) -> Option<Diagnosis> {
     (kept.key == *key && kept.diagnosis.live).then_some(kept.diagnosis)
 }
 
-fn keep(kept: KeptProof) {
-    let kept_in = folders().into_iter().find(|folder| write(folder, &kept).is_ok());
+fn keep_proof(kept: KeptProof) {
+    let kept_in = proof_folders().into_iter().find(|folder| write(folder, &kept).is_ok());
     if kept_in.is_none() {
         tracing::debug!("no folder takes the proof: the next run makes it again");
     }
@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn a_proof_is_good_for_what_it_was_made_with() {
         let folder = tempfile::tempdir().unwrap();
-        let key = ProofKey::now();
-        let diagnosis = Diagnosis::new(vec![Finding::found("kernel", "Linux")], true);
+        let key = ProofKey::current_key();
+        let diagnosis = Diagnosis::new(vec![Finding::found_finding("kernel", "Linux")], true);
         write(folder.path(), &KeptProof { key: key.clone(), diagnosis: diagnosis.clone() })
             .unwrap();
         let path = folder.path().join(FILE);

@@ -21,10 +21,10 @@ pub(super) struct FailureCause {
 
 impl FailureCircumstances {
     /// The cause of a failure with this error text.
-    pub(super) fn cause(&self, why: &str) -> FailureCause {
+    pub(super) fn find_cause(&self, why: &str) -> FailureCause {
         let has = |words: &[&str]| words.iter().any(|word| why.contains(word));
         let cause = |what: &str, fix: String| FailureCause { what: what.to_owned(), fix };
-        let lacking = self.rights.lacking();
+        let lacking = self.rights.lacking_names();
         if has(&["clock offset", "timens"]) && lacking.contains(&"SYS_TIME") {
             return cause(
                 "a restore sets the clock of its task, which takes CAP_SYS_TIME",
@@ -64,7 +64,7 @@ impl FailureCircumstances {
 }
 
 /// A failure in one line, without the end of CRIU's log, whose first error the text already has.
-pub(super) fn brief(why: &str) -> String {
+pub(super) fn brief_failure(why: &str) -> String {
     let first = why.lines().next().unwrap_or_default();
     first.split_once("; its log ").map_or(first, |(call, _)| call).to_owned()
 }
@@ -83,18 +83,19 @@ mod tests {
     #[test]
     fn a_failure_has_its_cause_and_a_line_to_add() {
         let clock = "Unable to set a monotonic clock offset: Permission denied";
-        let cause = at(ALL & !(1 << 25), false).cause(clock);
+        let cause = at(ALL & !(1 << 25), false).find_cause(clock);
         assert!(cause.what.contains("CAP_SYS_TIME") && cause.fix.contains("SYS_TIME"), "{cause:?}");
-        let filtered = at(ALL, true).cause("criu dump failed: Operation not permitted");
+        let filtered = at(ALL, true).find_cause("criu dump failed: Operation not permitted");
         assert!(filtered.fix.contains("seccomp=unconfined"), "{filtered:?}");
-        let lacking = at(ALL & !(1 << 19), true).cause("criu dump failed: Operation not permitted");
+        let lacking =
+            at(ALL & !(1 << 19), true).find_cause("criu dump failed: Operation not permitted");
         assert!(lacking.what.starts_with("CAP_SYS_PTRACE"), "{lacking:?}");
         let mounts =
-            at(ALL, false).cause("Can't open sys/kernel/ns_last_pid: Read-only file system");
+            at(ALL, false).find_cause("Can't open sys/kernel/ns_last_pid: Read-only file system");
         assert!(mounts.fix.contains("--cap-add SYS_ADMIN"), "{mounts:?}");
-        let sockets = at(ALL, false).cause("Error (criu/sk-inet.c:1): Unsupported");
+        let sockets = at(ALL, false).find_cause("Error (criu/sk-inet.c:1): Unsupported");
         assert!(sockets.fix.contains("get-criu"), "{sockets:?}");
-        assert_eq!(at(ALL, false).cause("it was late").what, "");
+        assert_eq!(at(ALL, false).find_cause("it was late").what, "");
     }
 
     #[test]
@@ -103,8 +104,11 @@ mod tests {
                    timens: Unable to set a clock offset; its log /run/x.log ends\n  (00.02) Error";
         let expected = "the checkpoint of a failed in criu: criu restore failed: Error \
                         (criu/timens.c:9): timens: Unable to set a clock offset";
-        assert_eq!(brief(why), expected);
-        assert_eq!(brief("it was late"), "it was late");
-        assert_eq!(brief("criu dump failed: no; its log /x ends\n  last"), "criu dump failed: no");
+        assert_eq!(brief_failure(why), expected);
+        assert_eq!(brief_failure("it was late"), "it was late");
+        assert_eq!(
+            brief_failure("criu dump failed: no; its log /x ends\n  last"),
+            "criu dump failed: no"
+        );
     }
 }

@@ -16,16 +16,16 @@ const DEADLINE: Duration = Duration::from_secs(120);
 /// Examines and proves everything in a child process of this program (`dormouse doctor --here`).
 #[must_use]
 pub fn examine(depth: Depth) -> Diagnosis {
-    match examined(depth) {
+    match examine_in_child(depth) {
         Ok(diagnosis) => diagnosis,
         Err(why) => {
             let fix = "run `dormouse doctor --here` to see where it stops";
-            Diagnosis::new(vec![Finding::missing("examination", why, fix)], false)
+            Diagnosis::new(vec![Finding::missing_finding("examination", why, fix)], false)
         }
     }
 }
 
-fn examined(depth: Depth) -> Result<Diagnosis, String> {
+fn examine_in_child(depth: Depth) -> Result<Diagnosis, String> {
     let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
     let mut command = Command::new(program);
     command.args(["doctor", "--here", "--json"]);
@@ -42,7 +42,7 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
         let _ = stdout.as_mut().map(|out| out.read_to_string(&mut text));
         text
     });
-    let has_ended = ends(&child);
+    let has_ended = wait_for_end(&child);
     if !has_ended {
         // The child's guardian removes its control groups.
         let _ = child.kill();
@@ -59,7 +59,7 @@ fn examined(depth: Depth) -> Result<Diagnosis, String> {
 }
 
 /// Waits until the child ends or the deadline has passed; true if it ended, and was reaped.
-fn ends(child: &Child) -> bool {
+fn wait_for_end(child: &Child) -> bool {
     let task = i32::try_from(child.id()).ok().and_then(|pid| Task::adopt(pid).ok());
     task.is_some_and(|task| matches!(task.wait(DEADLINE), Ok(Some(_))))
 }

@@ -43,7 +43,8 @@ pub enum Depth {
 pub fn examine_here(depth: Depth) -> Diagnosis {
     let (place, rights) = (Place::detect(), ProcessRights::of_this_process());
     let hierarchy = Hierarchy::detect();
-    let mut findings = vec![kernel::kernel(), groups::place(place, hierarchy.as_ref().ok())];
+    let mut findings =
+        vec![kernel::check_kernel(), groups::place_finding(place, hierarchy.as_ref().ok())];
     // Control groups as a worker would see them.
     let writable =
         hierarchy.as_ref().ok().filter(|_| rights.can_mount()).map(make_kernel_files_writable);
@@ -51,23 +52,23 @@ pub fn examine_here(depth: Depth) -> Diagnosis {
     let circumstances = FailureCircumstances { place, rights };
     let mut seen = groups::control_groups(&hierarchy, writable, place);
     seen.extend(match is_writable {
-        true => criu::criu(&circumstances),
-        false => vec![criu::unchecked()],
+        true => criu::check_criu(&circumstances),
+        false => vec![criu::unchecked_criu()],
     });
-    seen.extend(kernel::namespaces());
+    seen.extend(kernel::check_namespaces());
     let steps = match depth {
-        Depth::Prove if is_writable => steps::steps(&circumstances),
+        Depth::Prove if is_writable => steps::prove_steps(&circumstances),
         Depth::Prove | Depth::Look => None,
     };
     let proved = steps.as_deref().map(is_whole);
-    findings.extend(circumstances.rights.findings(place, proved));
+    findings.extend(circumstances.rights.rights_findings(place, proved));
     findings.extend(seen);
     findings.extend([
-        resources::cores(),
-        resources::processor(),
-        resources::memory(),
-        resources::disk(),
-        resources::clock(),
+        resources::check_cores(),
+        resources::check_processor(),
+        resources::check_memory(),
+        resources::check_disk(),
+        resources::check_clock(),
         resources::task_program(),
     ]);
     findings.extend(steps.unwrap_or_default());
@@ -118,8 +119,9 @@ mod tests {
 
     #[test]
     fn runs_without_checkpoints_do_not_lack_criu() {
-        let criu = Finding::missing("CRIU", "none", "get one").of_checkpoints();
-        let diagnosis = Diagnosis::new(vec![Finding::found("kernel", "Linux"), criu.clone()], true);
+        let criu = Finding::missing_finding("CRIU", "none", "get one").of_checkpoints();
+        let diagnosis =
+            Diagnosis::new(vec![Finding::found_finding("kernel", "Linux"), criu.clone()], true);
         assert!(!diagnosis.live && diagnosis.proved_at.is_none());
         assert_eq!(diagnosis.lacking(true), Some(&criu));
         assert_eq!(diagnosis.lacking(false), None);
@@ -132,6 +134,6 @@ mod tests {
             "findings": [{"name": "kernel", "state": "found", "found": "Linux"}]}"#;
         let read: Diagnosis = serde_json::from_str(text).unwrap_or_else(|e| panic!("{e}"));
         assert!(read.live && read.proved_at.is_none());
-        assert_eq!(read.findings, [Finding::found("kernel", "Linux")]);
+        assert_eq!(read.findings, [Finding::found_finding("kernel", "Linux")]);
     }
 }

@@ -23,7 +23,7 @@ pub struct Finding {
     pub name: String,
     /// The state in which the precondition was found.
     pub state: State,
-    /// State of the host in this respect, in words.
+    /// What the host has of the precondition, in words.
     pub found: String,
     /// The remedy, in words; `None` if nothing is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,16 +47,25 @@ impl Finding {
         Self { name, state, found, fix, took_us: None, for_checkpoints: false }
     }
 
-    pub(crate) fn found(name: &str, found: impl Into<String>) -> Self {
+    pub(crate) fn found_finding(name: &str, found: impl Into<String>) -> Self {
         Self::new(name, State::Found, found, None)
     }
 
-    pub(crate) fn missing(name: &str, found: impl Into<String>, fix: impl Into<String>) -> Self {
+    pub(crate) fn missing_finding(
+        name: &str,
+        found: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Self {
         Self::new(name, State::Missing, found, Some(fix.into()))
     }
 
     /// A finding that is met if `good`, else doubtful.
-    pub(crate) fn judged(name: &str, good: bool, found: impl Into<String>, fix: &str) -> Self {
+    pub(crate) fn judged_finding(
+        name: &str,
+        good: bool,
+        found: impl Into<String>,
+        fix: &str,
+    ) -> Self {
         let (state, fix) =
             if good { (State::Found, None) } else { (State::Doubtful, Some(fix.to_owned())) };
         Self::new(name, state, found, fix)

@@ -17,8 +17,8 @@ const CONTROLLERS: [(&str, Controller); 5] = [
 ];
 
 /// Finding on the container or virtual machine that this process is in.
-pub(super) fn place(place: Place, hierarchy: Option<&Hierarchy>) -> Finding {
-    Finding::found("place", place.words(hierarchy, also_v2(hierarchy)))
+pub(super) fn place_finding(place: Place, hierarchy: Option<&Hierarchy>) -> Finding {
+    Finding::found_finding("place", place.words(hierarchy, also_v2(hierarchy)))
 }
 
 /// True if a version 2 tree is mounted beside groups of version 1.
@@ -46,24 +46,29 @@ pub(super) fn control_groups(
                 }
                 false => place.to_mount(),
             };
-            return vec![Finding::missing(name, error.to_string(), fix)];
+            return vec![Finding::missing_finding(name, error.to_string(), fix)];
         }
     };
     let hybrid = match also_v2(Some(hierarchy)) {
         true => ", hybrid (a version 2 tree without them is mounted too)",
         false => "",
     };
-    let mut findings = vec![Finding::found(name, format!("{hierarchy}{hybrid}"))];
-    findings.extend(weight(hierarchy, place));
+    let mut findings = vec![Finding::found_finding(name, format!("{hierarchy}{hybrid}"))];
+    findings.extend(weight_finding(hierarchy, place));
     match writable {
         None => {}
         Some(Err(error)) => {
-            findings.push(Finding::missing("mounts", refusal(&error), place.to_mount()));
+            findings.push(Finding::missing_finding(
+                "mounts",
+                refusal_text(&error),
+                place.to_mount(),
+            ));
         }
         Some(Ok(())) => {
             let to_write = place.to_mount();
-            let all =
-                CONTROLLERS.iter().map(|&(name, c)| controller(hierarchy, name, c, &to_write));
+            let all = CONTROLLERS
+                .iter()
+                .map(|&(name, c)| controller_finding(hierarchy, name, c, &to_write));
             findings.extend(all);
         }
     }
@@ -71,7 +76,7 @@ pub(super) fn control_groups(
 }
 
 /// The refusal and its reason, without the remedy, which the finding has itself.
-fn refusal(error: &workspace::Error) -> String {
+fn refusal_text(error: &workspace::Error) -> String {
     let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
     match error {
         workspace::Error::ReadOnly { path, .. } => {
@@ -82,19 +87,19 @@ fn refusal(error: &workspace::Error) -> String {
 }
 
 /// Finding on the weight of this process's groups relative to others.
-fn weight(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
+fn weight_finding(hierarchy: &Hierarchy, place: Place) -> Option<Finding> {
     let name = "CPU weight";
     match own_low_weight(hierarchy) {
         Ok(Some(low)) => {
             let found = format!("{low}: others have the processors first, and tasks are late");
-            Some(Finding::judged(name, false, found, &place.to_weigh_more()))
+            Some(Finding::judged_finding(name, false, found, &place.to_weigh_more()))
         }
-        Ok(None) => Some(Finding::found(name, "as much as is usual")),
+        Ok(None) => Some(Finding::found_finding(name, "as much as is usual")),
         Err(_) => None,
     }
 }
 
-fn controller(
+fn controller_finding(
     hierarchy: &Hierarchy,
     name: &str,
     controller: Controller,
@@ -103,13 +108,13 @@ fn controller(
     let title = format!("controller {name}");
     let Some(mount) = hierarchy.mount(controller) else {
         let fix = "not needed: the freezer lists the same processes";
-        return Finding::judged(&title, false, "not mounted", fix);
+        return Finding::judged_finding(&title, false, "not mounted", fix);
     };
     match try_group(mount) {
-        Ok(()) => Finding::found(&title, format!("writable at {}", mount.display())),
+        Ok(()) => Finding::found_finding(&title, format!("writable at {}", mount.display())),
         Err(error) => {
             let found = format!("{}: {error}", mount.display());
-            Finding::missing(&title, found, to_write)
+            Finding::missing_finding(&title, found, to_write)
         }
     }
 }

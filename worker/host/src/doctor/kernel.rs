@@ -4,25 +4,29 @@ use std::path::Path;
 
 use super::Finding;
 
-pub(super) fn kernel() -> Finding {
+pub(super) fn check_kernel() -> Finding {
     let name = "kernel";
     match nix::sys::utsname::uname() {
         Ok(uts) => {
             let release = uts.release().to_string_lossy().into_owned();
-            Finding::found(name, format!("{} {release}", uts.sysname().to_string_lossy()))
+            Finding::found_finding(name, format!("{} {release}", uts.sysname().to_string_lossy()))
         }
-        Err(error) => Finding::missing(name, error.to_string(), "run on Linux"),
+        Err(error) => Finding::missing_finding(name, error.to_string(), "run on Linux"),
     }
 }
 
-pub(super) fn namespaces() -> Vec<Finding> {
+pub(super) fn check_namespaces() -> Vec<Finding> {
     [("PID namespaces", "pid"), ("mount namespaces", "mnt")]
         .into_iter()
         .map(|(name, file)| {
             if Path::new("/proc/self/ns").join(file).exists() {
-                Finding::found(name, "supported by this kernel")
+                Finding::found_finding(name, "supported by this kernel")
             } else {
-                Finding::missing(name, "not supported", "boot a kernel with CONFIG_NAMESPACES")
+                Finding::missing_finding(
+                    name,
+                    "not supported",
+                    "boot a kernel with CONFIG_NAMESPACES",
+                )
             }
         })
         .collect()

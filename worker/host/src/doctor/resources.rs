@@ -13,32 +13,32 @@ use crate::ticks::ClockTicks;
 const WATCHED: Duration = Duration::from_millis(300);
 
 /// Finding on the cores that workers may use here.
-pub(super) fn cores() -> Finding {
-    let (own, all) = (f64::from(available_millicores()) / 1e3, processors());
+pub(super) fn check_cores() -> Finding {
+    let (own, all) = (f64::from(available_millicores()) / 1e3, count_processors());
     let found = format!("{own} of {all} (affinity, and the quotas of control groups)");
-    Finding::judged("cores", own >= 0.1, found, "give it more: --cpus of a container")
+    Finding::judged_finding("cores", own >= 0.1, found, "give it more: --cpus of a container")
 }
 
 /// The number of processors that the host has.
-fn processors() -> i64 {
+fn count_processors() -> i64 {
     nix::unistd::sysconf(nix::unistd::SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1)
 }
 
-pub(super) fn processor() -> Finding {
+pub(super) fn check_processor() -> Finding {
     let name = "free CPU";
-    let cores = processors();
-    let Some(before) = ClockTicks::now().ok().filter(|ticks| ticks.all > 0) else {
-        return Finding::judged(name, false, "/proc/stat does not say", "mount /proc");
+    let cores = count_processors();
+    let Some(before) = ClockTicks::read_ticks().ok().filter(|ticks| ticks.all > 0) else {
+        return Finding::judged_finding(name, false, "/proc/stat does not say", "mount /proc");
     };
     std::thread::sleep(WATCHED);
-    let after = ClockTicks::now().unwrap_or(before);
+    let after = ClockTicks::read_ticks().unwrap_or(before);
     let all = after.all.saturating_sub(before.all).max(1);
     let idle = 100 - (after.busy.saturating_sub(before.busy) * 100 / all).min(100);
     let found = format!("{idle} % of {cores} cores idle over {} ms", WATCHED.as_millis());
-    Finding::judged(name, idle >= 70, found, "stop other work: it disturbs the emulation")
+    Finding::judged_finding(name, idle >= 70, found, "stop other work: it disturbs the emulation")
 }
 
-pub(super) fn memory() -> Finding {
+pub(super) fn check_memory() -> Finding {
     let name = "free memory";
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let kib = text
@@ -46,13 +46,13 @@ pub(super) fn memory() -> Finding {
         .find_map(|line| line.strip_prefix("MemAvailable:"))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     let Some(kib) = kib else {
-        return Finding::judged(name, false, "/proc/meminfo does not say", "mount /proc");
+        return Finding::judged_finding(name, false, "/proc/meminfo does not say", "mount /proc");
     };
     let limit = Hierarchy::detect().and_then(|it| own_memory_limit(&it)).ok().flatten();
     let bytes = (kib << 10).min(limit.unwrap_or(u64::MAX));
     let of_limit = if bytes < kib << 10 { ", the limit of its control group" } else { "" };
     let found = format!("{}{of_limit}", dormouse_units::Bytes::new(bytes));
-    Finding::judged(
+    Finding::judged_finding(
         name,
         bytes >= 1 << 30,
         found,
@@ -64,7 +64,7 @@ pub(super) fn memory() -> Finding {
     )
 }
 
-pub(super) fn disk() -> Finding {
+pub(super) fn check_disk() -> Finding {
     let name = "free disk";
     match nix::sys::statvfs::statvfs(Path::new(".")) {
         Ok(stat) => {
@@ -72,13 +72,20 @@ pub(super) fn disk() -> Finding {
             let free =
                 u64::from(stat.blocks_available()).saturating_mul(u64::from(stat.fragment_size()));
             let found = format!("{} here", dormouse_units::Bytes::new(free));
-            Finding::judged(name, free >= 2 << 30, found, "free some, or use --out elsewhere")
+            Finding::judged_finding(
+                name,
+                free >= 2 << 30,
+                found,
+                "free some, or use --out elsewhere",
+            )
         }
-        Err(error) => Finding::judged(name, false, error.to_string(), "run where there is a disk"),
+        Err(error) => {
+            Finding::judged_finding(name, false, error.to_string(), "run where there is a disk")
+        }
     }
 }
 
-pub(super) fn clock() -> Finding {
+pub(super) fn check_clock() -> Finding {
     let name = "clock";
     let (start, wall) = (Instant::now(), SystemTime::now());
     let mut step = Duration::from_secs(1);
@@ -102,14 +109,19 @@ pub(super) fn clock() -> Finding {
         if set { "set" } else { "not set" }
     );
     let good = set && step < Duration::from_millis(1) && apart < Duration::from_millis(50);
-    Finding::judged(name, good, found, "set the clock; use the clock source tsc or kvm-clock")
+    Finding::judged_finding(
+        name,
+        good,
+        found,
+        "set the clock; use the clock source tsc or kvm-clock",
+    )
 }
 
 pub(super) fn task_program() -> Finding {
     let name = "task program";
     match find_task_program() {
-        Some(path) => Finding::found(name, path.display().to_string()),
-        None => Finding::missing(
+        Some(path) => Finding::found_finding(name, path.display().to_string()),
+        None => Finding::missing_finding(
             name,
             "dormouse-task is neither beside dormouse nor on the path",
             "build it: cargo build --release --workspace; in an image: copy it beside dormouse",

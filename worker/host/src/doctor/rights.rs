@@ -106,36 +106,36 @@ impl ProcessRights {
         }
     }
 
-    fn lacks(&self, of: &LiveCapability) -> bool {
+    fn lacks_capability(&self, of: &LiveCapability) -> bool {
         self.effective >> of.bit & 1 == 0
     }
 
     /// Names of the missing capabilities that live runs use.
-    pub(super) fn lacking(&self) -> Vec<&'static str> {
-        CAPABILITIES.iter().filter(|of| self.lacks(of)).map(|of| of.name).collect()
+    pub(super) fn lacking_names(&self) -> Vec<&'static str> {
+        CAPABILITIES.iter().filter(|of| self.lacks_capability(of)).map(|of| of.name).collect()
     }
 
     /// True if mounts, groups and CRIU can be tried at all.
     pub(super) fn can_mount(&self) -> bool {
-        self.is_root && !self.lacking().contains(&"SYS_ADMIN")
+        self.is_root && !self.lacking_names().contains(&"SYS_ADMIN")
     }
 
     /// Findings on the rights. `proved` tells if a proof succeeded despite missing rights, if there
     /// was one.
-    pub(super) fn findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
+    pub(super) fn rights_findings(&self, place: Place, proved: Option<bool>) -> Vec<Finding> {
         if !self.is_root {
             let found = "this process is not root's: control groups and CRIU are";
-            return vec![Finding::missing(CAPABILITIES_NAME, found, place.to_be_root())];
+            return vec![Finding::missing_finding(CAPABILITIES_NAME, found, place.to_be_root())];
         }
-        vec![self.capabilities(place, proved), self.filter(place, proved)]
+        vec![self.capabilities_finding(place, proved), self.filter_finding(place, proved)]
     }
 
-    fn capabilities(&self, place: Place, proved: Option<bool>) -> Finding {
+    fn capabilities_finding(&self, place: Place, proved: Option<bool>) -> Finding {
         let name = CAPABILITIES_NAME;
-        let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks(of)).collect();
+        let lacking: Vec<_> = CAPABILITIES.iter().filter(|of| self.lacks_capability(of)).collect();
         if lacking.is_empty() {
             let names: Vec<_> = CAPABILITIES.iter().map(|of| of.name).collect();
-            return Finding::found(name, names.join(", "));
+            return Finding::found_finding(name, names.join(", "));
         }
         let words: Vec<_> = lacking.iter().map(|of| format!("{} ({})", of.name, of.what)).collect();
         let mut found = format!("lacking {}", words.join(", "));
@@ -156,11 +156,13 @@ impl ProcessRights {
         Finding { for_checkpoints: of_checkpoints, ..Finding::new(name, state, found, fix) }
     }
 
-    fn filter(&self, place: Place, proved: Option<bool>) -> Finding {
+    fn filter_finding(&self, place: Place, proved: Option<bool>) -> Finding {
         let name = "system calls";
         match (self.is_filtered, proved) {
-            (false, _) => Finding::found(name, "not filtered"),
-            (true, Some(true)) => Finding::found(name, "filtered; what is needed is let through"),
+            (false, _) => Finding::found_finding(name, "not filtered"),
+            (true, Some(true)) => {
+                Finding::found_finding(name, "filtered; what is needed is let through")
+            }
             (true, _) => {
                 let found =
                     "filtered (seccomp): the default profiles of engines forbid what CRIU needs";
@@ -190,24 +192,26 @@ mod tests {
 
     #[test]
     fn what_is_lacking_is_named_with_the_line_to_add() {
-        assert_eq!(rights(ALL).lacking(), Vec::<&str>::new());
+        assert_eq!(rights(ALL).lacking_names(), Vec::<&str>::new());
         let less = rights(ALL & !(1 << 25));
-        assert_eq!(less.lacking(), ["SYS_TIME"]);
-        let [capabilities, _] = &less.findings(Place::Docker, None)[..] else { panic!("two") };
+        assert_eq!(less.lacking_names(), ["SYS_TIME"]);
+        let [capabilities, _] = &less.rights_findings(Place::Docker, None)[..] else {
+            panic!("two")
+        };
         assert_eq!(capabilities.state, State::Missing);
         assert!(capabilities.for_checkpoints);
         assert!(capabilities.fix.as_ref().is_some_and(|fix| fix.contains("--cap-add SYS_TIME")));
-        let proved = less.capabilities(Place::Docker, Some(true));
+        let proved = less.capabilities_finding(Place::Docker, Some(true));
         assert_eq!(proved.state, State::Doubtful);
         assert!(proved.found.contains("went well"), "{}", proved.found);
-        let none = rights(0).capabilities(Place::Host, Some(false));
+        let none = rights(0).capabilities_finding(Place::Host, Some(false));
         assert!(none.state == State::Missing && !none.for_checkpoints);
     }
 
     #[test]
     fn who_is_not_root_hears_of_that_alone() {
         let user = ProcessRights { is_root: false, ..rights(0) };
-        let findings = user.findings(Place::Docker, None);
+        let findings = user.rights_findings(Place::Docker, None);
         assert!(matches!(&findings[..], [only] if only.found.contains("not root")), "{findings:?}");
     }
 }

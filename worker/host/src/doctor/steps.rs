@@ -3,39 +3,39 @@
 use dormouse_worker::agent::Config;
 use dormouse_worker::proof::{Proof, Step, prove};
 
-use super::cause::{FailureCircumstances, brief};
+use super::cause::{FailureCircumstances, brief_failure};
 use super::{Finding, State, criu_program, find_task_program};
 use crate::workers;
 
 /// Runs the proof in this process, which becomes a worker; `None` without a task program.
-pub(super) fn steps(circumstances: &FailureCircumstances) -> Option<Vec<Finding>> {
+pub(super) fn prove_steps(circumstances: &FailureCircumstances) -> Option<Vec<Finding>> {
     let program = find_task_program()?;
     let folder = match workers::make_folder() {
         Ok(folder) => folder,
         Err(error) => {
             let found = format!("no folder for its tasks can be made: {error}");
-            return Some(vec![Finding::missing("proof", found, "free some disk")]);
+            return Some(vec![Finding::missing_finding("proof", found, "free some disk")]);
         }
     };
     let mut config = Config::of_nobody("doctor", folder.path().join("doctor"), program);
     config.criu = Some(criu_program());
-    Some(findings(prove(&config), circumstances))
+    Some(step_findings(prove(&config), circumstances))
 }
 
-fn findings(proof: Proof, circumstances: &FailureCircumstances) -> Vec<Finding> {
-    proof.steps.into_iter().map(|step| finding(step, circumstances)).collect()
+fn step_findings(proof: Proof, circumstances: &FailureCircumstances) -> Vec<Finding> {
+    proof.steps.into_iter().map(|step| step_finding(step, circumstances)).collect()
 }
 
-fn finding(step: Step, circumstances: &FailureCircumstances) -> Finding {
+fn step_finding(step: Step, circumstances: &FailureCircumstances) -> Finding {
     let Step { what, took, came } = step;
     let name = what.words();
     let finding = match came {
-        Ok(words) => Finding::found(name, words),
+        Ok(words) => Finding::found_finding(name, words),
         Err(why) => {
-            let cause = circumstances.cause(&why);
+            let cause = circumstances.find_cause(&why);
             let found = match cause.what.as_str() {
-                "" => brief(&why),
-                what => format!("{what}: {}", brief(&why)),
+                "" => brief_failure(&why),
+                what => format!("{what}: {}", brief_failure(&why)),
             };
             let state = if what.is_of_own_programs() { State::Doubtful } else { State::Missing };
             Finding::new(name, state, found, Some(cause.fix))
@@ -61,7 +61,7 @@ mod tests {
         let circumstances = FailureCircumstances { place: Place::Host, rights };
         let of = |what, came: Result<&str, &str>| {
             let came = came.map(str::to_owned).map_err(str::to_owned);
-            finding(Step { what, took: Duration::from_micros(12_345), came }, &circumstances)
+            step_finding(Step { what, took: Duration::from_micros(12_345), came }, &circumstances)
         };
         let freeze = of(What::Freeze, Ok("stood still"));
         assert_eq!((freeze.state, freeze.took_us), (State::Found, Some(12_345)));

@@ -98,7 +98,7 @@ impl Host {
         let spec = MeasuredJobSpec { processes: 1, usage: 1.0, phases: 20, blocks: 500, seed: 0 };
         let job = MeasuredJob::start(self, "calibration", Slot::A, &spec)?;
         job.let_go()?;
-        let TaskResult { units, cpu_seconds, .. } = job.finish()?;
+        let TaskResult { units, cpu_seconds, .. } = job.wait_for_result()?;
         Ok(Duration::from_secs_f64(cpu_seconds / units.max(1) as f64))
     }
 }
@@ -124,13 +124,13 @@ pub(super) struct OtherWork {
 
 impl OtherWork {
     pub(super) fn begin(host: &Host) -> Result<Self, TwoTierError> {
-        Ok(Self { before: ticks()?, ours_ns: host.vm.cpu_ns()? })
+        Ok(Self { before: read_ticks()?, ours_ns: host.vm.cpu_ns()? })
     }
 
     /// Fraction of all processors' time since the beginning that others used, including what a
     /// hypervisor took away.
-    pub(super) fn elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
-        let now = ticks()?;
+    pub(super) fn share_elsewhere(&self, host: &Host) -> Result<f64, TwoTierError> {
+        let now = read_ticks()?;
         let ours_ns = host.vm.cpu_ns()?.saturating_sub(self.ours_ns);
         let ours = ours_ns as f64 / tick_ns() as f64;
         let busy = now.busy.saturating_sub(self.before.busy) as f64;
@@ -139,8 +139,8 @@ impl OtherWork {
     }
 }
 
-fn ticks() -> Result<ClockTicks, TwoTierError> {
-    ClockTicks::now().map_err(TwoTierError::io("read", "/proc/stat"))
+fn read_ticks() -> Result<ClockTicks, TwoTierError> {
+    ClockTicks::read_ticks().map_err(TwoTierError::io("read", "/proc/stat"))
 }
 
 fn tick_ns() -> u64 {

@@ -69,7 +69,7 @@ impl MeasuredJob {
             .arg(&result)
             .start(&host.vm().entry(0, slot)?, SOON)?;
         let job = Self { which, process, over: false, page, reader, result };
-        for (n, pid) in job.ranks(spec.processes)?.into_iter().enumerate() {
+        for (n, pid) in job.wait_for_ranks(spec.processes)?.into_iter().enumerate() {
             let vcpu = u32::try_from(n).unwrap_or(u32::MAX);
             host.vm().attach(vcpu, slot, pid)?;
             host.vm().bind(vcpu, &host.core(n))?;
@@ -78,7 +78,7 @@ impl MeasuredJob {
     }
 
     /// Process ids of the ranks, once all exist.
-    fn ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
+    fn wait_for_ranks(&self, processes: u32) -> Result<Vec<i32>, TwoTierError> {
         let begun = Instant::now();
         while begun.elapsed() < SOON {
             let pids = ranks(self.process.pid(), &self.reader.ranks()?)?;
@@ -109,7 +109,7 @@ impl MeasuredJob {
     pub(super) fn set_going(&self) -> Result<(), TwoTierError> {
         self.let_go()?;
         let begun = Instant::now();
-        while self.progress()?.units == 0 {
+        while self.read_progress()?.units == 0 {
             if begun.elapsed() > SOON {
                 return Err(self.broken_job("does not begin to work".to_owned()));
             }
@@ -119,7 +119,7 @@ impl MeasuredJob {
     }
 
     /// The progress of the job.
-    pub(super) fn progress(&self) -> Result<Progress, TwoTierError> {
+    pub(super) fn read_progress(&self) -> Result<Progress, TwoTierError> {
         Ok(self.reader.read()?)
     }
 
@@ -143,7 +143,7 @@ impl MeasuredJob {
     }
 
     /// Waits for the job's end and returns its result.
-    pub(super) fn finish(mut self) -> Result<TaskResult, TwoTierError> {
+    pub(super) fn wait_for_result(mut self) -> Result<TaskResult, TwoTierError> {
         self.wait_for_end()?;
         Ok(TaskResult::read(&self.result)?)
     }

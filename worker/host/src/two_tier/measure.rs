@@ -90,7 +90,7 @@ impl CounterReading {
     ) -> Result<Self, TwoTierError> {
         let cpu = |slot| (0..case.processes()).map(|n| host.vm().slot_cpu_ns(n, slot)).sum();
         let background_units = match background {
-            Some(job) => job.progress()?.units,
+            Some(job) => job.read_progress()?.units,
             None => 0,
         };
         Ok(Self {
@@ -220,7 +220,7 @@ pub(super) fn measure_both(
         rate: with.units_per_second / alone.units_per_second,
         background_usage: alone.usage,
         background_cpu: with.background,
-        elsewhere: busy.elsewhere(host)?,
+        elsewhere: busy.share_elsewhere(host)?,
     })
 }
 

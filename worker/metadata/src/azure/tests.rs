@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
     Announcement, Key, Settings,
-    facts::tests::tagged,
-    service::tests::{service, taken},
+    facts::tests::tagged_facts,
+    service::tests::{announce_taken, service},
 };
 
 const EVENTS: &str = "/metadata/scheduledevents?api-version=2020-07-01";
@@ -12,7 +12,7 @@ fn ask(method: Method, target: &str) -> Request {
 }
 
 fn read(service: &mut Service, target: &str) -> Value {
-    let said = answer(service, &ask(Method::Get, target));
+    let said = answer_azure(service, &ask(Method::Get, target));
     assert_eq!(said.status, 200, "{target}: {}", said.body);
     serde_json::from_str(&said.body).expect("JSON")
 }
@@ -31,7 +31,7 @@ fn nothing_is_scheduled_at_first() {
 #[test]
 fn a_preemption_is_scheduled_and_approved() {
     let mut service = service();
-    service.announce(taken(Taking::Terminate));
+    service.announce(announce_taken(Taking::Terminate));
     let document = read(&mut service, EVENTS);
     assert_eq!(document["DocumentIncarnation"], 2);
     let event = &document["Events"][0];
@@ -40,8 +40,8 @@ fn a_preemption_is_scheduled_and_approved() {
     assert_eq!(event["NotBefore"], "Tue, 09 Jun 2026 22:13:20 GMT");
     assert_eq!(event["Resources"], json!(["ip-10-0-0-7"]));
     let id = event["EventId"].as_str().expect("an id");
-    assert_eq!(answer(&mut service, &approval("another")).status, 404);
-    assert_eq!(answer(&mut service, &approval(id)).status, 200);
+    assert_eq!(answer_azure(&mut service, &approval("another")).status, 404);
+    assert_eq!(answer_azure(&mut service, &approval(id)).status, 200);
     let document = read(&mut service, EVENTS);
     assert_eq!(document["DocumentIncarnation"], 3);
     let event = &document["Events"][0];
@@ -53,7 +53,7 @@ fn a_preemption_is_scheduled_and_approved() {
 #[test]
 fn a_hibernation_is_a_freeze() {
     let mut service = service();
-    service.announce(taken(Taking::Hibernate));
+    service.announce(announce_taken(Taking::Hibernate));
     assert_eq!(read(&mut service, EVENTS)["Events"][0]["EventType"], "Freeze");
 }
 
@@ -66,8 +66,8 @@ fn an_instance_says_what_it_is() {
     assert_eq!(all["compute"]["priority"], "Spot");
     let address = "/network/interface/0/ipv4/ipAddress/0/privateIpAddress";
     let text = format!("{}&format=text", at(address));
-    assert_eq!(answer(&mut service, &ask(Method::Get, &text)).body, "10.0.0.7");
-    let nothing = answer(&mut service, &ask(Method::Get, &at("/compute/nothing")));
+    assert_eq!(answer_azure(&mut service, &ask(Method::Get, &text)).body, "10.0.0.7");
+    let nothing = answer_azure(&mut service, &ask(Method::Get, &at("/compute/nothing")));
     assert_eq!(nothing.status, 404);
 }
 
@@ -82,7 +82,7 @@ fn versions_are_those_of_a_vm_of_2025() {
     for version in EVENT_VERSIONS {
         read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
     }
-    let refused = answer(&mut service, &ask(Method::Get, "/metadata/instance"));
+    let refused = answer_azure(&mut service, &ask(Method::Get, "/metadata/instance"));
     let said: Value = serde_json::from_str(&refused.body).expect("JSON");
     assert_eq!(said["newest-versions"], json!(["2025-04-07", "2024-07-17", "2024-03-15"]));
     let listed = read(&mut service, "/metadata/versions");
@@ -104,7 +104,7 @@ fn a_version_has_what_came_with_it_and_before() {
         let all = read(&mut service, &format!("/metadata/instance/compute?api-version={version}"));
         assert!(all.get(has).is_some() && all.get(has_not).is_none(), "{version}: {all}");
     }
-    service.announce(taken(Taking::Terminate));
+    service.announce(announce_taken(Taking::Terminate));
     let mut event = |version: &str| {
         let events =
             read(&mut service, &format!("/metadata/scheduledevents?api-version={version}"));
@@ -119,7 +119,7 @@ fn a_version_has_what_came_with_it_and_before() {
 
 #[test]
 fn tags_and_user_data_are_in_the_form_of_azure() {
-    let mut service = Service::new(tagged(), Settings::default(), Key::new([3; 32]));
+    let mut service = Service::new(tagged_facts(), Settings::default(), Key::new([3; 32]));
     let all = read(&mut service, "/metadata/instance/compute?api-version=2025-04-07");
     assert_eq!(all["tags"], "Name:worker-7;team:weather");
     assert_eq!(all["tagsList"][1], json!({ "name": "team", "value": "weather" }));
@@ -139,6 +139,6 @@ fn requests_have_a_header_and_a_version() {
         (broken, 400),
         (ask(Method::Get, "/metadata/nothing?api-version=2021-02-01"), 404),
     ] {
-        assert_eq!(answer(&mut service, &request).status, status, "{request:?}");
+        assert_eq!(answer_azure(&mut service, &request).status, status, "{request:?}");
     }
 }

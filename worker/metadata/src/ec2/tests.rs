@@ -1,12 +1,12 @@
 use super::*;
 use crate::{
     Announcement, Key, MaintenanceEvent, MaintenanceState, Settings, Taking,
-    facts::tests::{spot, tagged},
-    service::tests::{NOW, TAKEN, service, taken},
+    facts::tests::{spot_facts, tagged_facts},
+    service::tests::{NOW, TAKEN, announce_taken, service},
 };
 
 fn get(service: &Service, path: &str) -> (u16, String) {
-    let said = answer(service, &Request::new(Method::Get, path), NOW);
+    let said = answer_ec2(service, &Request::new(Method::Get, path), NOW);
     (said.status, said.body)
 }
 
@@ -37,7 +37,7 @@ fn a_vm_says_what_it_is() {
         ("placement/region", "us-east-1"),
         ("local-ipv4", "10.0.0.7"),
         ("local-hostname", "ip-10-0-0-7.ec2.internal"),
-        ("instance-id", spot().instance_id().as_str()),
+        ("instance-id", spot_facts().instance_id().as_str()),
         ("events/maintenance/scheduled", "[]"),
     ] {
         assert_eq!(body(&service, &format!("/latest/meta-data/{path}")), value);
@@ -46,7 +46,7 @@ fn a_vm_says_what_it_is() {
     let document = body(&service, "/latest/dynamic/instance-identity/document");
     let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
     assert_eq!(document["pendingTime"], "2026-05-28T20:26:40Z");
-    assert_eq!(document["instanceId"], spot().instance_id());
+    assert_eq!(document["instanceId"], spot_facts().instance_id());
 }
 
 #[test]
@@ -89,14 +89,14 @@ fn what_is_not_there_is_not_found() {
 
 #[test]
 fn tags_and_user_data_are_as_they_were_given() {
-    let service = Service::new(tagged(), Settings::default(), Key::new([3; 32]));
+    let service = Service::new(tagged_facts(), Settings::default(), Key::new([3; 32]));
     assert_eq!(body(&service, "/latest/"), "dynamic\nmeta-data\nuser-data");
     assert!(body(&service, "/latest/meta-data/").ends_with("\nsystem\ntags/"));
     assert_eq!(body(&service, "/latest/meta-data/tags/instance/"), "Name\nteam");
     assert_eq!(body(&service, "/latest/meta-data/tags/instance/team"), "weather");
     assert_eq!(get(&service, "/latest/meta-data/tags/instance/none").0, 404);
     let ask = Request::new(Method::Get, "/latest/user-data");
-    let said = answer(&service, &ask, NOW);
+    let said = answer_ec2(&service, &ask, NOW);
     assert_eq!(said.content_type, "application/octet-stream");
     assert_eq!(said.body, "#!/bin/sh\necho hello\n");
 }
@@ -134,9 +134,9 @@ fn maintenance_is_scheduled_until_it_is_over() {
 #[test]
 fn a_termination_is_announced_in_both_forms() {
     let mut service = service();
-    service.announce(taken(Taking::Terminate));
+    service.announce(announce_taken(Taking::Terminate));
     let action = "/latest/meta-data/spot/instance-action";
-    let said = answer(&service, &Request::new(Method::Get, action), NOW);
+    let said = answer_ec2(&service, &Request::new(Method::Get, action), NOW);
     assert_eq!(said.content_type, "application/json");
     assert_eq!(said.body, r#"{"action":"terminate","time":"2026-06-09T22:13:20Z"}"#);
     assert_eq!(body(&service, "/latest/meta-data/spot/termination-time"), TAKEN.iso());
@@ -146,7 +146,7 @@ fn a_termination_is_announced_in_both_forms() {
 #[test]
 fn a_hibernation_has_no_time_of_termination() {
     let mut service = service();
-    service.announce(taken(Taking::Hibernate));
+    service.announce(announce_taken(Taking::Hibernate));
     let action = body(&service, "/latest/meta-data/spot/instance-action");
     assert_eq!(action, r#"{"action":"hibernate","time":"2026-06-09T22:13:20Z"}"#);
     assert_eq!(get(&service, "/latest/meta-data/spot/termination-time").0, 404);
@@ -165,23 +165,23 @@ fn a_recommendation_says_since_when() {
 fn a_token_opens_what_needs_one_while_it_lasts() {
     let mut service = service();
     service.settings = Settings { tokens: Tokens::Required };
-    let said = answer(&service, &put(Some("60")), NOW);
+    let said = answer_ec2(&service, &put(Some("60")), NOW);
     assert_eq!((said.status, said.header(TTL_OUT)), (200, Some("60")));
     let ask = Request::new(Method::Get, "/latest/meta-data/instance-type");
-    assert_eq!(answer(&service, &ask, NOW).status, 401);
+    assert_eq!(answer_ec2(&service, &ask, NOW).status, 401);
     let with = |token: &str| ask.clone().with_header("X-aws-ec2-metadata-token", token);
     let after = |seconds: u64| UnixTime::from_micros(NOW.as_micros() + seconds * 1_000_000);
-    let said_then = answer(&service, &with(&said.body), after(10));
+    let said_then = answer_ec2(&service, &with(&said.body), after(10));
     assert_eq!((said_then.status, said_then.header(TTL_OUT)), (200, Some("50")));
-    assert_eq!(answer(&service, &with(&said.body), after(60)).status, 401);
-    assert_eq!(answer(&service, &with("made up"), NOW).status, 401);
+    assert_eq!(answer_ec2(&service, &with(&said.body), after(60)).status, 401);
+    assert_eq!(answer_ec2(&service, &with("made up"), NOW).status, 401);
 }
 
 #[test]
 fn a_wrong_token_is_refused_where_none_is_needed() {
     let ask = Request::new(Method::Get, "/latest/meta-data/");
     let ask = ask.with_header("X-aws-ec2-metadata-token", "made up");
-    assert_eq!(answer(&service(), &ask, NOW).status, 401);
+    assert_eq!(answer_ec2(&service(), &ask, NOW).status, 401);
 }
 
 #[test]
@@ -198,6 +198,6 @@ fn tokens_are_given_out_as_ec2_does() {
         (Request::new(Method::Get, "/latest/api/token"), 405),
         (Request::new(Method::Put, "/latest/meta-data/"), 405),
     ] {
-        assert_eq!(answer(&service, &request, NOW).status, status, "{request:?}");
+        assert_eq!(answer_ec2(&service, &request, NOW).status, status, "{request:?}");
     }
 }

@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
     Method, Place, Taking, UnixTime,
-    facts::tests::{spot, tagged},
-    service::tests::{service, taken},
+    facts::tests::{spot_facts, tagged_facts},
+    service::tests::{announce_taken, service},
 };
 
 fn ask(path: &str) -> Request {
@@ -10,7 +10,7 @@ fn ask(path: &str) -> Request {
 }
 
 fn said(service: &Service, request: &Request) -> Response {
-    match answer(service, request) {
+    match answer_google(service, request) {
         Answer::Now(said) => said,
         later @ Answer::Later { .. } => panic!("{later:?}"),
     }
@@ -33,7 +33,7 @@ fn an_instance_says_what_it_is() {
         ("instance/machine-type", "projects/100000000000/machineTypes/c5.large"),
         ("instance/zone", "projects/100000000000/zones/us-central1-a"),
         ("instance/scheduling/preemptible", "TRUE"),
-        ("instance/id", spot().number().to_string().as_str()),
+        ("instance/id", spot_facts().number().to_string().as_str()),
         ("instance/scheduling/", "automatic-restart\non-host-maintenance\npreemptible\n"),
         ("", "instance/\nproject/\n"),
     ] {
@@ -44,7 +44,7 @@ fn an_instance_says_what_it_is() {
 #[test]
 fn tags_and_user_data_are_attributes() {
     let mut service = service();
-    service.facts = tagged();
+    service.facts = tagged_facts();
     assert_eq!(body(&service, "instance/attributes/"), "Name\nteam\nuser-data\n");
     assert_eq!(body(&service, "instance/attributes/team"), "weather");
     assert_eq!(body(&service, "instance/attributes/user-data"), "#!/bin/sh\necho hello\n");
@@ -78,7 +78,7 @@ fn all_under_a_directory_is_json() {
     assert_eq!(all["maintenanceEvent"], "NONE");
     assert_eq!(all["scheduling"]["preemptible"], "TRUE");
     assert_eq!(all["networkInterfaces"][0]["ip"], "10.0.0.7");
-    assert_eq!(all["id"], spot().number());
+    assert_eq!(all["id"], spot_facts().number());
     assert_eq!(all["attributes"], serde_json::json!({}));
     let lines = body(&service, "instance/scheduling/?recursive=true&alt=text");
     assert_eq!(lines, "automatic-restart FALSE\non-host-maintenance TERMINATE\npreemptible TRUE\n");
@@ -89,12 +89,14 @@ fn all_under_a_directory_is_json() {
 fn who_waits_is_answered_once_it_is_preempted() {
     let mut service = service();
     let request = ask("instance/preempted?wait_for_change=true&timeout_sec=30");
-    let Answer::Later { etag, within } = answer(&service, &request) else { panic!("at once") };
+    let Answer::Later { etag, within } = answer_google(&service, &request) else {
+        panic!("at once")
+    };
     assert_eq!(within, Some(Duration::from_secs(30)));
     let again = request.clone().since(etag.clone());
-    assert!(matches!(answer(&service, &again), Answer::Later { .. }));
+    assert!(matches!(answer_google(&service, &again), Answer::Later { .. }));
     assert_eq!(said(&service, &again.clone().without_waiting()).body, "FALSE");
-    service.announce(taken(Taking::Terminate));
+    service.announce(announce_taken(Taking::Terminate));
     let after = said(&service, &again);
     assert_eq!(after.body, "TRUE");
     assert_ne!(after.header(ETAG), Some(etag.as_str()));
@@ -106,7 +108,7 @@ fn who_waits_is_answered_once_it_is_preempted() {
 #[test]
 fn a_hibernation_is_no_preemption() {
     let mut service = service();
-    service.announce(taken(Taking::Hibernate));
+    service.announce(announce_taken(Taking::Hibernate));
     assert_eq!(body(&service, "instance/preempted"), "FALSE");
 }
 

@@ -10,7 +10,7 @@ use crate::nas::sp::EquationNorms;
 type Row = [f64; 10];
 
 /// Published norms of a task; `None` if there are none.
-pub(super) fn norms(class: ProblemClass, id: u32) -> Option<EquationNorms> {
+pub(super) fn reference_norms(class: ProblemClass, id: u32) -> Option<EquationNorms> {
     let rows: &[Row] = match class {
         ProblemClass::S => &CLASS_S,
         ProblemClass::W => &CLASS_W,

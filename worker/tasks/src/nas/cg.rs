@@ -45,7 +45,7 @@ fn zeta_figures(zeta: f64) -> Vec<Figure> {
 }
 
 /// The figures of a class with their references, not computed yet.
-pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
+pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
     zeta_figures(class_problem(class).zeta)
 }
 

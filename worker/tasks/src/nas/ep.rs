@@ -51,7 +51,7 @@ fn class_problem(class: ProblemClass) -> EpProblem {
 }
 
 impl EpProblem {
-    fn figures(&self) -> Vec<Figure> {
+    fn tally_figures(&self) -> Vec<Figure> {
         let Self { sums, accepted, annuli, .. } = self;
         let mut figures = vec![
             Figure::expected_figure("sum of X", Some(sums[0]), TOLERANCE),
@@ -69,8 +69,8 @@ impl EpProblem {
 }
 
 /// The figures of a class with their references, not computed yet.
-pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
-    class_problem(class).figures()
+pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
+    class_problem(class).tally_figures()
 }
 
 /// The EP kernel.
@@ -106,7 +106,7 @@ impl RepeatedKernel for EpKernel {
         let count = tally.annuli.iter().sum::<u64>() as f64;
         let annuli = tally.annuli.iter().map(|ours| *ours as f64);
         let ours = tally.sums.into_iter().chain([count]).chain(annuli);
-        Ok(with_computed(self.problem.figures(), ours))
+        Ok(with_computed(self.problem.tally_figures(), ours))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct FtKernel {
 
 impl FtKernel {
     pub(crate) fn new(class: ProblemClass) -> Self {
-        let (shape, checksums) = reference::problem(class);
+        let (shape, checksums) = reference::class_problem(class);
         Self {
             seed: SEED,
             shape,
@@ -99,7 +99,7 @@ impl FtKernel {
     }
 }
 
-fn figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
+fn checksum_figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
     let parts =
         (1..).zip(checksums).flat_map(|(step, [re, im])| [(step, "re", re), (step, "im", im)]);
     // The official test bounds the error of the complex number; this one bounds both of its parts and
@@ -111,8 +111,8 @@ fn figures(checksums: &[[f64; 2]]) -> Vec<Figure> {
 }
 
 /// The figures of a class with their references, not computed yet.
-pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
-    figures(reference::problem(class).1)
+pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
+    checksum_figures(reference::class_problem(class).1)
 }
 
 impl RepeatedKernel for FtKernel {
@@ -153,7 +153,7 @@ impl RepeatedKernel for FtKernel {
             let ComplexNumber { re, im } = self.checksum();
             ours.extend([re, im]);
         }
-        Ok(with_computed(figures(self.checksums), ours))
+        Ok(with_computed(checksum_figures(self.checksums), ours))
     }
 }
 

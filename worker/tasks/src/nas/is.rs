@@ -64,7 +64,7 @@ fn rank_drift(class: ProblemClass, i: usize, it: i64) -> i64 {
 }
 
 /// The figures of every class, not computed yet.
-pub(crate) fn references() -> Vec<Figure> {
+pub(crate) fn key_references() -> Vec<Figure> {
     vec![
         Figure::expected_figure("right ranks of test keys", Some(50.0), 0.0),
         Figure::expected_figure("keys out of order", Some(0.0), 0.0),
@@ -187,7 +187,7 @@ impl RepeatedKernel for IsKernel {
             right += self.right_ranks(it, &tested);
         }
         let wrong = self.out_of_order(meter)?;
-        Ok(with_computed(references(), [f64::from(right), wrong as f64]))
+        Ok(with_computed(key_references(), [f64::from(right), wrong as f64]))
     }
 
     fn traces(&self) -> &[u64] {

@@ -38,13 +38,13 @@ fn class_problem(class: ProblemClass) -> MgProblem {
     MgProblem { levels, cycles, smoother, residual_norm }
 }
 
-fn figures(norm: f64) -> Vec<Figure> {
+fn norm_figures(norm: f64) -> Vec<Figure> {
     vec![Figure::expected_figure("L2 norm of r", Some(norm), TOLERANCE)]
 }
 
 /// The figures of a class with their references, not computed yet.
-pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
-    figures(class_problem(class).residual_norm)
+pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
+    norm_figures(class_problem(class).residual_norm)
 }
 
 /// The MG kernel.
@@ -128,7 +128,7 @@ impl RepeatedKernel for MgKernel {
             self.finest_residual(meter)?;
         }
         let norm = self.r[finest].rms(meter)?;
-        Ok(with_computed(figures(self.problem.residual_norm), [norm]))
+        Ok(with_computed(norm_figures(self.problem.residual_norm), [norm]))
     }
 }
 

@@ -73,7 +73,12 @@ pub(crate) struct SpSolver {
 impl SpSolver {
     /// The SP kernel of NAS.
     pub(crate) fn new(class: ProblemClass) -> Self {
-        Self::solver_variant(class, 2.0, InitialField::Transfinite, Some(reference::norms(class)))
+        Self::solver_variant(
+            class,
+            2.0,
+            InitialField::Transfinite,
+            Some(reference::reference_norms(class)),
+        )
     }
 
     /// SP with another constant term of the exact density, initial field and reference.
@@ -162,7 +167,7 @@ impl SpSolver {
 }
 
 /// The figures with these references, not computed yet.
-pub(crate) fn figures(reference: Option<EquationNorms>) -> Vec<Figure> {
+pub(crate) fn norm_figures(reference: Option<EquationNorms>) -> Vec<Figure> {
     let figures = |name, reference: Option<[f64; 5]>| {
         (0..5).map(move |m| {
             let reference = reference.map(|norms| norms[m]);
@@ -174,8 +179,8 @@ pub(crate) fn figures(reference: Option<EquationNorms>) -> Vec<Figure> {
 }
 
 /// The figures of a class with their references, not computed yet.
-pub(crate) fn references(class: ProblemClass) -> Vec<Figure> {
-    figures(Some(reference::norms(class)))
+pub(crate) fn class_references(class: ProblemClass) -> Vec<Figure> {
+    norm_figures(Some(reference::reference_norms(class)))
 }
 
 impl RepeatedKernel for SpSolver {
@@ -201,7 +206,7 @@ impl RepeatedKernel for SpSolver {
         }
         self.set_right_hand_side(self.size.time_step, meter)?;
         let ours = self.compute_norms(meter)?;
-        Ok(with_computed(figures(self.reference), ours.residual.into_iter().chain(ours.error)))
+        Ok(with_computed(norm_figures(self.reference), ours.residual.into_iter().chain(ours.error)))
     }
 }
 
@@ -227,7 +232,7 @@ mod tests {
 
     #[test]
     fn another_density_does_not_verify() {
-        let reference = Some(reference::norms(ProblemClass::S));
+        let reference = Some(reference::reference_norms(ProblemClass::S));
         let density = 2.0 * (1.0 + 1e-6);
         check::fails(&mut SpSolver::solver_variant(
             ProblemClass::S,
@@ -239,7 +244,7 @@ mod tests {
 
     #[test]
     fn another_initial_field_does_not_verify() {
-        let reference = Some(reference::norms(ProblemClass::S));
+        let reference = Some(reference::reference_norms(ProblemClass::S));
         check::fails(&mut SpSolver::solver_variant(
             ProblemClass::S,
             2.0,

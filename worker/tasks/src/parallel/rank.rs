@@ -80,7 +80,7 @@ impl TeamWork<'_> {
                 region.store_counts(rank, &meter);
                 if let Some(page) = self.page {
                     page.write_work(rank, meter.spent());
-                    region.publish(page, |totals| self.fraction(totals));
+                    region.publish_progress(page, |totals| self.fraction(totals));
                 }
             }
             region.store_result(rank, phase, chain, meter.units() - before);

@@ -180,15 +180,16 @@ impl SharedRegion {
 
     /// Start value of `rank` in phase `phase`.
     pub(super) fn start_of_phase(&self, rank: usize, phase: u32) -> u64 {
-        let result =
-            |rank: usize| self.rank_words()[rank].result[parity(phase)].load(Ordering::Relaxed);
-        kernel::join_results(result(rank), result(self.neighbour(rank)))
+        let result = |rank: usize| {
+            self.rank_words()[rank].result[phase_parity(phase)].load(Ordering::Relaxed)
+        };
+        kernel::join_results(result(rank), result(self.neighbour_of(rank)))
     }
 
     /// Stores the result of `rank` in phase `phase` after this number of blocks.
     pub(super) fn store_result(&self, rank: usize, phase: u32, chain: BlockChain, blocks: u64) {
         let desk = &self.rank_words()[rank];
-        desk.result[parity(phase + 1)].store(chain.state, Ordering::Relaxed);
+        desk.result[phase_parity(phase + 1)].store(chain.state, Ordering::Relaxed);
         desk.trail.store(chain.trail, Ordering::Relaxed);
         desk.blocks.store(blocks, Ordering::Relaxed);
     }
@@ -213,10 +214,10 @@ impl SharedRegion {
     }
 
     fn check_phase(&self, phase: u32) {
-        let (old, new) = (parity(phase), parity(phase + 1));
+        let (old, new) = (phase_parity(phase), phase_parity(phase + 1));
         let expected = |rank: usize| self.rank_words()[rank].expected[old].load(Ordering::Relaxed);
         for (rank, desk) in self.rank_words().iter().enumerate() {
-            let from = kernel::join_results(expected(rank), expected(self.neighbour(rank)));
+            let from = kernel::join_results(expected(rank), expected(self.neighbour_of(rank)));
             let blocks = desk.blocks.load(Ordering::Relaxed);
             let (all_blocks, all_trails) =
                 self.kept_blocks().split_at(self.ranks * self.told as usize);
@@ -246,13 +247,17 @@ impl SharedRegion {
     }
 
     /// Publishes the progress of all ranks, unless another rank is doing so at the moment.
-    pub(super) fn publish(&self, page: &ProgressWriter, fraction: impl Fn(&TeamTotals) -> f64) {
+    pub(super) fn publish_progress(
+        &self,
+        page: &ProgressWriter,
+        fraction: impl Fn(&TeamTotals) -> f64,
+    ) {
         let publishing = &self.team_words().publishing;
         if publishing.swap(true, Ordering::Acquire) {
             return;
         }
         self.team_words().beats.fetch_add(1, Ordering::Relaxed);
-        let totals = self.totals();
+        let totals = self.sum_totals();
         page.write(&Progress {
             state: State::Running,
             ppm: ((fraction(&totals) * 1e6) as u64).min(Progress::COMPLETE - 1),
@@ -264,14 +269,14 @@ impl SharedRegion {
     }
 
     /// CPU time of one rank.
-    pub(super) fn cpu(&self, rank: usize) -> Duration {
+    pub(super) fn cpu_time_of(&self, rank: usize) -> Duration {
         Duration::from_nanos(self.rank_words()[rank].cpu_ns.load(Ordering::Relaxed))
     }
 
     /// Sums over all ranks.
-    pub(super) fn totals(&self) -> TeamTotals {
+    pub(super) fn sum_totals(&self) -> TeamTotals {
         TeamTotals {
-            cpu: (0..self.ranks).map(|rank| self.cpu(rank)).sum(),
+            cpu: (0..self.ranks).map(|rank| self.cpu_time_of(rank)).sum(),
             units: self.rank_words().iter().map(|desk| desk.units.load(Ordering::Relaxed)).sum(),
             // One is the parent's, when it was held.
             beats: self.team_words().beats.load(Ordering::Relaxed) + 1,
@@ -285,7 +290,7 @@ impl SharedRegion {
             let last = self
                 .rank_words()
                 .iter()
-                .map(|desk| of(desk)[parity(phases)].load(Ordering::Relaxed));
+                .map(|desk| of(desk)[phase_parity(phases)].load(Ordering::Relaxed));
             last.fold(0, u64::wrapping_add)
         };
         CheckedPhases {
@@ -297,7 +302,7 @@ impl SharedRegion {
     }
 
     /// The rank whose results `rank` uses.
-    fn neighbour(&self, rank: usize) -> usize {
+    fn neighbour_of(&self, rank: usize) -> usize {
         (rank + 1) % self.ranks
     }
 }
@@ -312,7 +317,7 @@ impl Drop for SharedRegion {
     }
 }
 
-fn parity(phase: u32) -> usize {
+fn phase_parity(phase: u32) -> usize {
     (phase % 2) as usize
 }
 

@@ -32,10 +32,10 @@ impl State {
     pub(super) fn from_word(word: u64) -> Option<Self> {
         [Self::Starting, Self::Running, Self::Done, Self::Failed]
             .into_iter()
-            .find(|state| state.word() == word)
+            .find(|state| state.to_word() == word)
     }
 
-    pub(super) fn word(self) -> u64 {
+    pub(super) fn to_word(self) -> u64 {
         match self {
             Self::Starting => 0,
             Self::Running => 1,

@@ -54,24 +54,24 @@ impl ProgressWriter {
         let page = map_shared(&file).map_err(failed("mapped"))?;
         let writer = Self { page };
         writer.store_word(AT_VERSION, VERSION);
-        writer.word(AT_MAGIC).store(MAGIC.to_le(), Ordering::Release);
+        writer.word_at(AT_MAGIC).store(MAGIC.to_le(), Ordering::Release);
         Ok(writer)
     }
 
     /// Marks the page as set up, and waits as long as the task is held.
     pub fn wait_while_held(&self) {
-        if self.word(AT_HOLD).load(Ordering::Acquire) == 0 {
+        if self.word_at(AT_HOLD).load(Ordering::Acquire) == 0 {
             return;
         }
         self.write(&Progress { state: State::Running, heartbeat: 1, ..Progress::default() });
-        while self.word(AT_HOLD).load(Ordering::Acquire) != 0 {
+        while self.word_at(AT_HOLD).load(Ordering::Acquire) != 0 {
             std::thread::sleep(LOOK);
         }
     }
 
     /// The part of this thread's CPU time that is not the task's own, in nanoseconds.
     pub(crate) fn foreign_ns(&self) -> i64 {
-        u64::from_le(self.word(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
+        u64::from_le(self.word_at(AT_FOREIGN).load(Ordering::Relaxed)).cast_signed()
     }
 
     /// Publishes the task's `progress`.
@@ -80,7 +80,7 @@ impl ProgressWriter {
         self.store_word(AT_CPU_NS, u64::try_from(progress.cpu.as_nanos()).unwrap_or(u64::MAX));
         self.store_word(AT_UNITS, progress.units);
         self.store_word(AT_HEARTBEAT, progress.heartbeat);
-        self.store_word(AT_STATE, progress.state.word());
+        self.store_word(AT_STATE, progress.state.to_word());
     }
 
     /// Writes the process ids of a parallel job's ranks, at most [`MAX_RANKS`]; their number is
@@ -89,7 +89,7 @@ impl ProgressWriter {
         for (at, pid) in (AT_PIDS..AT_WORK).zip(pids) {
             self.store_word(at, u64::from(pid.unsigned_abs()));
         }
-        self.word(AT_RANKS).store((pids.len() as u64).to_le(), Ordering::Release);
+        self.word_at(AT_RANKS).store((pids.len() as u64).to_le(), Ordering::Release);
     }
 
     /// Writes the CPU time that rank `rank` has computed.
@@ -109,10 +109,10 @@ impl ProgressWriter {
     }
 
     pub(super) fn store_word(&self, at: usize, value: u64) {
-        self.word(at).store(value.to_le(), Ordering::Relaxed);
+        self.word_at(at).store(value.to_le(), Ordering::Relaxed);
     }
 
-    fn word(&self, at: usize) -> &AtomicU64 {
+    fn word_at(&self, at: usize) -> &AtomicU64 {
         assert!(at < WORDS);
         #[expect(unsafe_code, reason = "a mapping is a raw pointer")]
         // SAFETY: the mapping is PAGE_BYTES long, page-aligned, lives as long as `self`, and

@@ -100,7 +100,7 @@ fn of_row(
         let what = format!("'{}' has {} cells, not 13", shorten_row(line), row.len());
         return Err(OfferRefusal::new(what, "give a whole part of task_events"));
     }
-    let cell = |n: usize| columns.place(n).map_or("", |place| row.cell(place));
+    let cell = |n: usize| columns.place_in_event(n).map_or("", |place| row.cell(place));
     let part = |n: usize, what: &str| parse_share(what, cell(n));
     let size = match (part(CPUS, "CPU request")?, part(RAM, "memory request")?) {
         (Some(vcpus), Some(memory)) => Some(VmSize { vcpus, memory }),

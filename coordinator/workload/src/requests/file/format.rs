@@ -166,7 +166,7 @@ pub(super) struct VmTableLayout {
 }
 
 impl VmTableLayout {
-    pub(super) const fn place(&self, n: usize) -> Option<usize> {
+    pub(super) const fn place_of_column(&self, n: usize) -> Option<usize> {
         self.places[n]
     }
 
@@ -251,7 +251,7 @@ const EVENTS: [WantedColumn; 9] = [
 ];
 
 impl EventColumns {
-    pub(super) const fn place(&self, n: usize) -> Option<usize> {
+    pub(super) const fn place_in_event(&self, n: usize) -> Option<usize> {
         self.places[n]
     }
 

@@ -76,19 +76,19 @@ fn read_request(
         };
         return Err(OfferRefusal::new(what, remedy));
     }
-    let at = Time::ZERO + parse_time("at", &number_text(row, layout.place(AT)))?;
+    let at = Time::ZERO + parse_time("at", &number_text(row, layout.place_of_column(AT)))?;
     if at < last {
         let since = last.since(Time::ZERO);
         let what = format!("its time, {at}, is before that of the row above it, {since}");
         return Err(OfferRefusal::new(what, "sort the rows by their times"));
     }
     let market = read_market(row, layout)?;
-    let kind = kinds.number_of_named(cell_text(row, layout.place(KIND)), market)?;
+    let kind = kinds.number_of_named(cell_text(row, layout.place_of_column(KIND)), market)?;
     let Some(kind) = kind.map(|kind| kinds.name(kind).clone()) else {
         let what = "no type holds a VM of its size";
         return Err(OfferRefusal::new(what, "map the type to a larger one"));
     };
-    let duration = parse_time("duration", &number_text(row, layout.place(DURATION)))?;
+    let duration = parse_time("duration", &number_text(row, layout.place_of_column(DURATION)))?;
     if duration == Span::ZERO {
         return Err(OfferRefusal::new("its duration is 0", "write more than nothing, such as 2h"));
     }
@@ -97,7 +97,7 @@ fn read_request(
 
 /// Market in a row.
 pub(super) fn read_market(row: &Row<'_>, layout: &VmTableLayout) -> Result<Market, OfferRefusal> {
-    let said = cell_text(row, layout.place(MARKET));
+    let said = cell_text(row, layout.place_of_column(MARKET));
     match layout.market {
         MarketWord::Nothing => Ok(Market::OnDemand),
         MarketWord::Name => market_of(said),

@@ -54,8 +54,11 @@ impl VmTableRow<'_> {
             let what = format!("'{}' has {} cells, not {width}", shorten_row(text), row.len());
             return Err(OfferRefusal::new(what, "give a file whose rows have all columns"));
         }
-        let (begun, are_dates) =
-            parse_instant("beginning", &number_text(row, layout.place(AT)), layout.units[0])?;
+        let (begun, are_dates) = parse_instant(
+            "beginning",
+            &number_text(row, layout.place_of_column(AT)),
+            layout.units[0],
+        )?;
         let (mut at, until) = (begun, self.end_of_vm(begun)?);
         // These count time from the beginning of the trace.
         let since_trace = matches!(format, RequestFormat::AzureVms | RequestFormat::AzurePacking);
@@ -67,7 +70,7 @@ impl VmTableRow<'_> {
             }
         }
         let market = read_market(row, layout)?;
-        let kind = match layout.place(KIND) {
+        let kind = match layout.place_of_column(KIND) {
             Some(_) => self.type_by_name(kinds, market)?,
             None => self.type_by_size(kinds, market)?,
         };
@@ -87,12 +90,12 @@ impl VmTableRow<'_> {
     /// The end of the VM.
     fn end_of_vm(&self, begun: i64) -> Result<i64, OfferRefusal> {
         let Self { row, layout, .. } = self;
-        let duration = number_text(row, layout.place(DURATION));
-        if layout.place(DURATION).is_some() && !is_null(&duration) {
+        let duration = number_text(row, layout.place_of_column(DURATION));
+        if layout.place_of_column(DURATION).is_some() && !is_null(&duration) {
             let duration = parse_length("duration", &duration, layout.units[2])?;
             return Ok(begun.saturating_add(duration));
         }
-        let end = number_text(row, layout.place(END));
+        let end = number_text(row, layout.place_of_column(END));
         if is_null(&end) {
             return Ok(UNSEEN);
         }
@@ -104,7 +107,7 @@ impl VmTableRow<'_> {
         kinds: &mut NumberedTypes,
         market: dormouse_cloud::Market,
     ) -> Result<Option<u32>, OfferRefusal> {
-        let name = cell_text(&self.row, self.layout.place(KIND));
+        let name = cell_text(&self.row, self.layout.place_of_column(KIND));
         kinds.number_of_named(name, market).map_err(|refusal| {
             let OfferRefusal { what, remedy } = refusal;
             let remedy = format!(
@@ -121,8 +124,10 @@ impl VmTableRow<'_> {
         market: dormouse_cloud::Market,
     ) -> Result<Option<u32>, OfferRefusal> {
         let Self { row, layout, .. } = self;
-        let (vcpus, memory) =
-            (number_text(row, layout.place(VCPUS)), number_text(row, layout.place(MEMORY)));
+        let (vcpus, memory) = (
+            number_text(row, layout.place_of_column(VCPUS)),
+            number_text(row, layout.place_of_column(MEMORY)),
+        );
         let gib = if memory.is_empty() { 0.0 } else { parse_bucket("memory", &memory)? };
         let size = VmSize { vcpus: parse_bucket("number of vCPUs", &vcpus)?, memory: gib * GIB };
         kinds.number_of_sized((&vcpus, &memory), &size, market)

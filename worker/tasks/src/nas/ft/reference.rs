@@ -3,7 +3,7 @@
 use crate::class::ProblemClass;
 
 /// Points in x, y and z, and the checksum (real, imaginary) after each time step.
-pub(super) fn problem(class: ProblemClass) -> ([usize; 3], &'static [[f64; 2]]) {
+pub(super) fn class_problem(class: ProblemClass) -> ([usize; 3], &'static [[f64; 2]]) {
     match class {
         ProblemClass::S => ([64, 64, 64], &CHECKSUMS_S),
         ProblemClass::W => ([128, 128, 32], &CHECKSUMS_W),

@@ -4,7 +4,7 @@ use super::EquationNorms;
 use crate::class::ProblemClass;
 
 /// Published norms after the class's number of steps.
-pub(super) fn norms(class: ProblemClass) -> EquationNorms {
+pub(super) fn reference_norms(class: ProblemClass) -> EquationNorms {
     match class {
         ProblemClass::S => EquationNorms {
             residual: [
