@@ -1,6 +1,7 @@
 //! The `dormouse` command: what a user types, live runs, and a host's calibration.
 
 pub mod calibrate;
+mod called;
 pub mod cli;
 mod endpoint;
 pub mod live;

@@ -8,7 +8,7 @@ use crate::call_json::{answer_digest, value_from_json, value_to_json};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 
 /// Calls that change something: each is an event of the run.
-const CHANGES: [&str; 27] = [
+const CHANGES: [&str; 30] = [
     "RunInstances",
     "TerminateInstances",
     "StopInstances",
@@ -34,6 +34,9 @@ const CHANGES: [&str; 27] = [
     "CreateFleet",
     "ModifyFleet",
     "DeleteFleets",
+    "RequestSpotFleet",
+    "ModifySpotFleetRequest",
+    "CancelSpotFleetRequests",
     "ModifyInstanceAttribute",
     "ModifyInstanceCreditSpecification",
 ];
@@ -60,7 +63,9 @@ impl ApiDesk {
         self.now = now;
         let scope = CallScope { account: call.account.clone(), region: call.region.clone() };
         let input = value_from_json(&call.input);
-        let key = input.text("ClientToken").filter(|token| !token.is_empty()).map(|token| {
+        let of_config = || input.at(&["SpotFleetRequestConfig", "ClientToken"])?.as_text();
+        let token = input.text("ClientToken").or_else(of_config);
+        let key = token.filter(|token| !token.is_empty()).map(|token| {
             let said = comparable(&input).to_string();
             ((scope.clone(), call.action.clone(), token.to_owned()), said)
         });
@@ -116,6 +121,9 @@ impl ApiDesk {
             "CreateFleet" => self.create_fleet(scope, input, out),
             "ModifyFleet" => self.modify_fleet(scope, input, out),
             "DeleteFleets" => self.delete_fleets(scope, input, out),
+            "RequestSpotFleet" => self.request_spot_fleet(scope, input, out),
+            "ModifySpotFleetRequest" => self.modify_spot_fleet(scope, input, out),
+            "CancelSpotFleetRequests" => self.cancel_spot_fleets(scope, input, out),
             "ModifyInstanceCreditSpecification" => self.modify_credits(scope, input),
             "ModifyInstanceAttribute" => self.modify_attribute(scope, input),
             other => Err(not_played(other)),
@@ -183,10 +191,13 @@ impl ApiDesk {
             "DescribeVolumes" => self.describe_volumes(input),
             "DescribeAccountAttributes" => self.describe_account(scope, input),
             "GetConsoleOutput" => self.console_output(scope, input),
+            "GetInstanceUefiData" => self.uefi_data(scope, input),
             "DescribeLaunchTemplates" => self.describe_templates(scope, input),
             "DescribeLaunchTemplateVersions" => self.describe_template_versions(scope, input),
             "DescribeFleets" => self.describe_fleets(scope, input),
             "DescribeFleetInstances" => self.describe_fleet_instances(scope, input),
+            "DescribeSpotFleetRequests" => self.describe_spot_fleets(scope, input),
+            "DescribeSpotFleetInstances" => self.describe_spot_fleet_instances(scope, input),
             "DescribeInstanceCreditSpecifications" => self.describe_credits(scope, input),
             other => return Err(not_played(other)),
         };

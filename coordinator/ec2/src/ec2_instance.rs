@@ -119,7 +119,6 @@ pub(crate) struct Ec2Instance {
     /// The time of the last launch or start.
     pub(crate) launched: Time,
     pub(crate) spot_request: Option<String>,
-    pub(crate) fleet: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,

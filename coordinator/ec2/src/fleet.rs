@@ -7,7 +7,7 @@ use dormouse_model::Decision;
 use dormouse_units::{Price, Time};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
-use crate::ec2_instance::InterruptionBehavior;
+use crate::ec2_instance::{InterruptionBehavior, set_tags};
 use crate::launch_spec::{LaunchSpec, tags_for};
 use crate::listing::refuse_others;
 use crate::pool_market::CapacityPool;
@@ -48,6 +48,8 @@ pub(crate) struct InstanceFleet {
     pub(crate) state: &'static str,
     pub(crate) token: Option<String>,
     pub(crate) configs: WireValue,
+    /// The configuration of a spot fleet; `None`: it is an EC2 fleet.
+    pub(crate) spot_config: Option<WireValue>,
     pub(crate) pools: Vec<FleetPool>,
     pub(crate) total: i64,
     pub(crate) spot_target: Units,
@@ -66,7 +68,7 @@ pub(crate) struct InstanceFleet {
     pub(crate) instance_tags: Vec<(String, String)>,
 }
 
-fn units(of: f64) -> Units {
+pub(crate) fn units(of: f64) -> Units {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -129,7 +131,11 @@ impl ApiDesk {
             "DefaultTargetCapacityType",
         ];
         refuse_others("TargetCapacitySpecification", target, &targets)?;
-        let pools = self.fleet_pools(scope, input)?;
+        let pools = self.fleet_pools(scope, input.list("LaunchTemplateConfigs"))?;
+        if pools.is_empty() {
+            let text = "The request must contain the parameter LaunchTemplateConfigs";
+            return Err(ApiError::new("MissingParameter", text));
+        }
         let default_market = match target.text("DefaultTargetCapacityType") {
             Some("spot") => Market::Spot,
             _ => Market::OnDemand,
@@ -147,6 +153,7 @@ impl ApiDesk {
                 .member("LaunchTemplateConfigs")
                 .cloned()
                 .unwrap_or(WireValue::List(Vec::new())),
+            spot_config: None,
             pools,
             total,
             spot_target,
@@ -171,13 +178,13 @@ impl ApiDesk {
         Ok(PendingAnswer::Fleet(id))
     }
 
-    fn fleet_pools(
+    pub(crate) fn fleet_pools(
         &self,
         scope: &CallScope,
-        input: &WireValue,
+        configs: &[WireValue],
     ) -> Result<Vec<FleetPool>, ApiError> {
         let mut pools = Vec::new();
-        for config in input.list("LaunchTemplateConfigs") {
+        for config in configs {
             let template = config.member("LaunchTemplateSpecification");
             let (spec, _) = self.template_of(scope, template)?;
             let mut overrides = config.list("Overrides").to_vec();
@@ -188,6 +195,7 @@ impl ApiDesk {
                 let played = [
                     "InstanceType",
                     "MaxPrice",
+                    "SpotPrice",
                     "SubnetId",
                     "AvailabilityZone",
                     "WeightedCapacity",
@@ -196,10 +204,16 @@ impl ApiDesk {
                 ];
                 refuse_others("Overrides", &of, &played)?;
                 let mut spec = spec.clone().overridden(&of)?;
-                spec.zone = of.text("AvailabilityZone").map(str::to_owned).or(spec.zone);
+                let zone = of.text("AvailabilityZone").filter(|zone| !zone.is_empty());
+                spec.zone = zone.map(str::to_owned).or(spec.zone);
                 spec.check()?;
                 self.check_names(scope, &spec)?;
-                let bid = of.text("MaxPrice").map(read_price).transpose()?;
+                let bid = of
+                    .text("MaxPrice")
+                    .or(of.text("SpotPrice"))
+                    .filter(|it| !it.is_empty())
+                    .map(read_price)
+                    .transpose()?;
                 let weight = units(of.float("WeightedCapacity").unwrap_or(1.0)).max(1);
                 let priority = of.float("Priority").map_or(u64::MAX, units);
                 let origin = WireValue::structure()
@@ -216,10 +230,6 @@ impl ApiDesk {
                 }));
             }
         }
-        if pools.is_empty() {
-            let text = "The request must contain the parameter LaunchTemplateConfigs";
-            return Err(ApiError::new("MissingParameter", text));
-        }
         Ok(pools)
     }
 
@@ -232,7 +242,7 @@ impl ApiDesk {
     }
 
     /// Launches what a fleet lacks, as far as it can be had.
-    fn fill_fleet(&mut self, place: usize, out: &mut Vec<Decision>) {
+    pub(crate) fn fill_fleet(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get_mut(place) else { return };
             fleet.errors.retain(|(_, of, _)| *of != market);
@@ -324,10 +334,11 @@ impl ApiDesk {
         let (scope, mut spec, wish) =
             (fleet.scope.clone(), of.spec.clone(), SpotWish { bid: of.bid, ..SpotWish::default() });
         spec.tags.extend(fleet.instance_tags.iter().cloned());
-        crate::ec2_instance::set_tags(
-            &mut spec.tags,
-            &[("aws:ec2:fleet-id".to_owned(), fleet.id.clone())],
-        );
+        let key = match fleet.spot_config {
+            Some(_) => "aws:ec2spot:fleet-request-id",
+            None => "aws:ec2:fleet-id",
+        };
+        set_tags(&mut spec.tags, &[(key.to_owned(), fleet.id.clone())]);
         let (fleet_id, capacity, bid) =
             (Some(fleet.id.clone()), of.pool.clone(), self.bid_in(&of.pool, of.bid, market));
         let spot_request = (market == Market::Spot).then(|| {
@@ -369,7 +380,7 @@ impl ApiDesk {
                     "deleted_running"
                 };
                 if fleet.ends_with_expiration {
-                    self.end_fleet_instances(place, 0, out);
+                    self.end_fleet_instances(place, out);
                 }
                 continue;
             }
@@ -396,20 +407,18 @@ impl ApiDesk {
         changes
     }
 
-    /// Terminates the instances of a fleet that were launched last, until this many are left.
-    fn end_fleet_instances(&mut self, place: usize, left: usize, out: &mut Vec<Decision>) {
+    /// Terminates the instances of a fleet.
+    pub(crate) fn end_fleet_instances(&mut self, place: usize, out: &mut Vec<Decision>) {
         let Some(fleet) = self.fleets.get(place) else { return };
-        let own = fleet.instances.iter().map(|(index, _)| *index);
-        let alive: Vec<usize> = own
-            .filter(|index| self.instances.get(*index).is_some_and(|it| it.is_alive()))
-            .collect();
-        for index in alive.into_iter().skip(left).rev() {
+        for (index, _) in fleet.instances.clone() {
             self.terminate(index, out);
         }
     }
 
     pub(crate) fn fleet_of(&self, scope: &CallScope, id: &str) -> Option<usize> {
-        self.fleets.iter().position(|it| it.id == id && it.scope == *scope)
+        self.fleets
+            .iter()
+            .position(|it| it.id == id && it.scope == *scope && it.spot_config.is_none())
     }
 
     pub(crate) fn modify_fleet(
@@ -443,7 +452,7 @@ impl ApiDesk {
     }
 
     /// Ends what a fleet has beyond its target, the instances launched last first.
-    fn end_excess(&mut self, place: usize, out: &mut Vec<Decision>) {
+    pub(crate) fn end_excess(&mut self, place: usize, out: &mut Vec<Decision>) {
         for market in [Market::OnDemand, Market::Spot] {
             let Some(fleet) = self.fleets.get(place).filter(|fleet| fleet.ends_excess) else {
                 return;
@@ -505,7 +514,7 @@ impl ApiDesk {
                     .with("CurrentFleetState", now),
             );
             if ends {
-                self.end_fleet_instances(place, 0, out);
+                self.end_fleet_instances(place, out);
             }
         }
         Ok(PendingAnswer::Ready(

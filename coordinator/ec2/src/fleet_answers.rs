@@ -65,7 +65,7 @@ impl ApiDesk {
         fleet.errors.iter().map(error).collect()
     }
 
-    fn fleet_state(&self, fleet: &InstanceFleet) -> &'static str {
+    pub(crate) fn fleet_state(&self, fleet: &InstanceFleet) -> &'static str {
         let is_empty = fleet
             .instances
             .iter()
@@ -91,7 +91,8 @@ impl ApiDesk {
         if input.list("FleetIds").is_empty() {
             // Instant fleets are described by their ids alone.
             let own = self.fleets.iter().filter(|it| it.scope == *scope);
-            found.extend(own.filter(|it| it.kind != FleetKind::Instant));
+            found
+                .extend(own.filter(|it| it.kind != FleetKind::Instant && it.spot_config.is_none()));
         }
         let known =
             ["fleet-state", "type", "activity-status", "excess-capacity-termination-policy"];
@@ -112,7 +113,7 @@ impl ApiDesk {
             .with_some("NextToken", next))
     }
 
-    fn activity(&self, fleet: &InstanceFleet) -> &'static str {
+    pub(crate) fn activity(&self, fleet: &InstanceFleet) -> &'static str {
         let spot = self.fulfilled(fleet, Market::Spot) >= fleet.spot_target;
         let on_demand = self.fulfilled(fleet, Market::OnDemand) >= fleet.on_demand_target;
         match (self.fleet_state(fleet), spot && on_demand) {

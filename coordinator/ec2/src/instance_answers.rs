@@ -326,6 +326,25 @@ impl ApiDesk {
     }
 }
 
+impl ApiDesk {
+    /// No instance has UEFI data: they are modelled.
+    pub(crate) fn uefi_data(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        let id = input.text("InstanceId").unwrap_or_default();
+        let text = match self.instance_of(scope, id) {
+            Ok(_) => {
+                let text = format!("The instance '{id}' has no UEFI data");
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
+            Err(_) => format!("The instance ID '{id}' does not exist"),
+        };
+        Err(ApiError::new("InvalidInstanceID.NotFound", text))
+    }
+}
+
 fn metadata_options(said: Option<&WireValue>) -> WireValue {
     let text = |name: &str, or: &str| said.and_then(|it| it.text(name)).unwrap_or(or).to_owned();
     let hops = said.and_then(|it| it.integer("HttpPutResponseHopLimit")).unwrap_or(2);

@@ -33,7 +33,7 @@ pub(crate) struct LaunchSpec {
 }
 
 /// Parameters of a launch that are played, or that are records without an effect on what is played.
-pub(crate) const PLAYED: [&str; 22] = [
+pub(crate) const PLAYED: [&str; 23] = [
     "ImageId",
     "InstanceType",
     "KeyName",
@@ -56,6 +56,7 @@ pub(crate) const PLAYED: [&str; 22] = [
     "NetworkInterfaces",
     "PrivateDnsNameOptions",
     "MaintenanceOptions",
+    "CapacityReservationSpecification",
 ];
 
 impl LaunchSpec {
@@ -65,7 +66,10 @@ impl LaunchSpec {
     ///
     /// `UnsupportedOperation` for what would matter and is not played.
     pub(crate) fn overridden(mut self, input: &WireValue) -> Result<Self, ApiError> {
-        let text = |name: &str| input.text(name).map(str::to_owned);
+        let said = |from: &WireValue, name: &str| {
+            from.text(name).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        let text = |name: &str| said(input, name);
         let flag_at = |path: &[&str]| matches!(input.at(path), Some(WireValue::Flag(true)));
         if let Some(kind) = text("InstanceType") {
             self.kind = kind;
@@ -81,7 +85,8 @@ impl LaunchSpec {
         self.set_groups(input, ("SecurityGroupIds", "SecurityGroups"));
         if let Some(placement) = input.member("Placement") {
             refuse_others("Placement", placement, &["AvailabilityZone", "Tenancy", "GroupName"])?;
-            let tenancy = placement.text("Tenancy").unwrap_or("default");
+            let tenancy =
+                placement.text("Tenancy").filter(|it| !it.is_empty()).unwrap_or("default");
             if tenancy != "default" {
                 let text = format!("The tenancy {tenancy} is not played here; take default");
                 return Err(ApiError::new("UnsupportedOperation", text));
@@ -90,15 +95,28 @@ impl LaunchSpec {
                 let text = "Placement groups are not played here; leave Placement.GroupName out";
                 return Err(ApiError::new("UnsupportedOperation", text));
             }
-            self.zone = placement.text("AvailabilityZone").map(str::to_owned).or(self.zone);
+            self.zone = said(placement, "AvailabilityZone").or(self.zone);
         }
         if let [interface, others @ ..] = input.list("NetworkInterfaces") {
             if !others.is_empty() {
                 let text = "One network interface is played; give no more";
                 return Err(ApiError::new("UnsupportedOperation", text));
             }
-            self.subnet = interface.text("SubnetId").map(str::to_owned).or(self.subnet);
+            self.subnet = said(interface, "SubnetId").or(self.subnet);
             self.set_groups(interface, ("Groups", ""));
+        }
+        if let Some(reservation) = input.member("CapacityReservationSpecification") {
+            refuse_others(
+                "CapacityReservationSpecification",
+                reservation,
+                &["CapacityReservationPreference"],
+            )?;
+            if reservation.text("CapacityReservationPreference")
+                == Some("capacity-reservations-only")
+            {
+                let text = "Capacity reservations are not played here, and there are none";
+                return Err(ApiError::new("UnsupportedOperation", text));
+            }
         }
         self.tags.extend(tags_for(input, "instance"));
         self.hibernation |= flag_at(&["HibernationOptions", "Configured"]);

@@ -25,6 +25,7 @@ mod run_instances;
 mod session;
 mod spot_actions;
 mod spot_answers;
+mod spot_fleet;
 mod spot_request;
 mod tag_calls;
 mod upkeep;

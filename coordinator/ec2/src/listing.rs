@@ -104,7 +104,7 @@ fn read_token(token: &str) -> Option<usize> {
     usize::from_str_radix(token.strip_prefix("page-")?, 16).ok()
 }
 
-/// Refuses each parameter of a call that is not among those it plays.
+/// Refuses each parameter of a call that is not among those it plays. One that is false, zero or empty asks for nothing.
 ///
 /// # Errors
 ///
@@ -114,7 +114,14 @@ pub(crate) fn refuse_others(
     input: &WireValue,
     played: &[&str],
 ) -> Result<(), ApiError> {
-    match input.members().find(|(name, _)| !played.contains(name)) {
+    let says_something = |value: &WireValue| match value {
+        WireValue::Flag(flag) => *flag,
+        WireValue::Integer(number) => *number != 0,
+        WireValue::Text(text) => !text.is_empty(),
+        _ => true,
+    };
+    let mut others = input.members().filter(|(name, _)| !played.contains(name));
+    match others.find(|(_, value)| says_something(value)) {
         Some((name, _)) => {
             let text = format!("{call} does not play the parameter {name} here; leave it out");
             Err(ApiError::new("UnsupportedOperation", text))

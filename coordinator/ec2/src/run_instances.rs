@@ -259,7 +259,6 @@ impl ApiDesk {
             transition: String::new(),
             launched: self.now,
             spot_request: order.spot_request,
-            fleet: order.fleet,
             number: index as u64,
         };
         self.by_id.insert(id, index);
@@ -328,13 +327,18 @@ impl ApiDesk {
         instance.stage = InstanceStage::Refused;
         self.shown.remove(&index);
         let Some(id) = instance.spot_request.clone() else { return };
-        let Some(request) = self.request_by_id.get(&id).copied() else { return };
+        let Some(index_of_request) = self.request_by_id.get(&id).copied() else { return };
         let now = self.now;
-        if let Some(request) = self.requests.get_mut(request) {
+        if let Some(request) = self.requests.get_mut(index_of_request) {
             (request.instance, request.zone) = (None, None);
-            request.becomes(now, SpotState::Open, code);
+            // A fleet asks for another by itself.
+            let is_asked_again = request.fleet.is_none();
+            let state = if is_asked_again { SpotState::Open } else { SpotState::Closed };
+            request.becomes(now, state, code);
+            if is_asked_again {
+                self.open_requests.insert(index_of_request);
+            }
         }
-        self.open_requests.insert(request);
     }
 
     /// Completes a RunInstances, once it is known which launches were refused.
@@ -439,7 +443,7 @@ pub(crate) fn spot_wish(options: &WireValue) -> Result<SpotWish, ApiError> {
     refuse_others("SpotOptions", options, &played)?;
     let wish = SpotWish {
         is_persistent: options.text("SpotInstanceType") == Some("persistent"),
-        bid: options.text("MaxPrice").map(read_price).transpose()?,
+        bid: options.text("MaxPrice").filter(|it| !it.is_empty()).map(read_price).transpose()?,
         behavior: InterruptionBehavior::from_name(options.text("InstanceInterruptionBehavior")),
         valid_until: options.instant("ValidUntil"),
     };

@@ -117,6 +117,24 @@ impl Ec2Session {
         answer.unwrap_or_else(|| Err(ApiError::new("ServiceUnavailable", "The run is over.")))
     }
 
+    /// Makes what came from outside again, at this instant, as a log has it: calls, whose answers were sent, and interruptions.
+    /// Whatever else happened comes by itself.
+    pub fn repeat(&mut self, event: &Event) {
+        match event {
+            Event::Called { .. } => {
+                self.feed(self.now, event.clone());
+                self.play_until(self.now);
+                // Its client asks again with the same token if it did not get it.
+                let _ = self.policy.with_desk(ApiDesk::take_answer);
+            }
+            Event::Interrupt { .. } => {
+                self.feed(self.now, event.clone());
+                self.play_until(self.now);
+            }
+            _ => {}
+        }
+    }
+
     /// Has the provider act on an instance now, as an interruption that the experiment does not foresee; `false`: it is not
     /// a spot instance that is up.
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {

@@ -43,7 +43,7 @@ impl ApiDesk {
         self.pools_for(scope, &spec, Market::Spot)?;
         let wish = SpotWish {
             is_persistent: input.text("Type") == Some("persistent"),
-            bid: input.text("SpotPrice").map(read_price).transpose()?,
+            bid: input.text("SpotPrice").filter(|it| !it.is_empty()).map(read_price).transpose()?,
             behavior: InterruptionBehavior::from_name(input.text("InstanceInterruptionBehavior")),
             valid_until: input.instant("ValidUntil"),
         };

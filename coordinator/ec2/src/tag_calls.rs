@@ -16,6 +16,7 @@ fn kind_of(id: &str) -> &'static str {
         "key" => "key-pair",
         "lt" => "launch-template",
         "fleet" => "fleet",
+        "sfr" => "spot-fleet-request",
         "vpc" => "vpc",
         "subnet" => "subnet",
         "igw" => "internet-gateway",
@@ -88,7 +89,7 @@ impl ApiDesk {
                 let mut own = self.templates.iter_mut();
                 own.find(|it| it.id == id && it.scope == *scope).map(|it| &mut it.tags)
             }
-            "fleet" => {
+            "fleet" | "spot-fleet-request" => {
                 let mut own = self.fleets.iter_mut();
                 own.find(|it| it.id == id && it.scope == *scope).map(|it| &mut it.tags)
             }

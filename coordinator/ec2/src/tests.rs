@@ -3,5 +3,6 @@
 mod fleets;
 mod instances;
 mod properties;
+mod recorded;
 mod records;
 mod spot;

@@ -2,13 +2,14 @@
 //! in virtual time, whose clock follows the host's or stands until somebody asks for it to go on.
 //!
 //! On the same port, by the service that a request is signed for: STS's `GetCallerIdentity`, seven
-//! calls of IAM as inert records, and SSM's `GetParameter` for names of images. Everything else is
-//! `UnsupportedOperation` with its name.
+//! calls of IAM as inert records, SSM's `GetParameter` for names of images, and three calls of FIS that
+//! interrupt spot instances. Everything else is `UnsupportedOperation` with its name.
 
 mod api;
 mod caller;
 mod clock;
 mod endpoint;
+mod fault_injection;
 mod identity_records;
 mod image_names;
 mod reply;

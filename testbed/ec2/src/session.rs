@@ -17,6 +17,9 @@ pub trait CloudSession: Send {
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError>;
 
+    /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; `false`: it is none.
+    fn interrupt(&mut self, instance: &str, why: &str) -> bool;
+
     /// The run's time.
     fn now(&self) -> Time;
 
@@ -24,7 +27,7 @@ pub trait CloudSession: Send {
     fn begins_at(&self) -> i64;
 
     /// When something happens next unless somebody calls; `None`: nothing will.
-    fn next_event_at(&self) -> Option<Time>;
+    fn next_event_at(&mut self) -> Option<Time>;
 
     /// Lets time go on to an instant, with all that happens until then; an earlier one changes nothing.
     fn advance_to(&mut self, to: Time);

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::caller::CallerScope;
 use crate::clock::ClockedCloud;
+use crate::fault_injection::{FaultCall, FaultRecords};
 use crate::identity_records::IdentityRecords;
 use crate::reply::HttpReply;
 use crate::{AccessSecrets, CloudSession};
@@ -22,6 +23,7 @@ pub(crate) struct Ec2Site<S> {
     /// `None` once the run is over.
     cloud: Mutex<Option<ClockedCloud<S>>>,
     pub(crate) records: Mutex<IdentityRecords>,
+    faults: Mutex<FaultRecords>,
     pub(crate) model: ServiceModel,
     /// `None`: signatures are not checked, and requests have to be for this host by a name of loopback.
     secrets: Option<AccessSecrets>,
@@ -37,6 +39,7 @@ impl<S: CloudSession> Ec2Site<S> {
         Self {
             cloud: Mutex::new(Some(cloud)),
             records: Mutex::default(),
+            faults: Mutex::default(),
             model,
             secrets,
             requests: AtomicU64::new(0),
@@ -88,6 +91,11 @@ impl<S: CloudSession> Ec2Site<S> {
                 self.answer_api(&caller, parts, body, request_id)
             }
             (method, path) => {
+                let faults =
+                    (caller.service == "fis").then(|| self.answer_faults(&caller, parts, body));
+                if let Some(reply) = faults.flatten() {
+                    return reply;
+                }
                 let service = if caller.service.is_empty() { "ec2" } else { &caller.service };
                 let text = format!("{service}: {method} {path} is not played here.");
                 HttpReply::ec2_error(&ApiError::new("UnsupportedOperation", text), request_id)
@@ -119,6 +127,29 @@ impl<S: CloudSession> Ec2Site<S> {
         } else {
             Err(refused("AWS was not able to validate the provided access credentials"))
         }
+    }
+
+    /// Answers a call of FIS; `None`: it has no such path here.
+    fn answer_faults(&self, caller: &CallerScope, parts: &Parts, body: &[u8]) -> Option<HttpReply> {
+        let (account, region) = (caller.account(), caller.region.clone());
+        let answered = self.with_cloud(|cloud| {
+            let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+            let call = FaultCall { account, region, date: cloud.date() };
+            let path = (&parts.method, parts.uri.path());
+            faults.call(&call, path, body, cloud.session())
+        });
+        Some(match answered.transpose()?.and_then(|answer| answer) {
+            Ok(answer) => HttpReply::json(200, &answer),
+            Err(ApiError { code, message }) => {
+                let status = match code.as_str() {
+                    "ResourceNotFoundException" => 404,
+                    "ServiceQuotaExceededException" => 402,
+                    "Unavailable" => 503,
+                    _ => 400,
+                };
+                HttpReply::json(status, &json!({ "code": code, "message": message }))
+            }
+        })
     }
 
     fn tell_now(&self) -> HttpReply {

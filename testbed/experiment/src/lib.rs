@@ -60,7 +60,7 @@ pub use extent::Extent;
 pub use files::{read_file, read_text};
 pub use interruption::law;
 pub use live::{Hibernate, Live};
-pub use load::{Loaded, Source, load, of_text, open};
+pub use load::{Loaded, Source, load, of_text, open, open_cloud};
 pub use named_program::{label_of, names_a_program};
 pub use own::{
     CarriedProgram, Measure, Measured, Measures, OwnSaid, OwnTask, OwnTasks, RuntimeSaid, Sources,

@@ -6,6 +6,7 @@ use dormouse_cloud::{Host, InterruptionModel, Market, Types};
 use dormouse_documents::{
     InputError, Mistakes, Node, Override, Place, Value, conform, from_toml, read,
 };
+use dormouse_ec2::DeskConfig;
 use dormouse_host::calibration::SpeedupSaid;
 use dormouse_model::{Bag, CheckpointConfig, MACHINE, MetadataSettings, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, PlanError, Policy};
@@ -127,6 +128,29 @@ pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
     of_document(root, source.plan)
 }
 
+/// Loads and checks the cloud of an experiment: what it has of tasks, jobs and requests is left alone, and need not be there.
+///
+/// # Errors
+///
+/// All that is wrong with the rest.
+pub fn open_cloud(
+    experiment: &str,
+    overrides: &[Override],
+    config: DeskConfig,
+) -> Result<Loaded, InputError> {
+    let mut root = root(Some(experiment))?;
+    tenants::drop_work(&mut root);
+    for change in overrides {
+        change.apply(&mut root, &schema::EXPERIMENT, &[])?;
+    }
+    let mut found = Mistakes::default();
+    conform(&schema::EXPERIMENT, &root, &mut found);
+    check_name(&root, &mut found);
+    let loaded = checked(&root, &Work::default(), None, &mut found);
+    let loaded = found.or(loaded)?;
+    Ok(Loaded { experiment: loaded.experiment.behind_ec2(config), ..loaded })
+}
+
 /// The experiment in a text; `name` is used in messages.
 ///
 /// # Errors
@@ -214,7 +238,8 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
             own: Collected::default(),
             sources: Sources::new(),
         },
-        (None, None) => return None,
+        // Its cloud alone.
+        (None, None) => provider(root, seed, found)?,
     };
     let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, .. } = parts;
     let (mut notes, own, sources) = (parts.notes, parts.own, parts.sources);
@@ -248,6 +273,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         faults,
         own_programs: own.programs,
         own_tasks: own.tasks,
+        ec2: None,
     };
     experiment.seed(seed);
     extent::check(&experiment, root, found);

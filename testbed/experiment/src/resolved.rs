@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market};
+use dormouse_ec2::{ApiDesk, DeskConfig, DeskPolicy, Ec2Session};
 use dormouse_engine::Run;
 use dormouse_engine::jobs::Simulation;
 use dormouse_model::{Fault, Setup};
@@ -41,6 +42,9 @@ pub struct Experiment {
     /// Requests of the provider's customers for VMs; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
+    /// The accounts at EC2's API, whose callers alone want VMs; `None`: nobody calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ec2: Option<DeskConfig>,
     /// Spot prices that each run draws, by type; the drawn prices are part of the setup.
     #[serde(default, skip_serializing_if = "DrawnPrices::is_empty")]
     pub drawn_prices: DrawnPrices,
@@ -74,6 +78,23 @@ impl Experiment {
     pub fn seed(&mut self, seed: u64) {
         self.setup.seed = seed;
         self.setup.terms.prices.extend(self.drawn_prices.draw(seed));
+    }
+
+    /// The same cloud behind EC2's API: nobody but callers wants its VMs, and what it has of tasks, jobs and requests is left
+    /// out.
+    #[must_use]
+    pub fn behind_ec2(self, config: DeskConfig) -> Self {
+        Self {
+            setup: Ec2Session::setup_of(self.setup),
+            scheduler: None,
+            jobs: None,
+            requests: None,
+            ec2: Some(config),
+            faults: Vec::new(),
+            own_programs: BTreeMap::new(),
+            own_tasks: OwnTasks::default(),
+            ..self
+        }
     }
 
     /// Program of each task of its bag, by id.
@@ -116,8 +137,12 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// Name of its scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts.
+    /// Name of its scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2` where callers of
+    /// EC2's API decide.
     pub fn scheduler_name(&self) -> String {
+        if self.ec2.is_some() {
+            return "ec2".to_owned();
+        }
         let of_bag = self.scheduler.as_ref().map(|bag| match self.program_of_bag() {
             Some(program) => program.label().to_owned(),
             None => bag.name.as_str().to_owned(),
@@ -144,6 +169,9 @@ impl Experiment {
 
     /// The work of each of its tenants, in order.
     pub fn tenants(&self) -> Tenants {
+        if self.ec2.is_some() {
+            return Tenants::from([Share::All]);
+        }
         let has = [
             (Share::Bag, self.scheduler.is_some()),
             (Share::Jobs, self.jobs.is_some()),
@@ -166,6 +194,10 @@ impl Experiment {
 
     /// Schedulers of its work: that of the bag, as given, and that of its jobs if it has any.
     pub fn policies(&self, bag: Option<Box<dyn Policy>>) -> Policies {
+        if let Some(config) = self.ec2 {
+            let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));
+            return vec![(Share::All, Box::new(desk) as Box<dyn Policy>)];
+        }
         let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
         let tenants = self.tenants();

@@ -8,7 +8,7 @@
 use dormouse_documents::{Mistakes, Node, Value, missing};
 
 /// Sections of each kind of work of an experiment.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Work {
     /// Sections of the bag, with those of the experiment.
     pub(crate) bag: Option<Node>,
@@ -75,6 +75,12 @@ fn name(section: &mut Node, key: &str, word: &str) {
     let Value::Table(table) = &mut section.value else { return };
     let word = || Node { place, value: Value::Text(word.to_owned()) };
     table.entry(key.to_owned()).or_insert_with(word);
+}
+
+/// Leaves nothing but what is the experiment's: its cloud, what that takes away, and the seed.
+pub(crate) fn drop_work(root: &mut Node) {
+    let Value::Table(table) = &mut root.value else { return };
+    table.retain(|key, _| key != "tenant" && !OWN.contains(&key.as_str()));
 }
 
 /// Splits an experiment into the sections of each kind of work.

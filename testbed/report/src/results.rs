@@ -49,10 +49,28 @@ pub fn remade_results<'a>(
     folder: &Path,
     steps: Option<Vec<Step>>,
 ) -> Result<Results<'a>, JobsError> {
+    if header.experiment.ec2.is_some() {
+        return called_results(header, folder, &steps.unwrap_or_default());
+    }
     let known = steps.filter(|_| header.experiment.has_programs()).unwrap_or_default();
     // Whether its log keeps steps is decided again in the same way.
     let begun = RunLogWriter::begin(folder, &Header { left_out: None, ..header.clone() })?;
     results_of(header, planned, folder, (begun, known), Origin::Kept, &mut |_| {})
+}
+
+/// Results of a run of EC2's callers from its steps: who called what is in its log alone.
+fn called_results<'a>(
+    header: &'a Header,
+    folder: &Path,
+    steps: &[Step],
+) -> Result<Results<'a>, JobsError> {
+    let (mut log, mut record) = (RunLogWriter::begin(folder, header)?, header.record());
+    for step in steps {
+        record.see(step);
+        log.step(step)?;
+    }
+    let log = Some(log.finish()?);
+    Ok(Results { record: Some(record), log, ..Results::new(header) })
 }
 
 /// Source of the decisions of scheduler programs.

@@ -133,7 +133,7 @@ fn page_at(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// An address of this host; without a port it gets that one.
-fn address_at(text: &str, port: u16) -> Result<SocketAddr, String> {
+pub(super) fn address_at(text: &str, port: u16) -> Result<SocketAddr, String> {
     let text = text.trim();
     let alone = || text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, port));
     text.parse().or_else(|_| alone()).map_err(|_| {

@@ -9,6 +9,7 @@ use super::args::{
     RunningArgs, SubmitArgs, TokenArgs, TwinArgs, WatchArgs,
 };
 use super::compare::CompareArgs;
+use super::ec2_args::Ec2Args;
 use super::experiment_name::EXPERIMENT;
 use super::export::ExportArgs;
 use super::fit::FitArgs;
@@ -72,6 +73,12 @@ pub(crate) enum Command {
     /// host, and what the provider announces is announced at its time: by a scenario, or by the words of
     /// amazon-ec2-metadata-mock. Without any of these a spot interruption, a recommendation and maintenance are announced at once.
     Metadata(Box<MetadataArgs>),
+    /// Answer EC2's calls with an experiment's cloud, in virtual time
+    ///
+    /// boto3, terraform and others that take another endpoint call it there: spot and on-demand instances come, cost and are
+    /// taken as the experiment says; its tasks are not run. The first line that is printed is AWS_ENDPOINT_URL=…; Ctrl-C ends
+    /// the run, and its results are those of any run. An access key is an account.
+    Ec2(Box<Ec2Args>),
     /// Make a paper's tables again, beside the printed ones
     #[command(subcommand)]
     Reproduce(Reproduce),

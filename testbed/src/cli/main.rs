@@ -8,7 +8,7 @@ use super::awaited_run::note_refused_words;
 use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
-    advise, calibrate, compare, completion, conduct, doctor, export, fit, identity, inspect, list,
+    advise, calibrate, compare, completion, conduct, doctor, ec2, export, fit, identity, inspect, list,
     manual, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep, usage,
     watch, worker, workload,
 };
@@ -43,6 +43,7 @@ pub fn main() -> ExitCode {
         Command::Calibrate(args) => calibrate::run(args),
         Command::Run(args) => run::run(args),
         Command::Measure(args) => measure::measure(args),
+        Command::Ec2(args) => ec2::ec2(args),
         Command::Metadata(args) => metadata::metadata(args),
         Command::Reproduce(what) => reproduce::reproduce(what),
         Command::Sweep(args) => sweep::sweep(args),

@@ -11,6 +11,8 @@ mod compare;
 mod completion;
 mod conduct;
 mod doctor;
+mod ec2;
+mod ec2_args;
 mod engine;
 mod examples;
 mod experiment_keys;

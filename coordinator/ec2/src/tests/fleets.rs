@@ -119,3 +119,40 @@ fn templates_have_versions() {
     api.ok("DeleteLaunchTemplate&LaunchTemplateName=lt");
     assert_eq!(api.code(&run("")), "InvalidLaunchTemplateName.NotFoundException");
 }
+
+#[test]
+fn a_spot_fleet_is_a_fleet_by_its_older_api() {
+    let mut api = Client::new();
+    let config = "SpotFleetRequestConfig.IamFleetRole=role&SpotFleetRequestConfig.AllocationStrategy=lowestPrice\
+        &SpotFleetRequestConfig.SpotPrice=0.05&SpotFleetRequestConfig.ClientToken=tok\
+        &SpotFleetRequestConfig.LaunchSpecifications.1.ImageId=ami-12345678\
+        &SpotFleetRequestConfig.LaunchSpecifications.1.InstanceType=c5.large\
+        &SpotFleetRequestConfig.LaunchSpecifications.2.ImageId=ami-12345678\
+        &SpotFleetRequestConfig.LaunchSpecifications.2.InstanceType=m5.large\
+        &SpotFleetRequestConfig.LaunchSpecifications.2.WeightedCapacity=2";
+    let request = format!("RequestSpotFleet&{config}&SpotFleetRequestConfig.TargetCapacity=4");
+    let id = text(&api.ok(&request), &["SpotFleetRequestId"]);
+    assert_eq!(text(&api.ok(&request), &["SpotFleetRequestId"]), id, "the token is known");
+    // A unit of m5.large costs $0.02, one of c5.large $0.03.
+    assert_eq!(kinds(&mut api), ["m5.large", "m5.large"]);
+    let fleets = api.ok(&format!("DescribeSpotFleetRequests&SpotFleetRequestId.1={id}"));
+    let config =
+        fleets.list("SpotFleetRequestConfigs")[0].member("SpotFleetRequestConfig").cloned();
+    assert_eq!(config.and_then(|config| config.float("FulfilledCapacity")), Some(4.0));
+    api.ok(&format!("ModifySpotFleetRequest&SpotFleetRequestId={id}&TargetCapacity=5"));
+    assert_eq!(
+        kinds(&mut api),
+        ["c5.large", "m5.large", "m5.large"],
+        "no third m5.large can be had"
+    );
+    // c5.large is outbid in the second hour, and comes back in the third.
+    api.at(3_720);
+    assert_eq!(kinds(&mut api), ["m5.large", "m5.large"]);
+    api.at(7_200);
+    assert_eq!(kinds(&mut api), ["c5.large", "m5.large", "m5.large"]);
+    let own = api.ok(&format!("DescribeSpotFleetInstances&SpotFleetRequestId={id}"));
+    assert_eq!(own.list("ActiveInstances").len(), 3);
+    assert!(api.ok("DescribeFleets").list("Fleets").is_empty(), "it is none of EC2's fleets");
+    api.ok(&format!("CancelSpotFleetRequests&SpotFleetRequestId.1={id}&TerminateInstances=true"));
+    assert!(kinds(&mut api).is_empty());
+}

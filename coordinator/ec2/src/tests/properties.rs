@@ -120,6 +120,14 @@ proptest! {
                 prop_assert!(!matches!(effect, dormouse_model::Effect::Rejected { .. }), "{:?}", step);
             }
         }
+        // Every rule holds that holds of VMs and bills, by those who reckon without the engine.
+        let violations = dormouse_analysis::check_bag(
+            &Ec2Session::setup_of(setup()),
+            &steps,
+            dormouse_units::Span::ZERO,
+            true,
+        );
+        prop_assert!(violations.is_empty(), "{violations:?}");
         // From its log alone, as it is read from its lines.
         let config = DeskConfig { begins_unix_us: crate::testing::BEGINS, ..DeskConfig::default() };
         let (mut run, _) = Ec2Session::run_of(Ec2Session::setup_of(setup()), config);

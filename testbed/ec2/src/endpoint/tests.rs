@@ -15,6 +15,7 @@ use super::*;
 struct FakeCloud {
     now: Time,
     calls: usize,
+    interrupted: Vec<String>,
 }
 
 impl CloudSession for FakeCloud {
@@ -33,9 +34,22 @@ impl CloudSession for FakeCloud {
         match request.action.as_str() {
             "DescribeRegions" => Ok(WireValue::structure().with("Regions", vec![known])),
             "DescribeImages" => Ok(WireValue::structure().with("Images", vec![image])),
+            "DescribeInstances" => {
+                let wanted =
+                    request.input.list("Filters").iter().flat_map(|one| one.texts("Values"));
+                assert_eq!(wanted.collect::<Vec<_>>(), ["running", "spot", "b"]);
+                let one = |id: &str| WireValue::structure().with("InstanceId", id);
+                let all = WireValue::structure().with("Instances", vec![one("i-1"), one("i-2")]);
+                Ok(WireValue::structure().with("Reservations", vec![all]))
+            }
             "DescribeVpcs" => Ok(WireValue::structure().with("Odd", "x")),
             _ => Err(ApiError::new("InsufficientInstanceCapacity", "There is <none>.")),
         }
+    }
+
+    fn interrupt(&mut self, instance: &str, _why: &str) -> bool {
+        self.interrupted.push(instance.to_owned());
+        true
     }
 
     fn now(&self) -> Time {
@@ -46,7 +60,7 @@ impl CloudSession for FakeCloud {
         1_795_766_400_000_000
     }
 
-    fn next_event_at(&self) -> Option<Time> {
+    fn next_event_at(&mut self) -> Option<Time> {
         Some(Time::from_secs((self.now.as_micros() / 3_600_000_000 + 1) * 3_600))
     }
 
@@ -63,7 +77,7 @@ async fn called<T, F: Future<Output = T>>(
 ) -> (T, FakeCloud) {
     let listen = "127.0.0.1:0".parse().expect("an address");
     let setup = EndpointSetup { listen, clock, secrets };
-    let cloud = FakeCloud { now: Time::ZERO, calls: 0 };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new() };
     let endpoint = Ec2Endpoint::bind(setup, cloud).await.expect("a free port");
     let (address, (end, ended)) = (endpoint.address, oneshot::channel::<()>());
     let serving = tokio::spawn(endpoint.serve_until(async { drop(ended.await) }));
@@ -224,10 +238,41 @@ async fn other_services_are_told_by_what_is_signed_for() {
 }
 
 #[tokio::test]
+async fn an_experiment_of_fis_interrupts_its_targets() {
+    let template = r#"{"clientToken": "x", "description": "d", "roleArn": "r", "stopConditions": [{"source": "none"}],
+        "targets": {"t": {"resourceType": "aws:ec2:spot-instance", "selectionMode": "COUNT(1)", "resourceTags": {"a": "b"}}},
+        "actions": {"a": {"actionId": "aws:ec2:send-spot-instance-interruptions",
+            "parameters": {"durationBeforeInterruption": "PT2M"}, "targets": {"SpotInstances": "t"}}}}"#;
+    let (answers, cloud) = called(ClockMode::Manual, None, |at| async move {
+        let fis = SCOPE.replace("/ec2/", "/fis/");
+        let start = r#"{"clientToken": "y", "experimentTemplateId": "EXT000000000000001"}"#;
+        let get = format!("GET /experiments/EXP000000000000004 HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n{fis}\r\n");
+        [
+            posted(at, "/experimentTemplates", &fis, template).await,
+            posted(at, "/experimentTemplates", &fis, template).await,
+            posted(at, "/experimentTemplates", &fis, &template.replace("PT2M", "PT5M").replace('x', "z")).await,
+            posted(at, "/experiments", &fis, start).await,
+            posted(at, "/experiments", &fis, start).await,
+            sent(at, &get).await,
+            posted(at, "/experiments", &fis, r#"{"clientToken": "w", "experimentTemplateId": "EXT0"}"#).await,
+        ]
+    })
+    .await;
+    assert!(answers[0].contains(r#""id":"EXT000000000000001""#), "{}", answers[0]);
+    assert!(answers[1].contains(r#""id":"EXT000000000000001""#), "the same token: {}", answers[1]);
+    assert!(answers[2].starts_with("HTTP/1.1 400") && answers[2].contains("has to be PT2M"));
+    for answer in &answers[3..6] {
+        assert!(answer.contains(r#""status":"completed""#), "{answer}");
+    }
+    assert!(answers[6].starts_with("HTTP/1.1 404"), "{}", answers[6]);
+    assert_eq!(cloud.interrupted, ["i-1"]);
+}
+
+#[tokio::test]
 async fn elsewhere_than_on_loopback_signatures_are_checked() {
     let listen = "0.0.0.0:0".parse().expect("an address");
     let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
-    let cloud = FakeCloud { now: Time::ZERO, calls: 0 };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new() };
     let refused = Ec2Endpoint::bind(setup, cloud).await.expect_err("there are no secrets");
     assert!(refused.to_string().contains("give --secret-file"), "{refused}");
     let folder = tempfile::tempdir().expect("a folder");

@@ -12,12 +12,14 @@ import weakref
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Mapping
+from typing import TYPE_CHECKING, Any, Mapping
 
-from .clock import LedClock, led_by
 from .command import environment, error_of, find_command, set_options
 from .errors import DormouseError, MissingPackage
 from .results import Run, StrPath
+
+if TYPE_CHECKING:
+    from .clock import LedClock
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 
@@ -86,6 +88,9 @@ class Ec2Cloud:
             self.endpoint = endpoint
             self._stack.callback(_set_environment, _set_environment(self._variables()))
             if self._is_manual:
+                # Not with the package: `python -m dormouse.clock` is a module of its own.
+                from .clock import led_by
+
                 self.clock = self._stack.enter_context(led_by(endpoint))
         except BaseException:
             self._stack.close()

@@ -272,6 +272,17 @@ impl RunLogWriter {
         Ok(())
     }
 
+    /// Makes what was added durable.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub fn sync(&mut self) -> Result<(), OutputError> {
+        self.flushed = Instant::now();
+        self.log.sync()?;
+        Ok(())
+    }
+
     /// Whether the log has steps; false if they are left out.
     #[must_use]
     pub const fn takes_steps(&self) -> bool {

@@ -31,6 +31,21 @@ pub(super) const ALL: &[Examples] = &[
         ],
     ),
     (
+        "ec2",
+        &[
+            Example::needing(
+                UNTIL,
+                "dormouse ec2 j60-sc2 --clock paced 600",
+                "its cloud for clients that only wait, ten minutes in a second",
+            ),
+            Example::needing(
+                UNTIL,
+                "dormouse ec2 j60-sc2 --clock manual --listen 127.0.0.1:0",
+                "on a port that it says, by a clock that a program leads",
+            ),
+        ],
+    ),
+    (
         "metadata",
         &[
             Example::needing(

@@ -1,0 +1,5 @@
+//! Runs of a cloud whose VMs are wanted by callers of its API.
+
+mod recorded_cloud;
+
+pub(crate) use recorded_cloud::RecordedCloud;

@@ -1,0 +1,156 @@
+//! A session of EC2's API whose steps are in its log before its answers are sent.
+
+use std::path::Path;
+
+use dormouse_analysis::Record;
+use dormouse_ec2::Ec2Session;
+use dormouse_ec2_server::CloudSession;
+use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
+use dormouse_model::{Event, Step};
+use dormouse_report::output::{Header, OutputError, RunLogWriter};
+use dormouse_report::run_view::Results;
+use dormouse_units::Time;
+
+/// A cloud behind EC2's API, with the log of its run.
+#[derive(Debug)]
+pub(crate) struct RecordedCloud {
+    session: Ec2Session,
+    /// The date of the run's beginning, microseconds since 1970.
+    begins_us: i64,
+    record: CallRecord,
+}
+
+/// What is written of a run while it is called.
+#[derive(Debug)]
+pub(crate) struct CallRecord {
+    log: RunLogWriter,
+    record: Record,
+    /// Why nothing is written any more.
+    failed: Option<OutputError>,
+}
+
+impl RecordedCloud {
+    /// Begins the run of a header, and its log in this folder.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    pub(crate) fn begin(header: &Header, folder: &Path) -> Result<Self, OutputError> {
+        let log = RunLogWriter::begin(folder, header)?;
+        let mut cloud = Self::of_log(header, log);
+        cloud.keep_steps();
+        Ok(cloud)
+    }
+
+    /// Makes the run of a log again, to go on with it: its calls are made at their instants. `None`: they come out otherwise
+    /// than the log says.
+    ///
+    /// # Errors
+    ///
+    /// The log can't be read.
+    pub(crate) fn go_on(header: &Header, folder: &Path) -> Result<Option<Self>, OutputError> {
+        let (log, steps) = RunLogWriter::go_on(folder, header)?;
+        let mut cloud = Self::of_log(header, log);
+        for step in &steps {
+            cloud.session.advance_to(step.at);
+            cloud.session.repeat(&step.event);
+        }
+        let made = cloud.session.take_steps();
+        if !made.starts_with(&steps) {
+            return Ok(None);
+        }
+        cloud.record.keep(&made);
+        Ok(Some(cloud))
+    }
+
+    fn of_log(header: &Header, log: RunLogWriter) -> Self {
+        let experiment = &header.experiment;
+        let config = experiment.ec2.unwrap_or_default();
+        let session = Ec2Session::new(experiment.setup.clone(), &experiment.hosts, config);
+        let record = CallRecord { log, record: header.record(), failed: None };
+        Self { session, begins_us: config.begins_unix_us, record }
+    }
+
+    /// Has the log take in what has happened; whether it could.
+    fn keep_steps(&mut self) -> bool {
+        let steps = self.session.take_steps();
+        self.record.keep(&steps)
+    }
+
+    /// Ends the run: its instances end now, and are charged until now.
+    pub(crate) fn close(mut self) -> CallRecord {
+        self.session.close();
+        self.keep_steps();
+        self.record
+    }
+}
+
+impl CallRecord {
+    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be made again from them.
+    fn keep(&mut self, steps: &[Step]) -> bool {
+        if self.failed.is_none() && !steps.is_empty() {
+            let written = steps.iter().try_for_each(|step| {
+                self.record.see(step);
+                self.log.step(step)
+            });
+            let is_called = steps.iter().any(|step| matches!(step.event, Event::Called { .. }));
+            self.failed = match written {
+                Ok(()) if is_called => self.log.sync().err(),
+                Ok(()) => None,
+                Err(error) => Some(error),
+            };
+        }
+        self.failed.is_none()
+    }
+
+    /// Ends the log; what came of the run.
+    ///
+    /// # Errors
+    ///
+    /// The log could not be written.
+    pub(crate) fn finish(self, header: &Header) -> Result<Results<'_>, OutputError> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let log = Some(self.log.finish()?);
+        Ok(Results { record: Some(self.record), log, ..Results::new(header) })
+    }
+}
+
+impl CloudSession for RecordedCloud {
+    fn call(
+        &mut self,
+        account: &str,
+        region: &str,
+        request: &ApiRequest,
+    ) -> Result<WireValue, ApiError> {
+        let answer = self.session.call(account, region, request);
+        if self.keep_steps() {
+            answer
+        } else {
+            let text = "The run's log can't be written: nothing is answered any more.";
+            Err(ApiError::new("InternalError", text))
+        }
+    }
+
+    fn interrupt(&mut self, instance: &str, why: &str) -> bool {
+        self.session.interrupt(instance, why) && self.keep_steps()
+    }
+
+    fn now(&self) -> Time {
+        self.session.now()
+    }
+
+    fn begins_at(&self) -> i64 {
+        self.begins_us
+    }
+
+    fn next_event_at(&mut self) -> Option<Time> {
+        self.session.next_event_at()
+    }
+
+    fn advance_to(&mut self, to: Time) {
+        self.session.advance_to(to);
+        self.keep_steps();
+    }
+}

@@ -1,0 +1,161 @@
+//! `dormouse ec2`: an experiment's cloud behind EC2's API, until a signal ends it.
+
+use std::path::{Path, PathBuf};
+
+use dormouse_analysis::Mode;
+use dormouse_ec2::DeskConfig;
+use dormouse_ec2_server::{AccessSecrets, ClockMode, Ec2Endpoint, EndpointSetup};
+use dormouse_experiment::{Loaded, Override, command_line, open_cloud, option};
+use dormouse_model::Calendar;
+use dormouse_report::output::{Header, Replaces, Staging, is_unfinished, read_header};
+use dormouse_units::Speedup;
+use tokio::runtime::Builder;
+
+use super::args::Say;
+use super::ec2_args::Ec2Args;
+use super::experiment_keys;
+use super::failure::Failure;
+use super::print::print;
+use super::run::end;
+use crate::called::RecordedCloud;
+use crate::said;
+
+/// 2026-01-01, in seconds since 1970: the date at which a run begins whose prices have no dates.
+const DEFAULT_BEGIN: i64 = 1_767_225_600;
+
+/// Serves the cloud of an experiment.
+pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
+    args.inputs.apply()?;
+    let clock = clock_mode(&args.clock)?;
+    let secrets = args.secret_file.as_deref().map(AccessSecrets::read).transpose();
+    let secrets = secrets.map_err(|error| Failure::BadInput(error.to_string()))?;
+    let loaded = opened(args)?;
+    if !args.quiet {
+        loaded.notes.iter().for_each(|note| said::note(note));
+    }
+    let header = header(args, loaded);
+    let folder = args.out.clone().unwrap_or_else(|| {
+        let experiment = &header.experiment;
+        PathBuf::from("runs").join(format!("{}-ec2-s{}", experiment.name, experiment.setup.seed))
+    });
+    let (staging, cloud) = match args.resume && folder.join(dormouse_log::FILE).is_file() {
+        true => gone_on(&folder, &header)?,
+        false => {
+            let staging = Staging::begin_in_place(&folder, Replaces::by(&header, args.force))?;
+            let cloud = RecordedCloud::begin(&header, staging.path())?;
+            (staging, cloud)
+        }
+    };
+    let setup = EndpointSetup { listen: args.listen, clock, secrets };
+    let cloud = serve(setup, cloud)?;
+    let results = cloud.close().finish(&header)?;
+    end(Say { quiet: args.quiet, json: false }, &results, staging)
+}
+
+/// The run in a folder, which was killed, as its log leaves it.
+fn gone_on(folder: &Path, header: &Header) -> Result<(Staging, RecordedCloud), Failure> {
+    let dir = folder.display();
+    if !is_unfinished(folder) {
+        let why = format!("{dir}: the run is over, and its results are there; give another --out");
+        return Err(Failure::BadInput(why));
+    }
+    let former = read_header(folder)?;
+    if former.experiment != header.experiment {
+        let why = format!(
+            "{dir}: it holds another run, that of `{}`; give another --out",
+            former.command
+        );
+        return Err(Failure::BadInput(why));
+    }
+    let staging = Staging::go_on(folder)?;
+    let cloud = RecordedCloud::go_on(&former, staging.path())?;
+    match cloud {
+        Some(cloud) => Ok((staging, cloud)),
+        None => {
+            let why = format!(
+                "{dir}: its calls come out otherwise than its log says; give another --out"
+            );
+            Err(Failure::Broken(why))
+        }
+    }
+}
+
+/// Serves until a signal.
+fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Failure> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    let served: Result<_, Failure> = runtime.block_on(async {
+        let mut signals = dormouse_coordinator::Signals::of_this_process()
+            .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
+        let endpoint = Ec2Endpoint::bind(setup, cloud).await;
+        let endpoint = endpoint.map_err(|error| Failure::BadInput(error.to_string()))?;
+        print(&format!("AWS_ENDPOINT_URL={}", endpoint.url()))?;
+        Ok(endpoint.serve_until(signals.next()).await)
+    });
+    served?.ok_or_else(|| Failure::Broken("the last call broke the run".to_owned()))
+}
+
+/// The words of `--clock`.
+fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let factor = |text: &str| text.parse().ok().and_then(Speedup::from_f64);
+    let mode = match words[..] {
+        ["manual"] => Some(ClockMode::Manual),
+        ["paced"] => Some(ClockMode::Paced(Speedup::times(60))),
+        ["paced", x] => factor(x).map(ClockMode::Paced),
+        _ => None,
+    };
+    mode.ok_or_else(|| {
+        let why = "--clock is `manual`, or `paced X` with a number from 0.001 to 1000000";
+        Failure::BadInput(why.to_owned())
+    })
+}
+
+/// The experiment's cloud. Its clock has the date of its prices, or begins with 2026.
+fn opened(args: &Ec2Args) -> Result<Loaded, Failure> {
+    experiment_keys::check(&args.set)?;
+    let seed = args.seed.iter().map(|seed| Override {
+        option: "--seed",
+        path: "seed".to_owned(),
+        value: seed.clone(),
+    });
+    let mut overrides: Vec<Override> = seed.collect();
+    for text in &args.set {
+        overrides.push(Override::set(text)?);
+    }
+    let mut loaded = open_cloud(&args.experiment, &overrides, DeskConfig::default())?;
+    let began = loaded.experiment.calendar().began.unwrap_or(DEFAULT_BEGIN);
+    let begins_unix_us = began.saturating_mul(1_000_000);
+    loaded.experiment.ec2 = Some(DeskConfig { begins_unix_us, ..DeskConfig::default() });
+    Ok(loaded)
+}
+
+fn header(args: &Ec2Args, loaded: Loaded) -> Header {
+    let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), args.experiment.clone()];
+    option(&mut words, "--seed", &args.seed);
+    option(&mut words, "--set", &args.set);
+    args.inputs.words(&mut words);
+    let header = Header::new(Mode::Virtual, command_line(&words), loaded.experiment);
+    let config = header.experiment.ec2.unwrap_or_default();
+    let began = Some(config.begins_unix_us.div_euclid(1_000_000));
+    Header { calendar: Calendar { began, ..header.calendar }, ..header }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_is_manual_or_paced() {
+        let mode = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            clock_mode(&words).ok()
+        };
+        assert_eq!(mode("manual"), Some(ClockMode::Manual));
+        assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times(60))));
+        assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times(60))));
+        for wrong in ["manual 60", "paced 0", "paced x", "real", "paced 60 60"] {
+            assert_eq!(mode(wrong), None, "{wrong}");
+        }
+    }
+}

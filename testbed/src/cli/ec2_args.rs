@@ -1,0 +1,68 @@
+//! The arguments of `dormouse ec2`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::address_at;
+use super::experiment_name::EXPERIMENT;
+use super::input_args::InputArgs;
+
+/// The port of an endpoint where none is given.
+const PORT: u16 = 7382;
+
+#[derive(Debug, Args)]
+pub(crate) struct Ec2Args {
+    /// A TOML file, or the name of a built-in experiment, whose cloud is called: its types, zones, prices, capacity and
+    /// interruptions
+    #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
+    pub(crate) experiment: String,
+    /// Where to listen; port 0 is any free one, without a port it is 7382. Elsewhere than on loopback signatures are checked
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1:7382",
+        value_parser = |text: &str| address_at(text, PORT),
+        help_heading = "The service"
+    )]
+    pub(crate) listen: SocketAddr,
+    /// How time passes: `paced X`, so many times as fast as the host's, or `manual`, which stands until POST /_dormouse/advance
+    #[arg(
+        long,
+        num_args = 1..=2,
+        value_names = ["paced|manual", "X"],
+        default_values = ["paced", "60"],
+        help_heading = "The service"
+    )]
+    pub(crate) clock: Vec<String>,
+    /// A file with the access keys that may call, each with its secret on a line: signatures are checked [default: on loopback
+    /// they are not]
+    #[arg(long, value_name = "FILE", help_heading = "The service")]
+    pub(crate) secret_file: Option<PathBuf>,
+    /// The seed of all chance
+    #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "What is run")]
+    pub(crate) seed: Option<String>,
+    /// Set any key of the experiment by its path, such as cloud.boot=30s
+    #[arg(
+        long,
+        value_name = "KEY=VALUE",
+        allow_hyphen_values = true,
+        help_heading = "What is run"
+    )]
+    pub(crate) set: Vec<String>,
+    #[command(flatten)]
+    pub(crate) inputs: InputArgs,
+    /// Where the run's folder goes, once a signal has ended it [default: runs/NAME-ec2-sSEED]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace another run, or write into a folder that holds other things
+    #[arg(long, help_heading = "Results")]
+    pub(crate) force: bool,
+    /// Begin the run, or go on with it where --out holds this run and it was killed: what was answered stays so
+    #[arg(long, requires = "out", conflicts_with = "force", help_heading = "Results")]
+    pub(crate) resume: bool,
+    /// Print nothing but the endpoint and errors
+    #[arg(long, short, help_heading = "Results")]
+    pub(crate) quiet: bool,
+}
