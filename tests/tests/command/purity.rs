@@ -34,6 +34,20 @@ const PURE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "dormouse-ec2",
+        &[
+            "dormouse-cloud",
+            "dormouse-ec2-wire",
+            "dormouse-engine",
+            "dormouse-input",
+            "dormouse-model",
+            "dormouse-policies",
+            "dormouse-spot",
+            "dormouse-units",
+            "dormouse-vm",
+        ],
+    ),
+    (
         "dormouse-analysis",
         &[
             "dormouse-cloud",
@@ -219,6 +233,7 @@ fn every_pure_crate_bans_clocks_and_io() {
         "coordinator/cloud",
         "coordinator/policies",
         "coordinator/engine",
+        "coordinator/ec2",
         "coordinator/fit",
         "coordinator/model",
         "coordinator/analysis",
