@@ -35,6 +35,20 @@ const PURE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "dormouse-ec2",
+        &[
+            "dormouse-cloud",
+            "dormouse-ec2-wire",
+            "dormouse-engine",
+            "dormouse-input",
+            "dormouse-model",
+            "dormouse-policies",
+            "dormouse-spot",
+            "dormouse-units",
+            "dormouse-vm",
+        ],
+    ),
+    (
         "dormouse-analysis",
         &[
             "dormouse-cloud",
@@ -221,6 +235,7 @@ fn every_pure_crate_bans_clocks_and_io() {
         "coordinator/ec2/wire",
         "coordinator/policies",
         "coordinator/engine",
+        "coordinator/ec2",
         "coordinator/fit",
         "coordinator/model",
         "coordinator/analysis",
