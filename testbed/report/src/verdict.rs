@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_analysis::fidelity::{
-    self, Consolidation, FidelityVerdict, JobPromise, Kept, RunPace, SubmittedJobs, expected,
-    jobs_in, notes, promises, troubles, utilisations,
+    self, Consolidation, FidelityVerdict, JobPromise, PromiseErrors, RunPace, SubmittedJobs,
+    expected, jobs_in, notes, promises, troubles, utilisations,
 };
 use dormouse_analysis::jobs::{JobsOfWindow, SeenByJobs};
 use dormouse_analysis::{Evidence, JobFacts, LiveFacts, RunRecord};
@@ -155,7 +155,7 @@ impl JudgedJobs {
         let machine = Machine::with_credits(credits, live.speedup);
         let promises = promises(&own, submitted, &facts.jobs, pace, machine);
         let utilisations = utilisations(&own, submitted, &facts, live.speedup);
-        let kept = Kept::from_promises(&promises, &facts, &live.allowed(), hold);
+        let kept = PromiseErrors::from_promises(&promises, &facts, &live.allowed(), hold);
         let consolidation = Consolidation::from_facts(&facts, utilisations, kept);
         Self { own, facts, promises, consolidation }
     }
