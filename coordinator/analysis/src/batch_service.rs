@@ -63,13 +63,13 @@ impl ServiceTally {
         {
             match report {
                 Report::TaskFinished { vm, task, verified: true, .. } => {
-                    self.finished(step.at, *vm, *task);
+                    self.on_task_finished(step.at, *vm, *task);
                 }
                 Report::TaskFinished { vm, task, .. } | Report::TaskFailed { vm, task, .. } => {
-                    if let Some((job, on_it)) = self.on(*vm)
+                    if let Some((job, on_it)) = self.task_on(*vm)
                         && on_it == *task
                     {
-                        self.idle(step.at, job);
+                        self.release_vms(step.at, job);
                     }
                 }
                 _ => {}
@@ -80,23 +80,23 @@ impl ServiceTally {
                 Effect::VmReady { vm } => {
                     self.vms.insert(*vm, ServiceVm { idle: step.at, used: false, on: None });
                 }
-                Effect::VmHibernated { vm, .. } => self.lost(step.at, *vm),
+                Effect::VmHibernated { vm, .. } => self.on_vm_lost(step.at, *vm),
                 Effect::VmEnded { vm, why, .. } => {
-                    self.ended(step.at, *vm, *why);
+                    self.on_vm_ended(step.at, *vm, *why);
                 }
                 Effect::TaskSent { task, vm, reason, .. } => {
-                    self.sent(step.at, *vm, *task, *reason);
+                    self.on_task_sent(step.at, *vm, *task, *reason);
                 }
                 _ => {}
             }
         }
     }
 
-    fn on(&self, vm: VmId) -> Option<(u32, TaskId)> {
+    fn task_on(&self, vm: VmId) -> Option<(u32, TaskId)> {
         self.vms.get(&vm)?.on
     }
 
-    fn sent(&mut self, now: Time, id: VmId, task: TaskId, reason: StartReason) {
+    fn on_task_sent(&mut self, now: Time, id: VmId, task: TaskId, reason: StartReason) {
         let (job, is_reused) = match reason {
             StartReason::Reused { job, .. } => (job, true),
             StartReason::NewVm { job, .. } => (job, false),
@@ -113,19 +113,19 @@ impl ServiceTally {
         of.vms.insert(id);
     }
 
-    fn finished(&mut self, now: Time, vm: VmId, task: TaskId) {
-        let Some((job, _)) = self.on(vm).filter(|(_, on_it)| *on_it == task) else { return };
+    fn on_task_finished(&mut self, now: Time, vm: VmId, task: TaskId) {
+        let Some((job, _)) = self.task_on(vm).filter(|(_, on_it)| *on_it == task) else { return };
         let Some(of) = self.jobs.get_mut(&job) else { return };
         of.finished.insert(task);
         if of.finished.len() == of.tasks.len() {
             let submitted = of.tasks.iter().filter_map(|task| self.submitted.get(task));
             self.responses += now.since(submitted.max().copied().unwrap_or(Time::ZERO));
-            self.idle(now, job);
+            self.release_vms(now, job);
         }
     }
 
     /// Takes a job's VMs from it, from `now` on.
-    fn idle(&mut self, now: Time, job: u32) {
+    fn release_vms(&mut self, now: Time, job: u32) {
         let Some(of) = self.jobs.get_mut(&job) else { return };
         for id in std::mem::take(&mut of.vms) {
             if let Some(vm) = self.vms.get_mut(&id) {
@@ -135,18 +135,18 @@ impl ServiceTally {
     }
 
     /// Counts a hit if the VM was lost while its task was not finished.
-    fn lost(&mut self, now: Time, vm: VmId) {
-        if let Some((job, task)) = self.on(vm)
+    fn on_vm_lost(&mut self, now: Time, vm: VmId) {
+        if let Some((job, task)) = self.task_on(vm)
             && self.jobs.get(&job).is_some_and(|of| !of.finished.contains(&task))
         {
             self.hits += 1;
-            self.idle(now, job);
+            self.release_vms(now, job);
         }
     }
 
-    fn ended(&mut self, now: Time, id: VmId, why: VmEnd) {
+    fn on_vm_ended(&mut self, now: Time, id: VmId, why: VmEnd) {
         if !matches!(why, VmEnd::Terminated | VmEnd::RunOver | VmEnd::WorkDone) {
-            self.lost(now, id);
+            self.on_vm_lost(now, id);
         }
         if let Some(vm) = self.vms.remove(&id)
             && vm.on.is_none()
@@ -164,7 +164,7 @@ impl ServiceTally {
     }
 
     /// Mean response time (submission to end) of the finished jobs, in seconds.
-    fn response(&self) -> Option<f64> {
+    fn mean_response_s(&self) -> Option<f64> {
         let finished = self.finished_jobs();
         (finished > 0).then(|| self.responses.as_secs_f64() / f64::from(finished))
     }
@@ -176,8 +176,9 @@ impl ServiceTally {
         let jobs = u32::try_from(self.jobs.len()).ok().filter(|jobs| *jobs > 0)?;
         let (finished, again) = (self.finished_jobs(), starts.saturating_sub(jobs));
         let idle = spare.as_secs_f64() / 3_600.0;
-        let response =
-            self.response().map_or(String::new(), |s| format!(" {s:.0} s after their submission"));
+        let response = self
+            .mean_response_s()
+            .map_or(String::new(), |s| format!(" {s:.0} s after their submission"));
         Some(format!(
             "{finished} jobs finished{response}, {hits} hit by a preemption, {again} started again, \
              {reused} times a VM reused, {idle:.1} h of VMs idle"
@@ -195,7 +196,7 @@ impl ServiceTally {
             ("job_preemptions", Some(f64::from(self.hits))),
             ("job_failure_share", Some(f64::from(self.hits) / f64::from(self.starts.max(1)))),
             ("vms_reused", Some(f64::from(self.reused))),
-            ("job_response_s", self.response()),
+            ("job_response_s", self.mean_response_s()),
             ("spare_h", Some(self.spare.as_secs_f64() / 3_600.0)),
             ("cost_per_job_usd", (finished > 0).then(|| cost.as_usd() / f64::from(finished))),
         ];

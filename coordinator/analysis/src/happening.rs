@@ -29,9 +29,9 @@ impl StepSummary {
     /// Puts a step into words.
     #[must_use]
     pub fn from_step(step: &Step) -> Self {
-        let (mut kind, what, mut about) = event(&step.event);
+        let (mut kind, what, mut about) = event_words(&step.event);
         let mut line = BoundedLine { parts: what.into_iter().collect(), ..BoundedLine::default() };
-        for (of, text, whom) in step.effects.iter().filter_map(effect) {
+        for (of, text, whom) in step.effects.iter().filter_map(effect_words) {
             if of == "provider" || (kind == "note" && line.parts.is_empty()) {
                 kind = of;
             }
@@ -45,13 +45,13 @@ impl StepSummary {
             if kind == "note" {
                 kind = kind_of(decision);
             }
-            about.extend(whom(decision));
+            about.extend(decision_targets(decision));
             let not = if refused(place) { ", which could not be done" } else { "" };
             line.add(format!("decided: {text}{not}"));
         }
         about.sort_unstable();
         about.dedup();
-        Self { kind, text: line.text(&step.event), about }
+        Self { kind, text: line.into_text(&step.event), about }
     }
 }
 
@@ -74,7 +74,7 @@ impl BoundedLine {
         self.told += 1;
     }
 
-    fn text(mut self, of: &Event) -> String {
+    fn into_text(mut self, of: &Event) -> String {
         match self.left {
             0 => {}
             1 => self.parts.push("and one thing more".to_owned()),
@@ -117,7 +117,7 @@ pub fn meant(target: &Target) -> String {
 
 type Told = (&'static str, Option<String>, Vec<String>);
 
-fn event(event: &Event) -> Told {
+fn event_words(event: &Event) -> Told {
     match event {
         Event::HostJoined { host, name, offer } => {
             let text = format!("{host} ({name}) joined, with {}", offer.vcpus_in_words());
@@ -173,7 +173,7 @@ fn event(event: &Event) -> Told {
             let text = format!("the coordinator came back after {outage}");
             ("run", Some(text), Vec::new())
         }
-        Event::Machine { host, report, .. } => reported(host.to_string(), report),
+        Event::Machine { host, report, .. } => report_words(host.to_string(), report),
         Event::Disbelieved { host, why } => {
             let text = format!("{host} is not believed: {why}");
             ("host", Some(text), vec![host.to_string()])
@@ -209,7 +209,7 @@ fn percent(done: Ppm) -> String {
     format!("{:.0} %", done.as_f64() * 100.0)
 }
 
-fn reported(host: String, report: &Report) -> Told {
+fn report_words(host: String, report: &Report) -> Told {
     let vm = report.vm();
     let ms = |us: u64| us as f64 / 1e3;
     let (kind, text, task) = match report {
@@ -299,7 +299,7 @@ fn reported(host: String, report: &Report) -> Told {
 }
 
 /// Words for an effect that neither a report nor a decision tells; `None` for the others.
-fn effect(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
+fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> {
     let provider =
         |text: String, vm: &dyn std::fmt::Display| Some(("provider", text, vec![vm.to_string()]));
     let vm_alone =
@@ -382,7 +382,7 @@ const fn kind_of(decision: &Decision) -> &'static str {
     }
 }
 
-fn whom(decision: &Decision) -> impl Iterator<Item = String> {
+fn decision_targets(decision: &Decision) -> impl Iterator<Item = String> {
     let vm = decision.clone().vm_mut().map(|vm| vm.to_string());
     vm.into_iter().chain(decision.task().map(|task| task.to_string()))
 }

@@ -112,7 +112,7 @@ impl RunTally {
             }
         }
         if let Some(jobs) = &mut self.jobs {
-            self.record.closed().jobs.iter().for_each(|job| jobs.ended(job));
+            self.record.closed().jobs.iter().for_each(|job| jobs.add_job(job));
         }
         if let Some(requests) = &mut self.requests {
             let Ok(()) = requests.see(&self.record, step, |_| Ok::<_, Infallible>(()));
@@ -215,7 +215,7 @@ impl JobsTally {
         }
     }
 
-    fn ended(&mut self, job: &JobHistory) {
+    fn add_job(&mut self, job: &JobHistory) {
         let (Some(response), Some(slowdown)) = (job.response(), job.bounded_slowdown()) else {
             return;
         };

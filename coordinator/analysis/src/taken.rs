@@ -133,31 +133,31 @@ impl TakenVm<'_> {
 pub fn taken<'a>(record: &'a RunRecord, tenants: &Tenants) -> Vec<TakenVm<'a>> {
     let of_vm = |vm: &'a VmHistory| vm.displaced.iter().map(move |how| (vm, how));
     let all = record.vms.values().flat_map(of_vm);
-    let mut all: Vec<_> = all.filter_map(|(vm, how)| one(record, tenants, vm, how)).collect();
+    let mut all: Vec<_> = all.filter_map(|(vm, how)| taken_vm(record, tenants, vm, how)).collect();
     all.sort_by_key(|it| (it.at, it.vm.id));
     all
 }
 
-fn one<'a>(
+fn taken_vm<'a>(
     record: &'a RunRecord,
     tenants: &Tenants,
     vm: &'a VmHistory,
     how: &VmDisplacement,
 ) -> Option<TakenVm<'a>> {
     let by = record.vms.get(&how.by).or_else(|| record.takers.get(&how.by))?;
-    let (owner, taker) = (party(vm.id, tenants)?, party(by.id, tenants)?);
-    let ending = ending(vm, how);
+    let (owner, taker) = (tenant_of(vm.id, tenants)?, tenant_of(by.id, tenants)?);
+    let ending = displacement_end(vm, how);
     let until = ending.at().unwrap_or(record.end());
     let tasks = (0..).map(TaskId::new).zip(&record.tasks);
     let behind = tasks.filter_map(|(id, task)| left_behind(record, vm, (how.at, until), id, task));
     Some(TakenVm { at: how.at, vm, owner, by, taker, ending, tasks: behind.collect() })
 }
 
-fn party(vm: VmId, tenants: &Tenants) -> Option<VmTenant> {
+fn tenant_of(vm: VmId, tenants: &Tenants) -> Option<VmTenant> {
     Some(VmTenant { work: tenants.work_on(vm)?, request: tenants.request_of(vm) })
 }
 
-fn ending(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
+fn displacement_end(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
     if how.action == Action::Hibernate {
         let froze = vm.hibernations.iter().find(|it| it.asked >= how.at);
         if let Some(froze) = froze {
@@ -206,12 +206,12 @@ fn left_behind(
     // A task that continues where it froze has lost nothing.
     let stays = went_on.is_some_and(|(on, _)| on == vm.id) && end.is_none();
     let lost = if stays { Span::ZERO } else { record.lost(is) };
-    let (kept, charged) = (is.kept(), charged(vm, lost));
+    let (kept, charged) = (is.kept(), price_of_time(vm, lost));
     Some(DisplacedTask { task: id, left, kept, lost, charged, went_on })
 }
 
 /// Price of a vCPU of this VM for the time `lost`: its part of the VM's cost, under any tariff.
-fn charged(vm: &VmHistory, lost: Span) -> Money {
+fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
     let ran: Span = vm.charges().iter().map(Charge::duration).sum();
     let all = u128::from(ran.as_micros()) * u128::from(vm.vcpus.max(1));
     let cost = u128::try_from(vm.cost().as_nanos()).unwrap_or(0);
@@ -248,10 +248,10 @@ pub struct TenantToll {
 /// Costs and benefits of taken VMs for each of these tenants.
 #[must_use]
 pub fn tolls(taken: &[TakenVm<'_>], tenants: &Tenants) -> Vec<TenantToll> {
-    tenants.work().iter().map(|work| toll(taken, *work)).collect()
+    tenants.work().iter().map(|work| toll_of(taken, *work)).collect()
 }
 
-fn toll(taken: &[TakenVm<'_>], work: Work) -> TenantToll {
+fn toll_of(taken: &[TakenVm<'_>], work: Work) -> TenantToll {
     let lost = || taken.iter().filter(move |it| it.owner.work == work);
     let took: Vec<_> = taken.iter().filter(|it| it.taker.work == work).collect();
     let tasks = || lost().flat_map(|it| &it.tasks);

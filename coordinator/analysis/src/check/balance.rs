@@ -25,7 +25,7 @@ pub(super) struct BalanceBounds {
 }
 
 /// Rounding error of this much use: rates are whole millionths, times whole microseconds.
-const fn rounding(used: u128) -> u128 {
+const fn rounding_error(used: u128) -> u128 {
     4 + used / 100_000
 }
 
@@ -79,7 +79,7 @@ impl BalanceBounds {
         let (had_us, cap) = (u128::from(had.as_vcpu_micros()), u128::from(cap.as_vcpu_micros()));
         let balance = u128::from(balance.as_vcpu_micros());
         let (is_live, most) = (lateness > Span::ZERO, most.div_ceil(1_000_000));
-        let rounding = rounding(most);
+        let rounding = rounding_error(most);
         // What is earned above the cap is lost, at whatever time.
         let fewest = (had_us + earned(us)).min(cap).saturating_sub(most);
         // A VM that may have been without credits for a while used less than its tasks ask for.

@@ -62,14 +62,14 @@ impl<'a> CapacityChecker<'a> {
             return;
         }
         for effect in &step.effects {
-            if let Some(what) = self.effect(step.at, effect) {
+            if let Some(what) = self.check_effect(step.at, effect) {
                 self.violations.push(RuleViolation { seq: step.seq, at: step.at, what });
             }
         }
     }
 
     /// Applies an effect and returns what is wrong with it, if anything.
-    fn effect(&mut self, now: Time, effect: &Effect) -> Option<String> {
+    fn check_effect(&mut self, now: Time, effect: &Effect) -> Option<String> {
         match effect {
             Effect::AvailabilityChanged { kind, vms } => {
                 let trace = self.setup.terms.availability.get(kind);
@@ -81,7 +81,7 @@ impl<'a> CapacityChecker<'a> {
             }
             Effect::VmLaunched { vm, kind, market: Market::Spot, .. } => {
                 let most = *self.available.get(kind)?;
-                let held = self.count(kind, |held| held.life != SpotStage::Frozen);
+                let held = self.count_vms(kind, |held| held.life != SpotStage::Frozen);
                 let held_now =
                     ScarceVm { kind: kind.clone(), life: SpotStage::Up, has_notice: false };
                 self.vms.insert(*vm, held_now);
@@ -93,9 +93,10 @@ impl<'a> CapacityChecker<'a> {
                 let kind = self.vms.get(vm).map(|held| held.kind.clone());
                 let is_excess = kind.is_some_and(|kind| {
                     let most = self.available.get(&kind).map_or(usize::MAX, |most| *most as usize);
-                    self.count(&kind, |held| held.life == SpotStage::Up && !held.has_notice) > most
+                    self.count_vms(&kind, |held| held.life == SpotStage::Up && !held.has_notice)
+                        > most
                 });
-                self.change(*vm, |held| held.has_notice = true);
+                self.change_vm(*vm, |held| held.has_notice = true);
                 return (!is_excess)
                     .then(|| format!("{vm} is taken back though as many can be had as there are"));
             }
@@ -106,7 +107,7 @@ impl<'a> CapacityChecker<'a> {
             Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
             Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
             Effect::VmHibernated { vm, .. } => {
-                self.change(*vm, |held| held.life = SpotStage::Frozen)
+                self.change_vm(*vm, |held| held.life = SpotStage::Frozen)
             }
             Effect::VmEnded { vm, .. } => drop(self.vms.remove(vm)),
             _ => {}
@@ -115,7 +116,7 @@ impl<'a> CapacityChecker<'a> {
     }
 
     fn acted_on(&mut self, vm: VmId, action: Action) {
-        self.change(vm, |held| match action {
+        self.change_vm(vm, |held| match action {
             Action::Hibernate => held.life = SpotStage::Freezing,
             Action::Resume => held.life = SpotStage::Up,
             Action::Preempt => held.has_notice = true,
@@ -123,13 +124,13 @@ impl<'a> CapacityChecker<'a> {
         });
     }
 
-    fn change(&mut self, vm: VmId, change: impl FnOnce(&mut ScarceVm)) {
+    fn change_vm(&mut self, vm: VmId, change: impl FnOnce(&mut ScarceVm)) {
         if let Some(held) = self.vms.get_mut(&vm) {
             change(held);
         }
     }
 
-    fn count(&self, kind: &TypeName, is: impl Fn(&ScarceVm) -> bool) -> usize {
+    fn count_vms(&self, kind: &TypeName, is: impl Fn(&ScarceVm) -> bool) -> usize {
         self.vms.values().filter(|held| held.kind == *kind && is(held)).count()
     }
 }

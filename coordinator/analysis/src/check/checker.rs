@@ -121,23 +121,23 @@ impl<'a> Checker<'a> {
     #[must_use]
     pub fn finish(mut self, ended: bool) -> Vec<RuleViolation> {
         if ended && !self.over {
-            self.wrong("the log ends before the run is over".to_owned());
+            self.report_violation("the log ends before the run is over".to_owned());
         }
         self.violations
     }
 
-    fn exact(&self) -> bool {
+    fn is_exact(&self) -> bool {
         self.lateness == Span::ZERO
     }
 
-    fn wrong(&mut self, what: String) {
+    fn report_violation(&mut self, what: String) {
         let seq = self.next_seq.saturating_sub(1);
         self.violations.push(RuleViolation { seq, at: self.now, what });
     }
 
     fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
-            self.wrong(what());
+            self.report_violation(what());
         }
     }
 
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
         self.require(step.seq == expected, || format!("it should be step {expected}"));
         self.require(step.at >= before, || format!("time ran backwards from {before}"));
         if let Some(wrong) = self.bounds.broken_by(step) {
-            self.wrong(wrong);
+            self.report_violation(wrong);
         }
         if let Event::HostJoined { host, offer, .. } = &step.event {
             self.hosts.insert(*host, *offer);
@@ -158,16 +158,16 @@ impl<'a> Checker<'a> {
         self.require(!was_over || step.decisions.is_empty(), || {
             "a decision after the end".to_owned()
         });
-        self.heard(&step.notices);
+        self.check_notices(&step.notices);
 
         let stale = step.effects.contains(&Effect::Stale);
         if let (Event::Machine { report, .. }, false) = (&step.event, stale) {
-            self.report(report);
+            self.check_report(report);
         }
         // An attempt may be stopped later in the same step.
         for effect in &step.effects {
             if let &Effect::CheckpointAsked { task, attempt, vm } = effect {
-                self.current(vm, task, attempt, "is to be checkpointed", |open| {
+                self.check_attempt(vm, task, attempt, "is to be checkpointed", |open| {
                     open.started.is_none().then(|| "it has not started".to_owned())
                 });
             }
@@ -184,21 +184,21 @@ impl<'a> Checker<'a> {
                 if step.decisions[..n].iter().any(start) {
                     taken_back.push((*task, *vm));
                 } else {
-                    self.leave(*task, *vm);
+                    self.remove_task(*task, *vm);
                 }
             }
         }
         for effect in &step.effects {
             match effect {
                 Effect::Rejected { why, .. } => {
-                    self.wrong(format!("a decision can't be carried out: {why}"));
+                    self.report_violation(format!("a decision can't be carried out: {why}"));
                 }
-                effect => self.effect(effect),
+                effect => self.check_effect(effect),
             }
             if let Effect::TaskSent { task, vm, .. } = effect
                 && taken_back.contains(&(*task, *vm))
             {
-                self.leave(*task, *vm);
+                self.remove_task(*task, *vm);
             }
         }
         self.look_at_rooms();
@@ -216,7 +216,7 @@ impl<'a> Checker<'a> {
         frozen || !keeps || step.notices.iter().any(is_heard)
     }
 
-    fn heard(&mut self, notices: &[Notice]) {
+    fn check_notices(&mut self, notices: &[Notice]) {
         for notice in notices {
             if let Notice::VmHibernating { vm }
             | Notice::VmHibernated { vm }
@@ -229,15 +229,15 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn effect(&mut self, effect: &Effect) {
+    fn check_effect(&mut self, effect: &Effect) {
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
-                self.launched((*vm, *host), kind, *market, *price, *bid);
+                self.check_launch((*vm, *host), kind, *market, *price, *bid);
             }
             Effect::VmReady { vm } => {
                 let (now, boot) = (self.now, self.setup.catalogue.boot);
                 self.takes_room(*vm);
-                self.on(*vm, &[VmStage::Booting], "is ready", |vm| {
+                self.check_vm(*vm, &[VmStage::Booting], "is ready", |vm| {
                     (vm.life, vm.waits) = (VmStage::Running, false);
                     vm.meter.start(now);
                     (now < vm.launched + boot)
@@ -247,19 +247,19 @@ impl<'a> Checker<'a> {
             Effect::VmHibernated { vm, asked } => self.took_effect(*vm, *asked, true),
             Effect::VmResumed { vm, asked } => self.took_effect(*vm, *asked, false),
             Effect::Interrupted { asked, action, target, vms, left } => {
-                self.interrupted(*asked, *action, target, (vms, left));
+                self.check_interruption(*asked, *action, target, (vms, left));
             }
-            Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
+            Effect::VmEnded { vm, why, cost } => self.check_vm_end(*vm, *why, *cost),
             Effect::TaskSent { task, attempt, vm, from, .. } => {
-                self.sent(*task, *attempt, *vm, from.map(|(_, done)| done));
+                self.check_task_start(*task, *attempt, *vm, from.map(|(_, done)| done));
             }
-            Effect::Over { complete } => self.finished(*complete),
+            Effect::Over { complete } => self.check_run_end(*complete),
             Effect::RestoreFellBack { task, from, to, .. } => {
                 self.fell_back(*task, from.1, to.map_or(Ppm::ZERO, |(_, done)| done));
             }
             Effect::PriceChanged { kind, price } => self.price_changed(kind, *price),
-            Effect::Reclaimed { vm } => self.preempted(*vm, |_| None),
-            Effect::Outbid { vm } => self.preempted(*vm, |vm| {
+            Effect::Reclaimed { vm } => self.check_preemption(*vm, |_| None),
+            Effect::Outbid { vm } => self.check_preemption(*vm, |vm| {
                 let price = vm.meter.price();
                 let below = vm.bid.is_none_or(|bid| price <= bid);
                 below.then(|| {
@@ -268,14 +268,16 @@ impl<'a> Checker<'a> {
                     format!("it is outbid at {price}, {bid}")
                 })
             }),
-            Effect::Displaced { vm, by, action } => self.displaced(*vm, *by, *action),
+            Effect::Displaced { vm, by, action } => self.check_displacement(*vm, *by, *action),
             Effect::GivenBack { vm } => self.given_back(*vm),
             &Effect::CheckpointAsked { vm, .. } => {
-                self.awake(vm, "is to take a checkpoint of a task");
+                self.require_awake(vm, "is to take a checkpoint of a task");
             }
-            Effect::SurplusCharged { vm, credits, cost } => self.surcharged(*vm, *credits, *cost),
-            Effect::Placed { vm, tier, processors } => self.placed(*vm, *tier, processors),
-            Effect::Supplied { vm, vcpu, share } => self.supplied(*vm, *vcpu, *share),
+            Effect::SurplusCharged { vm, credits, cost } => {
+                self.check_surcharge(*vm, *credits, *cost)
+            }
+            Effect::Placed { vm, tier, processors } => self.check_placement(*vm, *tier, processors),
+            Effect::Supplied { vm, vcpu, share } => self.check_supply(*vm, *vcpu, *share),
             Effect::AvailabilityChanged { .. }
             | Effect::Stale
             | Effect::Answered { .. }
@@ -286,7 +288,7 @@ impl<'a> Checker<'a> {
 
     /// Runs `change` on a VM that must be in one of the stages `fit`; `what` names the event in the
     /// violation.
-    fn on(
+    fn check_vm(
         &mut self,
         id: VmId,
         fit: &[VmStage],
@@ -294,18 +296,18 @@ impl<'a> Checker<'a> {
         change: impl FnOnce(&mut CheckedVm) -> Option<String>,
     ) {
         let Some(vm) = self.vms.get_mut(&id) else {
-            return self.wrong(format!("{id} {what} but was never launched"));
+            return self.report_violation(format!("{id} {what} but was never launched"));
         };
         if !fit.contains(&vm.life) {
             let life = vm.life;
-            return self.wrong(format!("{id} {what} though it is {life}"));
+            return self.report_violation(format!("{id} {what} though it is {life}"));
         }
         if let Some(wrong) = change(vm) {
-            self.wrong(format!("{id}: {wrong}"));
+            self.report_violation(format!("{id}: {wrong}"));
         }
     }
 
-    fn launched(
+    fn check_launch(
         &mut self,
         (id, host): (VmId, HostId),
         kind: &TypeName,
@@ -314,7 +316,7 @@ impl<'a> Checker<'a> {
         bid: Option<Price>,
     ) {
         let Some(kind) = self.setup.catalogue.get(kind).cloned() else {
-            return self.wrong(format!("{id} is of no known type"));
+            return self.report_violation(format!("{id} is of no known type"));
         };
         let used = self.vms.contains_key(&id);
         self.require(!used, || format!("{id} is launched twice"));
@@ -372,7 +374,7 @@ impl<'a> Checker<'a> {
         let now = self.now;
         self.require(asked <= now, || format!("{vm} changed before that was asked for at {asked}"));
         let fit = if freeze { VmStage::Freezing } else { VmStage::Frozen };
-        self.on(vm, &[fit], "hibernates or resumes", |vm| {
+        self.check_vm(vm, &[fit], "hibernates or resumes", |vm| {
             if freeze {
                 vm.freeze(now);
             } else {
@@ -382,13 +384,13 @@ impl<'a> Checker<'a> {
         });
     }
 
-    fn ended(&mut self, id: VmId, why: VmEnd, cost: Money) {
+    fn check_vm_end(&mut self, id: VmId, why: VmEnd, cost: Money) {
         let (now, tariff) = (self.now, self.setup.terms.tariff);
         let mut left = Vec::new();
         if why == VmEnd::Preempted {
             self.is_taken(id);
         }
-        self.on(id, &ALIVE, "ends", |vm| {
+        self.check_vm(id, &ALIVE, "ends", |vm| {
             vm.meter.end(now, why.by());
             vm.life = VmStage::Ended;
             vm.places = None;
@@ -397,15 +399,15 @@ impl<'a> Checker<'a> {
             (owed != cost).then(|| format!("it cost {cost}, its intervals {owed}"))
         });
         for task in left {
-            self.leave(task, id);
+            self.remove_task(task, id);
         }
     }
 
     /// Checks a surplus charge: it costs what the type's surplus price makes of `credits`, and no
     /// VM can spend more than its vCPUs' time since launch.
-    fn surcharged(&mut self, id: VmId, credits: Credits, cost: Money) {
+    fn check_surcharge(&mut self, id: VmId, credits: Credits, cost: Money) {
         let now = self.now;
-        self.on(id, &ALIVE, "is charged for surplus credits", |vm| {
+        self.check_vm(id, &ALIVE, "is charged for surplus credits", |vm| {
             let Some(price) = vm.kind.burstable.and_then(|burstable| burstable.surplus) else {
                 return Some(format!("{} is not in unlimited mode", vm.kind.name));
             };
@@ -423,16 +425,16 @@ impl<'a> Checker<'a> {
         });
     }
 
-    fn sent(&mut self, task: TaskId, attempt: Attempt, vm: VmId, from: Option<Ppm>) {
+    fn check_task_start(&mut self, task: TaskId, attempt: Attempt, vm: VmId, from: Option<Ppm>) {
         let Some(spec) = self.setup.bag.tasks.get(task.get() as usize) else {
-            return self.wrong(format!("there is no {task}"));
+            return self.report_violation(format!("there is no {task}"));
         };
         let memory = spec.memory;
         let state = self.tasks[task.get() as usize].clone();
         self.require(!state.finished, || format!("{task} is started though it is finished"));
-        self.due(task, spec);
+        self.check_due(task, spec);
         if let Some(open) = &state.open {
-            self.wrong(format!("{task} is started on {vm} while on {}", open.vm));
+            self.report_violation(format!("{task} is started on {vm} while on {}", open.vm));
         }
         self.require(attempt > state.attempts, || format!("{task}: {attempt} is not new"));
         let from = from.unwrap_or(Ppm::ZERO);
@@ -440,7 +442,7 @@ impl<'a> Checker<'a> {
             format!("{task} starts from {from}, its checkpoints keep {}", state.kept)
         });
         // The scheduler has not yet heard that the VM freezes: the task waits there for the resume.
-        self.on(vm, &[VmStage::Running, VmStage::Freezing], "is given a task", |vm| {
+        self.check_vm(vm, &[VmStage::Running, VmStage::Freezing], "is given a task", |vm| {
             vm.tasks.insert(task, memory);
             let used: dormouse_units::Bytes = vm.tasks.values().copied().sum();
             if vm.tasks.len() > vm.kind.vcpus as usize {
@@ -466,7 +468,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn leave(&mut self, task: TaskId, vm: VmId) {
+    fn remove_task(&mut self, task: TaskId, vm: VmId) {
         if let Some(vm) = self.vms.get_mut(&vm) {
             vm.tasks.remove(&task);
         }
@@ -477,7 +479,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn finished(&mut self, complete: bool) {
+    fn check_run_end(&mut self, complete: bool) {
         self.over = true;
         let left = self.tasks.iter().filter(|t| !t.finished).count();
         self.require(!complete || left == 0, || {
@@ -487,12 +489,12 @@ impl<'a> Checker<'a> {
         self.require(alive == 0, || format!("{alive} VMs are still there at the end"));
     }
 
-    fn report(&mut self, report: &Report) {
+    fn check_report(&mut self, report: &Report) {
         match *report {
             Report::TaskStarted { vm, task, attempt, done, .. } => {
                 let frozen = self.frozen_for(vm);
                 let (now, may_be_older) = (self.now, self.may_begin_at(task, done));
-                self.current(vm, task, attempt, "starts", |open| {
+                self.check_attempt(vm, task, attempt, "starts", |open| {
                     open.started = Some((now, frozen));
                     let from = std::mem::replace(&mut open.from, done);
                     (done != from && !(done < from && may_be_older))
@@ -500,15 +502,15 @@ impl<'a> Checker<'a> {
                 });
             }
             Report::TaskFinished { vm, task, attempt, verified, program_failed, .. } => {
-                self.awake(vm, "finishes a task");
+                self.require_awake(vm, "finishes a task");
                 let too_soon = self.too_soon(vm, task);
-                self.current(vm, task, attempt, "finishes", |open| {
+                self.check_attempt(vm, task, attempt, "finishes", |open| {
                     if open.started.is_none() {
                         return Some("it finishes before it starts".to_owned());
                     }
                     too_soon
                 });
-                self.leave(task, vm);
+                self.remove_task(task, vm);
                 if let Some(state) = self.tasks.get_mut(task.get() as usize) {
                     state.finished = verified || program_failed;
                     if !state.finished {
@@ -517,33 +519,33 @@ impl<'a> Checker<'a> {
                 }
             }
             Report::TaskFailed { vm, task, attempt, .. } => {
-                self.current(vm, task, attempt, "fails", |_| None);
-                self.leave(task, vm);
+                self.check_attempt(vm, task, attempt, "fails", |_| None);
+                self.remove_task(task, vm);
             }
             Report::TaskStopped { vm, task, attempt, kept, .. } => {
-                self.current(vm, task, attempt, "is stopped", |_| None);
-                self.leave(task, vm);
-                self.keep(task, kept.map(|(_, done)| done));
+                self.check_attempt(vm, task, attempt, "is stopped", |_| None);
+                self.remove_task(task, vm);
+                self.keep_checkpoint(task, kept.map(|(_, done)| done));
             }
             Report::CheckpointTaken { vm, task, attempt, done, .. } => {
-                self.awake(vm, "takes a checkpoint");
-                self.current(vm, task, attempt, "is checkpointed", |open| {
+                self.require_awake(vm, "takes a checkpoint");
+                self.check_attempt(vm, task, attempt, "is checkpointed", |open| {
                     open.checkpoints += 1;
                     open.started.is_none().then(|| "it is checkpointed before it starts".to_owned())
                 });
-                self.keep(task, Some(done));
+                self.keep_checkpoint(task, Some(done));
             }
-            Report::Credits { vm, balance, as_of } => self.credits(vm, (balance, as_of)),
+            Report::Credits { vm, balance, as_of } => self.check_credits(vm, (balance, as_of)),
             _ => {}
         }
     }
 
-    fn credits(&mut self, vm: VmId, said: (Credits, Option<Time>)) {
+    fn check_credits(&mut self, vm: VmId, said: (Credits, Option<Time>)) {
         let (now, late) = (self.now, (self.lateness, self.bounds.held_up(self.now, self.lateness)));
-        self.on(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, said, late));
+        self.check_vm(vm, &ALIVE, "reports credits", |vm| vm.credit_error(now, said, late));
     }
 
-    fn keep(&mut self, task: TaskId, done: Option<Ppm>) {
+    fn keep_checkpoint(&mut self, task: TaskId, done: Option<Ppm>) {
         if let (Some(state), Some(done)) = (self.tasks.get_mut(task.get() as usize), done) {
             state.kept = done;
             state.stored.insert(done);
@@ -555,7 +557,7 @@ impl<'a> Checker<'a> {
     /// can be restored.
     fn may_begin_at(&self, task: TaskId, done: Ppm) -> bool {
         let stored = self.tasks.get(task.get() as usize).map(|task| &task.stored);
-        !self.exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
+        !self.is_exact() && (done == Ppm::ZERO || stored.is_some_and(|all| all.contains(&done)))
     }
 
     fn frozen_for(&self, vm: VmId) -> Span {
@@ -564,13 +566,13 @@ impl<'a> Checker<'a> {
 
     /// Requires that the VM is awake. Only in virtual time: a real VM's report may be of the moment
     /// before it froze.
-    fn awake(&mut self, vm: VmId, what: &str) {
-        if self.exact() {
-            self.on(vm, &[VmStage::Running, VmStage::Freezing], what, |_| None);
+    fn require_awake(&mut self, vm: VmId, what: &str) {
+        if self.is_exact() {
+            self.check_vm(vm, &[VmStage::Running, VmStage::Freezing], what, |_| None);
         }
     }
 
-    fn current(
+    fn check_attempt(
         &mut self,
         vm: VmId,
         task: TaskId,
@@ -580,10 +582,11 @@ impl<'a> Checker<'a> {
     ) {
         let open = self.tasks.get_mut(task.get() as usize).and_then(|t| t.open.as_mut());
         let Some(open) = open.filter(|o| o.vm == vm && o.attempt == attempt) else {
-            return self.wrong(format!("{task} {what} on {vm}, where it is not ({attempt})"));
+            return self
+                .report_violation(format!("{task} {what} on {vm}, where it is not ({attempt})"));
         };
         if let Some(wrong) = change(open) {
-            self.wrong(format!("{task} on {vm}: {wrong}"));
+            self.report_violation(format!("{task} on {vm}: {wrong}"));
         }
     }
 
@@ -591,7 +594,7 @@ impl<'a> Checker<'a> {
     fn too_soon(&self, vm: VmId, task: TaskId) -> Option<String> {
         let n = task.get() as usize;
         let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
-        let spec = self.setup.bag.tasks.get(n).filter(|_| self.exact())?;
+        let spec = self.setup.bag.tasks.get(n).filter(|_| self.is_exact())?;
         let runtime = self.setup.runtime(task, &followed.kind.name)?;
         let (started, frozen) = open.started?;
         let cost = self.setup.checkpoint.cost(spec.memory).times(open.checkpoints);

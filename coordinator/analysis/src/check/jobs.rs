@@ -88,7 +88,7 @@ impl JobsChecker {
         self.jobs
     }
 
-    fn bad(&mut self, what: String) {
+    fn report_violation(&mut self, what: String) {
         self.found.push(RuleViolation { seq: self.seq, at: self.now, what });
     }
 
@@ -96,7 +96,10 @@ impl JobsChecker {
     pub fn see(&mut self, step: &Step) {
         self.seq = step.seq;
         if step.at < self.now {
-            self.bad(format!("the step of {} comes after that of {}", step.at, self.now));
+            self.report_violation(format!(
+                "the step of {} comes after that of {}",
+                step.at, self.now
+            ));
         }
         self.now = step.at;
         self.credits.pass(step.at);
@@ -108,23 +111,26 @@ impl JobsChecker {
                 if *verified && !step.effects.contains(&Effect::Stale) {
                     self.over.insert(*task);
                 }
-                self.reported(*task, *attempt, step.effects.contains(&Effect::Stale));
+                self.check_reported_end(*task, *attempt, step.effects.contains(&Effect::Stale));
             }
             Event::Submitted { job, .. } if !step.effects.contains(&Effect::Stale) => {
                 if let Err(why) = job.fits(self.space) {
-                    self.bad(format!("job {} is taken and can't be run: {why}", job.number));
+                    self.report_violation(format!(
+                        "job {} is taken and can't be run: {why}",
+                        job.number
+                    ));
                 }
-                self.followed(job);
+                self.check_followed_jobs(job);
             }
             Event::Machine { report: Report::Credits { vm, balance, as_of }, .. } => {
                 if !step.effects.contains(&Effect::Stale)
                     && let Some(wrong) = self.credits.said(step.at, *vm, (*balance, *as_of))
                 {
-                    self.bad(format!("{vm}: {wrong}"));
+                    self.report_violation(format!("{vm}: {wrong}"));
                 }
                 self.look_at_use();
             }
-            Event::InstantOver => self.instant(step),
+            Event::InstantOver => self.check_instant(step),
             _ => {}
         }
         for effect in &step.effects {
@@ -135,14 +141,14 @@ impl JobsChecker {
     }
 
     /// Requires that all jobs that a submission follows have ended.
-    fn followed(&mut self, job: &Submission) {
+    fn check_followed_jobs(&mut self, job: &Submission) {
         let Some(after) = &job.after else { return };
         let goes_on = |(id, inside): &(&TaskId, &JobInSystem)| {
             after.jobs.contains(&inside.job.number) && !self.over.contains(*id)
         };
         if let Some((_, first)) = self.inside.iter().find(goes_on) {
             let (number, before) = (job.number, first.job.number);
-            self.bad(format!(
+            self.report_violation(format!(
                 "job {number} is submitted before job {before}, which it follows, has ended"
             ));
         }
@@ -150,21 +156,21 @@ impl JobsChecker {
 
     /// Checks that a reported end belongs to the job's present start, unless the report was
     /// dropped.
-    fn reported(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
+    fn check_reported_end(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
         let Some(JobInSystem { attempt: current, .. }) = self.inside.get(&id) else { return };
         if !is_dropped && *current != attempt {
-            self.bad(format!("{id} ended in a former life and was heard of"));
+            self.report_violation(format!("{id} ended in a former life and was heard of"));
         }
     }
 
     /// Checks the notices and decisions of an instant.
-    fn instant(&mut self, step: &Step) {
+    fn check_instant(&mut self, step: &Step) {
         self.over.clear();
         for notice in &step.notices {
             match notice {
-                Notice::Submitted { job } => self.submitted(job),
-                Notice::TaskFinished { task, .. } => self.finished(*task),
-                Notice::TaskFailed { task, .. } => self.stand(*task),
+                Notice::Submitted { job } => self.add_job(job),
+                Notice::TaskFinished { task, .. } => self.remove_job(*task),
+                Notice::TaskFailed { task, .. } => self.leave_seats(*task),
                 Notice::VmLost { .. } => self.machine_lost(),
                 _ => {}
             }
@@ -176,39 +182,41 @@ impl JobsChecker {
         for (n, decision) in step.decisions.iter().enumerate() {
             // The scheduler has heard everything of the instant: none of its decisions can have
             // been overtaken.
-            match step.effects.iter().find_map(|effect| refusal(effect, n)) {
-                Some(why) => self.bad(format!("a decision can't be carried out: {why}")),
-                None => self.decided(decision, &mut sent),
+            match step.effects.iter().find_map(|effect| refusal_reason(effect, n)) {
+                Some(why) => {
+                    self.report_violation(format!("a decision can't be carried out: {why}"))
+                }
+                None => self.check_decision(decision, &mut sent),
             }
         }
         if let Some((id, _)) = sent.next() {
-            self.bad(format!("{id} is sent to a machine and nobody decided that"));
+            self.report_violation(format!("{id} is sent to a machine and nobody decided that"));
         }
         self.look_at_use();
     }
 
-    fn submitted(&mut self, job: &Job) {
+    fn add_job(&mut self, job: &Job) {
         self.jobs += 1;
         let (attempt, seats, was_moved) = (Attempt::default(), None, false);
         let inside = JobInSystem { job: job.clone(), attempt, seats, was_moved };
         if self.inside.insert(job.id, inside).is_some() {
-            self.bad(format!("job {} is submitted twice", job.number));
+            self.report_violation(format!("job {} is submitted twice", job.number));
         }
     }
 
-    fn finished(&mut self, id: TaskId) {
+    fn remove_job(&mut self, id: TaskId) {
         match self.inside.get(&id).map(|inside| inside.seats.is_some()) {
-            None => self.bad(format!("{id} ended and was not there")),
-            Some(false) => self.bad(format!("{id} ended and was never started")),
+            None => self.report_violation(format!("{id} ended and was not there")),
+            Some(false) => self.report_violation(format!("{id} ended and was never started")),
             Some(true) => {
-                self.stand(id);
+                self.leave_seats(id);
                 self.inside.remove(&id);
             }
         }
     }
 
     /// Takes a job off its seats.
-    fn stand(&mut self, id: TaskId) {
+    fn leave_seats(&mut self, id: TaskId) {
         let seats = self.inside.get_mut(&id).and_then(|inside| inside.seats.take());
         let Some((tier, on)) = seats else { return };
         for &p in &*on {
@@ -224,86 +232,105 @@ impl JobsChecker {
         self.inside.values_mut().for_each(|inside| inside.seats = None);
     }
 
-    fn decided(&mut self, decision: &Decision, sent: &mut dyn Iterator<Item = (TaskId, Attempt)>) {
+    fn check_decision(
+        &mut self,
+        decision: &Decision,
+        sent: &mut dyn Iterator<Item = (TaskId, Attempt)>,
+    ) {
         let Some(id) = decision.task() else { return };
         let Some(seats) = self.inside.get(&id).map(|inside| inside.seats.clone()) else {
-            return self.bad(format!("a decision about {id}, which is not there"));
+            return self.report_violation(format!("a decision about {id}, which is not there"));
         };
         match (decision, seats) {
-            (Decision::Start { .. }, Some(_)) => self.bad(format!("{id} is started twice")),
+            (Decision::Start { .. }, Some(_)) => {
+                self.report_violation(format!("{id} is started twice"))
+            }
             (Decision::Start { on: Seats { tier, cpus, .. }, .. }, None) => {
                 if *tier == Tier::Background && self.promotion.is_none() {
-                    self.bad(format!("{id} is put in the background by a one-tier scheduler"));
+                    self.report_violation(format!(
+                        "{id} is put in the background by a one-tier scheduler"
+                    ));
                 }
-                self.sent(id, sent.next());
-                self.sit(id, *tier, cpus);
+                self.check_sent(id, sent.next());
+                self.take_seats(id, *tier, cpus);
             }
             (Decision::Promote { .. }, None | Some((Tier::Foreground, _))) => {
-                self.bad(format!("{id} is promoted and is not in the background"));
+                self.report_violation(format!("{id} is promoted and is not in the background"));
             }
             (Decision::Promote { by, .. }, Some((Tier::Background, old))) => {
-                self.stand(id);
-                self.promoted(id, by);
+                self.leave_seats(id);
+                self.check_promotion(id, by);
                 match by {
-                    Promotion::Swap => self.sit(id, Tier::Foreground, &old),
+                    Promotion::Swap => self.take_seats(id, Tier::Foreground, &old),
                     Promotion::Migrate { on } => {
-                        self.sit(id, Tier::Foreground, on);
+                        self.take_seats(id, Tier::Foreground, on);
                         if let Some(inside) = self.inside.get_mut(&id) {
                             inside.was_moved = true;
                         }
                     }
                     Promotion::Kill { on } => {
-                        self.sent(id, sent.next());
-                        self.sit(id, Tier::Foreground, on);
+                        self.check_sent(id, sent.next());
+                        self.take_seats(id, Tier::Foreground, on);
                     }
                 }
             }
-            _ => self.bad(format!("{id} is treated in a way that no scheduler of jobs has")),
+            _ => self.report_violation(format!(
+                "{id} is treated in a way that no scheduler of jobs has"
+            )),
         }
     }
 
     /// Requires that the next command sent is the next start of job `id`.
-    fn sent(&mut self, id: TaskId, sent: Option<(TaskId, Attempt)>) {
+    fn check_sent(&mut self, id: TaskId, sent: Option<(TaskId, Attempt)>) {
         let Some(inside) = self.inside.get_mut(&id) else { return };
         inside.attempt = inside.attempt.next();
         if sent != Some((id, inside.attempt)) {
-            self.bad(format!("{id} is not sent under the next number of its starts"));
+            self.report_violation(format!("{id} is not sent under the next number of its starts"));
         }
     }
 
     /// Requires that this scheduler has this kind of promotion.
-    fn promoted(&mut self, id: TaskId, by: &Promotion) {
+    fn check_promotion(&mut self, id: TaskId, by: &Promotion) {
         let allowed = match by {
             Promotion::Swap => self.promotion.is_some(),
             Promotion::Kill { .. } => self.promotion == Some(OnPromotion::Kill),
             Promotion::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
         };
         if !allowed {
-            self.bad(format!("{id} is moved in a way that its scheduler does not have"));
+            self.report_violation(format!(
+                "{id} is moved in a way that its scheduler does not have"
+            ));
         }
     }
 
-    fn sit(&mut self, id: TaskId, tier: Tier, on: &Cpus) {
+    fn take_seats(&mut self, id: TaskId, tier: Tier, on: &Cpus) {
         let Some(inside) = self.inside.get_mut(&id) else { return };
         inside.seats = Some((tier, on.clone()));
         let processes = inside.job.processes;
         if on.len() != processes as usize {
-            self.bad(format!("{id} has {processes} processes and {} processors", on.len()));
+            self.report_violation(format!(
+                "{id} has {processes} processes and {} processors",
+                on.len()
+            ));
         }
         for &p in &**on {
             let Some(seats) = self.processors.get_mut(p as usize) else {
-                self.bad(format!("{id} is on processor {p}, which the machine does not have"));
+                self.report_violation(format!(
+                    "{id} is on processor {p}, which the machine does not have"
+                ));
                 continue;
             };
             let other = seats[tier as usize].replace(id);
             let foreground = seats[Tier::Foreground as usize];
             if let Some(other) = other {
-                self.bad(format!("{id} and {other} are in one seat of processor {p}"));
+                self.report_violation(format!("{id} and {other} are in one seat of processor {p}"));
             }
             if tier == Tier::Background
                 && foreground.is_some_and(|f| self.usage_on(f, p) >= self.usable_below)
             {
-                self.bad(format!("{id} is below a foreground that leaves nothing on {p}"));
+                self.report_violation(format!(
+                    "{id} is below a foreground that leaves nothing on {p}"
+                ));
             }
         }
     }
@@ -322,7 +349,10 @@ impl JobsChecker {
         if ended && !self.is_cut && !left.is_empty() {
             let numbers: Vec<_> = left.iter().map(u64::to_string).collect();
             let count = self.inside.len();
-            self.bad(format!("{count} jobs never ended, such as {}", numbers.join(", ")));
+            self.report_violation(format!(
+                "{count} jobs never ended, such as {}",
+                numbers.join(", ")
+            ));
         }
         self.found
     }
@@ -330,7 +360,7 @@ impl JobsChecker {
 
 /// The reason for which the decision at index `place` of its step was not carried out, if this
 /// effect gives it.
-fn refusal(effect: &Effect, place: usize) -> Option<&str> {
+fn refusal_reason(effect: &Effect, place: usize) -> Option<&str> {
     match effect {
         Effect::Moot { index, why } | Effect::Rejected { index, why } if *index == place => {
             Some(why)

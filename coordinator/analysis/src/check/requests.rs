@@ -90,13 +90,13 @@ impl<'a> RequestsChecker<'a> {
         self.found
     }
 
-    fn wrong(&mut self, what: String) {
+    fn report_violation(&mut self, what: String) {
         self.found.push(RuleViolation { seq: self.seq, at: self.now, what });
     }
 
     fn require(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
-            self.wrong(what());
+            self.report_violation(what());
         }
     }
 
@@ -115,18 +115,18 @@ impl<'a> RequestsChecker<'a> {
             Event::HostJoined { host, offer, .. } => self.rooms.join(*host, offer),
             Event::HostLost { host, .. } => self.rooms.leave(*host),
             Event::Requested { request, asks } if !step.effects.contains(&Effect::Stale) => {
-                asked = self.requested(*request, asks);
+                asked = self.add_request(*request, asks);
             }
             _ => {}
         }
         for effect in &step.effects {
-            self.effect(step, effect);
+            self.check_effect(step, effect);
         }
         for notice in &step.notices {
             if let Notice::LaunchRefused { vm, .. } = notice
                 && self.is_requested(*vm)
             {
-                self.refused(*vm);
+                self.check_refusal(*vm);
             }
         }
         if let Some(vm) = asked
@@ -140,7 +140,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn requested(&mut self, request: RequestId, asks: &Request) -> Option<VmId> {
+    fn add_request(&mut self, request: RequestId, asks: &Request) -> Option<VmId> {
         let next = self.next;
         self.require(request == next, || format!("{request} comes where {next} should"));
         self.next = request.next();
@@ -149,22 +149,24 @@ impl<'a> RequestsChecker<'a> {
         Some(vm)
     }
 
-    fn effect(&mut self, step: &Step, effect: &Effect) {
+    fn check_effect(&mut self, step: &Step, effect: &Effect) {
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, host, .. } => {
-                self.launched(*vm, (kind, *market, *price, *host), *bid);
+                self.check_launch(*vm, (kind, *market, *price, *host), *bid);
             }
-            Effect::VmReady { vm } => self.ready(*vm),
-            Effect::VmHibernated { vm, .. } => self.hibernated(*vm),
-            Effect::VmResumed { vm, .. } => self.resumed(*vm),
-            Effect::VmEnded { vm, why, cost } => self.ended(*vm, *why, *cost),
-            Effect::Displaced { vm, by, action } => self.displaced(step, (*vm, *by), *action),
-            Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.noticed(*vm),
+            Effect::VmReady { vm } => self.check_ready(*vm),
+            Effect::VmHibernated { vm, .. } => self.on_hibernated(*vm),
+            Effect::VmResumed { vm, .. } => self.on_resumed(*vm),
+            Effect::VmEnded { vm, why, cost } => self.check_vm_end(*vm, *why, *cost),
+            Effect::Displaced { vm, by, action } => {
+                self.check_displacement(step, (*vm, *by), *action)
+            }
+            Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.give_notice(*vm),
             Effect::Interrupted { action: Action::Preempt, vms, .. } => {
-                vms.iter().for_each(|vm| self.noticed(*vm));
+                vms.iter().for_each(|vm| self.give_notice(*vm));
             }
             Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
-                vms.iter().for_each(|vm| self.stays(*vm));
+                vms.iter().for_each(|vm| self.make_unpreemptible(*vm));
             }
             Effect::PriceChanged { kind, price } => {
                 let (now, alike) = (self.now, self.spot_of(kind));
@@ -192,12 +194,19 @@ impl<'a> RequestsChecker<'a> {
         room(&self.rule.room_of(offer, Bytes::ZERO, is_background))
     }
 
-    fn launched(&mut self, vm: VmId, of: (&TypeName, Market, Price, HostId), bid: Option<Price>) {
+    fn check_launch(
+        &mut self,
+        vm: VmId,
+        of: (&TypeName, Market, Price, HostId),
+        bid: Option<Price>,
+    ) {
         let (kind, market, price, host) = of;
         self.require(!self.vms.contains_key(&vm), || format!("{vm} is launched twice"));
         if self.is_requested(vm) {
             match self.open.get(&vm) {
-                None => self.wrong(format!("{vm} is launched though nobody requested it")),
+                None => {
+                    self.report_violation(format!("{vm} is launched though nobody requested it"))
+                }
                 Some((at, asks)) => {
                     let fits = *at == self.now && asks.kind == *kind && asks.market == market;
                     self.require(fits, || format!("{vm} is not what was requested"));
@@ -244,7 +253,7 @@ impl<'a> RequestsChecker<'a> {
     }
 
     /// Counts the VM's room as certainly taken, and requires that it fits on the host.
-    fn holds(&mut self, vm: VmId) {
+    fn hold_room(&mut self, vm: VmId) {
         let Some(there) = self.vms.get_mut(&vm).filter(|there| !there.holds) else { return };
         there.holds = true;
         let (host, room) = (there.host, there.room);
@@ -252,7 +261,7 @@ impl<'a> RequestsChecker<'a> {
         self.require(fits, || format!("{host} has less than its VMs take once {vm} is there"));
     }
 
-    fn leaves(&mut self, vm: VmId) {
+    fn release_room(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.holds)
         {
@@ -262,7 +271,7 @@ impl<'a> RequestsChecker<'a> {
     }
 
     /// Stops counting the VM as one that can be told to leave.
-    fn stays(&mut self, vm: VmId) {
+    fn make_unpreemptible(&mut self, vm: VmId) {
         if let Some(there) = self.vms.get_mut(&vm)
             && std::mem::take(&mut there.is_preemptible)
         {
@@ -271,11 +280,11 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn ready(&mut self, vm: VmId) {
+    fn check_ready(&mut self, vm: VmId) {
         let (now, boot) = (self.now, self.setup.catalogue.boot);
-        self.holds(vm);
+        self.hold_room(vm);
         let Some(there) = self.vms.get_mut(&vm) else {
-            return self.wrong(format!("{vm} is ready and was never launched"));
+            return self.report_violation(format!("{vm} is ready and was never launched"));
         };
         let (took, waited) = (now.since(there.launched), there.has_waited);
         let is_first = there.ready.is_none();
@@ -287,19 +296,19 @@ impl<'a> RequestsChecker<'a> {
         self.require(is_right, || format!("{vm} boots for {took}, not {boot}"));
     }
 
-    fn hibernated(&mut self, vm: VmId) {
-        self.leaves(vm);
-        self.stays(vm);
+    fn on_hibernated(&mut self, vm: VmId) {
+        self.release_room(vm);
+        self.make_unpreemptible(vm);
         let now = self.now;
         if let Some(there) = self.vms.get_mut(&vm) {
-            there.stand(now);
+            there.stop_running(now);
             there.meter.freeze(now);
         }
     }
 
-    fn resumed(&mut self, vm: VmId) {
+    fn on_resumed(&mut self, vm: VmId) {
         let now = self.now;
-        self.holds(vm);
+        self.hold_room(vm);
         if let Some(there) = self.vms.get_mut(&vm) {
             there.runs_since = Some(now);
             there.meter.start(now);
@@ -316,21 +325,23 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn noticed(&mut self, vm: VmId) {
+    fn give_notice(&mut self, vm: VmId) {
         let due = self.now + self.setup.preemption_notice;
-        self.stays(vm);
+        self.make_unpreemptible(vm);
         if let Some(there) = self.vms.get_mut(&vm) {
             there.due.get_or_insert(due);
         }
     }
 
-    fn displaced(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
+    fn check_displacement(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
         let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
         let is_launched = step.effects.iter().any(is_new);
         self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
         let of = |vm| self.vms.get(&vm).map(|there| (there.market, there.host));
         let (Some(victim), Some(other)) = (of(vm), of(by)) else {
-            return self.wrong(format!("{vm} is displaced by {by}, and one of them is not there"));
+            return self.report_violation(format!(
+                "{vm} is displaced by {by}, and one of them is not there"
+            ));
         };
         self.require(victim.0 == Market::Spot, || format!("{vm} is displaced and is no spot VM"));
         self.require(other.0 == Market::OnDemand, || {
@@ -344,27 +355,27 @@ impl<'a> RequestsChecker<'a> {
         let is_allowed = self.rule.scheduler != SchedulerName::Filter;
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
         match action {
-            Action::Preempt => self.noticed(vm),
-            Action::Hibernate | Action::Resume | Action::Rebalance => self.stays(vm),
+            Action::Preempt => self.give_notice(vm),
+            Action::Hibernate | Action::Resume | Action::Rebalance => self.make_unpreemptible(vm),
         }
         if let Some(there) = self.vms.get_mut(&by) {
             there.has_waited = true;
         }
     }
 
-    fn ended(&mut self, vm: VmId, why: VmEnd, cost: Money) {
-        self.leaves(vm);
-        self.stays(vm);
+    fn check_vm_end(&mut self, vm: VmId, why: VmEnd, cost: Money) {
+        self.release_room(vm);
+        self.make_unpreemptible(vm);
         let Some(mut there) = self.vms.remove(&vm) else {
-            return self.wrong(format!("{vm} ends and was never launched"));
+            return self.report_violation(format!("{vm} ends and was never launched"));
         };
         self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
-        there.stand(self.now);
+        there.stop_running(self.now);
         there.meter.end(self.now, why.by());
         if why == VmEnd::Preempted {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {
-                None => self.wrong(format!("{vm} is taken away, and nobody said why")),
+                None => self.report_violation(format!("{vm} is taken away, and nobody said why")),
                 Some(at) => {
                     let now = self.now;
                     self.require(now <= at, || format!("{vm} outlives its notice, to {at}"));
@@ -381,9 +392,9 @@ impl<'a> RequestsChecker<'a> {
         self.require(is_whole, || format!("{vm} is given back after {ran} of {wanted}"));
     }
 
-    fn refused(&mut self, vm: VmId) {
+    fn check_refusal(&mut self, vm: VmId) {
         let Some((_, asks)) = self.open.remove(&vm) else {
-            return self.wrong(format!("{vm} is refused though nobody requested it"));
+            return self.report_violation(format!("{vm} is refused though nobody requested it"));
         };
         let Setup { terms, catalogue, .. } = self.setup;
         let offer = catalogue.get(&asks.kind);
@@ -397,13 +408,15 @@ impl<'a> RequestsChecker<'a> {
         let want = self.room_of(&asks.kind, asks.market);
         if is_followed && let Some(host) = self.rooms.with_room(want, may_preempt) {
             let (market, kind) = (asks.market, asks.kind);
-            self.wrong(format!("{vm}, {market} {kind}, is refused though {host} has room for it"));
+            self.report_violation(format!(
+                "{vm}, {market} {kind}, is refused though {host} has room for it"
+            ));
         }
     }
 }
 
 impl HostedVm {
-    fn stand(&mut self, now: Time) {
+    fn stop_running(&mut self, now: Time) {
         if let Some(since) = self.runs_since.take() {
             self.ran += now.since(since);
         }

@@ -53,13 +53,13 @@ impl HostRooms {
         let carrier = RoomOnHost { free: all, preemptible: [0; 3], held: all };
         self.hosts.insert(host, carrier);
         self.by_free.insert((carrier.free[0], host));
-        self.by_partial.insert((carrier.partial()[0], host));
+        self.by_partial.insert((carrier.with_preemptible()[0], host));
     }
 
     pub(super) fn leave(&mut self, host: HostId) {
         if let Some(gone) = self.hosts.remove(&host) {
             self.by_free.remove(&(gone.free[0], host));
-            self.by_partial.remove(&(gone.partial()[0], host));
+            self.by_partial.remove(&(gone.with_preemptible()[0], host));
         }
     }
 
@@ -77,7 +77,7 @@ impl HostRooms {
         more: bool,
     ) -> bool {
         let Some(of) = self.hosts.get_mut(&host) else { return true };
-        let before = (of.free[0], of.partial()[0]);
+        let before = (of.free[0], of.with_preemptible()[0]);
         let quantity = match part {
             RoomQuantity::Taken => &mut of.free,
             RoomQuantity::Preemptible => &mut of.preemptible,
@@ -89,7 +89,7 @@ impl HostRooms {
         for (sum, by) in quantity.iter_mut().zip(by) {
             *sum += if adds { by } else { -by };
         }
-        let after = (of.free[0], of.partial()[0]);
+        let after = (of.free[0], of.with_preemptible()[0]);
         let is_fine = of.held.iter().all(|left| *left >= 0);
         if before.0 != after.0 {
             self.by_free.remove(&(before.0, host));
@@ -109,7 +109,7 @@ impl HostRooms {
         let candidates = hosts.range((want[0], HostId::new(0))..).take(MOST_LOOKED_AT);
         let holds = |host: &HostId| {
             self.hosts.get(host).is_some_and(|of| {
-                let has = if may_preempt { of.partial() } else { of.free };
+                let has = if may_preempt { of.with_preemptible() } else { of.free };
                 has.iter().zip(want).all(|(has, want)| *has >= want)
             })
         };
@@ -118,7 +118,7 @@ impl HostRooms {
 }
 
 impl RoomOnHost {
-    fn partial(&self) -> Room {
+    fn with_preemptible(&self) -> Room {
         std::array::from_fn(|n| self.free[n] + self.preemptible[n])
     }
 }

@@ -55,7 +55,7 @@ impl DueCheckpoints {
     ) {
         let Some((end, AttemptEnd::Finished)) = &attempt.ended else { return };
         let too_late = speedup.emulated(TOO_LATE);
-        let due = due(setup, record, (task, attempt), (*end, too_late));
+        let due = due_checkpoints(setup, record, (task, attempt), (*end, too_late));
         let missed = attempt.ledger.map_or(0, |ledger| ledger.missed_checkpoints);
         // The checkpoint times of a user's own program come from the user's estimate of its run
         // time: the program may end earlier.
@@ -78,7 +78,7 @@ impl DueCheckpoints {
 /// Number of checkpoints that were due well before the end of an attempt. Where checkpoints are
 /// planned only these count: one that is asked for beside them may be answered by one that is
 /// already being taken.
-fn due(
+fn due_checkpoints(
     setup: &Setup,
     record: &RunRecord,
     (task, attempt): (TaskId, &AttemptHistory),
@@ -86,7 +86,7 @@ fn due(
 ) -> u32 {
     let planned = match attempt.own {
         Some(_) => 0,
-        None => planned(setup, record, (task, attempt), too_late).unwrap_or(0),
+        None => planned_checkpoints(setup, record, (task, attempt), too_late).unwrap_or(0),
     };
     if planned > 0 {
         return planned;
@@ -96,7 +96,7 @@ fn due(
 }
 
 /// Number of planned checkpoints of an attempt, without those near its end.
-fn planned(
+fn planned_checkpoints(
     setup: &Setup,
     record: &RunRecord,
     (task, attempt): (TaskId, &AttemptHistory),

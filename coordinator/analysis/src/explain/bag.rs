@@ -45,7 +45,7 @@ impl<'a> BagExplainer<'a> {
         let tasks = &self.setup.bag.tasks;
         let number = |prefix: &str| what.strip_prefix(prefix)?.parse::<u32>().ok();
         if let Some(vm) = number("vm").and_then(|n| self.record.vms.get(&VmId::new(n))) {
-            return Some(self.vm(vm));
+            return Some(self.explain_vm(vm));
         }
         let by_name =
             || tasks.iter().position(|t| t.name == what).and_then(|n| u32::try_from(n).ok());
@@ -53,10 +53,10 @@ impl<'a> BagExplainer<'a> {
         let by_number = || number("").filter(|_| self.is_alone);
         let id = TaskId::new(number("task").or_else(by_name).or_else(by_number)?);
         let task = self.record.tasks.get(id.get() as usize)?;
-        Some(self.task(id, task))
+        Some(self.explain_task(id, task))
     }
 
-    fn task(&self, id: TaskId, task: &TaskHistory) -> Explanation {
+    fn explain_task(&self, id: TaskId, task: &TaskHistory) -> Explanation {
         let spec = self.setup.bag.tasks.get(id.get() as usize);
         let (name, memory) = spec.map(|t| (t.name.as_str(), t.memory)).unwrap_or_default();
         let mut told = Explanation::about(format!("{id} ({name}, {memory})"));
@@ -65,11 +65,11 @@ impl<'a> BagExplainer<'a> {
             let when = if is_over { "was never started" } else { "has not been started yet" };
             told.came_to.push(format!("It {when}: no decision of the scheduler names it."));
         }
-        self.follows(&mut told, spec);
+        self.tell_followed(&mut told, spec);
         for n in 0..task.attempts.len() {
-            self.attempt(&mut told, id, task, n);
+            self.tell_attempt(&mut told, id, task, n);
         }
-        let lost: Span = task.attempts.iter().map(|a| self.lost(a)).sum();
+        let lost: Span = task.attempts.iter().map(|a| self.lost_work(a)).sum();
         told.came_to.push(format!("{} Work lost: {}.", self.came_of(task), seconds(lost)));
         told
     }
@@ -98,7 +98,7 @@ impl<'a> BagExplainer<'a> {
 
     /// Adds the tasks that this one follows, and when the last of them finished or which are still
     /// open.
-    fn follows(&self, told: &mut Explanation, spec: Option<&Task>) {
+    fn tell_followed(&self, told: &mut Explanation, spec: Option<&Task>) {
         let after = spec.map(|spec| spec.after.as_slice()).unwrap_or_default();
         let Some(submitted) = spec.map(|spec| spec.submitted).filter(|_| !after.is_empty()) else {
             return;
@@ -125,18 +125,19 @@ impl<'a> BagExplainer<'a> {
         }
     }
 
-    fn lost(&self, attempt: &AttemptHistory) -> Span {
+    fn lost_work(&self, attempt: &AttemptHistory) -> Span {
         self.record.vms.get(&attempt.vm).map(|vm| attempt.lost(vm)).unwrap_or_default()
     }
 
-    fn attempt(&self, told: &mut Explanation, id: TaskId, task: &TaskHistory, n: usize) {
+    fn tell_attempt(&self, told: &mut Explanation, id: TaskId, task: &TaskHistory, n: usize) {
         let Some(attempt) = task.attempts.get(n) else { return };
         let before = n.checked_sub(1).and_then(|n| task.attempts.get(n));
         let kind = self.record.vms.get(&attempt.vm).map(|vm| format!("{} {}", vm.market, vm.kind));
-        let (vm, kind, why) = (attempt.vm, kind.unwrap_or_default(), self.why(attempt, before));
+        let (vm, kind, why) =
+            (attempt.vm, kind.unwrap_or_default(), self.start_reason(attempt, before));
         told.say(attempt.sent, format!("sent to {vm} ({kind}): {why}"));
         let sent = |d: &Decision| matches!(d, Decision::Start { task, on, .. } if *task == id && on.vm == vm);
-        if let Some(step) = self.decided(attempt.sent, sent) {
+        if let Some(step) = self.step_deciding(attempt.sent, sent) {
             told.add(format!("decided because {}", cause(step, vm, Some(id))));
         }
         if let Some(at) = attempt.started {
@@ -149,8 +150,10 @@ impl<'a> BagExplainer<'a> {
             };
             told.say(at, format!("ran {from}{mode}{}", inputs_came(attempt)));
         }
-        let asked =
-            attempt.asked.iter().map(|&(at, decided)| (at, self.asked(at, decided, id, vm)));
+        let asked = attempt
+            .asked
+            .iter()
+            .map(|&(at, decided)| (at, self.checkpoint_reason(at, decided, id, vm)));
         let kept = attempt
             .checkpoints
             .iter()
@@ -181,7 +184,7 @@ impl<'a> BagExplainer<'a> {
             AttemptEnd::Stopped(done) => format!("stopped with {done} kept"),
             AttemptEnd::Dropped => "given up there, to go on elsewhere".to_owned(),
             AttemptEnd::VmGone(why) => {
-                let gone = format!("its VM was gone: {}", because(*why));
+                let gone = format!("its VM was gone: {}", end_reason(*why));
                 match stops.last() {
                     Some(step) => format!(
                         "{gone}; the stop that was asked for at {:.1} s was not done by then",
@@ -191,7 +194,7 @@ impl<'a> BagExplainer<'a> {
                 }
             }
         };
-        let lost = self.lost(attempt);
+        let lost = self.lost_work(attempt);
         let cost = if lost == Span::ZERO {
             String::new()
         } else {
@@ -215,9 +218,9 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// Sentence on who asked for a checkpoint of a task while it ran.
-    fn asked(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
+    fn checkpoint_reason(&self, at: Time, decided: bool, task: TaskId, vm: VmId) -> String {
         let is_it = |d: &Decision| matches!(d, Decision::Checkpoint { task: t, .. } if *t == task);
-        let why = match self.decided(at, is_it).filter(|_| decided) {
+        let why = match self.step_deciding(at, is_it).filter(|_| decided) {
             Some(step) => format!("decided because {}", cause(step, vm, Some(task))),
             None => self.wanted_by(at, task, vm).to_owned(),
         };
@@ -242,7 +245,7 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// The scheduler's reason for the VM of an attempt, as a clause.
-    fn why(&self, attempt: &AttemptHistory, before: Option<&AttemptHistory>) -> String {
+    fn start_reason(&self, attempt: &AttemptHistory, before: Option<&AttemptHistory>) -> String {
         match (attempt.reason, before) {
             (StartReason::Chosen, _) => {
                 "its scheduler is a program of its own, which gave no reason".to_owned()
@@ -300,21 +303,21 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// The step at time `at` with a decision that `find` accepts.
-    fn decided(&self, at: Time, find: impl Fn(&Decision) -> bool) -> Option<&Step> {
+    fn step_deciding(&self, at: Time, find: impl Fn(&Decision) -> bool) -> Option<&Step> {
         self.steps.iter().find(|step| step.at == at && step.decisions.iter().any(&find))
     }
 
-    fn vm(&self, vm: &VmHistory) -> Explanation {
+    fn explain_vm(&self, vm: &VmHistory) -> Explanation {
         let VmHistory { id, market, kind, price, host, .. } = vm;
         let mut told = Explanation::about(format!("{id} ({market} {kind} at {price}, on {host})"));
         let because_of = |step: Option<&Step>| {
             step.map(|step| format!(", because {}", cause(step, *id, None))).unwrap_or_default()
         };
         let is_launch = |d: &Decision| matches!(d, Decision::Launch { vm, .. } if vm == id);
-        let launched = self.decided(vm.launched, is_launch);
+        let launched = self.step_deciding(vm.launched, is_launch);
         let launch = format!("launched{}{}", because_of(launched), charged_from(vm, vm.launched));
         told.say(vm.launched, launch);
-        self.waited(&mut told, vm);
+        self.tell_wait(&mut told, vm);
         if let Some(at) = vm.ready {
             told.say(at, format!("booted{}", charged_from(vm, at)));
         }
@@ -325,18 +328,18 @@ impl<'a> BagExplainer<'a> {
                 told.say(at, words);
             }
             while let Some(it) = displaced.next_if(|it| it.at <= hibernation.asked) {
-                self.displaced(&mut told, vm, it);
+                self.tell_displacement(&mut told, vm, it);
             }
-            self.hibernation(&mut told, vm, hibernation);
+            self.tell_hibernation(&mut told, vm, hibernation);
         }
         recommended.for_each(|(at, words)| told.say(at, words));
-        displaced.for_each(|it| self.displaced(&mut told, vm, it));
-        supplies(&mut told, vm);
+        displaced.for_each(|it| self.tell_displacement(&mut told, vm, it));
+        tell_supplies(&mut told, vm);
         if let Some((at, why, _)) = vm.ended {
             let is_end = |d: &Decision| matches!(d, Decision::Terminate { vm, .. } if vm == id);
-            let ended = self.decided(at, is_end);
+            let ended = self.step_deciding(at, is_end);
             let reason = ended.and_then(|step| step.decisions.iter().find_map(reason_of(*id)));
-            told.say(at, format!("ended: {}{}", because(why), because_of(ended)));
+            told.say(at, format!("ended: {}{}", end_reason(why), because_of(ended)));
             reason.into_iter().for_each(|reason| told.add(why_ended(reason)));
         }
         let finished = self.record.finished_on(*id);
@@ -381,7 +384,7 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// Adds the VMs whose room this VM waited for, and how long.
-    fn waited(&self, told: &mut Explanation, vm: &VmHistory) {
+    fn tell_wait(&self, told: &mut Explanation, vm: &VmHistory) {
         if vm.waited_for.is_empty() {
             return;
         }
@@ -398,7 +401,7 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// Adds which VM got the room of `vm`, what became of `vm`, and how long the other VM waited.
-    fn displaced(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
+    fn tell_displacement(&self, told: &mut Explanation, vm: &VmHistory, it: &VmDisplacement) {
         let by = self.record.vms.get(&it.by);
         let whose = by.map_or_else(
             || "another tenant's".to_owned(),
@@ -418,7 +421,7 @@ impl<'a> BagExplainer<'a> {
                 format!("{} waited {} for room, and was ready at {at:.1} s", it.by, seconds(span))
             }
             (_, _, Some((at, why, _))) => {
-                let (at, why) = (at.as_secs_f64(), because(why));
+                let (at, why) = (at.as_secs_f64(), end_reason(why));
                 format!("{} was never ready: at {at:.1} s {why}", it.by)
             }
             _ => format!("{} is not ready yet", it.by),
@@ -426,7 +429,7 @@ impl<'a> BagExplainer<'a> {
     }
 
     /// Adds a hibernation, and the work and time that it cost.
-    fn hibernation(&self, told: &mut Explanation, vm: &VmHistory, h: &VmHibernation) {
+    fn tell_hibernation(&self, told: &mut Explanation, vm: &VmHistory, h: &VmHibernation) {
         let late = seconds(h.frozen.since(h.asked));
         told.say(h.frozen, format!("hibernated, {late} after it was asked for"));
         let until = h.resumed.map_or(vm.end_or(self.record.end()), |(_, at)| at);
@@ -441,7 +444,7 @@ impl<'a> BagExplainer<'a> {
                     && attempt.sent <= h.frozen
                 {
                     left += 1;
-                    lost += self.lost(attempt);
+                    lost += self.lost_work(attempt);
                     let again = task.attempts.get(n + 1).and_then(|a| a.started);
                     late += again.map(|again| again.since(h.frozen)).unwrap_or_default();
                 }
@@ -466,7 +469,7 @@ impl<'a> BagExplainer<'a> {
 }
 
 /// Adds each change of the processor shares that a background VM was left.
-fn supplies(told: &mut Explanation, vm: &VmHistory) {
+fn tell_supplies(told: &mut Explanation, vm: &VmHistory) {
     for together in vm.supplies.chunk_by(|(at, ..), (next, ..)| at == next) {
         let shares = together.iter().map(|(_, vcpu, share)| format!("{share} of vCPU {vcpu}"));
         let shares: Vec<_> = shares.collect();
@@ -539,7 +542,7 @@ const fn task_of(notice: &Notice) -> Option<TaskId> {
 }
 
 /// The reason for the end of a VM, as a clause.
-const fn because(why: VmEnd) -> &'static str {
+const fn end_reason(why: VmEnd) -> &'static str {
     match why {
         VmEnd::Terminated => "its scheduler gave it back",
         VmEnd::Preempted => "the provider took it back",

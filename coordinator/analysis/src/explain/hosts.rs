@@ -36,10 +36,10 @@ impl HostStory {
                 self.told = Some(told);
             }
             Event::HostLost { host, why, .. } if *host == ours => {
-                self.say(step, format!("lost: {why}"));
+                self.tell_event(step, format!("lost: {why}"));
             }
             Event::Disbelieved { host, why } if *host == ours => {
-                self.say(step, format!("not believed from here on: {why}"));
+                self.tell_event(step, format!("not believed from here on: {why}"));
             }
             _ => {}
         }
@@ -48,17 +48,17 @@ impl HostStory {
                 Effect::VmLaunched { vm, kind, market, host, .. } if *host == ours => {
                     self.held.insert(*vm);
                     self.launched += 1;
-                    self.say(step, format!("has {vm} ({market} {kind})"));
+                    self.tell_event(step, format!("has {vm} ({market} {kind})"));
                 }
                 Effect::VmEnded { vm, why, .. } if self.held.remove(vm) => {
-                    self.say(step, format!("without {vm}: {}", why.word()));
+                    self.tell_event(step, format!("without {vm}: {}", why.word()));
                 }
                 _ => {}
             }
         }
     }
 
-    fn say(&mut self, step: &Step, what: String) {
+    fn tell_event(&mut self, step: &Step, what: String) {
         if let Some(told) = &mut self.told {
             told.say(step.at, what);
         }

@@ -58,7 +58,7 @@ impl RequestStory {
             self.told = Some(told);
         }
         for effect in &step.effects {
-            self.effect(step, effect);
+            self.tell_effect(step, effect);
         }
         let refused = step.notices.iter().find_map(|notice| match notice {
             Notice::LaunchRefused { vm, why, .. } if *vm == self.vm => Some(why),
@@ -79,7 +79,7 @@ impl RequestStory {
             Err(never) => match never {},
         }
         if let Some(it) = ended {
-            self.ended(&it);
+            self.tell_end(&it);
         }
     }
 
@@ -89,7 +89,7 @@ impl RequestStory {
         self.told
     }
 
-    fn say(&mut self, at: Time, what: String) {
+    fn tell_event(&mut self, at: Time, what: String) {
         if let Some(told) = &mut self.told {
             told.say(at, what);
         }
@@ -100,7 +100,7 @@ impl RequestStory {
     }
 
     /// The name of a VM with its request or tenant, its market and its type.
-    fn name(&self, vm: VmId) -> String {
+    fn vm_in_words(&self, vm: VmId) -> String {
         let whose = match (self.tenants.request_of(vm), self.tenants.work_on(vm)) {
             (Some(request), _) => request.to_string(),
             (None, Some(work)) => format!("of the {}", work.name()),
@@ -110,49 +110,49 @@ impl RequestStory {
         format!("{vm} ({whose}{})", what.unwrap_or_default())
     }
 
-    fn effect(&mut self, step: &Step, effect: &Effect) {
+    fn tell_effect(&mut self, step: &Step, effect: &Effect) {
         let at = step.at;
         match effect {
             Effect::VmLaunched { vm, price, host, .. } if *vm == self.vm => {
                 let charged = self.charged_from(at);
-                self.say(at, format!("granted {vm} on {host}, at {price}{charged}"));
-                self.victims(step);
+                self.tell_event(at, format!("granted {vm} on {host}, at {price}{charged}"));
+                self.tell_victims(step);
             }
             Effect::VmReady { vm } if *vm == self.vm => {
                 let charged = self.charged_from(at);
-                self.say(at, format!("ready{charged}"));
+                self.tell_event(at, format!("ready{charged}"));
             }
             Effect::VmHibernated { vm, .. } if *vm == self.vm => {
-                self.say(at, "hibernated".to_owned());
+                self.tell_event(at, "hibernated".to_owned());
             }
             Effect::VmResumed { vm, .. } if *vm == self.vm => {
-                self.say(at, "resumed".to_owned());
+                self.tell_event(at, "resumed".to_owned());
             }
             Effect::Displaced { vm, by, action } if *vm == self.vm => {
-                let by = self.name(*by);
+                let by = self.vm_in_words(*by);
                 let cost = self.cost_of(*vm, at);
                 let told = if *action == Action::Hibernate { "hibernate" } else { "leave" };
-                self.say(
+                self.tell_event(
                     at,
                     format!("told to {told}: {by} has its room; its end would cost {cost}"),
                 );
             }
             Effect::GivenBack { vm } if *vm == self.vm => {
-                self.say(at, "has its room again".to_owned());
+                self.tell_event(at, "has its room again".to_owned());
             }
             Effect::Outbid { vm } if *vm == self.vm => {
-                self.say(at, "told to leave: it costs more than was bid".to_owned());
+                self.tell_event(at, "told to leave: it costs more than was bid".to_owned());
             }
             Effect::Reclaimed { vm } if *vm == self.vm => {
-                self.say(at, "told to leave: fewer of its type can be had".to_owned());
+                self.tell_event(at, "told to leave: fewer of its type can be had".to_owned());
             }
             Effect::Interrupted { action: Action::Rebalance, vms, .. }
                 if vms.contains(&self.vm) =>
             {
-                self.say(at, "recommended to be replaced".to_owned());
+                self.tell_event(at, "recommended to be replaced".to_owned());
             }
             Effect::Interrupted { vms, .. } if vms.contains(&self.vm) => {
-                self.say(at, "interrupted by the provider".to_owned());
+                self.tell_event(at, "interrupted by the provider".to_owned());
             }
             _ => {}
         }
@@ -171,7 +171,7 @@ impl RequestStory {
     }
 
     /// Adds the VMs that have to leave for the request, with their costs.
-    fn victims(&mut self, step: &Step) {
+    fn tell_victims(&mut self, step: &Step) {
         let victims: Vec<VmId> = step
             .effects
             .iter()
@@ -182,7 +182,9 @@ impl RequestStory {
             .collect();
         let each: Vec<_> = victims
             .iter()
-            .map(|vm| format!("{} leaves for it: {}", self.name(*vm), self.cost_of(*vm, step.at)))
+            .map(|vm| {
+                format!("{} leaves for it: {}", self.vm_in_words(*vm), self.cost_of(*vm, step.at))
+            })
             .collect();
         let Some(told) = &mut self.told else { return };
         each.into_iter().for_each(|line| told.add(line));
@@ -191,7 +193,7 @@ impl RequestStory {
         }
     }
 
-    fn ended(&mut self, it: &EndedRequest) {
+    fn tell_end(&mut self, it: &EndedRequest) {
         let Some(told) = &mut self.told else { return };
         let end = match it.end {
             RequestEnd::Refused => {

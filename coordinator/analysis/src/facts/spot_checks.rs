@@ -88,7 +88,7 @@ impl HostEvidence {
         self.answers += u64::from(matches!(report, Report::TaskFinished { verified: true, .. }));
     }
 
-    fn name(&self, host: HostId) -> String {
+    fn host_in_words(&self, host: HostId) -> String {
         match self.names.get(&host) {
             Some((name, _)) => format!("{host} ({name})"),
             None => host.to_string(),
@@ -104,7 +104,7 @@ impl HostEvidence {
         });
         let say = |(check, why): (&SpotCheck, &String)| {
             let SpotCheck { task, of, by, .. } = check;
-            let (of, by) = (self.name(*of), self.name(*by));
+            let (of, by) = (self.host_in_words(*of), self.host_in_words(*by));
             format!(
                 "the answer of {task} that {of} reported is not what {by} computed again: {why}"
             )
@@ -117,10 +117,10 @@ impl HostEvidence {
     #[must_use]
     pub fn sentences(&self, most: Option<Ppm>) -> Vec<String> {
         let jails = self.unjailed.iter().map(|(host, lacks)| {
-            let name = self.name(*host);
+            let name = self.host_in_words(*host);
             format!("{name} ran its tasks without {lacks}: what they did to it is not known")
         });
-        let costs = self.costs.findings(|host| self.name(host));
+        let costs = self.costs.findings(|host| self.host_in_words(host));
         jails.chain(costs).chain(most.map(|most| self.on_checks(most))).collect()
     }
 
@@ -194,7 +194,7 @@ impl HostEvidence {
         let hosts: BTreeSet<HostId> =
             answered.iter().flat_map(|check| [check.of, check.by]).collect();
         if let [one, other] = Vec::from_iter(hosts)[..] {
-            let (one, other) = (self.name(one), self.name(other));
+            let (one, other) = (self.host_in_words(one), self.host_in_words(other));
             said += &format!(
                 "; {one} and {other} have only each other as witness: what both lie about is not found"
             );

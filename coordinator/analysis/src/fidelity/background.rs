@@ -108,7 +108,7 @@ pub(super) fn owed(
     let mut changes: Vec<_> = supplies.chain(frozen).filter(|(at, _)| *at > began).collect();
     changes.sort_by_key(|(at, _)| *at);
     for (at, change) in changes {
-        if let Some(end) = finishes(&mut model, at) {
+        if let Some(end) = finish_time(&mut model, at) {
             return Some(vm.awake(began, end));
         }
         match change {
@@ -117,12 +117,12 @@ pub(super) fn owed(
             SupplyChange::Thaw => model.thaw(at),
         }
     }
-    let end = finishes(&mut model, Time::from_micros(u64::MAX))?;
+    let end = finish_time(&mut model, Time::from_micros(u64::MAX))?;
     Some(vm.awake(began, end))
 }
 
 /// Runs the model up to `until`; the time at which its task finishes, if it does by then.
-fn finishes(model: &mut Model, until: Time) -> Option<Time> {
+fn finish_time(model: &mut Model, until: Time) -> Option<Time> {
     let mut told = Vec::new();
     while let Some(at) = model.next_at().filter(|at| *at <= until) {
         model.step(at, &mut told);

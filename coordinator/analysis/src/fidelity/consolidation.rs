@@ -88,12 +88,12 @@ impl UseSum {
         self.may_wait_us = self.may_wait_us.saturating_add(of.may_wait_us);
     }
 
-    fn loss(&self) -> SpeedLoss {
+    fn speed_loss(&self) -> SpeedLoss {
         let lost = 1.0 - ratio(self.cpu_us, self.promised_us);
         SpeedLoss { lost, may: STATED_LOSS + ratio(self.may_wait_us, self.wanted_us) }
     }
 
-    const fn says(&self) -> bool {
+    const fn is_conclusive(&self) -> bool {
         self.wanted_us >= LEAST_WANTED_US
     }
 }
@@ -121,7 +121,7 @@ impl Consolidation {
         }
         let losses = |with: bool| {
             let of = processes.iter().filter(move |((_, _, shared), _)| *shared == with);
-            of.map(|((job, process, _), of)| (*job, *process, of.loss(), of.says()))
+            of.map(|((job, process, _), of)| (*job, *process, of.speed_loss(), of.is_conclusive()))
         };
         let said = |with, part: fn(SpeedLoss) -> f64| -> Vec<f64> {
             losses(with).filter(|(.., says)| *says).map(|(.., loss, _)| part(loss)).collect()

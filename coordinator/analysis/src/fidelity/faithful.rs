@@ -41,8 +41,8 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
     if let Some(why) = cancelled {
         notes.push(format!("the run was ended before its time: {why}"));
     }
-    notes.extend(outages(facts));
-    notes.extend(unbelieved(facts));
+    notes.extend(note_on_outages(facts));
+    notes.extend(notes_on_hosts(facts));
     notes.extend(facts.evidence.differences());
     if let Some(why) = &facts.last_refusal {
         notes.push(format!("{} launches were refused, the last: {why}", facts.refusals));
@@ -62,7 +62,7 @@ pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> 
 
 /// Sentences on hosts with impossible measurements, and on hosts that never reported their other
 /// load: an unknown load does not count as none.
-fn unbelieved(facts: &LiveFacts) -> Vec<String> {
+fn notes_on_hosts(facts: &LiveFacts) -> Vec<String> {
     let disbelieved = facts.disbelieved.iter();
     let mut notes: Vec<_> =
         disbelieved.map(|(host, why)| format!("{host} is not believed: {why}")).collect();
@@ -80,7 +80,7 @@ fn unbelieved(facts: &LiveFacts) -> Vec<String> {
 
 /// A sentence on outages of the coordinator: nobody decided anything meanwhile, and the
 /// measurements before are unknown.
-fn outages(facts: &LiveFacts) -> Option<String> {
+fn note_on_outages(facts: &LiveFacts) -> Option<String> {
     let n = facts.outages.len();
     let away_us: u64 = total_us(facts.outages.iter().map(|it| it.away_real_us));
     let passed = facts.outages.iter().fold(Span::ZERO, |sum, it| sum + it.outage);
@@ -153,7 +153,7 @@ mod tests {
         };
         let facts =
             LiveFacts { outages: vec![outage(u64::MAX), outage(7)], ..LiveFacts::default() };
-        let said = outages(&facts).expect("it was away");
+        let said = note_on_outages(&facts).expect("it was away");
         assert!(said.contains("resumed 2 times"), "{said}");
     }
 

@@ -21,7 +21,7 @@ pub fn other_load<'a>(
     loads: impl IntoIterator<Item = &'a HostLoad>,
     coordinator: (&str, Duration),
 ) -> Option<f64> {
-    let mut machines = machines(loads);
+    let mut machines = load_by_machine(loads);
     if let Some(machine) = machines.get_mut(coordinator.0) {
         machine.ours += coordinator.1.as_secs_f64() * 1e6;
     }
@@ -33,7 +33,9 @@ pub fn other_load<'a>(
     (there > 0.0).then(|| other / there)
 }
 
-fn machines<'a>(loads: impl IntoIterator<Item = &'a HostLoad>) -> BTreeMap<&'a str, MachineLoad> {
+fn load_by_machine<'a>(
+    loads: impl IntoIterator<Item = &'a HostLoad>,
+) -> BTreeMap<&'a str, MachineLoad> {
     let mut machines = BTreeMap::<&str, MachineLoad>::new();
     for load in loads {
         let machine = machines.entry(&load.machine).or_default();

@@ -83,7 +83,7 @@ impl PromiseErrors {
     ) -> Self {
         let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
-        let worst = furthest(promises.iter());
+        let worst = furthest_promise(promises.iter());
         let errors = || promises.iter().map(JobPromise::error);
         let within = [0.01, 0.03, 0.05].map(|part| errors().filter(|e| e.abs() <= part).count());
         let past = promises.iter().filter(|p| p.error().abs() > allowed.worst_error);
@@ -111,7 +111,7 @@ impl PromiseErrors {
             worst_job: worst.map(|p| p.number),
             within,
             past: past.map(|p| p.number).collect(),
-            lives: lives(promises),
+            lives: errors_by_life(promises),
             moving_s: promises.iter().fold(0.0, |sum, p| sum + p.moving.as_secs_f64()),
             ahead_s: most(|ledger| ledger.ahead_us),
             behind_s: most(|ledger| ledger.behind_us),
@@ -210,7 +210,7 @@ impl PromiseErrors {
     }
 }
 
-fn lives(promises: &[JobPromise]) -> Vec<LifeErrors> {
+fn errors_by_life(promises: &[JobPromise]) -> Vec<LifeErrors> {
     let all = [
         (JobLife::Alone, "alone in the foreground"),
         (JobLife::Shared, "in the foreground of others"),
@@ -220,7 +220,7 @@ fn lives(promises: &[JobPromise]) -> Vec<LifeErrors> {
     ];
     let of = |(life, words): (JobLife, &'static str)| {
         let these = || promises.iter().filter(move |p| p.life == life);
-        let worst = furthest(these())?;
+        let worst = furthest_promise(these())?;
         Some(LifeErrors {
             life: words,
             jobs: these().count(),
@@ -231,7 +231,7 @@ fn lives(promises: &[JobPromise]) -> Vec<LifeErrors> {
     all.into_iter().filter_map(of).collect()
 }
 
-fn furthest<'a>(of: impl Iterator<Item = &'a JobPromise>) -> Option<&'a JobPromise> {
+fn furthest_promise<'a>(of: impl Iterator<Item = &'a JobPromise>) -> Option<&'a JobPromise> {
     of.max_by(|a, b| a.error().abs().total_cmp(&b.error().abs()))
 }
 

@@ -74,27 +74,27 @@ pub fn promises(
             story.changes.push((pace.real(step.at), Change::Made));
         }
         match &step.event {
-            Event::InstantOver => story.see(step),
+            Event::InstantOver => story.add_instant(step),
             Event::Machine {
                 report: Report::TaskMoved { task, lost, real_took_us, .. }, ..
             } if !step.effects.contains(&Effect::Stale) => {
-                story.moved(*task, !lost.is_empty(), *real_took_us);
+                story.add_move(*task, !lost.is_empty(), *real_took_us);
             }
             Event::Machine {
                 report: Report::CheckpointTaken { task, real_owed_us, held_at, .. },
                 ..
             } if !step.effects.contains(&Effect::Stale) => {
-                story.kept(step.at, *task, *real_owed_us, *held_at);
+                story.add_checkpoint(step.at, *task, *real_owed_us, *held_at);
             }
             Event::Machine { report: Report::TaskStarted { task, done, .. }, .. }
                 if !step.effects.contains(&Effect::Stale) =>
             {
-                story.began(step.at, *task, *done);
+                story.correct_work(step.at, *task, *done);
             }
             _ => {}
         }
     }
-    story.told(machine)
+    story.into_promises(machine)
 }
 
 /// A job that has started.
@@ -128,14 +128,14 @@ impl<'a> PromiseBuilder<'a> {
         Self { submissions, pace, late_us, known: BTreeMap::new(), changes: Vec::new() }
     }
 
-    fn start(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
+    fn start_change(&self, key: TaskId, tier: Tier, on: &Cpus) -> Option<Change<TaskId>> {
         let Submission { runtime, processes, usage, .. } = self.submissions.get(key)?;
         let program = self.pace.program(*runtime, *processes as usize, usage);
         let foreground = tier == Tier::Foreground;
         Some(Change::Start { key, program, on: on.to_vec(), foreground })
     }
 
-    fn see(&mut self, step: &Step) {
+    fn add_instant(&mut self, step: &Step) {
         let at = self.pace.real(step.at);
         for notice in &step.notices {
             match notice {
@@ -150,20 +150,20 @@ impl<'a> PromiseBuilder<'a> {
                         }
                     }
                 }
-                Notice::TaskFailed { task, .. } => self.lost(at, |job| job == *task),
+                Notice::TaskFailed { task, .. } => self.remove_jobs(at, |job| job == *task),
                 // All jobs are on one machine.
-                Notice::VmLost { .. } => self.lost(at, |_| true),
+                Notice::VmLost { .. } => self.remove_jobs(at, |_| true),
                 _ => {}
             }
         }
         for decision in carried_out(step) {
-            self.decided(step, at, decision);
+            self.add_decision(step, at, decision);
         }
         self.note_neighbours();
     }
 
     /// Removes the jobs that `which` selects from their processors, without their end.
-    fn lost(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
+    fn remove_jobs(&mut self, at: Duration, which: impl Fn(TaskId) -> bool) {
         let there =
             self.known.iter_mut().filter(|(job, known)| known.place.is_some() && which(**job));
         for (job, known) in there {
@@ -172,16 +172,16 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    fn decided(&mut self, step: &Step, at: Duration, decision: &Decision) {
+    fn add_decision(&mut self, step: &Step, at: Duration, decision: &Decision) {
         let now = step.at;
         match decision {
             Decision::Start { task, on: Seats { tier, cpus, .. }, .. } => {
-                self.changes.extend(self.start(*task, *tier, cpus).map(|start| (at, start)));
-                self.started(now, *task, *tier, cpus);
+                self.changes.extend(self.start_change(*task, *tier, cpus).map(|start| (at, start)));
+                self.add_start(now, *task, *tier, cpus);
                 self.goes_on_from(step, at, *task);
             }
             Decision::Promote { task, by, .. } => {
-                self.promoted(at, *task, by);
+                self.add_promotion(at, *task, by);
                 if matches!(by, Promotion::Kill { .. }) {
                     self.goes_on_from(step, at, *task);
                 }
@@ -205,7 +205,7 @@ impl<'a> PromiseBuilder<'a> {
 
     /// Corrects the work of a job that began with another checkpoint than it was sent with, because
     /// that one was damaged.
-    fn began(&mut self, at: Time, job: TaskId, done: Ppm) {
+    fn correct_work(&mut self, at: Time, job: TaskId, done: Ppm) {
         let at = self.pace.real(at);
         if self.known.get(&job).is_some_and(|known| known.began_with != done) {
             self.changes.push((at, Change::HasDone(job, done.get())));
@@ -214,7 +214,7 @@ impl<'a> PromiseBuilder<'a> {
 
     /// Adds the time for which the job stood still for a checkpoint: from the time that its worker
     /// reports, which can't be later than the report itself, else just before the report.
-    fn kept(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
+    fn add_checkpoint(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let owed = Duration::from_micros(owed_us);
         let pace = self.pace;
         if let Some(known) = self.known.get_mut(&job).filter(|known| known.place.is_some()) {
@@ -227,7 +227,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    fn started(&mut self, now: Time, job: TaskId, tier: Tier, on: &Cpus) {
+    fn add_start(&mut self, now: Time, job: TaskId, tier: Tier, on: &Cpus) {
         let place = Some((tier, on.clone()));
         if let Some(known) = self.known.get_mut(&job) {
             (known.place, known.life) = (place, known.life.max(JobLife::Killed));
@@ -250,7 +250,7 @@ impl<'a> PromiseBuilder<'a> {
         self.known.insert(job, known);
     }
 
-    fn promoted(&mut self, at: Duration, job: TaskId, by: &Promotion) {
+    fn add_promotion(&mut self, at: Duration, job: TaskId, by: &Promotion) {
         match by {
             Promotion::Swap => {
                 self.changes.push((at, Change::Promote(job)));
@@ -260,11 +260,11 @@ impl<'a> PromiseBuilder<'a> {
             }
             Promotion::Kill { on } => {
                 self.changes.push((at, Change::Kill(job)));
-                self.changes.extend(self.start(job, Tier::Foreground, on).map(|s| (at, s)));
-                self.came(job, JobLife::Killed, on);
+                self.changes.extend(self.start_change(job, Tier::Foreground, on).map(|s| (at, s)));
+                self.move_to_foreground(job, JobLife::Killed, on);
             }
             Promotion::Migrate { on } => {
-                self.came(job, JobLife::Moved, on);
+                self.move_to_foreground(job, JobLife::Moved, on);
                 if let Some(known) = self.known.get_mut(&job) {
                     known.leaves = Some(at);
                 }
@@ -273,7 +273,7 @@ impl<'a> PromiseBuilder<'a> {
     }
 
     /// Adds a reported move. A job that ends before it can be dumped has none.
-    fn moved(&mut self, job: TaskId, anew: bool, took_us: u64) {
+    fn add_move(&mut self, job: TaskId, anew: bool, took_us: u64) {
         let Some(known) = self.known.get_mut(&job) else { return };
         let (Some(at), Some((_, on))) = (known.leaves.take(), &known.place) else { return };
         known.moving_us = known.moving_us.saturating_add(took_us);
@@ -282,7 +282,7 @@ impl<'a> PromiseBuilder<'a> {
         self.changes.push((back, Change::GoOn { key: job, on, anew }));
     }
 
-    fn came(&mut self, job: TaskId, life: JobLife, on: &Cpus) {
+    fn move_to_foreground(&mut self, job: TaskId, life: JobLife, on: &Cpus) {
         if let Some(known) = self.known.get_mut(&job) {
             known.life = known.life.max(life);
             known.place = Some((Tier::Foreground, on.clone()));
@@ -305,7 +305,7 @@ impl<'a> PromiseBuilder<'a> {
     }
 
     /// The time at which a job really ended; the log has its end, `end`, when it was due.
-    fn really(&self, job: TaskId, end: Time) -> Time {
+    fn real_end(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
         let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
@@ -316,7 +316,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    fn told(mut self, mut machine: Machine<TaskId>) -> Vec<JobPromise> {
+    fn into_promises(mut self, mut machine: Machine<TaskId>) -> Vec<JobPromise> {
         // A stable sort: changes of the same time stay in order.
         self.changes.sort_by_key(|(at, _)| *at);
         for (at, change) in std::mem::take(&mut self.changes) {
@@ -341,7 +341,7 @@ impl<'a> PromiseBuilder<'a> {
                 number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
                 promised: self.pace.speedup.emulated(through.saturating_sub(begun)),
-                took: self.really(job, end).since(known.begun),
+                took: self.real_end(job, end).since(known.begun),
                 moving: self.pace.speedup.emulated(Duration::from_micros(known.moving_us)),
             }
         };

@@ -108,10 +108,12 @@ pub fn span_of(record: &RunRecord, task: TaskId) -> Option<Span> {
 /// Promised and taken times of all finished attempts.
 #[must_use]
 pub fn task_times(record: &RunRecord) -> Vec<TaskTime> {
-    attempts(record).filter_map(|(task, attempt, vm)| time_of(record, task, attempt, vm)).collect()
+    attempts_in(record)
+        .filter_map(|(task, attempt, vm)| time_of(record, task, attempt, vm))
+        .collect()
 }
 
-fn attempts(record: &RunRecord) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
+fn attempts_in(record: &RunRecord) -> impl Iterator<Item = (TaskId, &AttemptHistory, &VmHistory)> {
     (0..).map(TaskId::new).zip(&record.tasks).flat_map(move |(task, history)| {
         history.attempts.iter().filter_map(move |a| record.vms.get(&a.vm).map(|vm| (task, a, vm)))
     })
@@ -153,7 +155,7 @@ impl TaskTimes {
         let mut times = Self::default();
         let mut errors = Vec::new();
         let (mut unlike, mut ahead, mut interrupted) = (Vec::new(), Vec::new(), Vec::new());
-        for (task, attempt, vm) in attempts(record) {
+        for (task, attempt, vm) in attempts_in(record) {
             let is_finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
             times.tasks_finished += usize::from(is_finished);
             let Some(ledger) = attempt.ledger else { continue };
@@ -176,7 +178,7 @@ impl TaskTimes {
                     // before.
                     if attempt.own.is_none()
                         && let Some(owed) = owed(setup, task, attempt, vm)
-                        && !agrees(time.promised, owed, allowed.speedup)
+                        && !times_agree(time.promised, owed, allowed.speedup)
                     {
                         unlike.push(format!(
                             "{task} was promised {:.1} s by its worker and {:.1} s by the experiment",
@@ -184,7 +186,7 @@ impl TaskTimes {
                             owed.as_secs_f64()
                         ));
                     }
-                    if !agrees(time.logged, time.took, allowed.speedup) {
+                    if !times_agree(time.logged, time.took, allowed.speedup) {
                         unlike.push(format!(
                             "{task} took {:.1} s on its worker and {:.1} s in the log",
                             time.took.as_secs_f64(),
@@ -200,7 +202,8 @@ impl TaskTimes {
                 }
                 None => {
                     times.attempts_unfinished += 1;
-                    let missing = signed(ledger.real_worked_us, ledger.real_promised_work_us);
+                    let missing =
+                        signed_difference(ledger.real_worked_us, ledger.real_promised_work_us);
                     let error = missing / whole_f64(whole);
                     if error.abs() > times.worst_unfinished_error.abs() {
                         times.worst_unfinished_error = error;
@@ -215,7 +218,7 @@ impl TaskTimes {
                 }
             }
         }
-        times.judge(allowed, errors, notes);
+        times.judge_errors(allowed, errors, notes);
         for found in [&unlike, &ahead, &interrupted] {
             note_first(found, "tasks", notes);
         }
@@ -232,7 +235,7 @@ impl TaskTimes {
         self.checkpoints_missed = self.checkpoints_missed.saturating_add(of.missed_checkpoints);
     }
 
-    fn judge(
+    fn judge_errors(
         &mut self,
         allowed: &AllowedErrors,
         mut errors: Vec<(f64, TaskId)>,
@@ -261,7 +264,7 @@ impl TaskTimes {
         if self.mean_task_error.abs() > mean {
             notes.push(format!(
                 "tasks took {} than promised on average; at most {} is allowed",
-                by(self.mean_task_error),
+                error_in_words(self.mean_task_error),
                 percent(mean)
             ));
         }
@@ -271,7 +274,7 @@ impl TaskTimes {
             let named: Vec<_> = past
                 .iter()
                 .take(NAMED)
-                .map(|(error, task)| format!("{task} {}", by(*error)))
+                .map(|(error, task)| format!("{task} {}", error_in_words(*error)))
                 .collect();
             let more = if past.len() > NAMED { ", …" } else { "" };
             notes.push(format!(
@@ -294,7 +297,7 @@ impl TaskTimes {
 /// CPU time by which a VM's supply may differ from its promise because of slices, in real
 /// microseconds: the slices of one task, and of each task that was interrupted there.
 pub(super) fn vm_slices_us(record: &RunRecord, vm: VmId) -> u64 {
-    let ledgers = attempts(record).filter(|(_, attempt, _)| attempt.vm == vm);
+    let ledgers = attempts_in(record).filter(|(_, attempt, _)| attempt.vm == vm);
     let of = |(_, attempt, _): (TaskId, &AttemptHistory, &VmHistory)| {
         let finished = matches!(attempt.ended, Some((_, AttemptEnd::Finished)));
         Some((attempt.ledger?.real_slice_us, u64::from(!finished)))
@@ -332,7 +335,7 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
     Some(runtime.part(done.rest()) + plan.cost.times(points.len() as u64))
 }
 
-fn agrees(one: Span, other: Span, speedup: Speedup) -> bool {
+fn times_agree(one: Span, other: Span, speedup: Speedup) -> bool {
     let slack = speedup.emulated(PROMISE_SLACK).as_secs_f64();
     let (one, other) = (one.as_secs_f64(), other.as_secs_f64());
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
@@ -341,7 +344,7 @@ fn agrees(one: Span, other: Span, speedup: Speedup) -> bool {
 /// Notes checkpoints for which a task stood still for less time than it had to.
 fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     let mut short = Vec::new();
-    for (task, attempt, _) in attempts(record) {
+    for (task, attempt, _) in attempts_in(record) {
         for mark in &attempt.checkpoints {
             let (held_us, owed_us) = (mark.real_held_us, mark.real_owed_us);
             short.extend(cut_short(held_us, owed_us).map(|how| format!("{task} {how}")));
@@ -350,7 +353,7 @@ fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     note_first(&short, "checkpoints", notes);
 }
 
-fn signed(a: u64, b: u64) -> f64 {
+fn signed_difference(a: u64, b: u64) -> f64 {
     a as f64 - b as f64
 }
 
@@ -358,6 +361,6 @@ fn whole_f64(whole: u64) -> f64 {
     whole.max(1) as f64
 }
 
-fn by(error: f64) -> String {
+fn error_in_words(error: f64) -> String {
     format!("{} {}", percent(error.abs()), if error < 0.0 { "less" } else { "more" })
 }

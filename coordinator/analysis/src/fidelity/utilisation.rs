@@ -51,13 +51,13 @@ pub fn utilisations(
             all.map(|n| submission.usage.of_process(n).as_f64() * facts.share.as_f64()).sum();
         let had = Duration::from_micros(cpu_us.get(&job).copied().unwrap_or(0));
         let had_s = speedup.emulated(had).as_secs_f64();
-        Some((submission.processes, solve(&stays, had_s / takes)))
+        Some((submission.processes, solve_utilisation(&stays, had_s / takes)))
     };
-    stays(steps, submissions).into_iter().filter_map(x).collect()
+    background_stays(steps, submissions).into_iter().filter_map(x).collect()
 }
 
 /// The x, at most 1, with which a job progresses by `progress` seconds.
-fn solve(stays: &[BackgroundStay], progress: f64) -> f64 {
+fn solve_utilisation(stays: &[BackgroundStay], progress: f64) -> f64 {
     let under = |x: f64| stays.iter().map(|s| s.seconds * (x * s.room).min(1.0)).sum::<f64>();
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..40 {
@@ -68,7 +68,10 @@ fn solve(stays: &[BackgroundStay], progress: f64) -> f64 {
 }
 
 /// The stays of every job in the background.
-fn stays(steps: &[Step], submissions: SubmittedJobs<'_>) -> BTreeMap<TaskId, Vec<BackgroundStay>> {
+fn background_stays(
+    steps: &[Step],
+    submissions: SubmittedJobs<'_>,
+) -> BTreeMap<TaskId, Vec<BackgroundStay>> {
     let usage = |job: TaskId, n: usize| {
         submissions.get(job).map_or(1.0, |s| s.usage.of_process(n).as_f64())
     };
@@ -167,7 +170,7 @@ mod tests {
             instant(200, vec![Notice::TaskFinished { task, vm }], vec![]),
             instant(300, vec![], vec![]),
         ];
-        let seen = stays(&steps, SubmittedJobs::alone(&submissions));
+        let seen = background_stays(&steps, SubmittedJobs::alone(&submissions));
         let rooms: Vec<_> = seen[&TaskId::new(1)].iter().map(|s| (s.seconds, s.room)).collect();
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two

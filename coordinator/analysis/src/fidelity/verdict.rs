@@ -81,9 +81,9 @@ impl FidelityVerdict {
         });
         let mut notes = Vec::new();
         let tasks = TaskTimes::compare(setup, allowed, record, &mut notes);
-        notes.extend(shareless(record));
+        notes.extend(note_missing_shares(record));
         notes.extend(noticed);
-        Self { tasks, ..Self::judge(shares, notes) }.beside(other_load)
+        Self { tasks, ..Self::judge_shares(shares, notes) }.beside(other_load)
     }
 
     /// Combines this verdict with the one on the parallel jobs of the same run: both have to be
@@ -106,7 +106,7 @@ impl FidelityVerdict {
     pub fn beside(mut self, other_load: Option<f64>) -> Self {
         self.other_load = other_load;
         if let Some(load) = other_load {
-            self.blame(load);
+            self.note_other_load(load);
         }
         self
     }
@@ -129,7 +129,7 @@ impl FidelityVerdict {
 
     /// Notes the load of other processes where it alone breaks the promises, and otherwise, in an
     /// unfaithful run, as the likely cause.
-    fn blame(&mut self, load: f64) {
+    fn note_other_load(&mut self, load: f64) {
         let used = format!("other processes used {:.0} % of the hosts' cores", load * 100.0);
         if load > TOO_MUCH_ELSE {
             self.notes.push(format!("{used}: leave them to the run"));
@@ -140,7 +140,7 @@ impl FidelityVerdict {
     }
 
     /// Judges the shares of VMs.
-    fn judge(shares: impl Iterator<Item = (VmId, CpuShare)>, noticed: Vec<String>) -> Self {
+    fn judge_shares(shares: impl Iterator<Item = (VmId, CpuShare)>, noticed: Vec<String>) -> Self {
         let mut notes = noticed;
         let mut errors = Vec::new();
         for (vm, share) in shares.filter(|(_, share)| share.promised >= LEAST_PROMISED_US) {
@@ -171,7 +171,7 @@ impl FidelityVerdict {
 
 /// A sentence on VMs that finished work and had a regular end, but whose CPU time no worker
 /// reported.
-fn shareless(record: &RunRecord) -> Option<String> {
+fn note_missing_shares(record: &RunRecord) -> Option<String> {
     let is_of_use = |vm: &VmId| record.finished_on(*vm) > 0;
     let is_whole = |vm: &VmHistory| {
         vm.share.is_none()
@@ -215,7 +215,10 @@ mod tests {
     fn a_vm_is_judged_by_its_share_once_that_is_more_than_a_few_slices() {
         let judge = |shares: &[(u64, u64)]| {
             let share = |&(promised, received)| CpuShare { promised, received, slices: 4_000 };
-            FidelityVerdict::judge((0..).map(VmId::new).zip(shares.iter().map(share)), Vec::new())
+            FidelityVerdict::judge_shares(
+                (0..).map(VmId::new).zip(shares.iter().map(share)),
+                Vec::new(),
+            )
         };
         let right = judge(&[(1_000_000, 1_020_000), (500_000, 500_000), (4_000, 7_000), (0, 0)]);
         assert!(right.faithful, "{right:?}");

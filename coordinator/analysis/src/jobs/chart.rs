@@ -45,15 +45,15 @@ impl JobsOfWindow {
     pub fn see(&mut self, record: &RunRecord) {
         for change in record.changes() {
             if let RecordChange::JobHeard(id) = *change {
-                self.submitted(record.now, id);
+                self.add_submitted(record.now, id);
             }
         }
         for job in &record.closed().jobs {
-            self.ended(record.now, job);
+            self.add_ended(record.now, job);
         }
     }
 
-    fn submitted(&mut self, now: Time, id: TaskId) {
+    fn add_submitted(&mut self, now: Time, id: TaskId) {
         self.first.get_or_insert(now);
         if now > self.wanted.1 {
             return;
@@ -75,7 +75,7 @@ impl JobsOfWindow {
         job.heard.is_some_and(|at| at <= self.wanted.1) && self.is_kept(job.id)
     }
 
-    fn ended(&mut self, now: Time, job: &JobHistory) {
+    fn add_ended(&mut self, now: Time, job: &JobHistory) {
         if !self.is_wanted(job) {
             return;
         }

@@ -74,7 +74,7 @@ impl<W: Write> JobsCsv<W> {
             line.extend_from_slice(if has_promises { PROMISES.as_bytes() } else { b"" });
         })?;
         let calendar = Calendar::UNKNOWN;
-        Ok(Self { lines, workload: plain(workload), calendar, has_promises })
+        Ok(Self { lines, workload: plain_name(workload), calendar, has_promises })
     }
 
     /// Writes times as in the workload's log, by this calendar.
@@ -106,7 +106,7 @@ impl<W: Write> JobsCsv<W> {
             (b";migrations=", job.left_by(SpellEnd::Migrated)),
         ];
         lines.add(|line| {
-            row(
+            write_row(
                 line,
                 (workload, *calendar),
                 &JobRow {
@@ -166,7 +166,7 @@ impl<W: Write> AllocationsCsv<W> {
             line.extend_from_slice(COLUMNS.as_bytes());
             line.extend_from_slice(b",tier");
         })?;
-        Ok(Self { lines, workload: plain(workload), calendar: Calendar::UNKNOWN })
+        Ok(Self { lines, workload: plain_name(workload), calendar: Calendar::UNKNOWN })
     }
 
     /// Writes times as in the workload's log, by this calendar.
@@ -196,7 +196,7 @@ impl<W: Write> AllocationsCsv<W> {
                 Tier::Background => b",background",
             };
             lines.add(|line| {
-                row(
+                write_row(
                     line,
                     (workload, *calendar),
                     &JobRow {
@@ -235,12 +235,12 @@ struct JobRow<'a> {
 }
 
 /// The name with blanks for characters that would end a field.
-fn plain(workload: &str) -> String {
+fn plain_name(workload: &str) -> String {
     workload.replace([',', '\n', '\r', '"'], " ")
 }
 
 /// Writes the columns up to the metadata, with times as in the workload's log.
-fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &JobRow<'_>) {
+fn write_row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &JobRow<'_>) {
     let (started, ended) = of.during;
     let Submission { number, processes, estimate, .. } = *of.job;
     let (executed, turnaround) = (ended.since(started), ended.since(of.submitted));
@@ -269,14 +269,14 @@ fn row(line: &mut Vec<u8>, (workload, calendar): (&str, Calendar), of: &JobRow<'
     line.push(b',');
     seconds(line, turnaround);
     line.push(b',');
-    stretch(line, turnaround, executed);
+    write_stretch(line, turnaround, executed);
     line.push(b',');
-    intervals(line, of.on);
+    write_intervals(line, of.on);
     line.extend_from_slice(b",-1,");
 }
 
 /// Writes turnaround / execution time, truncated to millionths; `inf` for a job that took no time.
-fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
+fn write_stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
     if executed == Span::ZERO {
         line.extend_from_slice(if response == Span::ZERO { b"1" } else { b"inf" });
         return;
@@ -294,7 +294,7 @@ fn stretch(line: &mut Vec<u8>, response: Span, executed: Span) {
 }
 
 /// Writes processors as Batsim's interval sets: `0-3 7`.
-fn intervals(line: &mut Vec<u8>, on: &[u32]) {
+fn write_intervals(line: &mut Vec<u8>, on: &[u32]) {
     let mut put = |from: u32, to: u32, is_first: bool| {
         if !is_first {
             line.push(b' ');

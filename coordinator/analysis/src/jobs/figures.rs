@@ -71,7 +71,7 @@ impl JobFigures {
         self.first = self.first.min(Some(job.submitted)).or(Some(job.submitted));
         self.end = self.end.max(ended);
         self.series.add(history, (started, ended));
-        self.waited(LongWait {
+        self.add_wait(LongWait {
             wait,
             number: Reverse(job.number),
             processes: job.processes,
@@ -80,7 +80,7 @@ impl JobFigures {
         });
     }
 
-    fn waited(&mut self, job: LongWait) {
+    fn add_wait(&mut self, job: LongWait) {
         if self.longest.len() < LONGEST {
             self.longest.push(Reverse(job));
         } else if self.longest.peek().is_some_and(|Reverse(least)| job > *least) {

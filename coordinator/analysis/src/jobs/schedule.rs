@@ -55,7 +55,7 @@ impl<W: Write> ScheduleWriter<W> {
         };
         self.early.insert(job.id, ScheduledJob::new(&job.job, ended, self.calendar));
         while let Some(job) = self.early.remove(self.next) {
-            self.to.write(&job.line())?;
+            self.to.write(&job.to_swf())?;
             self.next = TaskId::new(self.next.get().saturating_add(1));
         }
         Ok(())
@@ -69,7 +69,7 @@ impl<W: Write> ScheduleWriter<W> {
     /// Writing failed.
     pub fn finish(mut self) -> io::Result<()> {
         for (_, job) in self.early.iter() {
-            self.to.write(&job.line())?;
+            self.to.write(&job.to_swf())?;
         }
         self.to.finish()
     }
@@ -111,7 +111,7 @@ impl ScheduledJob {
         }
     }
 
-    fn line(&self) -> SwfJob {
+    fn to_swf(&self) -> SwfJob {
         let Self { number, submitted, wait, run_time, requested_time, processes, succeeds } = *self;
         let size = i64::from(processes);
         SwfJob {

@@ -44,18 +44,18 @@ impl JobSeries {
     pub fn add(&mut self, job: &JobHistory, (started, ended): (Time, Time)) {
         let processes = f64::from(job.job.processes);
         let promoted = job.foreground().unwrap_or(ended);
-        self.over(JobQuantity::Waiting, 1.0, job.job.submitted, started);
-        self.over(JobQuantity::Background, processes, started, promoted);
-        self.over(JobQuantity::Foreground, processes, promoted, ended);
+        self.add_over(JobQuantity::Waiting, 1.0, job.job.submitted, started);
+        self.add_over(JobQuantity::Background, processes, started, promoted);
+        self.add_over(JobQuantity::Foreground, processes, promoted, ended);
     }
 
-    fn over(&mut self, of: JobQuantity, amount: f64, from: Time, until: Time) {
+    fn add_over(&mut self, of: JobQuantity, amount: f64, from: Time, until: Time) {
         if until <= from {
             return;
         }
         let (from, until) = (from.as_micros(), until.as_micros());
         while until / self.width_us >= MAX_BINS as u64 {
-            self.widen();
+            self.double_width();
         }
         let (first, last) = ((from / self.width_us) as usize, (until / self.width_us) as usize);
         if self.bins.len() <= last {
@@ -77,8 +77,8 @@ impl JobSeries {
     }
 
     /// Doubles the width: two bins become one.
-    fn widen(&mut self) {
-        let means = self.means();
+    fn double_width(&mut self) {
+        let means = self.bin_means();
         self.width_us *= 2;
         self.bins = means
             .chunks(2)
@@ -90,7 +90,7 @@ impl JobSeries {
         self.steps = vec![[0.0; QUANTITIES]; self.bins.len()];
     }
 
-    fn means(&self) -> Vec<[f64; QUANTITIES]> {
+    fn bin_means(&self) -> Vec<[f64; QUANTITIES]> {
         let mut level = [0.0; QUANTITIES];
         self.bins
             .iter()
@@ -109,7 +109,7 @@ impl JobSeries {
     pub fn points(&self, quantity: JobQuantity) -> Vec<(f64, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "for a plot")]
         let width = self.width_us as f64 / 1e6;
-        let means = self.means();
+        let means = self.bin_means();
         (0_u32..)
             .zip(means)
             .map(|(n, means)| ((f64::from(n) + 0.5) * width, means[quantity as usize]))
@@ -130,7 +130,7 @@ mod tests {
         let mut series = JobSeries::default();
         for (from, until) in [(u64::MAX / 2, u64::MAX), (u64::MAX - 1, u64::MAX), (0, 1)] {
             let [from, until] = [from, until].map(Time::from_micros);
-            series.over(JobQuantity::Waiting, 1.0, from, until);
+            series.add_over(JobQuantity::Waiting, 1.0, from, until);
         }
         assert!(series.points(JobQuantity::Waiting).len() <= MAX_BINS);
     }
@@ -142,7 +142,7 @@ mod tests {
         let mut expected = 0.0;
         for n in 0..300_u64 {
             let (from, until) = (at(n * 17 % 5_000), at(n * 17 % 5_000 + n * n % 900 + 1));
-            series.over(JobQuantity::Foreground, 3.0, from, until);
+            series.add_over(JobQuantity::Foreground, 3.0, from, until);
             expected += 3.0 * until.since(from).as_secs_f64();
         }
         let points = series.points(JobQuantity::Foreground);
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_constant_is_constant() {
         let mut series = JobSeries::default();
-        series.over(JobQuantity::Waiting, 2.0, at(0), at(400));
+        series.add_over(JobQuantity::Waiting, 2.0, at(0), at(400));
         let points = series.points(JobQuantity::Waiting);
         assert!(points[..400].iter().all(|&(_, mean)| (mean - 2.0).abs() < 1e-12));
     }

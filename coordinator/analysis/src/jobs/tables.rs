@@ -114,7 +114,7 @@ impl<W: Write> JobsTables<W> {
     ///
     /// A file can't be written.
     pub fn see(&mut self, record: &RunRecord, step: &Step) -> Result<(), TableError> {
-        self.count(step);
+        self.count_step(step);
         self.drawn.see(record);
         for job in &record.closed().jobs {
             self.figures.add(job);
@@ -126,7 +126,7 @@ impl<W: Write> JobsTables<W> {
         Ok(())
     }
 
-    fn count(&mut self, step: &Step) {
+    fn count_step(&mut self, step: &Step) {
         let is_theirs = |vm: VmId| self.tenants.owns(Work::Jobs, vm);
         if let Event::Machine { report, .. } = &step.event
             && is_theirs(report.vm())

@@ -31,11 +31,11 @@ impl RunRecord {
     pub(super) fn stops_of_before(&self, done: &[&Decision]) -> Vec<bool> {
         let is_stop = |decision: &&&Decision| matches!(decision, Decision::Stop { .. });
         let stops = done.iter().filter(is_stop);
-        stops.map(|stop| self.stopped(stop).is_some()).collect()
+        stops.map(|stop| self.stopped_attempt(stop).is_some()).collect()
     }
 
     /// The attempt that a decision stops, if it does.
-    fn stopped(&self, decision: &Decision) -> Option<&AttemptHistory> {
+    fn stopped_attempt(&self, decision: &Decision) -> Option<&AttemptHistory> {
         let Decision::Stop { task, vm, .. } = *decision else { return None };
         self.task(task)?.last().filter(|a| a.ended.is_none() && a.vm == vm)
     }
@@ -60,7 +60,7 @@ impl RunRecord {
             if *is_of_before == are_of_before
                 && let Decision::Stop { task, vm, keep } = **stop
                 && (!keep || is_heard(task, vm))
-                && self.stopped(stop).is_some()
+                && self.stopped_attempt(stop).is_some()
             {
                 self.end_attempt(step.at, task, AttemptEnd::Dropped);
             }
@@ -236,7 +236,7 @@ impl RunRecord {
         if effects.contains(&Effect::Stale) {
             self.stale += 1;
         } else {
-            self.present(now, report);
+            self.present_report(now, report);
         }
     }
 
@@ -252,7 +252,7 @@ impl RunRecord {
     }
 
     /// Adds a report of an attempt that is still under way.
-    fn present(&mut self, now: Time, report: &Report) {
+    fn present_report(&mut self, now: Time, report: &Report) {
         match report {
             Report::Credits { vm, balance, .. } => {
                 let forgets = self.forgets;
@@ -266,18 +266,18 @@ impl RunRecord {
                 }
             }
             Report::TaskStarted { task, attempt, done, real_took_us, real_inputs_us, .. } => {
-                self.began((now, *task, *attempt), *done, (*real_took_us, *real_inputs_us));
+                self.begin_attempt((now, *task, *attempt), *done, (*real_took_us, *real_inputs_us));
             }
             Report::TaskFinished { task, verified: true, reported, .. } => {
                 self.end_attempt(now, *task, AttemptEnd::Finished);
-                self.finishes(now, *task, |task| task.reported = *reported);
+                self.finish_task(now, *task, |task| task.reported = *reported);
             }
             Report::TaskFinished { task, program_failed: true, .. } => {
                 self.counts.attempts_failed += 1;
                 let own = self.task_mut(*task).and_then(|it| it.open()?.own.clone());
                 let how = ProgramFailure::from_end(own.as_deref());
                 self.end_attempt(now, *task, AttemptEnd::Failed(format!("its program {how}")));
-                self.finishes(now, *task, |task| task.program_failed = true);
+                self.finish_task(now, *task, |task| task.program_failed = true);
             }
             Report::TaskFinished { task, verified: false, .. } => {
                 self.counts.attempts_failed += 1;
@@ -327,7 +327,7 @@ impl RunRecord {
         }
     }
 
-    fn began(
+    fn begin_attempt(
         &mut self,
         (now, id, number): (Time, TaskId, Attempt),
         done: Ppm,
@@ -358,7 +358,7 @@ impl RunRecord {
     }
 
     /// Marks a task as finished, well or not.
-    fn finishes(&mut self, now: Time, id: TaskId, how: impl FnOnce(&mut TaskHistory)) {
+    fn finish_task(&mut self, now: Time, id: TaskId, how: impl FnOnce(&mut TaskHistory)) {
         let is_of_bag = self.is_of_bag(id);
         let Some(task) = self.task_mut(id) else { return };
         how(task);

@@ -99,13 +99,13 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
             }
         }
         Event::HostLost { host, .. } => {
-            let most = open(faults, *host).map(|(kind, _)| cuts_off(kind)).max();
-            for (kind, on) in open(faults, *host) {
+            let most = open_faults(faults, *host).map(|(kind, _)| cuts_off(kind)).max();
+            for (kind, on) in open_faults(faults, *host) {
                 on.lost = Some((step.at, Some(cuts_off(kind)) == most));
             }
         }
         Event::Machine { host, report: Report::CheckpointFailed { .. }, .. } => {
-            for (_, on) in open(faults, *host) {
+            for (_, on) in open_faults(faults, *host) {
                 on.checkpoints_failed += 1;
             }
         }
@@ -114,7 +114,7 @@ pub(super) fn see(faults: &mut Vec<FaultHistory>, step: &Step) {
 }
 
 /// The faults in effect on a host, with their kinds.
-fn open(
+fn open_faults(
     faults: &mut [FaultHistory],
     host: HostId,
 ) -> impl Iterator<Item = (FaultKind, &mut FaultOnHost)> {
@@ -172,7 +172,7 @@ impl RunRecord {
                 let ran = attempt.started.is_some_and(|at| at <= until)
                     && attempt.end_or(until) >= fault.asked;
                 if ran {
-                    cost.late += self.late(attempt);
+                    cost.late += self.late_by(attempt);
                 }
             }
         }
@@ -180,7 +180,7 @@ impl RunRecord {
     }
 
     /// Emulated time by which an attempt exceeded its promise.
-    fn late(&self, attempt: &AttemptHistory) -> Span {
+    fn late_by(&self, attempt: &AttemptHistory) -> Span {
         let (Some(ledger), Some(speedup)) = (attempt.ledger, self.speedup) else {
             return Span::ZERO;
         };

@@ -230,14 +230,14 @@ impl RunRecord {
             step.decisions.iter().for_each(|decision| digest.add(now, decision));
         }
         faults::see(&mut self.faults, step);
-        self.event(step);
+        self.add_event(step);
         if self.skips_attempts {
-            step.effects.iter().for_each(|effect| self.effect(step, effect));
+            step.effects.iter().for_each(|effect| self.add_effect(step, effect));
         } else {
             self.see_with_attempts(step);
         }
         for notice in &step.notices {
-            self.heard(notice);
+            self.add_notice(notice);
         }
         if step.event == Event::InstantOver {
             self.instant(step);
@@ -251,7 +251,7 @@ impl RunRecord {
         self.stop(step, &done, &stopped_first, true);
         for effect in &step.effects {
             self.attempt_effect(step.at, effect, &done);
-            self.effect(step, effect);
+            self.add_effect(step, effect);
         }
         self.stop(step, &done, &stopped_first, false);
         for decision in done {
@@ -263,7 +263,7 @@ impl RunRecord {
         }
     }
 
-    fn event(&mut self, step: &Step) {
+    fn add_event(&mut self, step: &Step) {
         let now = step.at;
         match &step.event {
             Event::HostJoined { host, name, offer } => {
@@ -312,7 +312,7 @@ impl RunRecord {
         }
     }
 
-    fn heard(&mut self, notice: &Notice) {
+    fn add_notice(&mut self, notice: &Notice) {
         match notice {
             Notice::LaunchRefused { vm, .. } => {
                 self.counts.launches_refused += 1;
@@ -331,7 +331,7 @@ impl RunRecord {
         }
     }
 
-    fn effect(&mut self, step: &Step, effect: &Effect) {
+    fn add_effect(&mut self, step: &Step, effect: &Effect) {
         let now = step.at;
         match effect {
             Effect::VmLaunched { .. }

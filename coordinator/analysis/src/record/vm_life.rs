@@ -45,10 +45,10 @@ impl RunRecord {
                 self.vms.insert(*vm, history);
                 self.request_is_granted(*vm);
             }
-            Effect::VmReady { vm } => self.runs(now, *vm, |vm| vm.ready = Some(now)),
+            Effect::VmReady { vm } => self.start_running(now, *vm, |vm| vm.ready = Some(now)),
             Effect::VmResumed { vm, asked } => {
                 self.counts.resumes += 1;
-                self.runs(now, *vm, |vm| {
+                self.start_running(now, *vm, |vm| {
                     if let Some(last) = vm.hibernations.last_mut() {
                         last.resumed = Some((*asked, now));
                     }
@@ -56,7 +56,7 @@ impl RunRecord {
             }
             Effect::VmHibernated { vm, asked } => {
                 self.counts.hibernations += 1;
-                self.stands(*vm);
+                self.stop_running(*vm);
                 self.on_vm(*vm, |vm| {
                     vm.hibernations.push(VmHibernation {
                         asked: *asked,
@@ -123,7 +123,7 @@ impl RunRecord {
                 });
             }
             Effect::Interrupted { asked, action, target, vms, .. } => {
-                vms.iter().for_each(|vm| self.told(*vm, *action));
+                vms.iter().for_each(|vm| self.tell_vm(*vm, *action));
                 if self.forgets {
                     return;
                 }
@@ -141,7 +141,7 @@ impl RunRecord {
 
     /// Adds an act on a single VM.
     fn acted_on(&mut self, now: Time, vm: VmId, action: Action) {
-        self.told(vm, action);
+        self.tell_vm(vm, action);
         if !self.forgets {
             let (target, vms) = (Target::Vm(vm), vec![vm]);
             let (asked, at, asked_by) = (now, now, None);
@@ -149,7 +149,7 @@ impl RunRecord {
         }
     }
 
-    fn told(&mut self, vm: VmId, action: Action) {
+    fn tell_vm(&mut self, vm: VmId, action: Action) {
         if action == Action::Preempt {
             self.notice_on(self.now, vm);
         }
@@ -167,7 +167,7 @@ impl RunRecord {
     }
 
     /// Notes that a VM runs from now on.
-    fn runs(&mut self, now: Time, id: VmId, note: impl FnOnce(&mut VmHistory)) {
+    fn start_running(&mut self, now: Time, id: VmId, note: impl FnOnce(&mut VmHistory)) {
         let Some(vm) = self.vms.get_mut(&id) else { return };
         if !vm.is_running() {
             self.changes.push(RecordChange::Runs(id));
@@ -178,7 +178,7 @@ impl RunRecord {
     }
 
     /// Notes that a VM does not run any more.
-    fn stands(&mut self, id: VmId) {
+    fn stop_running(&mut self, id: VmId) {
         if self.vms.get(&id).is_some_and(VmHistory::is_running) {
             self.changes.push(RecordChange::Stands(id));
         }
@@ -188,7 +188,7 @@ impl RunRecord {
         if why == VmEnd::Preempted {
             self.counts.preemptions += 1;
         }
-        self.stands(id);
+        self.stop_running(id);
         if let Some(vm) = self.vms.get_mut(&id) {
             vm.meter.end(now, why.by());
             vm.ended = Some((now, why, cost));

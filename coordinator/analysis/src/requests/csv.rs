@@ -40,7 +40,7 @@ impl<W: Write> RequestsCsv<W> {
             line.push(b',');
             at(line, it.arrived);
             line.push(b',');
-            cell(line, it.kind.as_str());
+            write_text(line, it.kind.as_str());
             line.push(b',');
             line.extend_from_slice(it.market.to_string().as_bytes());
             line.push(b',');
@@ -81,7 +81,7 @@ impl<W: Write> RequestsCsv<W> {
 }
 
 /// Writes a text field, quoted where CSV requires it.
-fn cell(line: &mut Vec<u8>, text: &str) {
+fn write_text(line: &mut Vec<u8>, text: &str) {
     if text.contains([',', '"', '\n', '\r']) {
         line.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes());
     } else {

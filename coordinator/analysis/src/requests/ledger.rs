@@ -131,18 +131,20 @@ impl RequestLedger {
         step: &Step,
         mut ended: impl FnMut(&EndedRequest) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.usage().pass(step.at);
+        self.usage_mut().pass(step.at);
         match &step.event {
-            Event::HostJoined { offer, .. } if offer.vcpus == u32::MAX => self.usage().boundless(),
-            Event::HostJoined { host, .. } => self.host(record, *host, HostUsage::more),
-            Event::HostLost { host, .. } => self.host(record, *host, HostUsage::less),
+            Event::HostJoined { offer, .. } if offer.vcpus == u32::MAX => {
+                self.usage_mut().boundless()
+            }
+            Event::HostJoined { host, .. } => self.change_capacity(record, *host, HostUsage::more),
+            Event::HostLost { host, .. } => self.change_capacity(record, *host, HostUsage::less),
             Event::Cancel { why } => {
                 self.figures.cancelled.get_or_insert_with(|| why.clone());
             }
             _ => {}
         }
         for change in record.changes() {
-            self.change(record, *change);
+            self.add_change(record, *change);
         }
         for effect in &step.effects {
             if let Effect::VmHibernated { vm, .. } = effect
@@ -153,21 +155,21 @@ impl RequestLedger {
         }
         for request in &record.closed().requests {
             let it = match record.vm(request.vm).filter(|_| request.is_granted) {
-                Some(vm) => self.served(step.at, request, vm),
-                None => self.refused(step.at, request),
+                Some(vm) => self.served_request(step.at, request, vm),
+                None => self.refused_request(step.at, request),
             };
-            self.over(&it);
+            self.add_ended(&it);
             ended(&it)?;
         }
         Ok(())
     }
 
-    const fn usage(&mut self) -> &mut HostUsage {
+    const fn usage_mut(&mut self) -> &mut HostUsage {
         &mut self.figures.usage
     }
 
     /// Adds or removes a host's capacity.
-    fn host(
+    fn change_capacity(
         &mut self,
         record: &RunRecord,
         host: HostId,
@@ -175,15 +177,15 @@ impl RequestLedger {
     ) {
         let offer = record.hosts.get(&host).map(|host| host.offer);
         if let Some(offer) = offer.filter(|offer| offer.vcpus < u32::MAX) {
-            change(self.usage(), UsageLevel::HostVcpus, offer.vcpus.into());
-            change(self.usage(), UsageLevel::HostMemory, offer.memory.get());
+            change(self.usage_mut(), UsageLevel::HostVcpus, offer.vcpus.into());
+            change(self.usage_mut(), UsageLevel::HostMemory, offer.memory.get());
         }
     }
 
-    fn change(&mut self, record: &RunRecord, change: RecordChange) {
+    fn add_change(&mut self, record: &RunRecord, change: RecordChange) {
         match change {
             RecordChange::Requested(vm) => {
-                self.usage().arrival();
+                self.usage_mut().arrival();
                 if let Some(RequestHistory { asks, .. }) = record.request(vm) {
                     self.figures.tally(&asks.kind, asks.market).requests += 1;
                 }
@@ -194,32 +196,37 @@ impl RequestLedger {
                 }
             }
             RecordChange::Runs(vm) => {
-                self.used(record, vm, HostUsage::more);
+                self.change_usage(record, vm, HostUsage::more);
                 if let Some(vm) = record.vm(vm)
                     && vm.hibernations.is_empty()
                 {
-                    self.ready(record, vm);
+                    self.add_ready(record, vm);
                 }
             }
-            RecordChange::Stands(vm) => self.used(record, vm, HostUsage::less),
+            RecordChange::Stands(vm) => self.change_usage(record, vm, HostUsage::less),
             _ => {}
         }
     }
 
     /// Adds or removes the vCPUs and memory that a VM of any tenant uses.
-    fn used(&mut self, record: &RunRecord, vm: VmId, change: fn(&mut HostUsage, UsageLevel, u64)) {
+    fn change_usage(
+        &mut self,
+        record: &RunRecord,
+        vm: VmId,
+        change: fn(&mut HostUsage, UsageLevel, u64),
+    ) {
         let Some(vm) = record.vm(vm) else { return };
-        let [vcpus, memory] = levels(vm.market);
+        let [vcpus, memory] = levels_of(vm.market);
         let bytes = self.catalogue.get(&vm.kind).map_or(0, |kind| kind.memory.get());
-        change(self.usage(), vcpus, vm.vcpus.into());
-        change(self.usage(), memory, bytes);
+        change(self.usage_mut(), vcpus, vm.vcpus.into());
+        change(self.usage_mut(), memory, bytes);
     }
 
     /// Adds the latency and wait of a request whose VM is ready for the first time.
-    fn ready(&mut self, record: &RunRecord, vm: &VmHistory) {
+    fn add_ready(&mut self, record: &RunRecord, vm: &VmHistory) {
         let (Some(request), Some(ready)) = (record.request(vm.id), vm.ready) else { return };
         if !vm.waited_for.is_empty() {
-            let waited = self.waited(request, vm);
+            let waited = self.wait_for_room(request, vm);
             self.figures.waits.add(waited);
         }
         let latency = ready.since(request.arrived);
@@ -230,7 +237,7 @@ impl RequestLedger {
     }
 
     /// Time for which a request waited for other VMs' room; zero if it never got it.
-    fn waited(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
+    fn wait_for_room(&self, request: &RequestHistory, vm: &VmHistory) -> Span {
         match (vm.waited_for.is_empty(), vm.ready) {
             (false, Some(ready)) => {
                 ready.since(request.arrived).saturating_sub(self.catalogue.boot)
@@ -240,7 +247,7 @@ impl RequestLedger {
     }
 
     /// The ended request of a VM that is gone.
-    fn served(&self, now: Time, request: &RequestHistory, vm: &VmHistory) -> EndedRequest {
+    fn served_request(&self, now: Time, request: &RequestHistory, vm: &VmHistory) -> EndedRequest {
         let (why, cost) =
             vm.ended.map_or((VmEnd::RunOver, Money::ZERO), |(_, why, cost)| (why, cost));
         let end = match why {
@@ -263,7 +270,7 @@ impl RequestLedger {
             at: now,
             end,
             ran: vm.ran(now),
-            waited: self.waited(request, vm),
+            waited: self.wait_for_room(request, vm),
             displaced_by: vm.displaced.last().map(|how| how.by),
             cost,
             forgone: vm.meter().forgone(self.terms.tariff),
@@ -280,7 +287,7 @@ impl RequestLedger {
         }
     }
 
-    fn refused(&self, now: Time, request: &RequestHistory) -> EndedRequest {
+    fn refused_request(&self, now: Time, request: &RequestHistory) -> EndedRequest {
         let Request { kind, market, duration } = &request.asks;
         let offer = self.catalogue.get(kind);
         let listed = offer.and_then(|offer| self.prices.at(offer, *market, now));
@@ -305,25 +312,25 @@ impl RequestLedger {
     }
 
     /// Adds an ended request to the figures.
-    fn over(&mut self, it: &EndedRequest) {
+    fn add_ended(&mut self, it: &EndedRequest) {
         let (failed, revenue) = match it.market {
             Market::OnDemand => (UsageFlow::FailedNormal, UsageFlow::NormalRevenue),
             Market::Spot => (UsageFlow::FailedPreemptible, UsageFlow::PreemptibleRevenue),
         };
         match (it.end, it.market) {
-            (RequestEnd::Refused, _) => self.usage().count(failed, 1),
+            (RequestEnd::Refused, _) => self.usage_mut().count(failed, 1),
             (RequestEnd::Terminated(_), Market::Spot) => {
-                self.usage().count(UsageFlow::Terminations, 1)
+                self.usage_mut().count(UsageFlow::Terminations, 1)
             }
             _ => {}
         }
-        self.usage().count(revenue, it.cost.as_nanos());
+        self.usage_mut().count(revenue, it.cost.as_nanos());
         self.figures.ended(it);
     }
 }
 
 /// The usage levels of a market: vCPUs and memory.
-const fn levels(market: Market) -> [UsageLevel; 2] {
+const fn levels_of(market: Market) -> [UsageLevel; 2] {
     match market {
         Market::OnDemand => [UsageLevel::NormalVcpus, UsageLevel::NormalMemory],
         Market::Spot => [UsageLevel::PreemptibleVcpus, UsageLevel::PreemptibleMemory],

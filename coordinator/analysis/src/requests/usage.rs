@@ -77,7 +77,7 @@ impl UsageBin {
     #[must_use]
     pub fn vcpus(&self) -> Option<(f64, f64)> {
         let (normal, preemptible) = (UsageLevel::NormalVcpus, UsageLevel::PreemptibleVcpus);
-        self.parts([normal, preemptible], UsageLevel::HostVcpus)
+        self.parts_of([normal, preemptible], UsageLevel::HostVcpus)
     }
 
     /// Memory used by on-demand and by spot VMs, as parts of the hosts' memory; `None` as for
@@ -85,10 +85,10 @@ impl UsageBin {
     #[must_use]
     pub fn memory(&self) -> Option<(f64, f64)> {
         let (normal, preemptible) = (UsageLevel::NormalMemory, UsageLevel::PreemptibleMemory);
-        self.parts([normal, preemptible], UsageLevel::HostMemory)
+        self.parts_of([normal, preemptible], UsageLevel::HostMemory)
     }
 
-    fn parts(&self, of: [UsageLevel; 2], whole: UsageLevel) -> Option<(f64, f64)> {
+    fn parts_of(&self, of: [UsageLevel; 2], whole: UsageLevel) -> Option<(f64, f64)> {
         let whole = self.integral(whole);
         #[expect(clippy::cast_precision_loss, reason = "shares for people")]
         let part = |of| self.integral(of) as f64 / whole as f64;
@@ -138,7 +138,7 @@ impl HostUsage {
             *sum = sum.saturating_add(u128::from(level) * u128::from(until - from));
         }
         while until / self.width_us >= MAX_BINS as u64 {
-            self.widen();
+            self.double_width();
         }
         while from < until {
             let place = from / self.width_us;
@@ -157,7 +157,7 @@ impl HostUsage {
     }
 
     /// Doubles the width: two bins become one.
-    fn widen(&mut self) {
+    fn double_width(&mut self) {
         self.width_us *= 2;
         let one =
             |pair: &[UsageBin]| pair.iter().fold(UsageBin::default(), |sum, bin| sum.with(bin));

@@ -71,8 +71,12 @@ fn side_by_side(
     let tasks: Vec<_> = tasks
         .map(|((number, task), (one, other))| {
             let id = TaskId::new(number);
-            let sides = LiveAndTwin { live: side(id, one, &live), twin: side(id, other, &twin) };
-            let fates = LiveAndTwin { live: fate(one, &live), twin: fate(other, &twin) };
+            let sides =
+                LiveAndTwin { live: task_fate(id, one, &live), twin: task_fate(id, other, &twin) };
+            let fates = LiveAndTwin {
+                live: vm_type_or_disturbance(one, &live),
+                twin: vm_type_or_disturbance(other, &twin),
+            };
             let standing = match one.is_own_program() {
                 true => TaskStanding::Disturbed("a program of the user's own live".to_owned()),
                 false => TaskStanding::compare(
@@ -96,14 +100,14 @@ fn side_by_side(
         undisturbed: DurationSpread::of_those(&tasks, &TaskStanding::Undisturbed),
         background: None,
         tasks,
-        vms: vms(&live, &twin),
-        counts: counts(&live, &twin),
-        divergence: TwinDivergence::first(&moments(&steps.live), &moments(&steps.twin)),
+        vms: compare_vms(&live, &twin),
+        counts: compare_counts(&live, &twin),
+        divergence: TwinDivergence::first(&moments_of(&steps.live), &moments_of(&steps.twin)),
     }
 }
 
 /// All notices and decisions in order, in words.
-fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
+fn moments_of(steps: &[Step]) -> Vec<DecisionMoment> {
     let moment = |step: &Step| DecisionMoment {
         at: step.at,
         heard: match step.notices.as_slice() {
@@ -115,7 +119,7 @@ fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
     steps.iter().map(moment).collect()
 }
 
-fn side(id: TaskId, task: &TaskHistory, record: &RunRecord) -> TaskFate {
+fn task_fate(id: TaskId, task: &TaskHistory, record: &RunRecord) -> TaskFate {
     let vm = task.last().and_then(|a| record.vms.get(&a.vm));
     TaskFate {
         place: vm.map(|vm| format!("{} {}", vm.id, vm.kind)).unwrap_or_default(),
@@ -127,7 +131,10 @@ fn side(id: TaskId, task: &TaskHistory, record: &RunRecord) -> TaskFate {
 }
 
 /// The type of the VM that a task had, or else the reason for which it counts as disturbed.
-fn fate(task: &TaskHistory, record: &RunRecord) -> Result<Option<TypeName>, String> {
+fn vm_type_or_disturbance(
+    task: &TaskHistory,
+    record: &RunRecord,
+) -> Result<Option<TypeName>, String> {
     let attempts = &task.attempts;
     let lost: Span =
         attempts.iter().filter_map(|a| record.vms.get(&a.vm).map(|vm| a.lost(vm))).sum();
@@ -149,7 +156,7 @@ fn fate(task: &TaskHistory, record: &RunRecord) -> Result<Option<TypeName>, Stri
     })
 }
 
-fn vms(live: &RunRecord, twin: &RunRecord) -> Vec<TwinVm> {
+fn compare_vms(live: &RunRecord, twin: &RunRecord) -> Vec<TwinVm> {
     let side = |vm: &VmHistory| VmFate {
         kind: vm.kind.clone(),
         market: vm.market,
@@ -167,7 +174,7 @@ fn vms(live: &RunRecord, twin: &RunRecord) -> Vec<TwinVm> {
 }
 
 /// The counts of `summary.json`, all of them.
-fn counts(live: &RunRecord, twin: &RunRecord) -> Vec<EventCount> {
+fn compare_counts(live: &RunRecord, twin: &RunRecord) -> Vec<EventCount> {
     let of = |record: &RunRecord| match serde_json::to_value(record.counts) {
         Ok(serde_json::Value::Object(counts)) => counts,
         // Never happens: counts are numbers with names.

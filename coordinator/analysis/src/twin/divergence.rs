@@ -5,8 +5,20 @@ use std::collections::BTreeMap;
 use dormouse_units::Time;
 use serde::Serialize;
 
-use super::{DecisionMoment, LiveAndTwin};
+use super::LiveAndTwin;
 use crate::in_seconds;
+
+/// One instant of a run in words without times, so that two runs can be compared: notices and
+/// decisions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DecisionMoment {
+    /// Emulated time of the instant.
+    pub at: Time,
+    /// Notices to the scheduler, such as `task7 finished on vm3`.
+    pub heard: Vec<String>,
+    /// Its decisions, such as `start task20 on vm3, as its turn had come`.
+    pub decided: Vec<String>,
+}
 
 /// The first decision that differs between a run and its twin. Decisions are compared in order and
 /// without their times.
@@ -44,7 +56,7 @@ impl TwinDivergence {
     /// Compares two runs; `None` if they made the same decisions.
     #[must_use]
     pub fn first(live: &[DecisionMoment], twin: &[DecisionMoment]) -> Option<Self> {
-        let (ours, theirs) = (decisions(live), decisions(twin));
+        let (ours, theirs) = (all_decisions(live), all_decisions(twin));
         let same = ours.iter().zip(&theirs).take_while(|(one, other)| one.what == other.what);
         let same = same.count();
         let decided = LiveAndTwin {
@@ -52,8 +64,8 @@ impl TwinDivergence {
             twin: theirs.get(same).map(|place| DivergentDecision::at(place, twin, live)),
         };
         let alone = LiveAndTwin {
-            live: alone(&ours, &theirs).map(|place| DivergentDecision::at(place, live, twin)),
-            twin: alone(&theirs, &ours).map(|place| DivergentDecision::at(place, twin, live)),
+            live: first_alone(&ours, &theirs).map(|place| DivergentDecision::at(place, live, twin)),
+            twin: first_alone(&theirs, &ours).map(|place| DivergentDecision::at(place, twin, live)),
         };
         let parts = decided.live.is_some() || decided.twin.is_some();
         parts.then_some(Self { same, decided, alone })
@@ -82,7 +94,7 @@ struct DecisionPlace<'a> {
 }
 
 /// All decisions of a run in order.
-fn decisions(of: &[DecisionMoment]) -> Vec<DecisionPlace<'_>> {
+fn all_decisions(of: &[DecisionMoment]) -> Vec<DecisionPlace<'_>> {
     of.iter()
         .enumerate()
         .flat_map(|(number, moment)| {
@@ -92,7 +104,7 @@ fn decisions(of: &[DecisionMoment]) -> Vec<DecisionPlace<'_>> {
 }
 
 /// The first decision that the other run does not make, or not as often.
-fn alone<'a, 'b>(
+fn first_alone<'a, 'b>(
     ours: &'b [DecisionPlace<'a>],
     theirs: &[DecisionPlace<'_>],
 ) -> Option<&'b DecisionPlace<'a>> {

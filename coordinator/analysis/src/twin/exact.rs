@@ -95,14 +95,14 @@ impl TwoTier {
         }
     }
 
-    fn program(&self, job: &Submission) -> Program {
+    fn program_of(&self, job: &Submission) -> Program {
         let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
         // By the run's clock, which is rounded less than real time.
         Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
     }
 
     /// Applies a change to a job at `now`.
-    fn apply(&mut self, now: Time, change: Change<TaskId>) {
+    fn apply_change(&mut self, now: Time, change: Change<TaskId>) {
         self.machine.advance(since_begin(now));
         self.machine.ideal.apply(change);
         self.next = None;
@@ -113,22 +113,22 @@ impl TwoTier {
         self.running.get(&task) == Some(&attempt)
     }
 
-    fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
+    fn start_job(&mut self, now: Time, start: StartTask, out: &mut Reports) {
         let StartTask { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
         // Programs of other tasks are not known here.
         let Some(job) = start.job else { return };
         let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
-        let program = self.program(&job);
-        self.apply(now, Change::Start { key: task, program, on, foreground });
+        let program = self.program_of(&job);
+        self.apply_change(now, Change::Start { key: task, program, on, foreground });
         let done = start.from.map_or(Ppm::ZERO, |(_, done)| done);
         if done > Ppm::ZERO {
-            self.apply(now, Change::HasDone(task, done.get()));
+            self.apply_change(now, Change::HasDone(task, done.get()));
         }
         let cost = Duration::from_micros(start.checkpoint_cost.as_micros());
         let points: Vec<u32> = start.checkpoints.iter().map(|due| due.get()).collect();
         if !points.is_empty() {
-            self.apply(now, Change::HoldAt(task, points, cost));
+            self.apply_change(now, Change::HoldAt(task, points, cost));
         }
         self.checkpoint_cost = cost;
         self.running.insert(task, attempt);
@@ -139,35 +139,35 @@ impl TwoTier {
         ));
     }
 
-    fn stop(&mut self, now: Time, task: TaskId) {
+    fn stop_job(&mut self, now: Time, task: TaskId) {
         self.running.remove(&task);
         self.machine.coming.retain(|(_, key), _| *key != task);
-        self.apply(now, Change::Kill(task));
+        self.apply_change(now, Change::Kill(task));
     }
 
-    fn migrate(&mut self, now: Time, task: TaskId, on: Cpus) {
+    fn migrate_job(&mut self, now: Time, task: TaskId, on: Cpus) {
         let own = self.moves.get_mut(&task).and_then(VecDeque::pop_front);
         let takes = own.unwrap_or(self.migration_cost);
-        self.apply(now, Change::Stand(task));
+        self.apply_change(now, Change::Stand(task));
         self.machine.coming.insert((since_begin(now + takes), task), on);
     }
 
     /// Drops the VM with everything on it.
-    fn clear(&mut self) {
+    fn drop_vm(&mut self) {
         self.running.clear();
         (self.machine, self.next) = (MachineWithMoves::default(), None);
     }
 
     /// Computes the next ends if nothing else happens before.
-    fn foreseen(&self) -> Option<NextEnds> {
+    fn foresee_ends(&self) -> Option<NextEnds> {
         let mut machine = self.machine.clone();
         if machine.ideal.has_kept() {
-            return Some(NextEnds { at: rounded(machine.ideal.now()), machine });
+            return Some(NextEnds { at: nearest_time(machine.ideal.now()), machine });
         }
         if !machine.advance_to_an_end(Duration::MAX) {
             return None;
         }
-        let at = rounded(machine.ideal.now());
+        let at = nearest_time(machine.ideal.now());
         // All other ends of this microsecond.
         let until = since_begin(at) + HALF - Duration::from_nanos(1);
         let mut further = machine.clone();
@@ -186,17 +186,17 @@ impl World for TwoTier {
                 // A second of its clock is one of emulated time.
                 let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), Speedup::ONE);
                 self.machine = MachineWithMoves { ideal, ..MachineWithMoves::default() };
-                self.apply(now, Change::Made);
+                self.apply_change(now, Change::Made);
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
-                self.clear();
+                self.drop_vm();
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
-            Command::StartTask(start) => self.start(now, start, out),
+            Command::StartTask(start) => self.start_job(now, start, out),
             Command::StopTask { host, vm, task, attempt, .. } => {
                 if self.is_running(task, attempt) {
-                    self.stop(now, task);
+                    self.stop_job(now, task);
                     let (kept, real_cpu_us) = (None, 0);
                     let stopped = Report::TaskStopped { vm, task, attempt, kept, real_cpu_us };
                     out.push_back((host, stopped));
@@ -204,21 +204,21 @@ impl World for TwoTier {
             }
             Command::PromoteTask { host, vm, task, attempt } => {
                 if self.is_running(task, attempt) {
-                    self.apply(now, Change::Promote(task));
+                    self.apply_change(now, Change::Promote(task));
                     let promoted = Report::TaskPromoted { vm, task, attempt, real_took_us: 0 };
                     out.push_back((host, promoted));
                 }
             }
             Command::MoveTask { task, attempt, on, .. } => {
                 if self.is_running(task, attempt) {
-                    self.migrate(now, task, on);
+                    self.migrate_job(now, task, on);
                 }
             }
             Command::CheckpointNow { task, attempt, .. } => {
                 let ideal = &self.machine.ideal;
                 // A checkpoint that is already being taken will do.
                 if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
-                    self.apply(now, Change::Hold(task, self.checkpoint_cost));
+                    self.apply_change(now, Change::Hold(task, self.checkpoint_cost));
                 }
             }
             // Machines of parallel jobs have no CPU modes, are never taken away, and are not in the
@@ -234,7 +234,7 @@ impl World for TwoTier {
 
     fn next_at(&mut self) -> Option<Time> {
         if self.next.is_none() {
-            self.next = Some(self.foreseen());
+            self.next = Some(self.foresee_ends());
         }
         self.next.as_ref()?.as_ref().map(|next| next.at)
     }
@@ -288,7 +288,7 @@ impl World for TwoTier {
     }
 
     fn host_lost(&mut self, _: HostId) {
-        self.clear();
+        self.drop_vm();
     }
 
     fn is_idle(&self) -> bool {
@@ -302,7 +302,7 @@ const fn since_begin(at: Time) -> Duration {
 }
 
 /// The time of the run that is nearest to the machine's clock.
-fn rounded(at: Duration) -> Time {
+fn nearest_time(at: Duration) -> Time {
     Time::from_micros(u64::try_from((at + HALF).as_micros()).unwrap_or(u64::MAX))
 }
 

@@ -1,6 +1,8 @@
-//! External events of a run, which its twin gets instead of chance.
+//! Inputs of a twin: the external events of the run, which it gets instead of chance, and the check
+//! that this program makes the decisions of the run's log.
 
 use dormouse_cloud::{Interruption, InterruptionModel};
+use dormouse_engine::Run;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_units::Time;
 
@@ -69,4 +71,21 @@ impl TwinInputs {
     pub fn interruptions(&self) -> Vec<InterruptionModel> {
         vec![InterruptionModel::Schedule { acts: self.acts.clone() }]
     }
+}
+
+/// Feeds the events of a log to a new run of its experiment and checks that this program makes the
+/// same decisions: any difference of the twin is then the machines' doing. Returns the run after
+/// the last step.
+///
+/// # Errors
+///
+/// The number of the first step that comes out otherwise.
+pub fn decided_again(mut run: Run, steps: &[Step]) -> Result<Run, u64> {
+    for step in steps {
+        let (again, _) = run.handle_again(step);
+        if again.decisions != step.decisions {
+            return Err(step.seq);
+        }
+    }
+    Ok(run)
 }

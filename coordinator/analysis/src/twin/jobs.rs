@@ -15,11 +15,11 @@ use crate::{JobHistory, JobSpell, RunRecord, SpellEnd, carried_out};
 /// Whether the scheduler heard of any job in these steps.
 #[must_use]
 pub fn has_begun(steps: &[Step]) -> bool {
-    instants(steps).any(|step| step.notices.iter().any(is_of_a_job))
+    decision_instants(steps).any(|step| step.notices.iter().any(is_of_a_job))
 }
 
 /// The steps in which the scheduler heard and decided something.
-fn instants(steps: &[Step]) -> impl Iterator<Item = &Step> {
+fn decision_instants(steps: &[Step]) -> impl Iterator<Item = &Step> {
     steps.iter().filter(|step| step.event == Event::InstantOver)
 }
 
@@ -34,7 +34,7 @@ const fn is_of_a_job(notice: &Notice) -> bool {
 type Jobs = BTreeMap<TaskId, JobHistory>;
 
 /// Histories of all jobs that the scheduler heard of in these steps.
-fn fates(steps: &[Step]) -> Jobs {
+fn job_histories(steps: &[Step]) -> Jobs {
     let (mut record, mut jobs) =
         (RunRecord::default().forgetting().without_attempts(), Jobs::new());
     for step in steps {
@@ -47,32 +47,38 @@ fn fates(steps: &[Step]) -> Jobs {
 }
 
 /// Number of times that a job was started.
-fn starts(job: &JobHistory) -> usize {
+fn count_starts(job: &JobHistory) -> usize {
     let ends_it =
         |spell: &&JobSpell| matches!(spell.until, Some((_, SpellEnd::Failed | SpellEnd::Killed)));
     let before_another = job.spells.split_last().map_or(&[][..], |(_, before)| before);
     usize::from(!job.spells.is_empty()) + before_another.iter().filter(ends_it).count()
 }
 
-fn side(job: &JobHistory) -> TaskFate {
+fn job_fate(job: &JobHistory) -> TaskFate {
     let place = match job.spells.last().map(|spell| spell.tier) {
         None => "",
         Some(Tier::Foreground) => "foreground",
         Some(Tier::Background) => "background",
     };
     let (started, finished) = (job.started(), job.ended);
-    TaskFate { place: place.to_owned(), attempts: starts(job), started, finished, measured: None }
+    TaskFate {
+        place: place.to_owned(),
+        attempts: count_starts(job),
+        started,
+        finished,
+        measured: None,
+    }
 }
 
 /// The tier that a job was in from its start to its end, or else the reason for which it counts as
 /// disturbed.
-fn tier(job: &JobHistory) -> Result<Tier, String> {
+fn tier_or_disturbance(job: &JobHistory) -> Result<Tier, String> {
     let disturbed = match (job.spells.as_slice(), job.ended) {
         ([], _) => "never started",
         (_, None) => "not finished",
         ([only], _) => return Ok(only.tier),
         _ if job.left_by(SpellEnd::Killed) > 0 => "killed and started again",
-        _ if starts(job) > 1 => "started again",
+        _ if count_starts(job) > 1 => "started again",
         _ if job.left_by(SpellEnd::Migrated) > 0 => "migrated",
         _ => "swapped",
     };
@@ -87,10 +93,11 @@ pub fn twin_of_jobs(
     steps: &LiveAndTwin<Vec<Step>>,
     migration: Option<Span>,
 ) -> TwinComparison {
-    let (live, twin) = (fates(&steps.live), fates(&steps.twin));
+    let (live, twin) = (job_histories(&steps.live), job_histories(&steps.twin));
     // The same submissions in the same order have the same ids. One of the runs may not have
     // reached all of them.
-    let tasks: Vec<_> = twin.iter().map(|(id, other)| row(live.get(id).cloned(), other)).collect();
+    let tasks: Vec<_> =
+        twin.iter().map(|(id, other)| compare_job(live.get(id).cloned(), other)).collect();
     let early = |of: &Jobs| {
         let done = of.values().filter(|job| job.ended.is_some()).count();
         (done < tasks.len()).then(|| format!("{done} of {} jobs ended", tasks.len()))
@@ -117,12 +124,12 @@ pub fn twin_of_jobs(
         background: DurationSpread::of_those(&tasks, &TaskStanding::Background),
         tasks,
         vms: Vec::new(),
-        counts: counts(&live, &twin),
-        divergence: TwinDivergence::first(&moments(&steps.live), &moments(&steps.twin)),
+        counts: compare_counts(&live, &twin),
+        divergence: TwinDivergence::first(&moments_of(&steps.live), &moments_of(&steps.twin)),
     }
 }
 
-fn row(live: Option<JobHistory>, twin: &JobHistory) -> TwinTask {
+fn compare_job(live: Option<JobHistory>, twin: &JobHistory) -> TwinTask {
     // A job that the live run never came to.
     let live = live.unwrap_or_else(|| JobHistory::new(twin.id, twin.job.clone()));
     let same = |tier| match tier {
@@ -130,16 +137,16 @@ fn row(live: Option<JobHistory>, twin: &JobHistory) -> TwinTask {
         Tier::Background => TaskStanding::Background,
     };
     let standing = TaskStanding::compare(
-        LiveAndTwin { live: tier(&live), twin: tier(twin) },
+        LiveAndTwin { live: tier_or_disturbance(&live), twin: tier_or_disturbance(twin) },
         same,
         "in another tier",
     );
-    let sides = LiveAndTwin { live: side(&live), twin: side(twin) };
+    let sides = LiveAndTwin { live: job_fate(&live), twin: job_fate(twin) };
     TwinTask::new(twin.job.number, format!("{} processes", twin.job.processes), sides, standing)
 }
 
 /// The counts of `summary.json`.
-fn counts(live: &Jobs, twin: &Jobs) -> Vec<EventCount> {
+fn compare_counts(live: &Jobs, twin: &Jobs) -> Vec<EventCount> {
     let count = |name: &str, what: fn(&JobHistory) -> u64| {
         let sum = |of: &Jobs| of.values().map(what).sum();
         EventCount {
@@ -159,10 +166,10 @@ fn counts(live: &Jobs, twin: &Jobs) -> Vec<EventCount> {
 }
 
 /// All notices and decisions about jobs in order, in words without times.
-fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
+fn moments_of(steps: &[Step]) -> Vec<DecisionMoment> {
     let mut numbers = BTreeMap::<TaskId, u64>::new();
     let mut moments = Vec::new();
-    for step in instants(steps) {
+    for step in decision_instants(steps) {
         for notice in &step.notices {
             if let Notice::Submitted { job } = notice {
                 numbers.insert(job.id, job.number);
@@ -179,7 +186,7 @@ fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
                 _ => return None,
             })
         };
-        let decided = |decision| decided(decision, number);
+        let decided = |decision| decision_words(decision, number);
         let heard: Vec<_> = step.notices.iter().filter_map(heard).collect();
         let decided: Vec<_> = carried_out(step).into_iter().filter_map(decided).collect();
         if !heard.is_empty() || !decided.is_empty() {
@@ -190,7 +197,7 @@ fn moments(steps: &[Step]) -> Vec<DecisionMoment> {
 }
 
 /// A decision about a job in words; `None` for others.
-fn decided(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option<String> {
+fn decision_words(decision: &Decision, number: impl Fn(TaskId) -> u64) -> Option<String> {
     let processors = |on: &Cpus| {
         let list: Vec<_> = on.iter().map(u32::to_string).collect();
         list.join(",")

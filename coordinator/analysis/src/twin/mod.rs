@@ -1,25 +1,21 @@
 //! Comparison of a run with its twin: the same run in virtual time, with the interruptions that it
 //! really had. Every difference is the emulation's doing.
 
-mod again;
 mod bag;
 mod divergence;
 mod exact;
 mod given;
 mod jobs;
 mod measured;
-mod moment;
 mod spread;
 mod value;
 
-pub use again::decided_again;
 pub use bag::twin_of_bag;
-pub use divergence::{DivergentDecision, TwinDivergence};
+pub use divergence::{DecisionMoment, DivergentDecision, TwinDivergence};
 pub use exact::TwoTier;
-pub use given::TwinInputs;
+pub use given::{TwinInputs, decided_again};
 pub use jobs::{has_begun, twin_of_jobs};
 pub use measured::{MeasuredMoves, Moves};
-pub use moment::DecisionMoment;
 pub use spread::DurationSpread;
 pub use value::{
     ComparedRun, EventCount, LiveAndTwin, TaskFate, TaskStanding, TwinComparison, TwinTask, TwinVm,

@@ -8,7 +8,7 @@ use super::Checker;
 impl Checker<'_> {
     /// Requires that a task that starts now is submitted and that all tasks it follows have
     /// finished.
-    pub(super) fn due(&mut self, task: TaskId, spec: &Task) {
+    pub(super) fn check_due(&mut self, task: TaskId, spec: &Task) {
         let submitted = self.setup.submitted(task);
         self.require(submitted <= self.now, || {
             format!("{task} is started before it is submitted, at {submitted}")
@@ -17,7 +17,9 @@ impl Checker<'_> {
             self.tasks.get(before.get() as usize).is_none_or(|before| !before.finished)
         };
         if let Some(before) = spec.after.iter().find(is_open) {
-            self.wrong(format!("{task} is started before {before} is finished, which it follows"));
+            self.report_violation(format!(
+                "{task} is started before {before} is finished, which it follows"
+            ));
         }
     }
 }
@@ -38,7 +40,7 @@ mod tests {
         for is_finished in [false, true] {
             let mut checker = Checker::new(&setup, Span::ZERO);
             checker.tasks[0].finished = is_finished;
-            checker.due(TaskId::new(1), &setup.bag.tasks[1]);
+            checker.check_due(TaskId::new(1), &setup.bag.tasks[1]);
             let found: Vec<String> =
                 checker.finish(false).into_iter().map(|found| found.what).collect();
             let wrong = "task1 is started before task0 is finished, which it follows".to_owned();

@@ -8,10 +8,13 @@ use super::{ALIVE, Checker};
 impl Checker<'_> {
     /// Requires that a VM gets existing processors of its host, in the right tier, that no other VM
     /// has in that tier.
-    pub(super) fn placed(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
+    pub(super) fn check_placement(&mut self, id: VmId, tier: Tier, processors: &[u32]) {
         let (host, is_spot) = match self.vms.get(&id) {
             Some(vm) => (vm.host, vm.market == Market::Spot),
-            None => return self.wrong(format!("{id} has processors but was never launched")),
+            None => {
+                return self
+                    .report_violation(format!("{id} has processors but was never launched"));
+            }
         };
         let right = self.setup.terms.spot == SpotPlaces::Background
             && is_spot == (tier == Tier::Background);
@@ -25,7 +28,9 @@ impl Checker<'_> {
             **other != id && there
         });
         if let Some(other) = taken.map(|(other, _)| *other) {
-            self.wrong(format!("{id} has a processor of {host} of which {other} has the {tier}"));
+            self.report_violation(format!(
+                "{id} has a processor of {host} of which {other} has the {tier}"
+            ));
         }
         if let Some(vm) = self.vms.get_mut(&id) {
             let right = vm.kind.vcpus as usize == processors.len();
@@ -34,8 +39,8 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn supplied(&mut self, id: VmId, vcpu: u32, share: Ppm) {
-        self.on(id, &ALIVE, "is left a share of a processor", |vm| {
+    pub(super) fn check_supply(&mut self, id: VmId, vcpu: u32, share: Ppm) {
+        self.check_vm(id, &ALIVE, "is left a share of a processor", |vm| {
             let there =
                 matches!(&vm.places, Some((Tier::Background, on)) if (vcpu as usize) < on.len());
             match (there, share <= Ppm::ONE) {

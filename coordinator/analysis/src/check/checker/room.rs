@@ -12,24 +12,25 @@ impl Checker<'_> {
     }
 
     /// Checks that VM `id` may make room for VM `by`, which must be an on-demand VM launched now.
-    pub(super) fn displaced(&mut self, id: VmId, by: VmId, action: Action) {
+    pub(super) fn check_displacement(&mut self, id: VmId, by: VmId, action: Action) {
         let now = self.now;
         match self.vms.get_mut(&by) {
             Some(by) if by.market == Market::OnDemand && by.launched == now => by.waits = true,
             // A VM that is not known here belongs to another tenant.
             None if self.setup.jobs.is_some() || self.setup.requests => {}
-            _ => self
-                .wrong(format!("{id} makes room for {by}, which is no on-demand VM launched now")),
+            _ => self.report_violation(format!(
+                "{id} makes room for {by}, which is no on-demand VM launched now"
+            )),
         }
         if action == Action::Preempt {
             let hibernates = self.hibernates();
-            return self.preempted(id, |vm| {
+            return self.check_preemption(id, |vm| {
                 let ends = !hibernates || vm.life == VmStage::Booting;
                 (!ends).then(|| "it ends to make room where it is to hibernate".to_owned())
             });
         }
         let hibernates = self.hibernates() && action == Action::Hibernate;
-        self.on(id, &[VmStage::Running], "hibernates to make room", |vm| {
+        self.check_vm(id, &[VmStage::Running], "hibernates to make room", |vm| {
             (vm.life, vm.is_displaced) = (VmStage::Freezing, true);
             let spot = vm.market == Market::Spot;
             (!spot || !hibernates).then(|| "it is no VM that hibernates to make room".to_owned())
@@ -40,7 +41,7 @@ impl Checker<'_> {
     pub(super) fn given_back(&mut self, id: VmId) {
         let (now, least) = (self.now, self.setup.catalogue.hibernation);
         self.takes_room(id);
-        self.on(id, &[VmStage::Frozen], "has its room again", |vm| {
+        self.check_vm(id, &[VmStage::Frozen], "has its room again", |vm| {
             let was_displaced = std::mem::take(&mut vm.is_displaced);
             vm.resumes = true;
             if !was_displaced {
@@ -60,7 +61,7 @@ impl Checker<'_> {
     pub(super) fn look_at_rooms(&mut self) {
         while let Some(id) = self.taken_of.pop_first() {
             let Some(offer) = self.hosts.get(&id).copied() else {
-                self.wrong(format!("a VM is on {id}, which never joined"));
+                self.report_violation(format!("a VM is on {id}, which never joined"));
                 continue;
             };
             let there = self.vms.values().filter(|vm| vm.host == id);

@@ -8,7 +8,7 @@ use super::{ALIVE, CheckedVm, Checker, VmStage};
 impl Checker<'_> {
     /// Checks an act of the provider: `vms` are those that it hit, `left` those that it passed
     /// over.
-    pub(super) fn interrupted(
+    pub(super) fn check_interruption(
         &mut self,
         asked: Time,
         action: Action,
@@ -34,12 +34,12 @@ impl Checker<'_> {
             Action::Rebalance => &[],
         };
         for vm in left {
-            self.on(*vm, unfit, "is left alone by an interruption", |vm| {
+            self.check_vm(*vm, unfit, "is left alone by an interruption", |vm| {
                 (vm.market != Market::Spot).then(|| "it is not a spot VM".to_owned())
             });
         }
         for vm in vms {
-            self.on(*vm, fit, "is interrupted", |vm| {
+            self.check_vm(*vm, fit, "is interrupted", |vm| {
                 match action {
                     Action::Hibernate => {
                         (vm.life, vm.is_displaced) = (VmStage::Freezing, may_make_room);
@@ -58,8 +58,12 @@ impl Checker<'_> {
     }
 
     /// Gives a spot VM notice of its end; `and` returns what is wrong with the reason, if anything.
-    pub(super) fn preempted(&mut self, vm: VmId, and: impl FnOnce(&CheckedVm) -> Option<String>) {
-        self.on(vm, &ALIVE, "is given notice", |vm| match vm.market {
+    pub(super) fn check_preemption(
+        &mut self,
+        vm: VmId,
+        and: impl FnOnce(&CheckedVm) -> Option<String>,
+    ) {
+        self.check_vm(vm, &ALIVE, "is given notice", |vm| match vm.market {
             Market::Spot => and(vm),
             Market::OnDemand => Some("it is not a spot VM".to_owned()),
         });
@@ -69,7 +73,7 @@ impl Checker<'_> {
     /// Notes that a VM is given notice, and requires that it has none yet.
     pub(super) fn has_notice(&mut self, id: VmId) {
         let now = self.now;
-        self.on(id, &ALIVE, "is given notice", |vm| {
+        self.check_vm(id, &ALIVE, "is given notice", |vm| {
             let before = vm.notice.replace((now, vm.life != VmStage::Booting));
             before.map(|(at, _)| format!("it has had its notice since {at}"))
         });
@@ -78,7 +82,7 @@ impl Checker<'_> {
     /// Requires that a VM which its provider ends has had its whole notice.
     pub(super) fn is_taken(&mut self, id: VmId) {
         let (now, notice) = (self.now, self.setup.preemption_notice);
-        self.on(id, &ALIVE, "is taken by its provider", |vm| match vm.notice {
+        self.check_vm(id, &ALIVE, "is taken by its provider", |vm| match vm.notice {
             None => Some("it is taken without notice".to_owned()),
             Some((at, true)) if now < at + notice => {
                 Some(format!("it is taken {} after its notice, not {notice}", now.since(at)))
