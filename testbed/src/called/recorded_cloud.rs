@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_analysis::Record;
+use dormouse_analysis::RunRecord;
 use dormouse_ec2::Ec2Session;
 use dormouse_ec2_server::CloudSession;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
@@ -24,7 +24,7 @@ pub(crate) struct RecordedCloud {
 #[derive(Debug)]
 pub(crate) struct CallRecord {
     log: RunLogWriter,
-    record: Record,
+    record: RunRecord,
     /// Why nothing is written any more.
     failed: Option<OutputError>,
 }

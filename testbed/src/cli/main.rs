@@ -8,9 +8,9 @@ use super::awaited_run::note_refused_words;
 use super::command::{Cli, Command};
 use super::grammar::grammar;
 use super::{
-    advise, calibrate, compare, completion, conduct, doctor, ec2, export, fit, identity, inspect, list,
-    manual, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep, usage,
-    watch, worker, workload,
+    advise, calibrate, compare, completion, conduct, doctor, ec2, export, fit, identity, inspect,
+    list, manual, measure, metadata, observe, prices, recorded, reproduce, run, start, sweep,
+    usage, watch, worker, workload,
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
