@@ -6,8 +6,12 @@ use std::path::Path;
 use dormouse_host::two_tier::{
     Case, LOSS, LOST, Measured, Metric, Row, SHARE, TwoTierError, UTILISATION, utilisation,
 };
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Cell, Column, Page, Table, Terminal};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
+use dormouse_view::{
+    FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, Terminal, TypedTable,
+};
 
 /// From this part of the processors' time on, others disturb what is measured: it is as much as
 /// the largest loss that the paper found.
@@ -31,17 +35,19 @@ pub(crate) fn write(measured: &Measured, command: &str, folder: &Path) -> Result
 }
 
 /// A table of figures; n is said with the mean in files, and in a column of its own for people.
-fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> Table {
-    let table = Table::with_rows(rows)
-        .column(Column::text("case"), |row| &*row.case)
-        .column(Column::text("figure").named("metric"), |row| row.metric)
-        .column(Column::number("paper").digits(1), |row| Cell::maybe(row.paper, Cell::number))
+fn figures<'a>(rows: impl IntoIterator<Item = &'a Row>, is_for_people: bool) -> TypedTable {
+    let table = TypedTable::with_rows(rows)
+        .column(TableColumn::text("case"), |row| &*row.case)
+        .column(TableColumn::text("figure").named("metric"), |row| row.metric)
+        .column(TableColumn::number("paper").digits(1), |row| {
+            TableCell::maybe(row.paper, TableCell::number)
+        })
         .column(
-            Column::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
-            |Row { ours, .. }| Cell::mean(ours.mean, ours.ci95, ours.n),
+            TableColumn::mean("ours [95 % CI of the mean]").named("ours").file_digits(4),
+            |Row { ours, .. }| TableCell::mean(ours.mean, ours.ci95, ours.n),
         );
     if is_for_people {
-        table.column(Column::count("n"), |row| Cell::count(row.ours.n))
+        table.column(TableColumn::count("n"), |row| TableCell::count(row.ours.n))
     } else {
         table
     }
@@ -69,27 +75,27 @@ fn quiet(measured: &Measured) -> String {
     format!("{percent:.1} % of the processors' time went to others meanwhile{again}{remark}")
 }
 
-fn chart(measured: &Measured) -> Chart {
+fn chart(measured: &Measured) -> PanelChart {
     let line = |name: &str, colour: usize, case: Case, of: Metric| {
         let at = |usage: u32| {
             let y = measured.at(case, usage, of)?;
-            Some(Point { interval: y.ci95, ..Point::new(f64::from(usage), y.mean) })
+            Some(SeriesPoint { interval: y.ci95, ..SeriesPoint::new(f64::from(usage), y.mean) })
         };
         let points = measured.usages(case).into_iter().filter_map(at).collect();
-        Series { name: name.to_owned(), colour, look: Look::Line, points }
+        PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
     };
-    let paper = |name: &str, colour: usize, y: f64| Series {
+    let paper = |name: &str, colour: usize, y: f64| PointSeries {
         name: name.to_owned(),
         colour,
-        look: Look::Line,
-        points: [40.0, 100.0].map(|x| Point::new(x, y)).into(),
+        look: PointLook::Line,
+        points: [40.0, 100.0].map(|x| SeriesPoint::new(x, y)).into(),
     };
-    let panel = |title: &str, y: &str, series: Vec<Series>| Panel {
+    let panel = |title: &str, y: &str, series: Vec<PointSeries>| ChartPanel {
         title: title.to_owned(),
-        x: Axis::new("foreground CPU usage, %", Scale::Linear),
-        y: Axis::new(y, Scale::FromZero),
+        x: PlotAxis::new("foreground CPU usage, %", AxisScale::Linear),
+        y: PlotAxis::new(y, AxisScale::FromZero),
         series: series.into_iter().filter(|series| !series.points.is_empty()).collect(),
-        ..Panel::default()
+        ..ChartPanel::default()
     };
     let background = |case: Case, processes: &str| {
         let (least, most) = utilisation(case);
@@ -116,7 +122,7 @@ fn chart(measured: &Measured) -> Chart {
     );
     let backgrounds =
         [background(Case::Single, "one process"), background(Case::Several, "two processes")];
-    Chart {
+    PanelChart {
         title: "Two VMs on one processor".to_owned(),
         panels: [loss].into_iter().chain(backgrounds).collect(),
     }
@@ -127,25 +133,25 @@ fn page(measured: &Measured, command: &str) -> String {
     let (points, summary): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.case.contains('/'));
     let pairs = measured.all.iter().map(|m| m.seed).max().unwrap_or(0);
     let title = "Two VMs on one processor, ours beside the MEASY paper's";
-    let mut page = Page::new(title, quiet(measured));
+    let mut page = HtmlPage::new(title, quiet(measured));
     page.cards = vec![
-        Card::new("Measurements", measured.all.len().to_string(), "each of about 2 s"),
-        Card::new("Pairs of jobs", pairs.to_string(), "in each case"),
-        Card::new(
+        FigureCard::new("Measurements", measured.all.len().to_string(), "each of about 2 s"),
+        FigureCard::new("Pairs of jobs", pairs.to_string(), "in each case"),
+        FigureCard::new(
             "Other processes",
             format!("{:.1} %", 100.0 * measured.elsewhere()),
             "of the processors' time",
         ),
     ];
-    let about = DEFINITIONS.map(Block::text).into_iter();
-    let table = Block::Table(figures(summary, true));
+    let about = DEFINITIONS.map(PageBlock::text).into_iter();
+    let table = PageBlock::Table(figures(summary, true));
     page.section("Our figures beside the paper's", about.chain([table]));
     page.section(
         "Loss and background work by the usage of the foreground",
-        [Block::Plots(chart(measured).to_markup())],
+        [PageBlock::Plots(chart(measured).to_markup())],
     );
-    page.section("Every usage", [Block::Table(figures(points, true))]);
-    page.section("Reproduce", [Block::Command(command.to_owned())]);
+    page.section("Every usage", [PageBlock::Table(figures(points, true))]);
+    page.section("Reproduce", [PageBlock::Command(command.to_owned())]);
     page.to_html()
 }
 

@@ -17,10 +17,10 @@ use std::time::Instant;
 use dormouse_analysis::jobs::{JobsCsv, simulate};
 use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_engine::jobs::{Simulation, SimulationError};
-use dormouse_experiment::{Loaded, Source, open};
+use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::Step;
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_report::output::{Header as RunHeader, Replaces, Staging};
+use dormouse_report::output::{LogHeader as RunHeader, ReplacedContent, StagedFolder};
 use dormouse_report::results::virtual_results;
 use dormouse_workload::{
     Header, Model, OnMalformed, SwfJob, SwfWriter, Trace, UsageRule, offered_load, scale_arrivals,
@@ -227,10 +227,11 @@ fn whole_run(scheduler: &str, log: &Path, out: &Path) -> Outcome<u64> {
             "name = \"bench\"\n[workload]\nkind = \"swf\"\nlog = \"{log}\"\n[scheduler]\nname = \"{scheduler}\"\n"
         ),
     )?;
-    let loaded = open(&Source { experiment: file.to_str(), ..Source::default() });
-    let Loaded { experiment, .. } = loaded.map_err(|error| error.to_string())?;
+    let loaded =
+        open(&ExperimentSource { experiment: file.to_str(), ..ExperimentSource::default() });
+    let LoadedExperiment { experiment, .. } = loaded.map_err(|error| error.to_string())?;
     let header = RunHeader::new(RunMode::Virtual, "bench".to_owned(), experiment);
-    let staging = Staging::begin(&folder, Replaces::Anything)?;
+    let staging = StagedFolder::begin(&folder, ReplacedContent::Anything)?;
     let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
     results.view().write(staging)?;
     Ok(results.jobs.map_or(0, |jobs| jobs.outcomes().total))

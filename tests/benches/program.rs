@@ -9,7 +9,7 @@ use std::io::{BufRead as _, BufReader, Write as _, stdin, stdout};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use dormouse_experiment::{Source, load};
+use dormouse_experiment::{ExperimentSource, load};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_samples::{Samples, median};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -61,7 +61,9 @@ fn run() -> Outcome<f64> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("asked.toml");
     std::fs::write(&file, text)?;
-    let experiment = load(&Source { experiment: file.to_str(), ..Source::default() })?.experiment;
+    let experiment =
+        load(&ExperimentSource { experiment: file.to_str(), ..ExperimentSource::default() })?
+            .experiment;
     let begun = Instant::now();
     let run = virtual_run(&experiment, experiment.scheduler()?, |_| {})?;
     let us = begun.elapsed().as_secs_f64() * 1e6;

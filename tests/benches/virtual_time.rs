@@ -7,10 +7,10 @@ mod events;
 
 use std::time::Instant;
 
-use dormouse_experiment::{Override, Source, load};
+use dormouse_experiment::{ExperimentSource, Override, load};
 use dormouse_report::virtual_run::virtual_run;
-use dormouse_reproduce::papers::Request;
-use dormouse_reproduce::sweep::Reproduction;
+use dormouse_reproduce::papers::ReproductionRequest;
+use dormouse_reproduce::sweep::ReproductionSpec;
 use dormouse_samples::{Samples, median};
 
 type Failure = Box<dyn std::error::Error>;
@@ -69,7 +69,8 @@ fn large_bag(tasks: usize) -> Result<(), Failure> {
     let mut times = Samples::default();
     for _ in 0..BAG_RUNS {
         let (began, mut steps) = (Instant::now(), 0);
-        let experiment = load(&Source { experiment, ..Source::default() })?.experiment;
+        let experiment =
+            load(&ExperimentSource { experiment, ..ExperimentSource::default() })?.experiment;
         virtual_run(&experiment, experiment.scheduler()?, |_| steps += 1)?;
         let seconds = began.elapsed().as_secs_f64();
         println!("{tasks:5} tasks under hads: {seconds:6.2} s, {steps} events");
@@ -84,8 +85,11 @@ fn large_bag(tasks: usize) -> Result<(), Failure> {
 /// Runs alone: their plan is made and their schedulers are built before.
 fn one_run(scheduler: &str) -> Result<(), Failure> {
     let name = Override::text("--scheduler", "scheduler.name", scheduler);
-    let source =
-        Source { experiment: Some("ed200-sc4"), overrides: vec![name], ..Source::default() };
+    let source = ExperimentSource {
+        experiment: Some("ed200-sc4"),
+        overrides: vec![name],
+        ..ExperimentSource::default()
+    };
     let loaded = load(&source)?;
     let began = Instant::now();
     let plan = loaded.experiment.plan()?;
@@ -130,12 +134,16 @@ fn one_run(scheduler: &str) -> Result<(), Failure> {
 
 fn tables() -> Result<(), Failure> {
     let what = "burst-hads".to_owned();
-    let spec = Reproduction { what, first_seed: 1, seeds: 30, ..Reproduction::default() };
+    let spec = ReproductionSpec { what, first_seed: 1, seeds: 30, ..ReproductionSpec::default() };
     let threads = std::thread::available_parallelism()?.get();
     let tables = |threads: usize| -> Result<f64, Failure> {
         let folder = tempfile::tempdir()?;
         let began = Instant::now();
-        let done = Request::new(threads).run(&spec, (folder.path(), true), &mut |_, _, _| {})?;
+        let done = ReproductionRequest::new(threads).run(
+            &spec,
+            (folder.path(), true),
+            &mut |_, _, _| {},
+        )?;
         let seconds = began.elapsed().as_secs_f64();
         let runs: usize = done.iter().map(|done| done.results.count()).sum();
         println!("Tables IV and VI, 30 seeds: {runs} runs in {seconds:.1} s on {threads} threads");

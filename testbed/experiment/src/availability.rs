@@ -12,7 +12,7 @@ use super::sections::{AvailabilityPart, AvailabilitySection};
 use super::zones;
 
 /// Numbers of available VMs as written, and the place in them where a run begins.
-struct Written {
+struct WrittenNumbers {
     of: Availability,
     /// Date of the first number in seconds since 1970; `None` if times are not dates.
     first: Option<i64>,
@@ -34,7 +34,7 @@ pub(super) fn check(
         if !kinds.iter().all(|kind| is_spot_type(kind, place, Some(types), found)) {
             continue;
         }
-        all.extend(found.take(written(section, place)).map(|written| (kinds, place, written)));
+        all.extend(found.take(read_section(section, place)).map(|written| (kinds, place, written)));
     }
     let last = all.iter().filter_map(|(_, _, written)| written.first).max();
     let begins = match prices {
@@ -42,7 +42,7 @@ pub(super) fn check(
         PricesBegin::Drawn | PricesBegin::Undated => last,
     };
     let mut by_type = BTreeMap::new();
-    for (kinds, place, Written { of, first, start }) in all {
+    for (kinds, place, WrittenNumbers { of, first, start }) in all {
         let is_dated_by_prices = first.is_some() && prices != PricesBegin::Undated;
         let wrong = if first.is_some() && prices == PricesBegin::Drawn {
             let remedy = "give prices without drawn-start, or times from the beginning here";
@@ -82,7 +82,10 @@ pub(super) enum PricesBegin {
     At(i64),
 }
 
-fn written(section: &AvailabilitySection, place: &Place) -> Result<Written, InputError> {
+fn read_section(
+    section: &AvailabilitySection,
+    place: &Place,
+) -> Result<WrittenNumbers, InputError> {
     match section {
         AvailabilitySection::Rows(rows) => {
             let step = |(at, vms): &(String, u32)| {
@@ -95,18 +98,18 @@ fn written(section: &AvailabilitySection, place: &Place) -> Result<Written, Inpu
                 let remedy = "write numbers of VMs, such as: [[\"0s\", 2], [\"15m\", 0]]";
                 return Err(InputError::new(place, "it says of no time what can be had", remedy));
             }
-            Ok(Written { of: Availability::new(rows), first: None, start: Span::ZERO })
+            Ok(WrittenNumbers { of: Availability::new(rows), first: None, start: Span::ZERO })
         }
         AvailabilitySection::Whole(file) => read(place, file, &AvailabilityPart::default()),
         AvailabilitySection::Part(part) => read(place, &part.file, part),
     }
 }
 
-fn read(place: &Place, file: &str, part: &AvailabilityPart) -> Result<Written, InputError> {
+fn read(place: &Place, file: &str, part: &AvailabilityPart) -> Result<WrittenNumbers, InputError> {
     let path = place.file(file);
     let chosen = part.columns.clone().into_iter().collect();
     let (of, first) = files::read_file(&path, |source| Availability::read(source, &chosen))?;
     // The schema guarantees that it is a span.
     let start = part.start.as_deref().and_then(|start| start.parse().ok()).unwrap_or_default();
-    Ok(Written { of, first, start })
+    Ok(WrittenNumbers { of, first, start })
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// Parallel jobs, with their scheduler, machine, and sharing of processors.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Batch {
+pub struct BatchSetup {
     /// The jobs and the size of their machine.
     pub workload: BatchWorkload,
     /// The scheduler and its parameters.
@@ -25,7 +25,7 @@ pub struct Batch {
     pub sharing: Sharing,
 }
 
-impl Batch {
+impl BatchSetup {
     /// Whether its scheduler migrates jobs or they are checkpointed: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)

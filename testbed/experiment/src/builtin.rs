@@ -5,27 +5,30 @@ use dormouse_model::Work;
 
 /// A built-in experiment, such as `j60-sc2`.
 #[derive(Clone, Copy, Debug)]
-pub struct Builtin {
+pub struct BuiltinExperiment {
     work: Work,
-    workload: Part,
-    scenario: Option<Part>,
+    workload: BuiltinPart,
+    scenario: Option<BuiltinPart>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct BuiltinPart {
     name: &'static str,
     text: &'static str,
 }
 
 macro_rules! part {
     ($name:literal) => {
-        Part { name: $name, text: include_str!(concat!("../../experiments/", $name, ".toml")) }
+        BuiltinPart {
+            name: $name,
+            text: include_str!(concat!("../../experiments/", $name, ".toml")),
+        }
     };
 }
 
-const JOBS: [Part; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
+const JOBS: [BuiltinPart; 4] = [part!("j60"), part!("j80"), part!("j100"), part!("ed200")];
 /// Bags with interruptions of their own: no scenario can be added.
-const TAKEN: [Part; 9] = [
+const TAKEN: [BuiltinPart; 9] = [
     part!("j60-faults"),
     part!("acc-live"),
     part!("bathtub-live"),
@@ -36,11 +39,11 @@ const TAKEN: [Part; 9] = [
     part!("bathtub-long"),
     part!("bathtub-service-live"),
 ];
-const BATCHES: [Part; 4] =
+const BATCHES: [BuiltinPart; 4] =
     [part!("batch-small"), part!("fw-like"), part!("jw-like"), part!("kth-sp2")];
-const SHARED: [Part; 3] =
+const SHARED: [BuiltinPart; 3] =
     [part!("shared-small"), part!("shared-background"), part!("provider-j60")];
-const PROVIDERS: [Part; 11] = [
+const PROVIDERS: [BuiltinPart; 11] = [
     part!("provider-testbed"),
     part!("provider-opie"),
     part!("provider-saturated"),
@@ -53,9 +56,10 @@ const PROVIDERS: [Part; 11] = [
     part!("provider-large"),
     part!("provider-region-100k"),
 ];
-const SCENARIOS: [Part; 5] = [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
+const SCENARIOS: [BuiltinPart; 5] =
+    [part!("sc1"), part!("sc2"), part!("sc3"), part!("sc4"), part!("sc5")];
 
-impl Part {
+impl BuiltinPart {
     /// Splits the text into its first line, a comment with the description, and the rest.
     fn split(self) -> (&'static str, &'static str) {
         let (about, body) = self.text.split_once('\n').unwrap_or((self.text, ""));
@@ -68,7 +72,7 @@ impl Part {
     }
 }
 
-impl Builtin {
+impl BuiltinExperiment {
     /// All built-in experiments, in order.
     pub fn all() -> impl Iterator<Item = Self> {
         let bags =

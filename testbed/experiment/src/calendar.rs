@@ -11,7 +11,7 @@ impl Experiment {
     /// read has no dates here: the run reports the error.
     #[must_use]
     pub fn calendar(&self) -> Calendar {
-        let of_log = |jobs: &super::Batch| jobs.wanted(self.setup.seed).calendar().ok();
+        let of_log = |jobs: &super::BatchSetup| jobs.wanted(self.setup.seed).calendar().ok();
         let of_log = self.jobs.as_deref().and_then(of_log).unwrap_or_default();
         let began = match (of_log.began, self.prices_begin()) {
             (Some(log), Some(prices)) if log != prices => None,
@@ -39,7 +39,7 @@ fn whole_seconds(span: Span) -> Option<i64> {
 mod tests {
     use std::fs;
 
-    use super::super::{Source, open};
+    use super::super::{ExperimentSource, open};
 
     /// 2024-09-22 09:09:07, in seconds since 1970.
     const FIRST: i64 = 1_726_996_147;
@@ -63,7 +63,7 @@ mod tests {
         );
         write("x.toml", &text);
         let path = folder.path().join("x.toml");
-        let source = Source { experiment: path.to_str(), ..Source::default() };
+        let source = ExperimentSource { experiment: path.to_str(), ..ExperimentSource::default() };
         open(&source).unwrap().experiment.calendar().began
     }
 

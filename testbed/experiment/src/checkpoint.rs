@@ -28,7 +28,7 @@ const MOST_STEPS_OF_A_TASK: u64 = 2_000;
 
 /// Other parts of the experiment that checkpoints depend on.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Amid<'a> {
+pub(crate) struct CheckpointContext<'a> {
     /// How spot VMs are taken away; `None` after an error in that part.
     pub(crate) interruptions: Option<&'a [InterruptionModel]>,
     /// Notice that a VM gets before its end.
@@ -45,7 +45,7 @@ pub(crate) struct Amid<'a> {
 pub(crate) fn check(
     section: CheckpointSection,
     node: &Node,
-    amid: &Amid<'_>,
+    amid: &CheckpointContext<'_>,
     found: &mut Mistakes,
 ) -> Option<CheckpointConfig> {
     let CheckpointSection {
@@ -82,7 +82,7 @@ pub(crate) fn check(
         let what = "nothing can be kept, and checkpoints are asked for";
         found.add(node.place_of("never"), what, "write policy = \"none\", or leave never out");
     }
-    let scheme = scheme(section, node, amid, found)?;
+    let scheme = resolve_scheme(section, node, amid, found)?;
     let on = on.unwrap_or_default();
     let config = CheckpointConfig {
         scheme,
@@ -94,13 +94,17 @@ pub(crate) fn check(
         never,
         ..CheckpointConfig::NONE
     };
-    plannable(&config, node, amid, found)?;
+    check_plannable(&config, node, amid, found)?;
     Some(config)
 }
 
 /// Default time step of the dynamic program for a bag: with a step several times as long as a
 /// checkpoint, a checkpoint rounded up to a step would never be worth taking.
-fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes>]) -> Span {
+fn default_step(
+    section: &CheckpointSection,
+    bag: Option<&Bag>,
+    laws: &[OfType<Lifetimes>],
+) -> Span {
     let tasks = || bag.into_iter().flat_map(|bag| bag.tasks.iter());
     let (fixed, per_megabyte) = (section.fixed, section.per_megabyte);
     let config = CheckpointConfig { fixed, per_megabyte, ..CheckpointConfig::NONE };
@@ -116,10 +120,10 @@ fn step(section: &CheckpointSection, bag: Option<&Bag>, laws: &[OfType<Lifetimes
 }
 
 /// Checks that the longest task can be planned step by step; else adds a mistake.
-fn plannable(
+fn check_plannable(
     config: &CheckpointConfig,
     node: &Node,
-    amid: &Amid<'_>,
+    amid: &CheckpointContext<'_>,
     found: &mut Mistakes,
 ) -> Option<()> {
     let (Scheme::Dp(plans), Some(bag)) = (&config.scheme, amid.bag) else { return Some(()) };
@@ -177,16 +181,20 @@ pub(crate) fn check_of_jobs(
         found.add(node.place_of("policy"), what, remedy);
         return None;
     }
-    let config =
-        check(section, node, &Amid { interruptions: Some(&[]), ..Amid::default() }, found)?;
+    let config = check(
+        section,
+        node,
+        &CheckpointContext { interruptions: Some(&[]), ..CheckpointContext::default() },
+        found,
+    )?;
     let config = CheckpointConfig { per_megabyte: Span::ZERO, on: CheckpointOn::All, ..config };
     (config.scheme != Scheme::None {}).then_some(config)
 }
 
-fn scheme(
+fn resolve_scheme(
     section: CheckpointSection,
     node: &Node,
-    amid: &Amid<'_>,
+    amid: &CheckpointContext<'_>,
     found: &mut Mistakes,
 ) -> Option<Scheme> {
     match section.policy {
@@ -236,7 +244,7 @@ fn scheme(
         }
         Policy::Dp => {
             let laws = lifetimes::laws(&section, node, amid.interruptions, found)?;
-            let step = section.step.unwrap_or_else(|| step(&section, amid.bag, &laws));
+            let step = section.step.unwrap_or_else(|| default_step(&section, amid.bag, &laws));
             let said = Some(amid.restart).filter(|restart| *restart > Span::ZERO);
             let restart = section.restart.or(said).unwrap_or(step);
             let (notice, mode) = (amid.notice, section.mode.unwrap_or_default());
@@ -301,7 +309,7 @@ mod tests {
     }
 
     fn said(text: &str) -> Result<CheckpointConfig, String> {
-        let amid = Amid { interruptions: Some(&[]), ..Amid::default() };
+        let amid = CheckpointContext { interruptions: Some(&[]), ..CheckpointContext::default() };
         by(|section, node, found| check(section, node, &amid, found), text).map(Option::unwrap)
     }
 

@@ -20,7 +20,7 @@ use super::zones;
 
 /// The resolved section `[cloud]`.
 #[derive(Debug)]
-pub(crate) struct Cloud {
+pub(crate) struct ResolvedCloud {
     pub(crate) catalogue: Catalogue,
     pub(crate) hosts: Vec<Host>,
     pub(crate) preemption_notice: Span,
@@ -33,7 +33,7 @@ pub(crate) struct Cloud {
     pub(crate) notes: Vec<String>,
 }
 
-impl Cloud {
+impl ResolvedCloud {
     /// Date at which its prices begin, in seconds since 1970; `None` if they have no dates, or the
     /// date is drawn.
     pub(crate) fn begins(&self) -> Option<i64> {
@@ -50,9 +50,9 @@ pub(crate) fn check(
     node: &Node,
     imported: Option<Types>,
     found: &mut Mistakes,
-) -> Option<Cloud> {
+) -> Option<ResolvedCloud> {
     let mut notes = Vec::new();
-    let types = offered(&section, node, imported, (&mut notes, found))?;
+    let types = offered_types(&section, node, imported, (&mut notes, found))?;
     let recorded = recorded_prices::check(&section.prices, node, &types, found);
     let dated = recorded.files.iter().find_map(|file| Some((&file.kind, file.begins?)));
     let prices = match dated {
@@ -70,14 +70,14 @@ pub(crate) fn check(
         billing: Billing { boot: section.bill_boot, frozen: section.bill_frozen },
         default_bid: section.default_bid,
         rebalance_lead: section.rebalance_lead,
-        rebalance: rebalancing(&section, node, found),
+        rebalance: resolve_rebalancing(&section, node, found),
         prices: recorded.fixed,
         availability,
     };
     if let Placement::Rule(rule) = &terms.placement {
-        placement(rule, node, found);
+        check_placement(rule, node, found);
     }
-    let hosts = hosts(&section, &terms.placement.rule(), node, &types, found);
+    let hosts = resolve_hosts(&section, &terms.placement.rule(), node, &types, found);
     if terms.spot == SpotPlaces::Background && hosts.is_empty() {
         let what = "spot VMs are in the background of processors, and nobody says of which";
         let remedy = "say how many there are: hosts = [{ vcpus = 16 }]";
@@ -102,7 +102,15 @@ pub(crate) fn check(
     let preemption_notice = section.preemption_notice;
     let price_files = recorded.files;
     notes.extend(recorded.notes);
-    Some(Cloud { catalogue, hosts, preemption_notice, terms, drawn_prices, price_files, notes })
+    Some(ResolvedCloud {
+        catalogue,
+        hosts,
+        preemption_notice,
+        terms,
+        drawn_prices,
+        price_files,
+        notes,
+    })
 }
 
 /// Recommendations to replace spot VMs, from whichever key is given.
@@ -112,11 +120,15 @@ pub(crate) fn rebalancing_of(
     found: &mut Mistakes,
 ) -> Rebalancing {
     let exactly = || Rebalancing::exactly(section.rebalance_lead);
-    rebalancing(section, node, found).unwrap_or_else(exactly)
+    resolve_rebalancing(section, node, found).unwrap_or_else(exactly)
 }
 
 /// Recommendations to replace spot VMs, from the table, if it is given.
-fn rebalancing(section: &CloudSection, node: &Node, found: &mut Mistakes) -> Option<Rebalancing> {
+fn resolve_rebalancing(
+    section: &CloudSection,
+    node: &Node,
+    found: &mut Mistakes,
+) -> Option<Rebalancing> {
     let RebalanceSection { lead, missed, false_every } = section.rebalance.clone()?;
     let mut add = |key: &str, what: &str, remedy: &str| {
         found.add(node.place_of(key), what, remedy);
@@ -154,12 +166,12 @@ pub fn spot_types(text: &str) -> Option<Vec<String>> {
     let root = from_toml("experiment", text).ok()?;
     let (cloud, mut found) = (root.get("cloud")?, Mistakes::default());
     let section = read(cloud, &mut found)?;
-    let types = offered(&section, cloud, None, (&mut Vec::new(), &mut found))?;
+    let types = offered_types(&section, cloud, None, (&mut Vec::new(), &mut found))?;
     let of_spot = types.values().filter(|kind| kind.limit(Market::Spot) > 0);
     Some(of_spot.map(|kind| kind.name.to_string()).collect())
 }
 
-fn offered(
+fn offered_types(
     section: &CloudSection,
     node: &Node,
     imported: Option<Types>,
@@ -251,7 +263,7 @@ pub(super) fn burstable_of(section: BurstableSection) -> Burstable {
 }
 
 /// Checks a placement rule that is put together from parts.
-fn placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
+fn check_placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
     let at = |key: &str| node.place_of(&format!("placement.{key}"));
     if !rule.filters.contains(&Filter::Vcpus) {
         let what = "'vcpus' is not among the filters, but a VM has its processors for itself";
@@ -272,7 +284,7 @@ fn placement(rule: &PlacementRule, node: &Node, found: &mut Mistakes) {
     }
 }
 
-fn hosts(
+fn resolve_hosts(
     section: &CloudSection,
     rule: &PlacementRule,
     node: &Node,

@@ -7,7 +7,7 @@ use dormouse_model::{MOST_PROCESSORS, check_count};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::TypeName;
 
-use super::{Batch, Experiment};
+use super::{BatchSetup, Experiment};
 
 /// Greatest number of VMs in one entry of a fleet, as in the schema of experiment files.
 const MOST_ALIKE: u32 = 100_000;
@@ -43,7 +43,7 @@ impl Experiment {
     }
 }
 
-fn check_machine(jobs: &Batch) -> Result<(), String> {
+fn check_machine(jobs: &BatchSetup) -> Result<(), String> {
     let processors = jobs.workload.processors;
     check_count("the count of the machine's processors is", processors, MOST_PROCESSORS)
 }

@@ -14,7 +14,7 @@ pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> 
     if !is_built_in || path.exists() {
         return Some(path);
     }
-    let obtained = folders().map(|folder| folder.join(name)).find(|path| path.exists());
+    let obtained = data_folders().map(|folder| folder.join(name)).find(|path| path.exists());
     if obtained.is_none() {
         let what = format!("{name} is public and not ours to ship, and it is not here");
         let remedy = format!(
@@ -28,7 +28,7 @@ pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> 
 
 /// Folders where `scripts/get-data` puts files: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a
 /// directory above the current one or this program.
-fn folders() -> impl Iterator<Item = PathBuf> {
+fn data_folders() -> impl Iterator<Item = PathBuf> {
     let home = env::var_os("DORMOUSE_HOME").filter(|home| !home.is_empty());
     let above = [env::current_dir().ok(), env::current_exe().ok()];
     let above: Vec<PathBuf> = above

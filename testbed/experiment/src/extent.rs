@@ -19,7 +19,7 @@ const HOUR: Span = Span::from_secs(3_600);
 
 /// Lower bound of a run's size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct RunExtent {
     /// Number of events.
     pub events: u64,
     /// Size of the log, in bytes.
@@ -31,32 +31,30 @@ impl Experiment {
     /// checkpoints, and the interruptions while its longest task runs. Parallel jobs and requests
     /// are counted when they come.
     #[must_use]
-    pub fn extent(&self) -> Extent {
+    pub fn extent(&self) -> RunExtent {
         let setup = &self.setup;
-        let tasks = setup
-            .bag
-            .tasks
-            .iter()
-            .map(|task| EVENTS_OF_A_TASK.saturating_add(checkpoints(&setup.checkpoint, task)));
+        let tasks = setup.bag.tasks.iter().map(|task| {
+            EVENTS_OF_A_TASK.saturating_add(count_checkpoints(&setup.checkpoint, task))
+        });
         let longest = setup.bag.tasks.iter().map(shortest_runtime).max().unwrap_or_default();
         let interruptions = setup.interruptions.iter().map(|model| match model {
             InterruptionModel::Poisson { hibernate_every, resume_every, .. } => {
                 [hibernate_every, resume_every]
                     .into_iter()
                     .flatten()
-                    .fold(0_u64, |sum, every| sum.saturating_add(times(longest, *every)))
+                    .fold(0_u64, |sum, every| sum.saturating_add(count_periods(longest, *every)))
             }
             InterruptionModel::Schedule { acts } => acts.len() as u64,
             InterruptionModel::Lifetime { .. } | InterruptionModel::Replay { .. } => 0,
         });
         let events = tasks.chain(interruptions).fold(0_u64, u64::saturating_add);
-        Extent { events, bytes: events.saturating_mul(BYTES_OF_AN_EVENT) }
+        RunExtent { events, bytes: events.saturating_mul(BYTES_OF_AN_EVENT) }
     }
 }
 
 /// Adds a mistake if an experiment is larger than any run can be.
 pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) {
-    let Extent { events, bytes } = experiment.extent();
+    let RunExtent { events, bytes } = experiment.extent();
     if events <= MOST_EVENTS {
         return;
     }
@@ -69,17 +67,17 @@ pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
 }
 
 /// Number of checkpoints of a task if nothing ever interrupts it.
-fn checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
+fn count_checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
     let cost = config.cost(task.memory);
     match &config.scheme {
         Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
-            times(Span::from_micros(part.scale(runtime.as_micros())), cost)
+            count_periods(Span::from_micros(part.scale(runtime.as_micros())), cost)
         }
-        Scheme::Every { period, .. } => times(runtime, *period),
+        Scheme::Every { period, .. } => count_periods(runtime, *period),
         Scheme::Points(points) => points.len() as u64,
-        Scheme::Hour {} | Scheme::Acc { .. } => times(runtime, HOUR),
-        Scheme::Adapt { every, .. } => times(runtime, *every),
+        Scheme::Hour {} | Scheme::Acc { .. } => count_periods(runtime, HOUR),
+        Scheme::Adapt { every, .. } => count_periods(runtime, *every),
         // Schemes that follow prices, lifetimes or programs have no bound here.
         _ => 0,
     }
@@ -91,7 +89,7 @@ fn shortest_runtime(task: &Task) -> Span {
 }
 
 /// Number of periods that fit into a time; 0 if the period is 0.
-const fn times(time: Span, period: Span) -> u64 {
+const fn count_periods(time: Span, period: Span) -> u64 {
     match period.as_micros() {
         0 => 0,
         period => time.as_micros() / period,
@@ -100,12 +98,15 @@ const fn times(time: Span, period: Span) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Override, Source, open};
+    use crate::{ExperimentSource, Override, open};
 
-    fn with(overrides: &[&str]) -> Result<super::Extent, String> {
+    fn with(overrides: &[&str]) -> Result<super::RunExtent, String> {
         let overrides = overrides.iter().map(|it| Override::set(it).expect("an override"));
-        let source =
-            Source { experiment: Some("j60"), overrides: overrides.collect(), ..Source::default() };
+        let source = ExperimentSource {
+            experiment: Some("j60"),
+            overrides: overrides.collect(),
+            ..ExperimentSource::default()
+        };
         open(&source).map(|it| it.experiment.extent()).map_err(|error| error.to_string())
     }
 

@@ -23,22 +23,22 @@ pub(crate) fn faults(root: &Node, live: &Live, types: &Types, found: &mut Mistak
     }
     let check = |node: &Node| {
         let section: FaultSection = read(node, found)?;
-        fault(&section, node, (live, types), found)
+        resolve_fault(&section, node, (live, types), found)
     };
     let mut faults: Vec<Fault> = list.iter().filter_map(check).collect();
     faults.sort_by_key(|fault| fault.at);
     faults
 }
 
-fn fault(
+fn resolve_fault(
     section: &FaultSection,
     node: &Node,
     (live, types): (&Live, &Types),
     found: &mut Mistakes,
 ) -> Option<Fault> {
     let before = found.count();
-    let kind = kind(section, node, found);
-    let on = victims(section, node, (live, types), found);
+    let kind = resolve_kind(section, node, found);
+    let on = resolve_victims(section, node, (live, types), found);
     let lasts = match (section.kind, section.lasts) {
         (FaultName::Kill, None) => Span::ZERO,
         (FaultName::Kill, Some(_)) => {
@@ -57,7 +57,7 @@ fn fault(
 }
 
 /// Kind of the fault, with the one number that it has.
-fn kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<FaultKind> {
+fn resolve_kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<FaultKind> {
     let FaultSection { kind, by, part, per_second, .. } = *section;
     let wanted = match kind {
         FaultName::Delay | FaultName::SlowCriu => Some(("by", "by = \"50ms\"")),
@@ -97,7 +97,7 @@ fn kind(section: &FaultSection, node: &Node, found: &mut Mistakes) -> Option<Fau
 }
 
 /// Hosts that the fault aims at.
-fn victims(
+fn resolve_victims(
     section: &FaultSection,
     node: &Node,
     (live, types): (&Live, &Types),

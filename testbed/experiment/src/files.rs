@@ -46,12 +46,12 @@ pub fn read_file<T>(
     if file.metadata().is_ok_and(|what| what.is_dir()) {
         return Err(unreadable(std::io::ErrorKind::IsADirectory.into()));
     }
-    let source = Source::new(file).map_err(|error| flawed(path, FileFlaw::Read(error)))?;
-    read(source).map_err(|flaw| flawed(path, flaw))
+    let source = Source::new(file).map_err(|error| flawed_file(path, FileFlaw::Read(error)))?;
+    read(source).map_err(|flaw| flawed_file(path, flaw))
 }
 
 /// The error for a file with this flaw.
-fn flawed(path: &Path, flaw: FileFlaw) -> InputError {
+fn flawed_file(path: &Path, flaw: FileFlaw) -> InputError {
     let whole = Place::whole(&path.display().to_string());
     match flaw {
         FileFlaw::Whole { what, remedy } => InputError::new(&whole, what, remedy),

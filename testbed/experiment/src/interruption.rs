@@ -65,16 +65,18 @@ pub(crate) fn check(
     found: &mut Mistakes,
 ) -> Option<InterruptionModel> {
     match section {
-        InterruptionSection::Poisson(section) => poisson(section, node, (deadline, types), found),
+        InterruptionSection::Poisson(section) => {
+            resolve_poisson(section, node, (deadline, types), found)
+        }
         InterruptionSection::Lifetime(section) => lifetime(section, node, types, found),
-        InterruptionSection::Replay(section) => replay(section, node, types, found),
+        InterruptionSection::Replay(section) => resolve_replay(section, node, types, found),
         InterruptionSection::Schedule(section) => {
             schedule::check(section, node, (most_vms, types, begins), found)
         }
     }
 }
 
-fn poisson(
+fn resolve_poisson(
     section: &PoissonSection,
     node: &Node,
     (deadline, types): (Span, Option<&Types>),
@@ -145,7 +147,7 @@ pub(super) fn lifetime(
         return None;
     }
     if let Some(recorded) = &section.recorded {
-        laws.push(Lifetimes::Empirical(empirical(
+        laws.push(Lifetimes::Empirical(empirical_law(
             recorded,
             (node.innermost("recorded"), node.place_of("recorded")),
             found,
@@ -162,7 +164,7 @@ pub(super) fn lifetime(
     Some(InterruptionModel::Lifetime { kind, lifetimes })
 }
 
-fn replay(
+fn resolve_replay(
     section: &ReplaySection,
     node: &Node,
     types: Option<&Types>,
@@ -223,7 +225,7 @@ fn recorded_lives(
 }
 
 /// An empirical law from at least one recorded lifetime.
-fn empirical(
+fn empirical_law(
     recorded: &Recorded,
     (node, place): (&Node, &Place),
     found: &mut Mistakes,

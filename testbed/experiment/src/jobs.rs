@@ -14,13 +14,13 @@ use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, 
 use schemars::schema_for;
 
 use super::sections::{CheckpointSection, ModelSection, WorkloadSection, properties};
-use super::{Batch, checkpoint, data, program, sharing};
+use super::{BatchSetup, checkpoint, data, program, sharing};
 
 /// Default number of processors: that of the MEASY paper.
 const PROCESSORS: u32 = 320;
 
 /// Resolves the workload, scheduler and machine of parallel jobs in the sections of `node`.
-pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
+pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<BatchSetup> {
     let scheduler = scheduler(node, found);
     let sharing = match node.get("sharing") {
         None => Some(Sharing::default()),
@@ -41,13 +41,13 @@ pub(crate) fn check(node: &Node, found: &mut Mistakes) -> Option<Batch> {
         found.add(inside.innermost("burstable").place_of("surplus-price"), what, remedy);
     }
     let (scheduler, sharing) = (scheduler?, sharing?);
-    let batch = Batch { workload, scheduler, checkpoint, sharing };
+    let batch = BatchSetup { workload, scheduler, checkpoint, sharing };
     check_memory(&batch, inside, found);
     Some(batch)
 }
 
 /// Checks that the jobs listed in the experiment fit into the memory of their machine.
-fn check_memory(batch: &Batch, node: &Node, found: &mut Mistakes) {
+fn check_memory(batch: &BatchSetup, node: &Node, found: &mut Mistakes) {
     let JobSource::Jobs { job } = &batch.workload.source else { return };
     let largest = job.iter().map(|job| job.memory).max().unwrap_or_default();
     let place = match node.get("memory-per-processor") {

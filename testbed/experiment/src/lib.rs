@@ -50,28 +50,28 @@ mod zones;
 
 pub use dormouse_documents::{InputError, Mistake, Override, Place};
 
-pub use batch::Batch;
-pub use builtin::Builtin;
+pub use batch::BatchSetup;
+pub use builtin::BuiltinExperiment;
 pub use chain::chain;
 pub use cloud::spot_types;
 pub use command_line::{command_line, option};
 pub use drawn_prices::DrawnPrices;
-pub use extent::Extent;
+pub use extent::RunExtent;
 pub use files::{read_file, read_text};
 pub use interruption::law;
 pub use live::{Hibernate, Live};
-pub use load::{Loaded, Source, load, of_text, open, open_cloud};
+pub use load::{ExperimentSource, LoadedExperiment, load, of_text, open, open_cloud};
 pub use named_program::{label_of, names_a_program};
 pub use own::{
-    CarriedProgram, Measure, Measured, Measures, OwnSaid, OwnTask, OwnTasks, RuntimeSaid, Sources,
-    allow_inputs, identity as identity_of_program,
+    CarriedProgram, MeasureFile, MeasuredProgram, OwnSaid, OwnTask, OwnTasks, ProgramMeasure,
+    RuntimeSaid, Sources, allow_inputs, identity as identity_of_program,
 };
 pub use planned_figures::PlannedFigures;
 pub use price_files::PriceFile;
 pub use price_history::{Pick, PriceSeries, all_series, price_series, read_record, without_ending};
-pub use programs::Start;
+pub use programs::ProgramStart;
 pub use resolved::{Experiment, Planned, Policies};
-pub use scenario::{Scenario, read_scenario};
+pub use scenario::{SpotScenario, read_scenario};
 pub use schema::{reference, schema};
 pub use sharing::read_sharing;
 pub use workflow::read_workflow;

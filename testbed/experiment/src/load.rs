@@ -17,13 +17,13 @@ use serde::de::DeserializeOwned;
 use super::drawn_prices::DrawnPrices;
 use super::live::speedup_said;
 use super::no_experiment::no_experiment;
-use super::own::{self, Collected, OwnSaid, Sources};
+use super::own::{self, CollectedPrograms, OwnSaid, Sources};
 use super::price_files::PriceFile;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
-use super::tenants::{self, Work};
+use super::tenants::{self, WorkSections};
 use super::{
-    Batch, Builtin, Experiment, Live, Planned, checkpoint,
-    cloud::{self, Cloud},
+    BatchSetup, BuiltinExperiment, Experiment, Live, Planned, checkpoint,
+    cloud::{self, ResolvedCloud},
     extent, fault, files, interruption, jobs, named_program,
     placed_by::placed_by,
     plan, requests, scheduler, schema, unknown, workflow,
@@ -33,7 +33,7 @@ use super::{
 
 /// Sources of the parts of an experiment.
 #[derive(Clone, Debug, Default)]
-pub struct Source<'a> {
+pub struct ExperimentSource<'a> {
     /// A file, or the name of a built-in experiment; `None` if `overrides` give everything.
     pub experiment: Option<&'a str>,
     /// Overrides in order.
@@ -50,7 +50,7 @@ pub struct Source<'a> {
 
 /// An experiment, with the sources of its parts.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedExperiment {
     /// The experiment with everything resolved.
     pub experiment: Experiment,
     /// Source of its speed-up.
@@ -66,7 +66,7 @@ pub struct Loaded {
     scheduler: Place,
 }
 
-impl Loaded {
+impl LoadedExperiment {
     /// Scheduler of the bag, with its plan made; `None` if there is no bag.
     ///
     /// # Errors
@@ -80,7 +80,7 @@ impl Loaded {
     ///
     /// # Errors
     ///
-    /// As [`Loaded::scheduler`].
+    /// As [`LoadedExperiment::scheduler`].
     pub fn planned(&self) -> Result<Planned, InputError> {
         self.experiment.planned().map_err(|error| plan_error(&self.scheduler, &error))
     }
@@ -108,7 +108,7 @@ fn plan_error(place: &Place, error: &PlanError) -> InputError {
 /// # Errors
 ///
 /// All of its mistakes.
-pub fn open(source: &Source<'_>) -> Result<Loaded, InputError> {
+pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputError> {
     let mut root = root(source.experiment)?;
     if source.replaces_workload {
         drop_workload(&mut root);
@@ -137,7 +137,7 @@ pub fn open_cloud(
     experiment: &str,
     overrides: &[Override],
     config: DeskConfig,
-) -> Result<Loaded, InputError> {
+) -> Result<LoadedExperiment, InputError> {
     let mut root = root(Some(experiment))?;
     tenants::drop_work(&mut root);
     for change in overrides {
@@ -146,9 +146,9 @@ pub fn open_cloud(
     let mut found = Mistakes::default();
     conform(&schema::EXPERIMENT, &root, &mut found);
     check_name(&root, &mut found);
-    let loaded = checked(&root, &Work::default(), None, &mut found);
+    let loaded = check_document(&root, &WorkSections::default(), None, &mut found);
     let loaded = found.or(loaded)?;
-    Ok(Loaded { experiment: loaded.experiment.behind_ec2(config), ..loaded })
+    Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
 }
 
 /// The experiment in a text; `name` is used in messages.
@@ -165,7 +165,7 @@ pub fn of_text(name: &str, text: &str) -> Result<Experiment, InputError> {
 /// # Errors
 ///
 /// All of its mistakes, or it has no bag of tasks.
-pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
+pub fn load(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputError> {
     let loaded = open(source)?;
     if loaded.experiment.scheduler.is_some() {
         return Ok(loaded);
@@ -176,7 +176,7 @@ pub fn load(source: &Source<'_>) -> Result<Loaded, InputError> {
 }
 
 /// Checks each key by itself, then resolves each section that is right so far.
-fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError> {
+fn of_document(mut root: Node, plan: Option<&Path>) -> Result<LoadedExperiment, InputError> {
     let mut found = Mistakes::default();
     tenants::complete(&mut root);
     if wrong_kind::has(&root, &mut found) {
@@ -185,12 +185,12 @@ fn of_document(mut root: Node, plan: Option<&Path>) -> Result<Loaded, InputError
     conform(&schema::EXPERIMENT, &root, &mut found);
     check_name(&root, &mut found);
     let work = tenants::work(&root, &mut found);
-    let loaded = work.and_then(|work| checked(&root, &work, plan, &mut found));
+    let loaded = work.and_then(|work| check_document(&root, &work, plan, &mut found));
     found.or(loaded)
 }
 
 /// Resolved sections that all kinds of work share.
-struct Parts {
+struct ResolvedParts {
     setup: Setup,
     scheduler: Option<BagSchedulerConfig>,
     drawn_prices: DrawnPrices,
@@ -198,11 +198,16 @@ struct Parts {
     hosts: Vec<Host>,
     place: Place,
     notes: Vec<String>,
-    own: Collected,
+    own: CollectedPrograms,
     sources: Sources,
 }
 
-fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) -> Option<Loaded> {
+fn check_document(
+    root: &Node,
+    work: &WorkSections,
+    plan: Option<&Path>,
+    found: &mut Mistakes,
+) -> Option<LoadedExperiment> {
     let jobs = work.jobs.as_ref().map(|node| (node, jobs::check(node, found)));
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
     // A program without its class is reported there.
@@ -212,9 +217,9 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
         metadata_settings(root, &live.metadata, found);
     }
     let as_given = live.clone().unwrap_or_default();
-    let of_bag = work.bag.as_ref().map(|node| bag(node, seed, (plan, &as_given), found));
+    let of_bag = work.bag.as_ref().map(|node| resolve_bag(node, seed, (plan, &as_given), found));
     let of_requests = match (&work.requests, &of_bag) {
-        (Some(node), None) => Some(provider(node, seed, found)),
+        (Some(node), None) => Some(resolve_provider(node, seed, found)),
         _ => None,
     };
     if let (Some(plan), None) = (plan, &of_bag) {
@@ -227,7 +232,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     };
     let parts = match (of_bag.or(of_requests), &jobs) {
         (Some(parts), _) => parts?,
-        (None, Some(jobs)) => Parts {
+        (None, Some(jobs)) => ResolvedParts {
             setup: jobs.simulation(seed).setup(),
             drawn_prices: DrawnPrices::default(),
             price_files: Vec::new(),
@@ -235,19 +240,19 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
             hosts: Vec::new(),
             place: root.place.clone(),
             notes: Vec::new(),
-            own: Collected::default(),
+            own: CollectedPrograms::default(),
             sources: Sources::new(),
         },
         // Its cloud alone.
-        (None, None) => provider(root, seed, found)?,
+        (None, None) => resolve_provider(root, seed, found)?,
     };
-    let Parts { mut setup, drawn_prices, price_files, scheduler, hosts, place, .. } = parts;
+    let ResolvedParts { mut setup, drawn_prices, price_files, scheduler, hosts, place, .. } = parts;
     let (mut notes, own, sources) = (parts.notes, parts.own, parts.sources);
     if let Some(live) = live.as_mut().filter(|_| !hosts.is_empty()) {
         a_worker_each(root, live, &hosts, found);
     }
     if let (Some(jobs), true) = (&jobs, work.bag.is_some() || work.requests.is_some()) {
-        beside(root, jobs, &setup, &hosts, found);
+        check_machine_beside_bag(root, jobs, &setup, &hosts, found);
     }
     let requests = match &work.requests {
         None => None,
@@ -280,7 +285,7 @@ fn checked(root: &Node, work: &Work, plan: Option<&Path>, found: &mut Mistakes) 
     unknown::check(&experiment, root, found);
     let speedup = speedup_said(root);
     notes.extend(found.take_notes());
-    Some(Loaded { experiment, speedup, notes, sources, pace, scheduler: place })
+    Some(LoadedExperiment { experiment, speedup, notes, sources, pace, scheduler: place })
 }
 
 /// Checks the settings of the metadata endpoint.
@@ -301,12 +306,12 @@ pub(crate) fn section<T: Default + DeserializeOwned>(
 }
 
 /// Resolves the sections of a bag.
-fn bag(
+fn resolve_bag(
     node: &Node,
     seed: u64,
     (plan, live): (Option<&Path>, &Live),
     found: &mut Mistakes,
-) -> Option<Parts> {
+) -> Option<ResolvedParts> {
     let place = node.place_of("workload").clone();
     let at = |key: &str| node.get(key).unwrap_or(node);
     let workload = match node.get("workload").and_then(|inside| read(inside, found)) {
@@ -342,7 +347,7 @@ fn bag(
         .and_then(|section| workload::check(&section, at("workload"), (types, live), found));
     let (bag, mut own, sources) = match written {
         Some(WrittenBag { bag, own, sources }) => (Some(bag), own, sources),
-        None => (None, Collected::default(), Sources::new()),
+        None => (None, CollectedPrograms::default(), Sources::new()),
     };
     let deadline = bag.as_ref().map(|bag| bag.deadline).unwrap_or_default();
     let most_vms = match (&bag, types, &scheduler) {
@@ -350,7 +355,7 @@ fn bag(
         _ => u32::MAX,
     };
     let before = found.count();
-    let begins = cloud.as_ref().and_then(Cloud::begins);
+    let begins = cloud.as_ref().and_then(ResolvedCloud::begins);
     let interruptions = interruptions(node, (deadline, most_vms, begins), types, found);
     let right = (found.count() == before).then_some(&interruptions[..]);
     if let Some(scheduler) = &mut scheduler {
@@ -362,7 +367,7 @@ fn bag(
     let checkpoint = checkpoint.and_then(|section| {
         let boot = cloud.as_ref().map(|cloud| cloud.catalogue.boot).unwrap_or_default();
         let restore = scheduler.as_ref().map(|scheduler| scheduler.restore).unwrap_or_default();
-        let amid = checkpoint::Amid {
+        let amid = checkpoint::CheckpointContext {
             interruptions: right,
             notice: cloud.as_ref().map(|cloud| cloud.preemption_notice).unwrap_or_default(),
             restart: boot + restore,
@@ -397,8 +402,18 @@ fn bag(
         terms: cloud.terms,
     };
     let (scheduler, place) = (Some(scheduler), begins_at);
-    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
-    Some(Parts { setup, drawn_prices, price_files, scheduler, hosts, place, notes, own, sources })
+    let ResolvedCloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(ResolvedParts {
+        setup,
+        drawn_prices,
+        price_files,
+        scheduler,
+        hosts,
+        place,
+        notes,
+        own,
+        sources,
+    })
 }
 
 /// Reason why tasks can't come later, and the remedy.
@@ -416,7 +431,7 @@ fn takes_all_at_once(name: BagSchedulerName, is_planned: bool) -> (String, Strin
 /// Gives spot VMs of a fleet without a bid the default bid, so that their scheduler knows it.
 fn default_bids(
     scheduler: &mut BagSchedulerConfig,
-    cloud: &Cloud,
+    cloud: &ResolvedCloud,
     node: &Node,
     found: &mut Mistakes,
 ) {
@@ -450,12 +465,12 @@ pub(crate) fn interruptions(
 }
 
 /// Resolves the sections of a provider without a bag.
-fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
+fn resolve_provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<ResolvedParts> {
     let at = node.get("cloud").unwrap_or(node);
     let cloud =
         section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
-    let begins = cloud.as_ref().and_then(Cloud::begins);
+    let begins = cloud.as_ref().and_then(ResolvedCloud::begins);
     let interruptions = interruptions(node, (Span::ZERO, u32::MAX, begins), types, found);
     let cloud = cloud?;
     let setup = Setup {
@@ -471,8 +486,8 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
         terms: cloud.terms,
     };
     let place = node.place_of("workload").clone();
-    let Cloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
-    Some(Parts {
+    let ResolvedCloud { drawn_prices, price_files, hosts, notes, .. } = cloud;
+    Some(ResolvedParts {
         setup,
         drawn_prices,
         price_files,
@@ -480,7 +495,7 @@ fn provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<Parts> {
         hosts,
         place,
         notes,
-        own: Collected::default(),
+        own: CollectedPrograms::default(),
         sources: Sources::new(),
     })
 }
@@ -510,7 +525,13 @@ fn a_worker_each(root: &Node, live: &mut Live, hosts: &[Host], found: &mut Mista
 }
 
 /// Checks that the machine of parallel jobs beside a bag fits on its hosts.
-fn beside(root: &Node, jobs: &Batch, setup: &Setup, hosts: &[Host], found: &mut Mistakes) {
+fn check_machine_beside_bag(
+    root: &Node,
+    jobs: &BatchSetup,
+    setup: &Setup,
+    hosts: &[Host],
+    found: &mut Mistakes,
+) {
     if setup.catalogue.types.contains_key(&TypeName::from(MACHINE)) {
         let what = format!("a type is called '{MACHINE}', as the machine of the parallel jobs is");
         found.add(root.place_of("cloud"), what, "give the type another name");
@@ -543,13 +564,13 @@ pub(crate) fn root(experiment: Option<&str>) -> Result<Node, InputError> {
     let path = Path::new(name);
     let like_a_path = name.contains(['/', '\\']) || path.extension().is_some_and(|e| e == "toml");
     let is_log = name.to_lowercase().ends_with(".swf") || name.to_lowercase().ends_with(".swf.gz");
-    if is_log && Builtin::named(name).is_none() {
+    if is_log && BuiltinExperiment::named(name).is_none() {
         let what = "this is a log of parallel jobs, not an experiment";
         let remedy =
             format!("run it with: dormouse run kth-sp2 --scheduler easy --set workload.log={name}");
         return Err(InputError::new(&Place::whole(name), what, remedy));
     }
-    match Builtin::named(name) {
+    match BuiltinExperiment::named(name) {
         Some(builtin) => from_toml(&format!("{name} (built in)"), &builtin.text()),
         None if path.is_file() || (like_a_path && path.exists() && !path.is_dir()) => {
             from_toml(name, &files::read_text(path)?)

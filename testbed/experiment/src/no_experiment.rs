@@ -4,13 +4,13 @@ use std::path::Path;
 
 use dormouse_documents::instead;
 
-use super::Builtin;
+use super::BuiltinExperiment;
 
 /// The mistake in the name, and a remedy.
 pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String) {
     let path = Path::new(name);
     if path.is_dir() {
-        return folder(path);
+        return folder_given(path);
     }
     let files = toml_files_beside(path);
     let here = format!("{name}.toml");
@@ -22,7 +22,7 @@ pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String
         let what = "No such file or directory (os error 2)".to_owned();
         let known: Vec<&str> = files.iter().map(String::as_str).collect();
         let guess = instead(name, &known);
-        return match Builtin::named(&stem) {
+        return match BuiltinExperiment::named(&stem) {
             Some(_) => {
                 let write = format!("`dormouse show {stem} > {name}` writes that file");
                 (what, format!("the built-in experiment is called {stem}; {write}"))
@@ -31,7 +31,8 @@ pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String
             None => (what, "give the path of an existing file".to_owned()),
         };
     }
-    let names: Vec<String> = Builtin::all().map(|builtin| builtin.name()).chain(files).collect();
+    let names: Vec<String> =
+        BuiltinExperiment::all().map(|builtin| builtin.name()).chain(files).collect();
     let known: Vec<&str> = names.iter().map(String::as_str).collect();
     let guess = instead(name, &known);
     // A list of some fifty names would be no help.
@@ -44,7 +45,7 @@ pub(crate) fn no_experiment(name: &str, is_like_a_path: bool) -> (String, String
 
 const MISSING: &str = "no such file, and no built-in experiment of this name";
 
-fn folder(path: &Path) -> (String, String) {
+fn folder_given(path: &Path) -> (String, String) {
     if path.join("events.jsonl").is_file() {
         let remedy = "give the experiment that was run; `dormouse check`, `explain` and `watch` take the folder";
         return ("it is the folder of a run".to_owned(), remedy.to_owned());

@@ -12,14 +12,14 @@ mod table;
 mod written;
 
 pub use inputs::{Sources, allow_inputs};
-pub use measured::{CarriedProgram, Measure, Measured, Measures, identity};
+pub use measured::{CarriedProgram, MeasureFile, MeasuredProgram, ProgramMeasure, identity};
 pub use programs::{OwnTask, OwnTasks, RuntimeSaid};
 pub use said::OwnSaid;
 
-pub(crate) use commands::{Unusable, commands};
+pub(crate) use commands::{UnusableCommand, commands};
 pub(crate) use form::RuntimeGiven;
 pub(crate) use inputs::{InputFiles, within};
 pub(crate) use measured::read_measures;
-pub(crate) use programs::Collected;
+pub(crate) use programs::CollectedPrograms;
 pub(crate) use said::forget_measured;
 pub(crate) use written::{OwnWritten, written};

@@ -60,7 +60,7 @@ pub fn read_record(
     pick: &Pick,
     notes: &mut Vec<String>,
 ) -> Result<(PriceRecord, Span), InputError> {
-    let mut all = histories(path, pick, notes)?;
+    let mut all = picked_series(path, pick, notes)?;
     let place = file_place(path);
     if all.len() > 1 {
         let names = listed(all.iter().map(|(name, ..)| name.to_string()));
@@ -103,7 +103,7 @@ pub fn all_series(
     notes: &mut Vec<String>,
 ) -> Result<Vec<PriceSeries>, InputError> {
     let mut said = Vec::new();
-    let all = histories(path, pick, &mut said)?;
+    let all = picked_series(path, pick, &mut said)?;
     notes.extend(said.into_iter().map(|what| format!("{}: {what}", path.display())));
     let (is_one, mut odd) = (all.len() == 1, Vec::new());
     let series = all.into_iter().map(|(name, record, length)| {
@@ -131,7 +131,7 @@ fn file_place(path: &Path) -> Place {
 }
 
 /// Picked series by type, zone and product, each with its length; skipped lines are noted.
-fn histories(
+fn picked_series(
     path: &Path,
     pick: &Pick,
     notes: &mut Vec<String>,
@@ -151,7 +151,7 @@ fn histories(
 
 /// All series of a file, with notes on skipped lines.
 #[derive(Debug, Default)]
-struct Whole {
+struct WholeFile {
     series: Vec<(SeriesName, PriceRecord, Span)>,
     notes: Vec<String>,
 }
@@ -161,7 +161,7 @@ struct Whole {
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     named: BTreeSet<PathBuf>,
-    whole: BTreeMap<(PathBuf, Vec<(String, String)>), Whole>,
+    whole: BTreeMap<(PathBuf, Vec<(String, String)>), WholeFile>,
 }
 
 impl SharedFiles {
@@ -190,8 +190,8 @@ impl SharedFiles {
             Entry::Vacant(entry) => {
                 let of_columns = Pick { columns: pick.columns.clone(), ..Pick::default() };
                 let mut notes = Vec::new();
-                let series = histories(path, &of_columns, &mut notes)?;
-                entry.insert(Whole { series, notes })
+                let series = picked_series(path, &of_columns, &mut notes)?;
+                entry.insert(WholeFile { series, notes })
             }
         };
         let has_kind = || whole.series.iter().any(|(name, ..)| name.kind == kind.anywhere());

@@ -10,7 +10,7 @@ use serde_json::Value;
 pub(crate) fn check(mut own: Own, node: &Node, found: &mut Mistakes) -> Option<Own> {
     if let Some(Value::Array(command)) = own.0.get_mut("command") {
         let place = node.place_of("command");
-        command.iter_mut().enumerate().for_each(|(n, word)| whole(word, n == 0, place));
+        command.iter_mut().enumerate().for_each(|(n, word)| make_absolute(word, n == 0, place));
     }
     match own.read::<ProgramConfig>().and_then(|program| program.check()) {
         Ok(()) => Some(own),
@@ -27,7 +27,7 @@ pub(crate) fn check(mut own: Own, node: &Node, found: &mut Mistakes) -> Option<O
 
 /// Makes a path in a command absolute: the program's if it has a slash, an argument's if it starts
 /// as a relative path.
-fn whole(word: &mut Value, is_program: bool, place: &Place) {
+fn make_absolute(word: &mut Value, is_program: bool, place: &Place) {
     let Value::String(word) = word else { return };
     let is_relative = word.starts_with("./") || word.starts_with("../");
     if is_relative || is_program && word.contains('/') && !word.starts_with('/') {

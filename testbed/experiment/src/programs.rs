@@ -13,14 +13,14 @@ use super::{Experiment, Policies};
 
 /// Circumstances in which scheduler programs are started.
 #[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
+pub struct ProgramStart<'a> {
     /// Mode of the run: `virtual` or `live`.
     pub mode: &'a str,
     /// Folder of the run, for the programs' standard error; `None` to drop it.
     pub folder: Option<&'a Path>,
 }
 
-impl Start<'_> {
+impl ProgramStart<'_> {
     /// In virtual time, without keeping the programs' standard error.
     pub const VIRTUAL: Self = Self { mode: "virtual", folder: None };
 }
@@ -60,7 +60,11 @@ impl Experiment {
     /// # Errors
     ///
     /// A program can't be started, or does not say hello.
-    pub fn start(&self, bag: Option<Box<dyn Policy>>, how: Start<'_>) -> Result<Run, ProgramError> {
+    pub fn start(
+        &self,
+        bag: Option<Box<dyn Policy>>,
+        how: ProgramStart<'_>,
+    ) -> Result<Run, ProgramError> {
         Ok(Run::of_tenants(self.whole_setup(), self.started(bag, how)?))
     }
 
@@ -72,7 +76,7 @@ impl Experiment {
     pub fn started(
         &self,
         bag: Option<Box<dyn Policy>>,
-        how: Start<'_>,
+        how: ProgramStart<'_>,
     ) -> Result<Policies, ProgramError> {
         let mut policies = self.policies(bag);
         for (work, policy) in &mut policies {
@@ -92,7 +96,7 @@ impl Experiment {
         for (work, policy) in &mut policies {
             if self.program(*work).is_some() {
                 let hearing = policy.hearing();
-                let answers = steps.iter().flat_map(|step| answers(step, hearing));
+                let answers = steps.iter().flat_map(|step| recorded_answers(step, hearing));
                 *policy = Box::new(Following::new(hearing, answers));
             }
         }
@@ -103,7 +107,7 @@ impl Experiment {
         &self,
         config: &ProgramConfig,
         hearing: Hearing,
-        how: Start<'_>,
+        how: ProgramStart<'_>,
     ) -> Result<Box<dyn Policy>, ProgramError> {
         let of_jobs = hearing == Hearing::Instants;
         let work = if of_jobs { "jobs" } else { "bag" };
@@ -147,7 +151,7 @@ impl Experiment {
 }
 
 /// Notices and decisions of the only program of a run in a step.
-fn answers(step: &Step, hearing: Hearing) -> Vec<(Time, &[Notice], &[Decision])> {
+fn recorded_answers(step: &Step, hearing: Hearing) -> Vec<(Time, &[Notice], &[Decision])> {
     if hearing == Hearing::Instants {
         return vec![(step.at, &step.notices, &step.decisions)];
     }

@@ -31,7 +31,7 @@ pub(super) struct RecordedPrices {
 }
 
 /// A file that was read.
-struct Read<'a> {
+struct ReadPrices<'a> {
     kind: TypeName,
     place: Place,
     file: &'a str,
@@ -78,11 +78,11 @@ pub(super) fn check(
             }
         }
     }
-    let Some(clock) = found.take(clock(&files)) else { return all };
+    let Some(clock) = found.take(common_clock(&files)) else { return all };
     for file in &files {
         let odd = file.notes.clone();
         all.notes.extend(odd.iter().map(|what| format!("{}: {what}", file.path.display())));
-        let Some(trace) = found.take(file.on(clock)) else { continue };
+        let Some(trace) = found.take(file.prices_from_start(clock)) else { continue };
         all.files.push(PriceFile {
             kind: file.kind.clone(),
             file: file.file.to_owned(),
@@ -108,7 +108,7 @@ fn read<'a>(
     shared: &mut SharedFiles,
     (kind, zone): (&TypeName, Option<&str>),
     (place, file, part): (Place, &'a str, Option<&'a PricesPart>),
-) -> Result<Read<'a>, InputError> {
+) -> Result<ReadPrices<'a>, InputError> {
     let of = |part: &PricesPart| {
         let (kind, zone, product) = (part.kind.clone(), part.zone.clone(), part.product.clone());
         Pick { kind, zone, product, columns: vec![part.columns.clone().into_iter().collect()] }
@@ -122,7 +122,7 @@ fn read<'a>(
     let (record, length) = shared.record(&path, &pick, (kind, zone), &mut notes)?;
     notes.extend(record.oddities());
     let kind = kind.clone();
-    Ok(Read { kind, place, file, path, part, record, length, notes })
+    Ok(ReadPrices { kind, place, file, path, part, record, length, notes })
 }
 
 /// Common time span of all records with dates; `None` if no record has dates.
@@ -130,8 +130,8 @@ fn read<'a>(
 /// # Errors
 ///
 /// There is no common time, or a run begins elsewhere in only some of them.
-fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
-    let dated: Vec<(&Read<'_>, Dates)> =
+fn common_clock(files: &[ReadPrices<'_>]) -> Result<Option<Dates>, InputError> {
+    let dated: Vec<(&ReadPrices<'_>, Dates)> =
         files.iter().filter_map(|file| Some((file, file.record.dates()?))).collect();
     for (n, (file, dates)) in dated.iter().enumerate() {
         let apart = dated[..n].iter().find(|(_, other)| other.common(*dates).is_none());
@@ -155,7 +155,7 @@ fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
         let remedy = "write drawn-start = true for all records with dates, or for none";
         return Err(InputError::new(&fixed.place, what, remedy));
     }
-    let start = |file: &Read<'_>| file.start(None);
+    let start = |file: &ReadPrices<'_>| file.start(None);
     if let Some((first, others)) = dated.split_first()
         && let Some((other, _)) = others.iter().find(|(file, _)| start(file) != start(first.0))
     {
@@ -171,7 +171,7 @@ fn clock(files: &[Read<'_>]) -> Result<Option<Dates>, InputError> {
     Ok(dated.iter().map(|(_, dates)| *dates).reduce(|all, dates| all.common(dates).unwrap_or(all)))
 }
 
-impl Read<'_> {
+impl ReadPrices<'_> {
     fn is_drawn(&self) -> bool {
         self.part.is_some_and(|part| part.drawn_start)
     }
@@ -181,7 +181,7 @@ impl Read<'_> {
     }
 
     /// Time of the record before the common clock begins.
-    fn before(&self, clock: Option<Dates>) -> Span {
+    fn span_before(&self, clock: Option<Dates>) -> Span {
         let both = self.record.dates().zip(clock);
         both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
     }
@@ -190,7 +190,7 @@ impl Read<'_> {
     /// from.
     fn start(&self, clock: Option<Dates>) -> Span {
         let start = self.part.and_then(|part| part.start.as_deref());
-        self.before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
+        self.span_before(clock) + start.and_then(|start| start.parse().ok()).unwrap_or_default()
     }
 
     /// Prices from the start on, scaled if a scale is given.
@@ -198,9 +198,9 @@ impl Read<'_> {
     /// # Errors
     ///
     /// The record ends before the start.
-    fn on(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
+    fn prices_from_start(&self, clock: Option<Dates>) -> Result<PriceTrace, InputError> {
         let trace = self.record.from(self.start(clock)).ok_or_else(|| {
-            let before = self.before(clock);
+            let before = self.span_before(clock);
             let ends = self.length.saturating_sub(before);
             let since = match before {
                 Span::ZERO => "its first row",
@@ -238,7 +238,7 @@ fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, Input
 mod tests {
     use std::fs;
 
-    use super::super::{Experiment, Source, open};
+    use super::super::{Experiment, ExperimentSource, open};
     use super::*;
 
     /// 20 hours of 1, 2, 3… cents from this hour of a day on.
@@ -280,7 +280,7 @@ mod tests {
         );
         let path = folder.path().join("x.toml");
         fs::write(&path, text).unwrap();
-        let source = Source { experiment: path.to_str(), ..Source::default() };
+        let source = ExperimentSource { experiment: path.to_str(), ..ExperimentSource::default() };
         open(&source).map(|loaded| loaded.experiment).map_err(|error| error.to_string())
     }
 

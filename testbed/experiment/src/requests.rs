@@ -24,7 +24,7 @@ impl Experiment {
     /// They can't be read.
     pub fn requests(&self) -> Result<Option<RequestStream>, WorkloadError> {
         let open = |source| {
-            let (offer, seed) = (Some(offer(&self.setup, &self.hosts)), self.setup.seed);
+            let (offer, seed) = (Some(offered_vms(&self.setup, &self.hosts)), self.setup.seed);
             RequestStream::open(&RequestsWanted { source, offer, seed, open })
         };
         self.requests.as_deref().map(open).transpose()
@@ -36,7 +36,7 @@ fn open(path: &Path) -> io::Result<Box<dyn Read + Send>> {
 }
 
 /// VMs that may be requested of this provider.
-fn offer(setup: &Setup, hosts: &[Host]) -> Arc<Offer> {
+fn offered_vms(setup: &Setup, hosts: &[Host]) -> Arc<Offer> {
     Arc::new(Offer::new(&setup.catalogue.types, hosts, &setup.terms.placement.rule()))
 }
 
@@ -49,13 +49,13 @@ pub(crate) fn check(
 ) -> Option<RequestSource> {
     let inside = node.get("workload")?;
     let Some(WorkloadSection::Requests(section)) = read(inside, found) else { return None };
-    let (section, offer) = (*section, offer(setup, hosts));
+    let (section, offer) = (*section, offered_vms(setup, hosts));
     let RequestsSection { request, csv, model, .. } = &section;
     let source = match (request.is_empty(), csv, model) {
         (false, None, None) => RequestSource::Written { request: section.request },
         (true, Some(csv), None) => {
             let place = inside.place_of("csv");
-            let rules = Box::new(rules(&section, inside));
+            let rules = Box::new(reading_rules(&section, inside));
             let csv = place.file(csv);
             // The rows are checked as they are read.
             if let Err(error) = RequestFile::open(&csv, &rules, Some(Arc::clone(&offer)), open) {
@@ -102,7 +102,7 @@ const OF_FILES: [&str; 7] = [
 ];
 
 /// Rules for reading the file of requests of a section.
-fn rules(section: &RequestsSection, inside: &Node) -> RequestRules {
+fn reading_rules(section: &RequestsSection, inside: &Node) -> RequestRules {
     RequestRules {
         columns: section.columns.clone(),
         types_map: section.types_map.clone(),

@@ -16,7 +16,7 @@ use dormouse_units::TaskId;
 use dormouse_workload::{Jobs, RequestSource, WorkloadError};
 use serde::{Deserialize, Serialize};
 
-use super::{Batch, DrawnPrices, Live, OwnTasks, PriceFile};
+use super::{BatchSetup, DrawnPrices, Live, OwnTasks, PriceFile};
 
 /// An experiment with everything resolved: all that a run needs. It is stored in the first line of
 /// the event log, so that a log can be replayed by itself.
@@ -38,7 +38,7 @@ pub struct Experiment {
     pub scheduler: Option<BagSchedulerConfig>,
     /// Parallel jobs with their scheduler; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub jobs: Option<Box<Batch>>,
+    pub jobs: Option<Box<BatchSetup>>,
     /// Requests of the provider's customers for VMs; `None` if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<Box<RequestSource>>,
@@ -113,10 +113,10 @@ impl Experiment {
     ///
     /// No plan can be made.
     pub fn scheduler(&self) -> Result<Option<Box<dyn Policy>>, PlanError> {
-        self.scheduler.as_ref().map(|config| self.built(config)).transpose()
+        self.scheduler.as_ref().map(|config| self.build_policy(config)).transpose()
     }
 
-    fn built(&self, config: &BagSchedulerConfig) -> Result<Box<dyn Policy>, PlanError> {
+    fn build_policy(&self, config: &BagSchedulerConfig) -> Result<Box<dyn Policy>, PlanError> {
         let Setup { catalogue, bag, checkpoint, seed, .. } = &self.setup;
         dormouse_policies::build(config, catalogue, bag, checkpoint, *seed)
     }
@@ -133,7 +133,7 @@ impl Experiment {
             plan: plan.clone(),
             ..config.clone()
         };
-        let scheduler = self.scheduler.as_ref().map(|config| self.built(&with_plan(config)));
+        let scheduler = self.scheduler.as_ref().map(|config| self.build_policy(&with_plan(config)));
         Ok((scheduler.transpose()?, plan))
     }
 
@@ -163,7 +163,7 @@ impl Experiment {
     ///
     /// The log can't be read or has no load to scale, or the model can't make them.
     pub fn submissions(&self) -> Result<Option<Jobs>, WorkloadError> {
-        let open = |jobs: &Batch| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
+        let open = |jobs: &BatchSetup| Jobs::open(&jobs.wanted(self.setup.seed), &self.name);
         self.jobs.as_deref().map(open).transpose()
     }
 

@@ -13,7 +13,7 @@ use super::sections::CloudSection;
 
 /// Acts of a provider on spot VMs, with the VMs' metadata.
 #[derive(Clone, Debug)]
-pub struct Scenario {
+pub struct SpotScenario {
     /// Interruptions of spot VMs.
     pub interruptions: Vec<InterruptionModel>,
     /// Types that the provider offers as spot VMs, sorted by name; empty if none are given.
@@ -35,14 +35,14 @@ pub struct Scenario {
 /// # Errors
 ///
 /// All mistakes in the parts that are read, or nothing happens to VMs in it.
-pub fn read_scenario(name: &str) -> Result<Scenario, InputError> {
+pub fn read_scenario(name: &str) -> Result<SpotScenario, InputError> {
     let root = with_a_name(root(Some(name))?);
     let mut found = Mistakes::default();
     conform(&schema::EXPERIMENT, &root, &mut found);
     if found.count() > 0 {
         return found.or(None);
     }
-    let scenario = scenario(&root, &mut found);
+    let scenario = resolve_scenario(&root, &mut found);
     found.or(scenario)
 }
 
@@ -56,7 +56,7 @@ fn with_a_name(mut root: Node) -> Node {
     root
 }
 
-fn scenario(root: &Node, found: &mut Mistakes) -> Option<Scenario> {
+fn resolve_scenario(root: &Node, found: &mut Mistakes) -> Option<SpotScenario> {
     let seed = root.get("seed").and_then(|node| read(node, found)).unwrap_or(1);
     let at = root.get("cloud").unwrap_or(root);
     let section = section::<CloudSection>(root, "cloud", found)?;
@@ -84,7 +84,7 @@ fn scenario(root: &Node, found: &mut Mistakes) -> Option<Scenario> {
     notes.extend(found.take_notes());
     let mut types = types.unwrap_or_default();
     types.retain(|_, kind| kind.limit(Market::Spot) > 0);
-    Some(Scenario { interruptions, types, notice, rebalancing, metadata, seed, notes })
+    Some(SpotScenario { interruptions, types, notice, rebalancing, metadata, seed, notes })
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     use dormouse_cloud::Action;
     use dormouse_units::Ppm;
 
-    fn of_text(text: &str) -> Result<Scenario, InputError> {
+    fn of_text(text: &str) -> Result<SpotScenario, InputError> {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("scenario.toml");
         std::fs::write(&path, text).expect("a file");

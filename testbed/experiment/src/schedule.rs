@@ -22,7 +22,7 @@ pub(super) fn check(
     let mut acts = Vec::new();
     for (n, section) in section.acts.iter().enumerate() {
         let node = node.innermost(&format!("acts.{n}"));
-        acts.extend(act(section, node, (most_vms, types), found));
+        acts.extend(resolve_act(section, node, (most_vms, types), found));
     }
     if let Some(file) = &section.file {
         let amid = (most_vms, types, prices_begin);
@@ -68,7 +68,7 @@ fn of_file(
     let mut acts = Vec::new();
     for WrittenAct { act, line, row } in written {
         let place = Place::line(&path, usize::try_from(line).unwrap_or(1), &row);
-        for target in targets(act.target, types) {
+        for target in targets_of(act.target, types) {
             if is_right(&target, &place, (most_vms, types), found) {
                 acts.push(Interruption { target, ..act });
             }
@@ -78,7 +78,7 @@ fn of_file(
 }
 
 /// Targets that a target stands for: a type without a zone is that type in each zone.
-fn targets(target: Target, types: Option<&Types>) -> Vec<Target> {
+fn targets_of(target: Target, types: Option<&Types>) -> Vec<Target> {
     match (target, types) {
         (Target::Type(kind), Some(types)) => {
             zones::each(&kind, types).into_iter().map(Target::Type).collect()
@@ -87,7 +87,7 @@ fn targets(target: Target, types: Option<&Types>) -> Vec<Target> {
     }
 }
 
-fn act(
+fn resolve_act(
     section: &ActSection,
     node: &Node,
     (most_vms, types): (u32, Option<&Types>),
@@ -110,7 +110,7 @@ fn act(
     };
     let place = node.place_of(key);
     let mut acts = Vec::new();
-    for target in targets(target, types) {
+    for target in targets_of(target, types) {
         if is_right(&target, place, (most_vms, types), found) {
             acts.push(Interruption { at: Time::ZERO + *at, target, action: *action });
         }

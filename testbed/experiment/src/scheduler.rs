@@ -29,7 +29,7 @@ pub(crate) fn check(
         found.add(node.place_of("name"), what, instead(word, &all));
         return None;
     };
-    let config = match config(name, node.json()) {
+    let config = match parse_config(name, node.json()) {
         Ok(config) if name == BagSchedulerName::Program => {
             let own = program::check(config.own, node, found)?;
             BagSchedulerConfig { own, ..config }
@@ -77,7 +77,7 @@ pub(crate) fn laws(
 
 /// Parameters of a table: those of every bag scheduler, those of this one, and its preset's values
 /// for the parameters that are not given.
-fn config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, String> {
+fn parse_config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, String> {
     let Value::Object(mut given) = table else { return Err("it is not a table".to_owned()) };
     let preset = given.remove("preset");
     let own = properties(&name.parameters().schema(&mut SchemaGenerator::default()));
@@ -92,11 +92,11 @@ fn config(name: BagSchedulerName, table: Value) -> Result<BagSchedulerConfig, St
     }
     let artifact =
         BagSchedulerConfig { own: read.own.clone(), ..BagSchedulerConfig::artifact(name) };
-    overlaid(&artifact, &read, &keys).map_err(|error| error.to_string())
+    overlay_config(&artifact, &read, &keys).map_err(|error| error.to_string())
 }
 
 /// The configuration `under` with the values of `over` for these keys.
-fn overlaid(
+fn overlay_config(
     under: &BagSchedulerConfig,
     over: &BagSchedulerConfig,
     keys: &[String],
@@ -123,7 +123,7 @@ mod tests {
     fn a_preset_holds_for_what_is_not_given() {
         let table = json!({ "name": "hads", "preset": "artifact", "relax": "until-improved",
             "burst-on": "idle", "alpha": 0.25, "margin": "1s" });
-        let config = config(BagSchedulerName::Hads, table).expect("it is right");
+        let config = parse_config(BagSchedulerName::Hads, table).expect("it is right");
         assert_eq!(config.spot_limit, SpotLimitRule::Artifact);
         assert_eq!((config.relax, config.burst_on), (RelaxRule::UntilImproved, BurstOn::Idle));
         assert_eq!((config.alpha, config.margin.as_micros()), (0.25, 1_000_000));

@@ -23,10 +23,10 @@ struct Measured {
 ///
 /// The file can't be read, or has no distributions.
 pub fn read_sharing(path: &Path) -> Result<Sharing, InputError> {
-    measured(path, &files::read_text(path)?)
+    parse_measured(path, &files::read_text(path)?)
 }
 
-fn measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
+fn parse_measured(path: &Path, text: &str) -> Result<Sharing, InputError> {
     let root = from_json(&path.display().to_string(), text)?;
     let Measured { sharing } = read_whole(&root)?;
     let (node, mut found) = (root.innermost("sharing"), Mistakes::default());
@@ -53,7 +53,7 @@ pub(crate) fn check(section: SharingSection, node: &Node, found: &mut Mistakes) 
             };
             let text = std::fs::read_to_string(&path).map_err(unreadable);
             let text = found.take(text)?;
-            found.take(measured(&path, &text))?
+            found.take(parse_measured(&path, &text))?
         }
     };
     for (key, range) in [
@@ -88,7 +88,7 @@ mod tests {
         "figures": [] }"#;
 
     fn read(text: &str) -> Result<Sharing, String> {
-        measured(Path::new("two-tier.json"), text).map_err(|error| error.to_string())
+        parse_measured(Path::new("two-tier.json"), text).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -9,7 +9,7 @@ use dormouse_documents::{Mistakes, Node, Value, missing};
 
 /// Sections of each kind of work of an experiment.
 #[derive(Debug, Default)]
-pub(crate) struct Work {
+pub(crate) struct WorkSections {
     /// Sections of the bag, with those of the experiment.
     pub(crate) bag: Option<Node>,
     /// Sections of the parallel jobs; if they have a tenant of their own, only these.
@@ -20,13 +20,13 @@ pub(crate) struct Work {
 
 /// A kind of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum TenantKind {
     Bag,
     Jobs,
     Requests,
 }
 
-impl Kind {
+impl TenantKind {
     /// Words for the kind in a sentence.
     const fn words(self) -> &'static str {
         match self {
@@ -61,16 +61,16 @@ pub(crate) fn complete(root: &mut Node) {
         tenants.iter_mut().for_each(complete);
     }
     let Some(workload) = table.get_mut("workload") else { return };
-    name(workload, "kind", "bag");
+    set_default_name(workload, "kind", "bag");
     if workload.text("kind") == Some("bag")
         && let Some(scheduler) = table.get_mut("scheduler")
     {
         let first = dormouse_policies::BagSchedulerName::default();
-        name(scheduler, "name", first.as_str());
+        set_default_name(scheduler, "name", first.as_str());
     }
 }
 
-fn name(section: &mut Node, key: &str, word: &str) {
+fn set_default_name(section: &mut Node, key: &str, word: &str) {
     let place = section.place.key(key);
     let Value::Table(table) = &mut section.value else { return };
     let word = || Node { place, value: Value::Text(word.to_owned()) };
@@ -84,17 +84,17 @@ pub(crate) fn drop_work(root: &mut Node) {
 }
 
 /// Splits an experiment into the sections of each kind of work.
-pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
+pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
     let Value::Table(table) = &root.value else { return None };
-    let Some(list) = table.get("tenant") else { return alone(root, found) };
+    let Some(list) = table.get("tenant") else { return work_without_tenants(root, found) };
     let Value::List(tenants) = &list.value else { return None };
     for (key, node) in table.iter().filter(|(key, _)| OWN.contains(&key.as_str())) {
         let what = format!("whose {key} is this? The experiment has tenants");
         found.add(&node.place, what, "move it into its [[tenant]]");
     }
-    let mut own: Vec<(Kind, &Node)> = Vec::new();
+    let mut own: Vec<(TenantKind, &Node)> = Vec::new();
     for tenant in tenants {
-        let kind = kind(tenant)?;
+        let kind = kind_of_work(tenant)?;
         if own.iter().any(|(other, _)| *other == kind) {
             let what = format!("a second tenant has {}", kind.words());
             let remedy = "put both workloads into one tenant: an experiment has one of each kind";
@@ -112,7 +112,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
         return None;
     }
     let of = |kind| own.iter().find(|(of, _)| *of == kind).map(|(_, tenant)| *tenant);
-    let jobs = of(Kind::Jobs);
+    let jobs = of(TenantKind::Jobs);
     // Listed jobs need the key in any case.
     if let Some(jobs) = jobs
         && jobs.get("workload").is_some_and(|workload| {
@@ -130,21 +130,25 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<Work> {
         let all = of_all.chain(own).map(|(key, node)| (key.clone(), node.clone())).collect();
         Node { place: root.place.clone(), value: Value::Table(all) }
     };
-    let (bag, requests) = (of(Kind::Bag).map(whole), of(Kind::Requests).map(whole));
-    Some(Work { bag, jobs: jobs.cloned(), requests })
+    let (bag, requests) = (of(TenantKind::Bag).map(whole), of(TenantKind::Requests).map(whole));
+    Some(WorkSections { bag, jobs: jobs.cloned(), requests })
 }
 
 /// The work of an experiment without tenants.
-fn alone(root: &Node, found: &mut Mistakes) -> Option<Work> {
+fn work_without_tenants(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
     if root.get("workload").is_none() {
         missing(root, "workload", "{ kind = \"bag\", name = \"j60\" }", found);
         return None;
     }
-    let kind = kind(root)?;
+    let kind = kind_of_work(root)?;
     let (keys, why) = kind.without();
     not_with(root, keys, why, found);
     let is = |of| (kind == of).then(|| root.clone());
-    let work = Work { bag: is(Kind::Bag), jobs: is(Kind::Jobs), requests: is(Kind::Requests) };
+    let work = WorkSections {
+        bag: is(TenantKind::Bag),
+        jobs: is(TenantKind::Jobs),
+        requests: is(TenantKind::Requests),
+    };
     if work.jobs.is_some() {
         let why = "parallel jobs alone have a machine of their own, which nobody takes away";
         not_with(root, &["cloud", "interruption"], why, found);
@@ -160,11 +164,11 @@ fn not_with(node: &Node, keys: &[&str], why: &str, found: &mut Mistakes) {
 }
 
 /// Kind of its work, from `workload.kind`; `None` if there is no such kind.
-fn kind(node: &Node) -> Option<Kind> {
+fn kind_of_work(node: &Node) -> Option<TenantKind> {
     match node.get("workload")?.text("kind")? {
-        "bag" => Some(Kind::Bag),
-        "swf" | "model" | "jobs" => Some(Kind::Jobs),
-        "requests" => Some(Kind::Requests),
+        "bag" => Some(TenantKind::Bag),
+        "swf" | "model" | "jobs" => Some(TenantKind::Jobs),
+        "requests" => Some(TenantKind::Requests),
         _ => None,
     }
 }

@@ -15,7 +15,7 @@ use super::sections::{BagSection, TaskSection};
 use super::workload::{MEMORY, MOST_TASKS, WrittenTasks};
 use super::{
     files,
-    own::{self, Unusable},
+    own::{self, UnusableCommand},
 };
 
 /// Reads a workflow file, with the submit files beside it.
@@ -72,12 +72,12 @@ pub(crate) fn tasks(
     let within = own::within(place, &place.file("")).unwrap_or_else(|| folder.to_owned());
     let (own, sources) = match own::commands(&workflow, (folder, &within)) {
         Ok(commands) => commands,
-        Err(Unusable::Impossible(why)) => {
+        Err(UnusableCommand::Impossible(why)) => {
             let instead = "live, its tasks run what live.tasks says";
             found.note(format!("{file}: its commands can't be run ({why}); {instead}"));
             Default::default()
         }
-        Err(Unusable::Refused((what, remedy))) => {
+        Err(UnusableCommand::Refused((what, remedy))) => {
             found.add(place, what, remedy);
             return None;
         }
@@ -88,7 +88,7 @@ pub(crate) fn tasks(
 }
 
 /// A section of tasks, with the tasks that it became.
-pub(crate) struct Entry<'a> {
+pub(crate) struct SectionTasks<'a> {
     /// The section.
     pub(crate) of: &'a TaskSection,
     /// Its node in the document.
@@ -98,7 +98,7 @@ pub(crate) struct Entry<'a> {
 }
 
 /// Resolves the names in `after` of all sections into the tasks that are followed.
-pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mistakes) {
+pub(crate) fn follow(entries: &[SectionTasks<'_>], tasks: &mut [Task], found: &mut Mistakes) {
     if entries.iter().all(|entry| entry.of.after.is_empty()) {
         return;
     }
@@ -108,12 +108,12 @@ pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mist
     for (name, task) in names.iter().zip(ids()) {
         named.entry(name).or_default().insert(task);
     }
-    for Entry { of, tasks, .. } in entries {
+    for SectionTasks { of, tasks, .. } in entries {
         let own = ids().skip(tasks.start).take(tasks.len());
         named.entry(of.name.as_deref().unwrap_or("task")).or_default().extend(own);
     }
     let before = found.count();
-    for Entry { of, node, tasks: own } in entries {
+    for SectionTasks { of, node, tasks: own } in entries {
         let mut after = Vec::new();
         for name in &of.after {
             match named.get(name.as_str()) {
@@ -135,7 +135,7 @@ pub(crate) fn follow(entries: &[Entry<'_>], tasks: &mut [Task], found: &mut Mist
     if let Err(error) = check_precedence(tasks) {
         let wrong = error.task().get() as usize;
         let place = entries.iter().find(|entry| entry.tasks.contains(&wrong));
-        if let Some(Entry { node, .. }) = place {
+        if let Some(SectionTasks { node, .. }) = place {
             let remedy = "take one of the names out of after";
             found.add(node.place_of("after"), error.in_words(tasks), remedy);
         }

@@ -14,7 +14,8 @@ use super::cloud::is_type;
 use super::command_line;
 use super::files;
 use super::own::{
-    self, Collected, InputFiles, Measures, OwnWritten, RuntimeGiven, RuntimeSaid, Sources,
+    self, CollectedPrograms, InputFiles, MeasureFile, OwnWritten, RuntimeGiven, RuntimeSaid,
+    Sources,
 };
 use super::sections::{BagSection, NoiseSection, Runtime, TaskSection};
 use super::{workflow, zones};
@@ -41,7 +42,7 @@ pub(crate) struct WrittenBag {
     /// The tasks and their deadline.
     pub(crate) bag: Bag,
     /// Users' own programs of its tasks.
-    pub(crate) own: Collected,
+    pub(crate) own: CollectedPrograms,
     /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
 }
@@ -106,7 +107,7 @@ pub(crate) fn check(
                 let what = "it is of a bag that has a name or is of another file";
                 found.add(node.place_of("program"), what, "write its keys into each task");
             }
-            written(section, node, (types, live), found)?
+            written_tasks(section, node, (types, live), found)?
         }
     };
     for task in &mut tasks {
@@ -146,7 +147,7 @@ fn programs_of(
     program: &TaskSection,
     node: &Node,
     found: &mut Mistakes,
-) -> (Collected, Sources) {
+) -> (CollectedPrograms, Sources) {
     let node = node.innermost("program");
     for key in ["count", "each", "rows", "runtime", "memory", "submitted"] {
         if node.get(key).is_some() {
@@ -155,7 +156,7 @@ fn programs_of(
         }
     }
     let count = u32::try_from(count).unwrap_or(u32::MAX);
-    let (mut own, mut files) = (Collected::default(), InputFiles::default());
+    let (mut own, mut files) = (CollectedPrograms::default(), InputFiles::default());
     let written = own::written((program, count), node, &mut files, found);
     for (id, one) in (0..).map(TaskId::new).zip(written) {
         own.add(id, &one.kind, one.program, RuntimeSaid::Said);
@@ -169,12 +170,12 @@ pub(crate) struct WrittenTasks {
     /// Tasks in the order of their ids.
     pub(crate) tasks: Vec<Task>,
     /// Users' own programs.
-    pub(crate) own: Collected,
+    pub(crate) own: CollectedPrograms,
     /// Files on this host with the contents of these programs' inputs.
     pub(crate) sources: Sources,
 }
 
-fn written(
+fn written_tasks(
     section: &BagSection,
     node: &Node,
     (types, live): (Option<&Types>, &Live),
@@ -199,7 +200,7 @@ fn written(
     let sections: Vec<_> = sections.chain(table.iter().map(|table| (table, own))).collect();
     let deadline = section.deadline.unwrap_or(DEADLINE);
     let (mut all, mut files) = (WrittenTasks::default(), InputFiles::default());
-    let mut measures = Measured::new(section, node);
+    let mut measures = MeasureReader::new(section, node);
     let mut entries = Vec::new();
     for (task, node) in sections {
         let first = all.tasks.len();
@@ -213,7 +214,7 @@ fn written(
             }
         };
         is_in_time(task.submitted, node.place_of("submitted"), found);
-        let runtime = runtime(task, node.innermost("runtime"), types, found);
+        let runtime = runtime_by_type(task, node.innermost("runtime"), types, found);
         if task.command.is_none() && task.rows.is_none() {
             without_a_command(task, node, found);
             let name = task.name.as_deref().unwrap_or("task");
@@ -223,7 +224,7 @@ fn written(
                 let memory = task.memory.unwrap_or_default();
                 all.tasks.push(Task { name, memory, runtime, submitted, after: Vec::new() });
             }
-            entries.push(workflow::Entry { of: task, node, tasks: first..all.tasks.len() });
+            entries.push(workflow::SectionTasks { of: task, node, tasks: first..all.tasks.len() });
             continue;
         }
         for one in own::written((task, task.count), node, &mut files, found) {
@@ -246,7 +247,7 @@ fn written(
                 (_, Some(it)) => (everywhere(it.runtime(pace)), RuntimeSaid::Measured),
                 (_, None) => (everywhere(UNKNOWN), RuntimeSaid::Unknown),
             };
-            let measured = measured.as_ref().map(own::Measured::memory_with_room);
+            let measured = measured.as_ref().map(own::MeasuredProgram::memory_with_room);
             let memory = one.memory.or(measured).unwrap_or(MEMORY);
             let (name, submitted) = (one.name, one.submitted);
             all.tasks.push(Task { name, memory, runtime, submitted, after: Vec::new() });
@@ -256,7 +257,7 @@ fn written(
             found.add(&node.place, too_many(), "run fewer at a time");
             return None;
         }
-        entries.push(workflow::Entry { of: task, node, tasks: first..all.tasks.len() });
+        entries.push(workflow::SectionTasks { of: task, node, tasks: first..all.tasks.len() });
     }
     workflow::follow(&entries, &mut all.tasks, found);
     all.own.pace = measures.pace().filter(|_| all.own.tasks.has_measured());
@@ -298,7 +299,7 @@ fn without_a_command(task: &TaskSection, node: &Node, found: &mut Mistakes) {
 }
 
 /// Run times of the tasks of a section that gives them.
-fn runtime(
+fn runtime_by_type(
     task: &TaskSection,
     node: &Node,
     types: Option<&Types>,
@@ -326,15 +327,15 @@ fn runtime(
 }
 
 /// The file of measurements, read when the first task needs it.
-struct Measured<'a> {
+struct MeasureReader<'a> {
     place: &'a Place,
     file: Option<PathBuf>,
-    read: Option<Option<Measures>>,
+    read: Option<Option<MeasureFile>>,
     /// Commands with a reported mistake, which is reported once.
     said: BTreeSet<Vec<String>>,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> MeasureReader<'a> {
     fn new(section: &BagSection, node: &'a Node) -> Self {
         let place = node.place_of("measured");
         let file = section.measured.as_ref().map(|measured| place.file(measured));
@@ -347,7 +348,7 @@ impl<'a> Measured<'a> {
     }
 
     /// Measurement of a task.
-    fn of_task(&mut self, one: &OwnWritten, found: &mut Mistakes) -> Option<&own::Measured> {
+    fn of_task(&mut self, one: &OwnWritten, found: &mut Mistakes) -> Option<&own::MeasuredProgram> {
         if self.read.is_none() {
             self.read = Some(match &self.file {
                 Some(file) => found.take(own::read_measures(file)),

@@ -7,13 +7,13 @@ use dormouse_policies::batch::Algorithm;
 
 /// Kinds of work, by their schedulers.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SchedulerKind {
     Bag,
     Jobs,
     Requests,
 }
 
-impl Kind {
+impl SchedulerKind {
     const ALL: [Self; 3] = [Self::Bag, Self::Jobs, Self::Requests];
 
     /// Kind of a workload, by its key `kind`.
@@ -54,10 +54,10 @@ impl Kind {
 /// Adds a mistake if the only scheduler of an experiment is of another kind than its work; returns
 /// whether it is.
 pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
-    let Some((node, key, kind)) = scheduled(root) else { return false };
+    let Some((node, key, kind)) = scheduler_of(root) else { return false };
     let Some(word) = node.text(key) else { return false };
-    let is_of = |kind: &Kind| kind.schedulers().contains(&word);
-    let Some(other) = Kind::ALL.into_iter().find(is_of).filter(|_| !is_of(&kind)) else {
+    let is_of = |kind: &SchedulerKind| kind.schedulers().contains(&word);
+    let Some(other) = SchedulerKind::ALL.into_iter().find(is_of).filter(|_| !is_of(&kind)) else {
         return false;
     };
     let what = format!("{word} {}, and {}", other.does(), kind.is());
@@ -66,20 +66,20 @@ pub(crate) fn has(root: &Node, found: &mut Mistakes) -> bool {
 }
 
 /// The table that names the scheduler, its key for the name, and the kind of work.
-fn scheduled(root: &Node) -> Option<(&Node, &'static str, Kind)> {
+fn scheduler_of(root: &Node) -> Option<(&Node, &'static str, SchedulerKind)> {
     if root.get("tenant").is_some() {
         return None;
     }
-    let kind = Kind::from_key(root.get("workload")?.text("kind")?)?;
+    let kind = SchedulerKind::from_key(root.get("workload")?.text("kind")?)?;
     Some(match kind {
-        Kind::Requests => (root.get("cloud")?.get("placement")?, "scheduler", kind),
-        Kind::Bag | Kind::Jobs => (root.get("scheduler")?, "name", kind),
+        SchedulerKind::Requests => (root.get("cloud")?.get("placement")?, "scheduler", kind),
+        SchedulerKind::Bag | SchedulerKind::Jobs => (root.get("scheduler")?, "name", kind),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Override, Source, open};
+    use super::super::{ExperimentSource, Override, open};
 
     #[test]
     fn a_scheduler_of_another_kind_is_the_one_thing_that_is_said() {
@@ -90,7 +90,11 @@ mod tests {
             ("provider-testbed", "easy", "and these are requests for VMs; there are"),
         ] {
             let overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler)];
-            let source = Source { experiment: Some(experiment), overrides, ..Source::default() };
+            let source = ExperimentSource {
+                experiment: Some(experiment),
+                overrides,
+                ..ExperimentSource::default()
+            };
             let Err(error) = open(&source) else { panic!("{experiment} under {scheduler}") };
             let said = error.to_string();
             assert!(said.contains(words) && said.lines().count() == 1, "{said}");

@@ -19,10 +19,10 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::jobs::{JobsError, refused_io};
-use crate::output::{Header, LiveHeader, OutputError, RunLog, Staging, live_header};
+use crate::output::{LiveHeader, LogHeader, OutputError, RunLog, StagedFolder, live_header};
 use crate::replay::{ReplayError, replay};
 use crate::results::remade_results;
-use crate::run_view::Results;
+use crate::run_view::RunResults;
 use crate::verdict::live_results;
 use left_files::left_files;
 
@@ -64,12 +64,12 @@ pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, 
         );
     }
     let summary = summary_of(folder, ended, &mut found)?;
-    sealed(folder, summary.as_ref(), ended, &mut found)?;
+    check_seal(folder, summary.as_ref(), ended, &mut found)?;
     if let Some(steps) = &log.steps {
         if header.mode == RunMode::Live {
             let live = live_header(folder).map_err(JobsError::from)?;
             of_workers(header, &live, steps, &mut found);
-            arrivals(header, steps, &mut found)?;
+            check_arrivals(header, steps, &mut found)?;
             left_files(folder, steps, ended, &mut found);
         }
         if let Some(difference) = replay(log)?.difference {
@@ -79,7 +79,7 @@ pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, 
     }
     // If the log was changed, every other file differs as well.
     if let Some(summary) = summary.filter(|_| found.is_empty()) {
-        rebuilt(folder, log, &summary, &mut found)?;
+        check_rebuilt_files(folder, log, &summary, &mut found)?;
     }
     Ok(found)
 }
@@ -103,7 +103,7 @@ fn summary_of(
 }
 
 /// Compares the log and the other files with the hashes of the seal.
-fn sealed(
+fn check_seal(
     folder: &Path,
     summary: Option<&Value>,
     ended: bool,
@@ -190,7 +190,7 @@ pub fn resealed(folder: &Path) -> Vec<Resealed> {
 }
 
 /// Compares the workers' reports with what the coordinator knows by itself.
-fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
+fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut Vec<String>) {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
     let evidence = Evidence::from_steps(&setup, experiment.live.speedup, steps);
@@ -267,7 +267,11 @@ fn of_workers(header: &Header, live: &LiveHeader, steps: &[Step], found: &mut Ve
 }
 
 /// Checks that the submitted jobs and requests are those of the experiment.
-fn arrivals(header: &Header, steps: &[Step], found: &mut Vec<String>) -> Result<(), ReplayError> {
+fn check_arrivals(
+    header: &LogHeader,
+    steps: &[Step],
+    found: &mut Vec<String>,
+) -> Result<(), ReplayError> {
     let experiment = &header.experiment;
     let own = experiment.submissions().map_err(JobsError::from)?;
     let own = own.into_iter().flatten().collect::<Result<Vec<_>, _>>().map_err(JobsError::from)?;
@@ -309,7 +313,7 @@ fn arrivals(header: &Header, steps: &[Step], found: &mut Vec<String>) -> Result<
 }
 
 /// Makes every file of the run again from its log, and compares them.
-fn rebuilt(
+fn check_rebuilt_files(
     folder: &Path,
     log: &RunLog,
     summary: &Value,
@@ -320,7 +324,7 @@ fn rebuilt(
         tempfile::tempdir().map_err(refused_io("make a folder in", &std::env::temp_dir()))?;
     // The remains of a former run go beside the target.
     let target = scratch.path().join("run");
-    let staging = Staging::begin_in_place(&target, crate::output::Replaces::Anything)
+    let staging = StagedFolder::begin_in_place(&target, crate::output::ReplacedContent::Anything)
         .map_err(JobsError::from)?;
     let results = match header.mode {
         RunMode::Virtual => {
@@ -336,7 +340,7 @@ fn rebuilt(
     let wall_s = summary.get("wall_s").and_then(Value::as_f64).unwrap_or_default();
     let head = summary.get("log").cloned().and_then(|log| serde_json::from_value(log).ok());
     let head = results.log.clone().or(head);
-    let view = Results { wall_s, log: head, ..results }.view();
+    let view = RunResults { wall_s, log: head, ..results }.view();
     view.write(staging).map_err(JobsError::from)?;
     let entries = fs::read_dir(&target).map_err(refused_io("look into", &target))?;
     let mut names: Vec<_> =

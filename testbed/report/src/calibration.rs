@@ -1,45 +1,51 @@
 //! A host's calibration as a table.
 
 use dormouse_host::calibration::{Calibration, Came, Cell, CellFigures, Spread};
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
 /// Table of a calibration, with one row for each speed-up at each load.
-pub fn table(calibration: &Calibration) -> Table {
-    Table::with_rows(&calibration.cells)
-        .column(Column::number("load"), |cell| cell.load.to_string())
-        .column(Column::number("vCPUs"), |cell| cell.vcpus.to_string())
-        .column(Column::number("speed-up"), |cell| cell.speedup.to_string())
-        .column(Column::number("tasks"), |cell| figure(cell, |it| it.tasks.to_string()))
-        .column(Column::number("mean"), |cell| {
-            figure(cell, |it| format!("{:+.2} %", it.mean_error * 100.0))
+pub fn table(calibration: &Calibration) -> TypedTable {
+    TypedTable::with_rows(&calibration.cells)
+        .column(TableColumn::number("load"), |cell| cell.load.to_string())
+        .column(TableColumn::number("vCPUs"), |cell| cell.vcpus.to_string())
+        .column(TableColumn::number("speed-up"), |cell| cell.speedup.to_string())
+        .column(TableColumn::number("tasks"), |cell| cell_figure(cell, |it| it.tasks.to_string()))
+        .column(TableColumn::number("mean"), |cell| {
+            cell_figure(cell, |it| format!("{:+.2} %", it.mean_error * 100.0))
         })
-        .column(Column::number("worst"), |cell| {
-            figure(cell, |it| format!("{:+.1} %", it.worst_error * 100.0))
+        .column(TableColumn::number("worst"), |cell| {
+            cell_figure(cell, |it| format!("{:+.1} %", it.worst_error * 100.0))
         })
-        .column(Column::number("checkpoints"), |cell| {
-            figure(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
+        .column(TableColumn::number("checkpoints"), |cell| {
+            cell_figure(cell, |it| format!("{}/{}", it.checkpoints, it.checkpoints_due))
         })
-        .column(Column::number("faithful"), |cell| match &cell.came {
+        .column(TableColumn::number("faithful"), |cell| match &cell.came {
             Came::Measured(it) if it.faithful => "yes",
             Came::Measured(_) => "no",
             Came::Refused { .. } => "refused",
         })
-        .column(Column::number("dump ms"), |cell| figure(cell, |it| spread(it.dump)))
-        .column(Column::number("restore ms"), |cell| figure(cell, |it| spread(it.restore)))
-        .column(Column::number("start ms"), |cell| figure(cell, |it| spread(it.start)))
+        .column(TableColumn::number("dump ms"), |cell| {
+            cell_figure(cell, |it| spread_in_words(it.dump))
+        })
+        .column(TableColumn::number("restore ms"), |cell| {
+            cell_figure(cell, |it| spread_in_words(it.restore))
+        })
+        .column(TableColumn::number("start ms"), |cell| {
+            cell_figure(cell, |it| spread_in_words(it.start))
+        })
         .into()
 }
 
 const NONE: &str = "-";
 
-fn figure(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
+fn cell_figure(cell: &Cell, words: impl Fn(&CellFigures) -> String) -> String {
     match &cell.came {
         Came::Measured(figures) => words(figures),
         Came::Refused { .. } => NONE.to_owned(),
     }
 }
 
-fn spread(of: Option<Spread>) -> String {
+fn spread_in_words(of: Option<Spread>) -> String {
     of.map_or(NONE.to_owned(), |of| format!("{:.0} to {:.0}", of.median_ms, of.worst_ms))
 }
 

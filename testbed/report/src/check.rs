@@ -17,7 +17,7 @@ const LATENESS: Duration = Duration::from_secs(1);
 
 /// Result of checking a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct CheckResult {
     /// Number of steps in the log.
     pub steps: u64,
     /// Number of parallel jobs; `None` if the run has none.
@@ -34,7 +34,7 @@ pub struct Checked {
 /// # Errors
 ///
 /// The log has no steps, and the run can't be made again.
-pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
+pub fn check(log: &RunLog, ended: bool) -> Result<CheckResult, ReplayError> {
     let experiment = &log.header.experiment;
     let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());
     let lateness = match log.header.mode {
@@ -75,5 +75,5 @@ pub fn check(log: &RunLog, ended: bool) -> Result<Checked, ReplayError> {
     violations.extend(jobs.into_iter().flat_map(|jobs| jobs.finish(ended)));
     let requested = requests.as_ref().map(RequestsChecker::requests);
     violations.extend(requests.into_iter().flat_map(|requests| requests.finish(ended)));
-    Ok(Checked { steps, jobs: followed, requests: requested, violations })
+    Ok(CheckResult { steps, jobs: followed, requests: requested, violations })
 }

@@ -16,11 +16,11 @@ use dormouse_experiment::Experiment;
 ///
 /// The log has no steps, and the run can't be made again.
 pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
-    let told = told(log, what)?;
+    let told = explain_from_log(log, what)?;
     Ok(told.map(|told| told.on(log.header.calendar)))
 }
 
-fn told(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
+fn explain_from_log(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let (header, experiment) = (&log.header, &log.header.experiment);
     let setup = experiment.whole_setup();
     if let Some(mut story) = RequestStory::find(&setup, experiment.tenants(), what) {

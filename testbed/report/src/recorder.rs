@@ -9,10 +9,10 @@ use dormouse_engine::DecisionDigest;
 use dormouse_log::Head;
 use dormouse_model::Step;
 
-pub(crate) use self::behind::Behind;
+pub(crate) use self::behind::RecorderThread;
 use crate::jobs::JobsError;
-use crate::output::{Header, RunLogWriter};
-use crate::tables::{Tables, WrittenTables};
+use crate::output::{LogHeader, RunLogWriter};
+use crate::tables::{RunTables, WrittenTables};
 
 /// Writes the log and tables of a run while it goes. Call [`Self::see`] for each step, then
 /// [`Self::finish`].
@@ -20,7 +20,7 @@ use crate::tables::{Tables, WrittenTables};
 pub(crate) struct RunRecorder<'a> {
     folder: PathBuf,
     log: RunLogWriter,
-    tables: Tables<'a>,
+    tables: RunTables<'a>,
     digest: DecisionDigest,
 }
 
@@ -43,10 +43,10 @@ impl<'a> RunRecorder<'a> {
     /// The system refuses.
     pub(crate) fn begin(
         folder: &Path,
-        header: &'a Header,
+        header: &'a LogHeader,
         log: RunLogWriter,
     ) -> Result<Self, JobsError> {
-        let tables = Tables::begin(folder, header, JobsOfWindow::default())?;
+        let tables = RunTables::begin(folder, header, JobsOfWindow::default())?;
         let (folder, digest) = (folder.to_owned(), DecisionDigest::default());
         Ok(Self { folder, log, tables, digest })
     }
@@ -61,13 +61,13 @@ impl<'a> RunRecorder<'a> {
         self.tables.are_any()
     }
 
-    /// Whether every step is needed, not only those that [`Self::heeds`] names.
+    /// Whether every step is needed, not only those that [`Self::is_needed`] names.
     const fn wants_all(&self) -> bool {
         self.log.takes_steps() || self.tables.want_all()
     }
 
     /// Whether a step is needed even if not every step is.
-    fn heeds(step: &Step) -> bool {
+    fn is_needed(step: &Step) -> bool {
         !step.decisions.is_empty() || is_of_jobs(step)
     }
 

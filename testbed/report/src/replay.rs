@@ -26,7 +26,7 @@ pub enum ReplayError {
 
 /// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Number of steps compared, or made again if the log has none.
     pub steps: u64,
     /// Number of decisions in these steps.
@@ -68,7 +68,7 @@ pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError>
 /// # Errors
 ///
 /// The run can't be made again.
-pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
+pub fn replay(log: &RunLog) -> Result<ReplayResult, ReplayError> {
     let (mut steps, mut decisions) = (0, 0);
     let Some(recorded) = &log.steps else {
         let mut digest = DecisionDigest::default();
@@ -77,7 +77,7 @@ pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
             decisions += step.decisions.len() as u64;
             step.decisions.iter().for_each(|decision| digest.add(step.at, decision));
         })?;
-        return Ok(Replayed { steps, decisions, digest: digest.hex(), difference: None });
+        return Ok(ReplayResult { steps, decisions, digest: digest.hex(), difference: None });
     };
     let experiment = &log.header.experiment;
     let mut run = experiment.run(experiment.scheduler()?);
@@ -91,7 +91,7 @@ pub fn replay(log: &RunLog) -> Result<Replayed, ReplayError> {
         }
         decisions += again.decisions.len() as u64;
     }
-    Ok(Replayed { steps, decisions, digest: run.digest(), difference })
+    Ok(ReplayResult { steps, decisions, digest: run.digest(), difference })
 }
 
 /// The digest in the `summary.json` of a folder; `None` if there is no summary because the run was

@@ -8,15 +8,15 @@ use dormouse_model::{Effect, Notice, Step, Work};
 use dormouse_units::Time;
 
 use crate::jobs::{JobsError, JobsOutcome, ReadAhead, refused_io};
-use crate::output::{Header, OutputError, RunLog, RunLogWriter};
-use crate::recorder::{Behind, RunRecorded, RunRecorder};
+use crate::output::{LogHeader, OutputError, RunLog, RunLogWriter};
+use crate::recorder::{RecorderThread, RunRecorded, RunRecorder};
 use crate::replay::{ReplayError, play};
-use crate::run_view::{RequestsOutcome, Results};
-use crate::tables::{Tables, WrittenTables};
+use crate::run_view::{RequestsOutcome, RunResults};
+use crate::tables::{RunTables, WrittenTables};
 use crate::virtual_run::{model, play_requests};
 use dormouse_analysis::RunRecord;
 use dormouse_analysis::jobs::JobsOfWindow;
-use dormouse_experiment::{Experiment, Planned, Start};
+use dormouse_experiment::{Experiment, Planned, ProgramStart};
 use dormouse_workload::{Jobs, RequestStream};
 
 /// Runs the experiment of `header` in virtual time, its bag under the scheduler and plan of
@@ -28,13 +28,13 @@ use dormouse_workload::{Jobs, RequestStream};
 ///
 /// Its parallel jobs can't be read, or the system refuses.
 pub fn virtual_results<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     planned: Planned,
     folder: &Path,
     mut show: impl FnMut(usize),
-) -> Result<Results<'a>, JobsError> {
+) -> Result<RunResults<'a>, JobsError> {
     let log = RunLogWriter::begin(folder, header)?;
-    results_of(header, planned, folder, (log, Vec::new()), Origin::New, &mut show)
+    results_of(header, planned, folder, (log, Vec::new()), DecisionSource::New, &mut show)
 }
 
 /// Makes a finished run again, with the decisions that its scheduler programs made then: no program
@@ -44,38 +44,38 @@ pub fn virtual_results<'a>(
 ///
 /// As [`virtual_results`], or a step differs from the log.
 pub fn remade_results<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     planned: Planned,
     folder: &Path,
     steps: Option<Vec<Step>>,
-) -> Result<Results<'a>, JobsError> {
+) -> Result<RunResults<'a>, JobsError> {
     if header.experiment.ec2.is_some() {
         return called_results(header, folder, &steps.unwrap_or_default());
     }
     let known = steps.filter(|_| header.experiment.has_programs()).unwrap_or_default();
     // Whether its log keeps steps is decided again in the same way.
-    let begun = RunLogWriter::begin(folder, &Header { left_out: None, ..header.clone() })?;
-    results_of(header, planned, folder, (begun, known), Origin::Kept, &mut |_| {})
+    let begun = RunLogWriter::begin(folder, &LogHeader { left_out: None, ..header.clone() })?;
+    results_of(header, planned, folder, (begun, known), DecisionSource::Kept, &mut |_| {})
 }
 
 /// Results of a run of EC2's callers from its steps: who called what is in its log alone.
 fn called_results<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     folder: &Path,
     steps: &[Step],
-) -> Result<Results<'a>, JobsError> {
+) -> Result<RunResults<'a>, JobsError> {
     let (mut log, mut record) = (RunLogWriter::begin(folder, header)?, header.record());
     for step in steps {
         record.see(step);
         log.step(step)?;
     }
     let log = Some(log.finish()?);
-    Ok(Results { record: Some(record), log, ..Results::new(header) })
+    Ok(RunResults { record: Some(record), log, ..RunResults::new(header) })
 }
 
 /// Source of the decisions of scheduler programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+enum DecisionSource {
     /// The program, which is started.
     New,
     /// The recorded steps.
@@ -89,33 +89,33 @@ enum Origin {
 ///
 /// As [`virtual_results`], or a step differs from the log.
 pub fn resumed_results<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     planned: Planned,
     folder: &Path,
     mut show: impl FnMut(usize),
-) -> Result<Results<'a>, JobsError> {
+) -> Result<RunResults<'a>, JobsError> {
     let log = RunLogWriter::go_on(folder, header)?;
-    results_of(header, planned, folder, log, Origin::New, &mut show)
+    results_of(header, planned, folder, log, DecisionSource::New, &mut show)
 }
 
 fn results_of<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     (bag, plan): Planned,
     folder: &Path,
     (mut log, known): (RunLogWriter, Vec<Step>),
-    origin: Origin,
+    origin: DecisionSource,
     show: &mut dyn FnMut(usize),
-) -> Result<Results<'a>, JobsError> {
+) -> Result<RunResults<'a>, JobsError> {
     let experiment = &header.experiment;
     let mut jobs = experiment.submissions()?;
     let mut customers = experiment.requests()?;
     log.expect(least_logged(experiment, jobs.as_ref(), customers.as_ref()))?;
     let recorder = RunRecorder::begin(folder, header, log)?;
     let mut record = bag.as_ref().map(|_| header.record());
-    let start = Start { folder: Some(folder), ..Start::VIRTUAL };
+    let start = ProgramStart { folder: Some(folder), ..ProgramStart::VIRTUAL };
     let run = match origin {
-        Origin::New => experiment.start(bag, start)?,
-        Origin::Kept => experiment.run(bag),
+        DecisionSource::New => experiment.start(bag, start)?,
+        DecisionSource::Kept => experiment.run(bag),
     };
     // The recorder has a digest, and so has the record of a bag.
     let mut run = run.undigested();
@@ -149,7 +149,7 @@ fn results_of<'a>(
         requests.map(|figures| RequestsOutcome { figures, counts, decisions_sha256, read });
     let record = record.map(|record| own(record, experiment));
     let log = Some(head);
-    Ok(Results { record, plan, jobs, requests, log, hashes, ..Results::new(header) })
+    Ok(RunResults { record, plan, jobs, requests, log, hashes, ..RunResults::new(header) })
 }
 
 /// Number of jobs that ended in a step of a run without a bag, or of requests if it has no jobs.
@@ -192,7 +192,7 @@ fn record_all<'a>(
             see(step);
             recorder.see(step)
         });
-        return match ended(played) {
+        return match end_of_run(played) {
             Err(JobsError::Scheduler(why)) => {
                 recorder.break_off()?;
                 Err(JobsError::Scheduler(why))
@@ -205,7 +205,7 @@ fn record_all<'a>(
     std::thread::scope(|scope| {
         let ahead = read.map(|jobs| ReadAhead::start(scope, jobs)).transpose();
         let ahead = ahead.map_err(refused_io("start a thread that reads jobs for", &folder))?;
-        let mut behind = Behind::start(scope, recorder)?;
+        let mut behind = RecorderThread::start(scope, recorder)?;
         let outside = (ahead, customers.as_mut());
         let played = play_requests(experiment, run, &mut model, outside, |step| {
             see(step);
@@ -213,14 +213,14 @@ fn record_all<'a>(
         });
         // If it failed, the run was broken off for that reason.
         let recorder = behind.finish()?;
-        ended(played)?;
+        end_of_run(played)?;
         recorder.finish()
     })
 }
 
 /// The error of a run's end that has to be told. A run that ends with work left has results, and
 /// its log has the reason.
-fn ended(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
+fn end_of_run(played: Result<(), PlayError<JobsError>>) -> Result<(), JobsError> {
     match played {
         // The jobs can't be read, or the run can't be recorded: there is nothing to show.
         Err(PlayError::Outside(error)) => Err(error),
@@ -246,7 +246,7 @@ pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
 /// # Errors
 ///
 /// The run can't be made again, or the system refuses.
-pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>, ReplayError> {
+pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<RunResults<'_>, ReplayError> {
     let header = &log.header;
     // Its files exist already.
     let scratch = tempfile::tempdir();
@@ -254,7 +254,7 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
         let folder = std::env::temp_dir();
         ReplayError::Jobs(OutputError::io("make a folder in", &folder, error).into())
     })?;
-    let mut tables = Tables::begin(scratch.path(), header, JobsOfWindow::within(window))?;
+    let mut tables = RunTables::begin(scratch.path(), header, JobsOfWindow::within(window))?;
     let mut record = header.experiment.scheduler.as_ref().map(|_| header.record());
     let mut failed = Ok(());
     play(log, |step| {
@@ -274,5 +274,5 @@ pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<Results<'_>,
         RequestsOutcome { figures, counts, decisions_sha256, read: None }
     });
     let record = record.map(|record| own(record, &header.experiment));
-    Ok(Results { record, plan, jobs, requests, ..Results::new(header) })
+    Ok(RunResults { record, plan, jobs, requests, ..RunResults::new(header) })
 }

@@ -26,13 +26,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use dormouse_log::Seal;
-use dormouse_view::plot::Gantt;
-use dormouse_view::{Page, Table, Terminal, Tone};
+use dormouse_view::plot::GanttChart;
+use dormouse_view::{HtmlPage, Terminal, TextTone, TypedTable};
 use serde_json::Value;
 
-pub use self::outcome::Results;
+pub use self::outcome::RunResults;
 pub use self::requests::RequestsOutcome;
-use crate::output::{OutputError, Staging};
+use crate::output::{OutputError, StagedFolder};
 
 /// Files that are written while a run goes.
 const RECORDED: [&str; 4] = ["jobs.csv", "allocations.csv", "schedule.swf", "requests.csv"];
@@ -43,15 +43,15 @@ pub struct RunView {
     /// Summary for programs.
     pub summary: Value,
     /// Summary for people, one line each.
-    pub lines: Vec<Line>,
+    pub lines: Vec<SummaryLine>,
     /// Chart of where and when everything ran.
-    pub gantt: Gantt,
+    pub gantt: GanttChart,
     /// Page of the run.
-    pub page: Page,
+    pub page: HtmlPage,
     /// Plan of the bag's scheduler, if it plans.
     pub plan: Option<Value>,
     /// Tables that become files, by their file names without extension.
-    pub tables: Vec<(&'static str, Table)>,
+    pub tables: Vec<(&'static str, TypedTable)>,
     /// BLAKE3 hash of each file that was written while the run went, by its name, if known.
     pub hashes: BTreeMap<&'static str, String>,
 }
@@ -59,26 +59,26 @@ pub struct RunView {
 /// One line of a summary: a name, empty if the line continues the one above, and its value in
 /// parts, each with a tone.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct SummaryLine {
     /// Name of the value.
     pub name: &'static str,
     /// Parts of the value.
-    pub parts: Vec<(Tone, String)>,
+    pub parts: Vec<(TextTone, String)>,
 }
 
-impl Line {
+impl SummaryLine {
     /// A line with one part in a neutral tone.
     fn plain(name: &'static str, value: impl Into<String>) -> Self {
-        Self { name, parts: vec![(Tone::Plain, value.into())] }
+        Self { name, parts: vec![(TextTone::Plain, value.into())] }
     }
 
     /// A line with one part that is good or bad news.
     fn verdict(name: &'static str, is_good: bool, value: impl Into<String>) -> Self {
-        Self { name, parts: vec![(Tone::verdict(is_good), value.into())] }
+        Self { name, parts: vec![(TextTone::verdict(is_good), value.into())] }
     }
 
     /// Adds a part.
-    fn and(mut self, tone: Tone, part: impl Into<String>) -> Self {
+    fn and(mut self, tone: TextTone, part: impl Into<String>) -> Self {
         self.parts.push((tone, part.into()));
         self
     }
@@ -102,7 +102,7 @@ impl RunView {
     /// # Errors
     ///
     /// The system refuses; then nothing is left behind.
-    pub fn write(&self, staging: Staging) -> Result<PathBuf, OutputError> {
+    pub fn write(&self, staging: StagedFolder) -> Result<PathBuf, OutputError> {
         let mut files = BTreeMap::new();
         for name in RECORDED {
             let path = staging.path().join(name);

@@ -6,23 +6,23 @@ use std::path::{Path, PathBuf};
 use dormouse_analysis::jobs::{JobsOfWindow, JobsTables, RecordedJobs};
 use dormouse_analysis::requests::{RequestFigures, RequestsTables};
 use dormouse_analysis::{RunMode, RunRecord, TableError};
-use dormouse_experiment::Batch;
+use dormouse_experiment::BatchSetup;
 use dormouse_log::HashedFile;
 use dormouse_model::Step;
 use dormouse_units::{Span, TaskId};
 
 use crate::jobs::{JobsError, JobsOutcome};
-use crate::output::{Header, OutputError, TableFiles};
+use crate::output::{LogHeader, OutputError, TableFiles};
 
 /// Writes `jobs.csv`, `allocations.csv` and `schedule.swf` of a run with parallel jobs, and
 /// `requests.csv` of a run with requests. Call [`Self::see`] for each step, then [`Self::finish`].
 #[derive(Debug)]
-pub(crate) struct Tables<'a> {
-    header: &'a Header,
+pub(crate) struct RunTables<'a> {
+    header: &'a LogHeader,
     folder: PathBuf,
     files: TableFiles,
     record: RunRecord,
-    jobs: Option<(&'a Batch, JobsTables<HashedFile>)>,
+    jobs: Option<(&'a BatchSetup, JobsTables<HashedFile>)>,
     requests: Option<RequestsTables<HashedFile>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct WrittenTables<'a> {
     pub(crate) hashes: BTreeMap<&'static str, String>,
 }
 
-impl<'a> Tables<'a> {
+impl<'a> RunTables<'a> {
     /// Begins the tables in `folder`; `drawn` has no job yet.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl<'a> Tables<'a> {
     /// The system refuses.
     pub(crate) fn begin(
         folder: &Path,
-        header: &'a Header,
+        header: &'a LogHeader,
         drawn: JobsOfWindow,
     ) -> Result<Self, JobsError> {
         let experiment = &header.experiment;
@@ -58,12 +58,12 @@ impl<'a> Tables<'a> {
                 header.mode == RunMode::Live,
                 (tenants.clone(), drawn, header.calendar),
             );
-            tables.map(|tables| (batch, tables)).map_err(refused(folder))
+            tables.map(|tables| (batch, tables)).map_err(table_error(folder))
         });
         let jobs = jobs.transpose()?;
         let requests = experiment.requests.as_ref().map(|_| {
             let open = |name| files.create(name);
-            RequestsTables::begin(open, &setup, tenants.clone()).map_err(refused(folder))
+            RequestsTables::begin(open, &setup, tenants.clone()).map_err(table_error(folder))
         });
         let requests = requests.transpose()?;
         let record = RunRecord::shared(&setup, tenants).forgetting().without_attempts();
@@ -98,10 +98,10 @@ impl<'a> Tables<'a> {
         }
         self.record.see(step);
         if let Some((_, jobs)) = &mut self.jobs {
-            jobs.see(&self.record, step).map_err(refused(&self.folder))?;
+            jobs.see(&self.record, step).map_err(table_error(&self.folder))?;
         }
         if let Some(requests) = &mut self.requests {
-            requests.see(&self.record, step).map_err(refused(&self.folder))?;
+            requests.see(&self.record, step).map_err(table_error(&self.folder))?;
         }
         Ok(())
     }
@@ -116,18 +116,18 @@ impl<'a> Tables<'a> {
     pub(crate) fn finish(self, decisions_sha256: String) -> Result<WrittenTables<'a>, JobsError> {
         let Self { header, folder, files, record, jobs, requests } = self;
         let jobs = jobs.map(|(batch, tables)| {
-            let recorded = tables.finish(&record).map_err(refused(&folder))?;
-            Ok::<_, JobsError>(outcome(header, batch, recorded, decisions_sha256))
+            let recorded = tables.finish(&record).map_err(table_error(&folder))?;
+            Ok::<_, JobsError>(jobs_outcome(header, batch, recorded, decisions_sha256))
         });
         let requests =
-            requests.map(RequestsTables::finish).transpose().map_err(refused(&folder))?;
+            requests.map(RequestsTables::finish).transpose().map_err(table_error(&folder))?;
         Ok(WrittenTables { jobs: jobs.transpose()?, requests, hashes: files.hashes() })
     }
 }
 
-fn outcome<'a>(
-    header: &'a Header,
-    batch: &'a Batch,
+fn jobs_outcome<'a>(
+    header: &'a LogHeader,
+    batch: &'a BatchSetup,
     recorded: RecordedJobs,
     decisions_sha256: String,
 ) -> JobsOutcome<'a> {
@@ -153,6 +153,6 @@ fn outcome<'a>(
     }
 }
 
-fn refused(folder: &Path) -> impl FnOnce(TableError) -> JobsError {
+fn table_error(folder: &Path) -> impl FnOnce(TableError) -> JobsError {
     |TableError { file, source }| OutputError::io("write", &folder.join(file), source).into()
 }

@@ -19,10 +19,10 @@ use dormouse_vm::ideal::Machine;
 use dormouse_workload::RequestStream;
 
 use crate::jobs::{JobsError, JobsOutcome};
-use crate::output::{Header, LiveHeader};
+use crate::output::{LiveHeader, LogHeader};
 use crate::results::own;
-use crate::run_view::{RequestsOutcome, Results};
-use crate::tables::{Tables, WrittenTables};
+use crate::run_view::{RequestsOutcome, RunResults};
+use crate::tables::{RunTables, WrittenTables};
 use crate::twin::distance_of;
 
 /// Results and measurements of the live run with these steps; the tables of its jobs and requests
@@ -32,11 +32,11 @@ use crate::twin::distance_of;
 ///
 /// Its jobs can't be read, or the system refuses.
 pub fn live_results<'a>(
-    header: &'a Header,
+    header: &'a LogHeader,
     live: &LiveHeader,
     steps: &[Step],
     folder: &Path,
-) -> Result<(Results<'a>, LiveFacts), JobsError> {
+) -> Result<(RunResults<'a>, LiveFacts), JobsError> {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
     let mut record = header.record();
@@ -50,13 +50,13 @@ pub fn live_results<'a>(
     let reckoned = evidence.notes();
     // Requests alone are judged as a bag without tasks.
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
-    let of_bag = has_bag.then(|| judge(header, &record, &facts, &reckoned));
+    let of_bag = has_bag.then(|| judge_bag(header, &record, &facts, &reckoned));
     let mut submissions = experiment.submissions()?;
     let all = submissions.iter_mut().flatten().collect::<Result<Vec<_>, _>>()?;
     let skipped = submissions.and_then(|jobs| jobs.skipped());
-    let mut tables = Tables::begin(folder, header, JobsOfWindow::default())?;
+    let mut tables = RunTables::begin(folder, header, JobsOfWindow::default())?;
     let judged = experiment.jobs.as_ref().map(|_| JudgedJobs::new(header, steps, &facts));
-    tables.promise(judged.iter().flat_map(JudgedJobs::promised));
+    tables.promise(judged.iter().flat_map(JudgedJobs::promised_times));
     steps.iter().try_for_each(|step| tables.see(step))?;
     let WrittenTables { jobs, requests, .. } = tables.finish(record.digest())?;
     let jobs = jobs.zip(judged).map(|(outcome, judged)| {
@@ -88,14 +88,22 @@ pub fn live_results<'a>(
     let (_, plan) = experiment.planned().map_err(|error| JobsError::Schedule(error.to_string()))?;
     let fidelity = Some(fidelity);
     let share = (live.share_ppm > 0).then(|| Ppm::new(live.share_ppm));
-    let results =
-        Results { record, of_hosts, plan, share, fidelity, jobs, requests, ..Results::new(header) };
+    let results = RunResults {
+        record,
+        of_hosts,
+        plan,
+        share,
+        fidelity,
+        jobs,
+        requests,
+        ..RunResults::new(header)
+    };
     Ok((results, facts))
 }
 
 /// The verdict on a bag.
-fn judge(
-    header: &Header,
+fn judge_bag(
+    header: &LogHeader,
     record: &RunRecord,
     facts: &LiveFacts,
     reckoned: &[String],
@@ -135,7 +143,7 @@ struct JudgedJobs {
 
 impl JudgedJobs {
     /// Judges the jobs of a run from its steps and measurements.
-    fn new(header: &Header, steps: &[Step], facts: &LiveFacts) -> Self {
+    fn new(header: &LogHeader, steps: &[Step], facts: &LiveFacts) -> Self {
         let experiment = &header.experiment;
         let live = &experiment.live;
         let by_jobs = SeenByJobs::new(experiment.tenants());
@@ -161,14 +169,14 @@ impl JudgedJobs {
     }
 
     /// Promised time of each job, from its first start to its end.
-    fn promised(&self) -> impl Iterator<Item = (TaskId, Span)> {
+    fn promised_times(&self) -> impl Iterator<Item = (TaskId, Span)> {
         self.promises.iter().map(|promise| (promise.job, promise.promised))
     }
 
     /// Adds the verdict to the results of these submissions.
     fn outcome<'a>(
         self,
-        header: &Header,
+        header: &LogHeader,
         outcome: JobsOutcome<'a>,
         submissions: &[Submission],
         (record, reckoned): (&RunRecord, &[String]),

@@ -11,7 +11,7 @@ use dormouse_units::{Span, Time};
 use dormouse_workload::WorkloadError;
 
 use crate::jobs::JobsError;
-use dormouse_experiment::{Experiment, Start};
+use dormouse_experiment::{Experiment, ProgramStart};
 
 /// Runs an experiment to its end, its bag under the scheduler `bag`; `see` gets every step.
 ///
@@ -25,7 +25,7 @@ pub fn virtual_run(
     mut see: impl FnMut(&Step),
 ) -> Result<Run, PlayError<JobsError>> {
     let jobs = experiment.submissions().map_err(|error| PlayError::Outside(error.into()))?;
-    let started = experiment.start(bag, Start::VIRTUAL);
+    let started = experiment.start(bag, ProgramStart::VIRTUAL);
     let mut run = started.map_err(|error| PlayError::Outside(error.into()))?;
     let see = |step: &Step| {
         see(step);

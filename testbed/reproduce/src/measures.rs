@@ -7,7 +7,7 @@ use dormouse_view::TimeUnit;
 
 /// A figure of many runs, in the unit that its page has for times.
 #[derive(Clone, Copy, Debug)]
-pub struct Measure {
+pub struct ShownFigure {
     /// The figure with its own unit.
     pub metric: &'static RunFigure,
     unit: TimeUnit,
@@ -15,9 +15,9 @@ pub struct Measure {
 
 /// Selected figures of many runs.
 #[derive(Clone, Debug)]
-pub struct Measures {
+pub struct ShownFigures {
     /// Figures shown to people, in the order in which they are reported.
-    pub told: Vec<Measure>,
+    pub told: Vec<ShownFigure>,
     /// Figures left out because nothing of the kind happened in any run.
     uneventful: Vec<&'static RunFigure>,
     /// Whether some figure has no interval because it has too few runs for one above zero.
@@ -25,7 +25,7 @@ pub struct Measures {
     unit: TimeUnit,
 }
 
-impl Measure {
+impl ShownFigure {
     /// Length in seconds of the figure's own unit; `None` if it is no time.
     fn own_seconds(metric: &RunFigure) -> Option<f64> {
         // Work in vCPU hours is no time: two vCPUs do an hour of it in half an hour.
@@ -78,7 +78,7 @@ impl Measure {
     }
 }
 
-impl Measures {
+impl ShownFigures {
     /// The figures of these runs, cell by cell; figures named in `always` are never left out.
     #[must_use]
     pub fn of_runs(samples: &[Vec<RunSample>], always: &[&str]) -> Self {
@@ -95,7 +95,7 @@ impl Measures {
         let is_told = |metric: &&RunFigure| happened(metric) || always.contains(&metric.name);
         let told: Vec<_> = there().filter(is_told).collect();
         let times = told.iter().filter_map(|metric| {
-            let own = Measure::own_seconds(metric)?;
+            let own = ShownFigure::own_seconds(metric)?;
             Some(figures(metric).fold(0.0, f64::max) * own)
         });
         let unit = TimeUnit::for_longest(times.fold(0.0, f64::max));
@@ -106,22 +106,22 @@ impl Measures {
             of.is_some_and(|of| of.is_of_too_few())
         };
         let has_too_few = told.iter().any(|metric| samples.iter().any(|cell| few(metric, cell)));
-        let told = told.into_iter().map(|metric| Measure { metric, unit }).collect();
+        let told = told.into_iter().map(|metric| ShownFigure { metric, unit }).collect();
         Self { told, uneventful, has_too_few, unit }
     }
 
     /// The figure with this name, shown or not, which should be one of [`METRICS`]; for an unknown
     /// name the first of them.
-    pub(crate) fn named(&self, name: &str) -> Measure {
-        Measure { metric: RunFigure::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
+    pub(crate) fn named(&self, name: &str) -> ShownFigure {
+        ShownFigure { metric: RunFigure::named(name).unwrap_or(&METRICS[0]), unit: self.unit }
     }
 
     /// The figures in files: those shown to people, and those that tables always had.
     #[must_use]
-    pub fn in_files(&self) -> Vec<Measure> {
+    pub fn in_files(&self) -> Vec<ShownFigure> {
         let told = |metric: &RunFigure| self.told.iter().any(|it| it.metric.name == metric.name);
         let all = METRICS.iter().filter(|metric| metric.in_table || told(metric));
-        all.map(|metric| Measure { metric, unit: TimeUnit::Second }).collect()
+        all.map(|metric| ShownFigure { metric, unit: TimeUnit::Second }).collect()
     }
 
     /// A sentence on the intervals of shares of runs, if there is such a figure.
@@ -181,24 +181,24 @@ mod tests {
         vec![runs.iter().map(sample).collect()]
     }
 
-    fn headings(of: &Measures) -> Vec<String> {
-        of.told.iter().map(Measure::heading).collect()
+    fn headings(of: &ShownFigures) -> Vec<String> {
+        of.told.iter().map(ShownFigure::heading).collect()
     }
 
     #[test]
     fn what_happened_in_no_run_is_said_in_a_line() {
         let quiet = [("makespan_s", 900.0), ("deadline_met", 1.0), ("preemptions", 0.0)];
         let lost = [("makespan_s", 950.0), ("deadline_met", 1.0), ("work_lost_s", 7.0)];
-        let of = Measures::of_runs(&samples(&[&quiet, &lost]), &[]);
+        let of = ShownFigures::of_runs(&samples(&[&quiet, &lost]), &[]);
         assert_eq!(headings(&of), ["makespan, s", "work lost, s"]);
         let said = of.left_out().expect("something is left out");
         assert_eq!(said, "Left out, as no run has any: VMs preempted. Every run met its deadline.");
         let late = [("makespan_s", 3_000.0), ("deadline_met", 0.0), ("preemptions", 2.0)];
-        let of = Measures::of_runs(&samples(&[&quiet, &late]), &[]);
+        let of = ShownFigures::of_runs(&samples(&[&quiet, &late]), &[]);
         assert_eq!(headings(&of), ["makespan, s", "deadline met, share of runs", "VMs preempted"]);
         let said = of.left_out().expect("two makespans as far apart have no interval");
         assert_eq!(said, "A mean without an interval is of too few seeds for one; take 5 or more.");
-        let of = Measures::of_runs(&samples(&[&quiet]), &["preemptions"]);
+        let of = ShownFigures::of_runs(&samples(&[&quiet]), &["preemptions"]);
         assert_eq!(headings(&of), ["makespan, s", "VMs preempted"]);
     }
 
@@ -210,20 +210,20 @@ mod tests {
             let runs: Vec<&[(&str, f64)]> = runs.iter().map(|run| &run[..]).collect();
             samples(&runs)
         };
-        let few = Measures::of_runs(&runs(&[1_542.0, 1_820.0]), &[]).left_out().expect("said");
+        let few = ShownFigures::of_runs(&runs(&[1_542.0, 1_820.0]), &[]).left_out().expect("said");
         assert_eq!(few, "A mean without an interval is of too few seeds for one; take 5 or more.");
-        assert_eq!(Measures::of_runs(&runs(&[838.0, 846.0]), &[]).left_out(), None);
-        assert_eq!(Measures::of_runs(&runs(&[838.0]), &[]).left_out(), None);
+        assert_eq!(ShownFigures::of_runs(&runs(&[838.0, 846.0]), &[]).left_out(), None);
+        assert_eq!(ShownFigures::of_runs(&runs(&[838.0]), &[]).left_out(), None);
     }
 
     #[test]
     fn all_times_have_one_unit() {
         let short = [("makespan_s", 900.0), ("spare_h", 0.5)];
-        let of = Measures::of_runs(&samples(&[&short]), &[]);
+        let of = ShownFigures::of_runs(&samples(&[&short]), &[]);
         assert_eq!(headings(&of), ["makespan, s", "VMs idle, s"]);
         assert!((of.told[1].value(0.5) - 1_800.0).abs() < 1e-9);
         let long = [("makespan_s", 90_000.0), ("spare_h", 0.5), ("work_lost_vcpu_h", 3.0)];
-        let of = Measures::of_runs(&samples(&[&short, &long]), &[]);
+        let of = ShownFigures::of_runs(&samples(&[&short, &long]), &[]);
         assert_eq!(headings(&of), ["makespan, h", "VMs idle, h", "work lost, vCPU h"]);
         assert!((of.told[0].value(90_000.0) - 25.0).abs() < 1e-9);
         assert_eq!((of.told[0].digits(), of.told[1].digits()), (2, 2));

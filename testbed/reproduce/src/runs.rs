@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use dormouse_analysis::{METRICS, RunFigure, RunSample};
-use dormouse_view::{Cell, Column, Kind, Table};
+use dormouse_view::{ColumnKind, TableCell, TableColumn, TypedTable};
 
 use crate::measures::figure;
 
 /// Sentence on these files for a page.
-pub(crate) const FILES: &str = if Table::WRITES_PARQUET {
+pub(crate) const FILES: &str = if TypedTable::WRITES_PARQUET {
     "samples.csv and samples.parquet have a row for each run, with its seed and all its figures: times in seconds, money in dollars."
 } else {
     "samples.csv has a row for each run, with its seed and all its figures: times in seconds, money in dollars."
@@ -19,7 +19,7 @@ pub(crate) const FILES: &str = if Table::WRITES_PARQUET {
 const SEED: &str = "seed";
 
 /// One run as a row.
-pub(crate) struct Run<'a> {
+pub(crate) struct RunRow<'a> {
     /// Cells that identify the run, beside its seed.
     pub(crate) labels: Vec<String>,
     /// Seed of the run.
@@ -30,8 +30,8 @@ pub(crate) struct Run<'a> {
 
 /// Table of these runs: columns of labels, the seed unless it is a label, and a column for each
 /// figure that some run has. Figures of job batches are means over a run's batches.
-pub(crate) fn table(labels: Vec<Column>, runs: Vec<Run<'_>>) -> Table {
-    let names = |run: &Run<'_>| {
+pub(crate) fn table(labels: Vec<TableColumn>, runs: Vec<RunRow<'_>>) -> TypedTable {
+    let names = |run: &RunRow<'_>| {
         let figures = run.sample.figures.keys().chain(run.sample.batches.keys());
         figures.cloned().collect::<Vec<_>>()
     };
@@ -41,20 +41,22 @@ pub(crate) fn table(labels: Vec<Column>, runs: Vec<Run<'_>>) -> Table {
     let others = all.iter().filter(|name| RunFigure::named(name).is_none()).cloned();
     let figures: Vec<_> = known.chain(others).collect();
     let has_seed = labels.iter().any(|label| label.name == SEED);
-    let mut table = Table::with_rows(runs);
+    let mut table = TypedTable::with_rows(runs);
     for (n, label) in labels.into_iter().enumerate() {
         let kind = label.kind;
         table = table.column(label, |run| match (kind, &run.labels[n]) {
-            (Kind::Text, text) => Cell::text(text),
-            (Kind::Count, text) => Cell::maybe(text.parse::<u64>().ok(), Cell::count),
-            (_, text) => Cell::maybe(text.parse().ok(), Cell::number),
+            (ColumnKind::Text, text) => TableCell::text(text),
+            (ColumnKind::Count, text) => {
+                TableCell::maybe(text.parse::<u64>().ok(), TableCell::count)
+            }
+            (_, text) => TableCell::maybe(text.parse().ok(), TableCell::number),
         });
     }
     if !has_seed {
-        table = table.column(Column::count(SEED), |run| run.seed);
+        table = table.column(TableColumn::count(SEED), |run| run.seed);
     }
     for name in figures {
-        table = table.column(Column::number(&name), |run| figure(run.sample, &name));
+        table = table.column(TableColumn::number(&name), |run| figure(run.sample, &name));
     }
     table.into()
 }
@@ -77,17 +79,19 @@ mod tests {
         );
         let runs = |labels: [&str; 2]| {
             let labels: Vec<_> = labels.map(str::to_owned).into();
-            let run = |(seed, sample)| Run { labels: labels.clone(), seed, sample };
+            let run = |(seed, sample)| RunRow { labels: labels.clone(), seed, sample };
             [(1, &first), (2, &second)].map(run).into()
         };
-        let columns = vec![Column::text("experiment"), Column::number("scheduler.alpha")];
+        let columns = vec![TableColumn::text("experiment"), TableColumn::number("scheduler.alpha")];
         assert_eq!(
             table(columns, runs(["j60", "0.10"])).to_csv(),
             "experiment,scheduler.alpha,seed,makespan_s,response_s,steals\n\
              j60,0.1,1,900.25,2.5,2\nj60,0.1,2,,,0\n"
         );
-        let by_seed =
-            table(vec![Column::text("experiment"), Column::count(SEED)], runs(["j60", "7"]));
+        let by_seed = table(
+            vec![TableColumn::text("experiment"), TableColumn::count(SEED)],
+            runs(["j60", "7"]),
+        );
         assert!(by_seed.to_csv().starts_with("experiment,seed,makespan_s,"), "one column of seeds");
         assert!(by_seed.to_csv().contains("j60,7,900.25"));
     }

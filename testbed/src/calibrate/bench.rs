@@ -15,8 +15,8 @@ use dormouse_units::{TaskId, Time};
 use super::{CalibrateError, CellPlan};
 use crate::live::{Conduct, LiveError, Rehearsal, conduct, rehearse};
 use dormouse_experiment::{Experiment, Sources};
-use dormouse_report::output::Header;
-use dormouse_report::run_view::Results;
+use dormouse_report::output::LogHeader;
+use dormouse_report::run_view::RunResults;
 use dormouse_report::virtual_run::virtual_run;
 
 /// Real seconds that a worker takes to come and to leave.
@@ -110,7 +110,7 @@ impl Bench {
             place,
             "--out",
         ))?;
-        let header = Header::new(RunMode::Live, "dormouse calibrate".to_owned(), experiment);
+        let header = LogHeader::new(RunMode::Live, "dormouse calibrate".to_owned(), experiment);
         let (results, facts) = conduct(
             Conduct {
                 header: &header,
@@ -127,7 +127,7 @@ impl Bench {
             },
             show,
         )?;
-        let Results { record, fidelity, .. } = results;
+        let RunResults { record, fidelity, .. } = results;
         let record = record.unwrap_or_else(|| header.record());
         Ok(Outcome { record, fidelity: fidelity.unwrap_or_default(), facts })
     }

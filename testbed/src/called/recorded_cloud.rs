@@ -7,8 +7,8 @@ use dormouse_ec2::Ec2Session;
 use dormouse_ec2_server::CloudSession;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_model::{Event, Step};
-use dormouse_report::output::{Header, OutputError, RunLogWriter};
-use dormouse_report::run_view::Results;
+use dormouse_report::output::{LogHeader, OutputError, RunLogWriter};
+use dormouse_report::run_view::RunResults;
 use dormouse_units::Time;
 
 /// A cloud behind EC2's API, with the log of its run.
@@ -35,7 +35,7 @@ impl RecordedCloud {
     /// # Errors
     ///
     /// The system refuses.
-    pub(crate) fn begin(header: &Header, folder: &Path) -> Result<Self, OutputError> {
+    pub(crate) fn begin(header: &LogHeader, folder: &Path) -> Result<Self, OutputError> {
         let log = RunLogWriter::begin(folder, header)?;
         let mut cloud = Self::of_log(header, log);
         cloud.keep_steps();
@@ -48,7 +48,7 @@ impl RecordedCloud {
     /// # Errors
     ///
     /// The log can't be read.
-    pub(crate) fn go_on(header: &Header, folder: &Path) -> Result<Option<Self>, OutputError> {
+    pub(crate) fn go_on(header: &LogHeader, folder: &Path) -> Result<Option<Self>, OutputError> {
         let (log, steps) = RunLogWriter::go_on(folder, header)?;
         let mut cloud = Self::of_log(header, log);
         for step in &steps {
@@ -63,7 +63,7 @@ impl RecordedCloud {
         Ok(Some(cloud))
     }
 
-    fn of_log(header: &Header, log: RunLogWriter) -> Self {
+    fn of_log(header: &LogHeader, log: RunLogWriter) -> Self {
         let experiment = &header.experiment;
         let config = experiment.ec2.unwrap_or_default();
         let session = Ec2Session::new(experiment.setup.clone(), &experiment.hosts, config);
@@ -108,12 +108,12 @@ impl CallRecord {
     /// # Errors
     ///
     /// The log could not be written.
-    pub(crate) fn finish(self, header: &Header) -> Result<Results<'_>, OutputError> {
+    pub(crate) fn finish(self, header: &LogHeader) -> Result<RunResults<'_>, OutputError> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let log = Some(self.log.finish()?);
-        Ok(Results { record: Some(self.record), log, ..Results::new(header) })
+        Ok(RunResults { record: Some(self.record), log, ..RunResults::new(header) })
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use dormouse_reproduce::papers::{ClaimList, RunOrigin};
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
 use super::failure::Failure;
 use super::many::Common;
@@ -117,21 +117,21 @@ const fn mebibytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
-fn table(made: &[MadePaper]) -> Table {
+fn table(made: &[MadePaper]) -> TypedTable {
     let origin = |paper: &MadePaper| paper.origin.clone();
     let count = |paper: &MadePaper, n: usize| paper.counts.as_ref().ok().map(|all| all[n] as u64);
-    Table::with_rows(made)
-        .column(Column::text("paper"), |paper| paper.name)
-        .column(Column::count("claims that hold").named("hold"), move |paper| count(paper, 0))
-        .column(Column::count("fail"), move |paper| count(paper, 1))
-        .column(Column::count("open"), move |paper| count(paper, 2))
-        .column(Column::count("undecidable"), move |paper| count(paper, 3))
-        .column(Column::seconds("took").named("took_s"), |paper| paper.took.as_secs_f64())
-        .column(Column::count("memory, MiB").named("peak_memory_mib"), move |paper| {
+    TypedTable::with_rows(made)
+        .column(TableColumn::text("paper"), |paper| paper.name)
+        .column(TableColumn::count("claims that hold").named("hold"), move |paper| count(paper, 0))
+        .column(TableColumn::count("fail"), move |paper| count(paper, 1))
+        .column(TableColumn::count("open"), move |paper| count(paper, 2))
+        .column(TableColumn::count("undecidable"), move |paper| count(paper, 3))
+        .column(TableColumn::seconds("took").named("took_s"), |paper| paper.took.as_secs_f64())
+        .column(TableColumn::count("memory, MiB").named("peak_memory_mib"), move |paper| {
             origin(paper)?.peak_memory_bytes.map(mebibytes)
         })
-        .column(Column::count("disk, MiB").named("disk_mib"), |paper| mebibytes(paper.disk))
-        .column(Column::count("runs reused").named("runs_reused"), move |paper| {
+        .column(TableColumn::count("disk, MiB").named("disk_mib"), |paper| mebibytes(paper.disk))
+        .column(TableColumn::count("runs reused").named("runs_reused"), move |paper| {
             Some(origin(paper)?.runs_reused as u64)
         })
         .into()

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::path::Path;
 
 use dormouse_analysis::RunMode;
-use dormouse_report::output::{Header, RunBeginning, is_unfinished, read_header};
+use dormouse_report::output::{LogHeader, RunBeginning, is_unfinished, read_header};
 use serde_json::Value;
 
 use super::failure::Failure;
@@ -21,7 +21,7 @@ pub(super) enum Begun {
     /// Nothing: it is yet to begin.
     Not,
     /// The run did not come to its end, and goes on under this header.
-    GoesOn(Box<Header>),
+    GoesOn(Box<LogHeader>),
     /// The run came to its end, as these words say.
     Over(String),
 }
@@ -32,7 +32,7 @@ impl Begun {
     /// # Errors
     ///
     /// It holds another run, or one that can't be read, or one of which it can't be told whether it has begun.
-    pub(super) fn read(folder: &Path, header: &Header) -> Result<Self, Failure> {
+    pub(super) fn read(folder: &Path, header: &LogHeader) -> Result<Self, Failure> {
         let log = folder.join(dormouse_log::FILE);
         if !log.is_file() {
             return Ok(Self::Not);
@@ -76,7 +76,7 @@ pub(super) fn forgets_unbegun(folder: &Path) -> bool {
 }
 
 /// What of a run is another than of the one that is wanted; `None`: it is that run.
-fn difference(former: &Header, wanted: &Header) -> Option<String> {
+fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     if former.mode == RunMode::Virtual {
         return Some("it was made in virtual time".to_owned());
     }
@@ -84,7 +84,7 @@ fn difference(former: &Header, wanted: &Header) -> Option<String> {
         return None;
     }
     // An experiment holds only text and numbers: this can't fail.
-    let of = |header: &Header| serde_json::to_value(&header.experiment).unwrap_or_default();
+    let of = |header: &LogHeader| serde_json::to_value(&header.experiment).unwrap_or_default();
     let mut all = Vec::new();
     differences("", &of(former), &of(wanted), &mut all);
     let mut said = all.iter().take(SAID).cloned().collect::<Vec<_>>().join(", ");
@@ -124,22 +124,23 @@ fn in_short(value: &Value) -> String {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
-    use dormouse_experiment::{Override, Source, open};
+    use dormouse_experiment::{ExperimentSource, Override, open};
     use dormouse_model::Step;
     use dormouse_report::output::RunLogWriter;
 
     /// A log whose run has begun.
-    fn begin(dir: &Path, header: &Header) {
+    fn begin(dir: &Path, header: &LogHeader) {
         let mut log = RunLogWriter::begin(dir, header).unwrap();
         log.step(&Step::blank()).unwrap();
         log.finish().unwrap();
     }
 
-    fn header(mode: RunMode, seed: &str) -> Header {
-        let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+    fn header(mode: RunMode, seed: &str) -> LogHeader {
+        let mut source =
+            ExperimentSource { experiment: Some("j60-sc2"), ..ExperimentSource::default() };
         source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
         let experiment = open(&source).unwrap().experiment;
-        Header::new(mode, format!("dormouse coordinator j60-sc2 --seed {seed}"), experiment)
+        LogHeader::new(mode, format!("dormouse coordinator j60-sc2 --seed {seed}"), experiment)
     }
 
     #[test]
@@ -152,7 +153,7 @@ mod tests {
             std::fs::write(dir.join("events.jsonl"), torn).unwrap();
             assert!(matches!(Begun::read(dir, &one), Ok(Begun::GoesOn(_))), "{torn}");
         }
-        let former = Header { command: "typed otherwise".to_owned(), ..one.clone() };
+        let former = LogHeader { command: "typed otherwise".to_owned(), ..one.clone() };
         begin(dir, &former);
         let Begun::GoesOn(goes_on) = Begun::read(dir, &one).unwrap() else { panic!("it goes on") };
         assert_eq!(goes_on.command, former.command);
@@ -206,7 +207,7 @@ mod tests {
     fn another_run_is_refused_with_what_differs_whether_it_is_over_or_not() {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path();
-        let refused = |wanted: &Header| match Begun::read(dir, wanted) {
+        let refused = |wanted: &LogHeader| match Begun::read(dir, wanted) {
             Err(Failure::BadInput(said)) => said,
             other => panic!("{other:?}"),
         };

@@ -12,9 +12,9 @@ use super::sampling::open_to_measure;
 use super::scheduler_name::SCHEDULER;
 use super::{engine, experiment_keys, next_steps, terminal};
 use dormouse_experiment::Override;
-use dormouse_reproduce::compare::Comparison;
-use dormouse_reproduce::measures::Measures;
-use dormouse_reproduce::sweep::{Folder, OwnProgram, Shard, Shared, Spec};
+use dormouse_reproduce::compare::SchedulerComparison;
+use dormouse_reproduce::measures::ShownFigures;
+use dormouse_reproduce::sweep::{FolderSpec, OwnProgram, SharedInputs, SweepFolder, SweepShard};
 
 #[derive(Debug, Args)]
 #[command(mut_arg("command", |command| command.index(1)))]
@@ -50,10 +50,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     experiment_keys::check(set)?;
     args.inputs.apply()?;
     // Nothing is made before every experiment is known to be right.
-    let shared = Shared::default();
+    let shared = SharedInputs::default();
     let own = own_program(&measured_first(args)?)?;
     let comparison = comparison((schedulers, saves), (on, &own), set, &shared)?;
-    let spec = Spec::Compare {
+    let spec = FolderSpec::Compare {
         schedulers: schedulers.clone(),
         saves: saves.clone(),
         on: on.clone(),
@@ -66,7 +66,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if engine::hand_over(&spec, &out, (shards, common))? {
         return Ok(());
     }
-    let mut folder = Folder::open(&out, &spec, shards.force)?;
+    let mut folder = SweepFolder::open(&out, &spec, shards.force)?;
     run(&comparison, (*seeds, shards.compute()), &shared, &mut folder, common)
 }
 
@@ -93,14 +93,14 @@ pub(super) fn comparison(
     (schedulers, saves): (&[String], &[String]),
     on: (&[String], &OwnProgram),
     set: &[String],
-    shared: &Shared,
-) -> Result<Comparison, Failure> {
+    shared: &SharedInputs,
+) -> Result<SchedulerComparison, Failure> {
     if saves.is_empty() {
-        return Ok(Comparison::new(on, schedulers, set, shared)?);
+        return Ok(SchedulerComparison::new(on, schedulers, set, shared)?);
     }
     match schedulers {
-        [] => Ok(Comparison::of_saves(on, saves, (None, set), shared)?),
-        [one] => Ok(Comparison::of_saves(on, saves, (Some(one), set), shared)?),
+        [] => Ok(SchedulerComparison::of_saves(on, saves, (None, set), shared)?),
+        [one] => Ok(SchedulerComparison::of_saves(on, saves, (Some(one), set), shared)?),
         _ => {
             let why = "one scheduler at a time; name one, or leave it out for the experiment's own";
             Err(Failure::BadInput(format!("--schedulers: with --saves {why}")))
@@ -110,10 +110,10 @@ pub(super) fn comparison(
 
 /// Makes the runs that are asked for, and says what came out.
 pub(super) fn run(
-    comparison: &Comparison,
-    (seeds, compute): (u64, Option<Shard>),
-    shared: &Shared,
-    folder: &mut Folder,
+    comparison: &SchedulerComparison,
+    (seeds, compute): (u64, Option<SweepShard>),
+    shared: &SharedInputs,
+    folder: &mut SweepFolder,
     common: &Common,
 ) -> Result<(), Failure> {
     let cells = &comparison.cells;
@@ -140,7 +140,7 @@ pub(super) fn run(
 }
 
 /// A table for people, with what it leaves out below.
-pub(super) fn with_left_out(table: String, measures: &Measures) -> String {
+pub(super) fn with_left_out(table: String, measures: &ShownFigures) -> String {
     match measures.left_out() {
         Some(left_out) => format!("{table}\n\n  {left_out}"),
         None => table,

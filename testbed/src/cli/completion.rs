@@ -11,7 +11,7 @@ use clap_complete::engine::{
 };
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
-use dormouse_experiment::Builtin;
+use dormouse_experiment::BuiltinExperiment;
 
 use super::experiment_keys::keys;
 use super::failure::Failure;
@@ -86,7 +86,7 @@ fn candidate(typed: &str, value: &str, about: &str) -> Option<CompletionCandidat
 /// Built-in experiments, and TOML files.
 fn experiments(typed: &OsStr) -> Vec<CompletionCandidate> {
     let Some(text) = typed.to_str() else { return Vec::new() };
-    let builtin = Builtin::all();
+    let builtin = BuiltinExperiment::all();
     let mut all: Vec<_> =
         builtin.filter_map(|one| candidate(text, &one.name(), &one.description())).collect();
     let is_toml = |path: &Path| path.extension().is_some_and(|ending| ending == "toml");

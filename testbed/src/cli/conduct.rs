@@ -21,18 +21,18 @@ use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
 use dormouse_report::output::{
-    Header, OutputError, RunBeginning, Staging, has_steps, is_unfinished, read_header,
+    LogHeader, OutputError, RunBeginning, StagedFolder, has_steps, is_unfinished, read_header,
 };
-use dormouse_report::run_view::Results;
+use dormouse_report::run_view::RunResults;
 
 /// Conducts a run to its end and writes what came of it; without `listen`, on workers of its own;
 /// without `takes`, which says how long it takes, it is gone on with.
 pub(super) fn conduct_live(
-    header: &Header,
+    header: &LogHeader,
     Rehearsed { rehearsal, submissions, requests, sources }: Rehearsed,
     takes: Option<String>,
     (listen, page): (Option<SocketAddr>, Option<Page>),
-    mut staging: Staging,
+    mut staging: StagedFolder,
     say: Say,
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
@@ -76,7 +76,7 @@ pub(super) fn conduct_live(
     drop(progress);
     let (results, _) = unless_broken(conducted, &mut staging, (resume, listen))?;
     let wall_s = began.elapsed().as_secs_f64();
-    end(say, &Results { wall_s, ..results }, staging)
+    end(say, &RunResults { wall_s, ..results }, staging)
 }
 
 /// A note that only one of several workers has work at a time; `None` where that is not so.
@@ -109,7 +109,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
 /// What was conducted. A run that broke off after it had begun stays where it is, to be gone on with.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
-    staging: &mut Staging,
+    staging: &mut StagedFolder,
     (resume, listen): (bool, Option<SocketAddr>),
 ) -> Result<T, Failure> {
     conducted.map_err(|error| {
@@ -190,16 +190,16 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
 
 /// Goes on with the live run in a folder; without `listen`, on workers of its own.
 pub(super) fn go_on_live(
-    (header, dir): (&Header, &Path),
+    (header, dir): (&LogHeader, &Path),
     (listen, page): (Option<SocketAddr>, Option<Page>),
     say: Say,
 ) -> Result<(), Failure> {
     header.check_inputs()?;
     let rehearsed = Rehearsed::rehearse(&header.experiment)?;
-    conduct_live(header, rehearsed, None, (listen, page), Staging::go_on(dir)?, say)
+    conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
 }
 
-fn check(dir: &Path, header: &Header) -> Result<(), Failure> {
+fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     let refuse = |why: &str| Err(Failure::BadInput(format!("{}: {why}", dir.display())));
     if header.mode == RunMode::Virtual && !header.experiment.has_programs() {
         let again = format!("it is a run of virtual time; `{}` makes it again", header.command);
@@ -243,7 +243,7 @@ fn how(now: &Progress, has_bag: bool, calendar: Calendar) -> String {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use dormouse_experiment::{Loaded, Source, open};
+    use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
     use dormouse_units::Span;
 
     use super::*;
@@ -258,13 +258,13 @@ mod tests {
         std::fs::write(log, format!("; MaxProcs: 2\n{jobs}")).unwrap();
         let text = "name = \"e\"\n[workload]\nkind = \"swf\"\nlog = \"log.swf\"\n[scheduler]\nname = \"easy\"\n";
         std::fs::write(&file, text).unwrap();
-        let source = Source { experiment: file.to_str(), ..Source::default() };
-        let Loaded { experiment, .. } = open(&source).unwrap();
+        let source = ExperimentSource { experiment: file.to_str(), ..ExperimentSource::default() };
+        let LoadedExperiment { experiment, .. } = open(&source).unwrap();
         let rehearsed = Rehearsed::rehearse(&experiment).unwrap();
         let submitted: Vec<_> = rehearsed.submissions.iter().map(|job| job.submitted).collect();
         assert_eq!(submitted, [Time::ZERO, Time::from_secs(10)]);
         assert_eq!(rehearsed.rehearsal.takes, Span::from_secs(200));
-        let header = Header::new(RunMode::Live, String::new(), experiment);
+        let header = LogHeader::new(RunMode::Live, String::new(), experiment);
         assert_eq!(how(&Progress::default(), true, header.calendar), "starting");
         let now = Progress { begun: true, now: Time::from_secs(10), ..Progress::default() };
         let says = how(&now, false, header.calendar);

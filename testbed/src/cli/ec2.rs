@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use dormouse_analysis::Mode;
+use dormouse_analysis::RunMode;
 use dormouse_ec2::DeskConfig;
 use dormouse_ec2_server::{AccessSecrets, ClockMode, Ec2Endpoint, EndpointSetup};
-use dormouse_experiment::{Loaded, Override, command_line, open_cloud, option};
+use dormouse_experiment::{LoadedExperiment, Override, command_line, open_cloud, option};
 use dormouse_model::Calendar;
-use dormouse_report::output::{Header, Replaces, Staging, is_unfinished, read_header};
+use dormouse_report::output::{
+    LogHeader, ReplacedContent, StagedFolder, is_unfinished, read_header,
+};
 use dormouse_units::Speedup;
 use tokio::runtime::Builder;
 
@@ -41,7 +43,8 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     let (staging, cloud) = match args.resume && folder.join(dormouse_log::FILE).is_file() {
         true => gone_on(&folder, &header)?,
         false => {
-            let staging = Staging::begin_in_place(&folder, Replaces::by(&header, args.force))?;
+            let staging =
+                StagedFolder::begin_in_place(&folder, ReplacedContent::by(&header, args.force))?;
             let cloud = RecordedCloud::begin(&header, staging.path())?;
             (staging, cloud)
         }
@@ -53,7 +56,7 @@ pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
 }
 
 /// The run in a folder, which was killed, as its log leaves it.
-fn gone_on(folder: &Path, header: &Header) -> Result<(Staging, RecordedCloud), Failure> {
+fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedCloud), Failure> {
     let dir = folder.display();
     if !is_unfinished(folder) {
         let why = format!("{dir}: the run is over, and its results are there; give another --out");
@@ -67,7 +70,7 @@ fn gone_on(folder: &Path, header: &Header) -> Result<(Staging, RecordedCloud), F
         );
         return Err(Failure::BadInput(why));
     }
-    let staging = Staging::go_on(folder)?;
+    let staging = StagedFolder::go_on(folder)?;
     let cloud = RecordedCloud::go_on(&former, staging.path())?;
     match cloud {
         Some(cloud) => Ok((staging, cloud)),
@@ -112,7 +115,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
 }
 
 /// The experiment's cloud. Its clock has the date of its prices, or begins with 2026.
-fn opened(args: &Ec2Args) -> Result<Loaded, Failure> {
+fn opened(args: &Ec2Args) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
     let seed = args.seed.iter().map(|seed| Override {
         option: "--seed",
@@ -130,15 +133,15 @@ fn opened(args: &Ec2Args) -> Result<Loaded, Failure> {
     Ok(loaded)
 }
 
-fn header(args: &Ec2Args, loaded: Loaded) -> Header {
+fn header(args: &Ec2Args, loaded: LoadedExperiment) -> LogHeader {
     let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), args.experiment.clone()];
     option(&mut words, "--seed", &args.seed);
     option(&mut words, "--set", &args.set);
     args.inputs.words(&mut words);
-    let header = Header::new(Mode::Virtual, command_line(&words), loaded.experiment);
+    let header = LogHeader::new(RunMode::Virtual, command_line(&words), loaded.experiment);
     let config = header.experiment.ec2.unwrap_or_default();
     let began = Some(config.begins_unix_us.div_euclid(1_000_000));
-    Header { calendar: Calendar { began, ..header.calendar }, ..header }
+    LogHeader { calendar: Calendar { began, ..header.calendar }, ..header }
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use super::failure::Failure;
 use super::many::{Common, Shards};
 use super::print::{print, show};
 use dormouse_reproduce::engine::{
-    ArrayJob, Engine, Submission, check_installed, printed, run_here, submit,
+    ArrayJob, EngineSubmission, JobEngine, check_installed, printed, run_here, submit,
 };
-use dormouse_reproduce::sweep::{Folder, Spec};
+use dormouse_reproduce::sweep::{FolderSpec, SweepFolder};
 
 /// Number of shards where none is given, of engines that have more than this host.
 const SHARDS: u16 = 8;
@@ -24,7 +24,7 @@ pub(crate) struct EngineArgs {
     /// Have the runs made in shards by Slurm, HyperQueue or Kubernetes, whose job is submitted, or by processes of this
     /// host; --threads says how many processors each has [default: 1]
     #[arg(long, value_name = "slurm|hq|kubernetes|local", conflicts_with = "shard", value_parser = engine_name(), hide_possible_values = true)]
-    engine: Option<Engine>,
+    engine: Option<JobEngine>,
     /// Number of shards [default: 8; local: as many as there are processors]
     #[arg(long, value_name = "N", requires = "engine", value_parser = clap::value_parser!(u16).range(1..=1000))]
     shards: Option<u16>,
@@ -43,8 +43,9 @@ pub(crate) struct EngineArgs {
 }
 
 /// The names of engines, which Tab completes.
-fn engine_name() -> impl TypedValueParser<Value = Engine> {
-    PossibleValuesParser::new(Engine::ALL.map(Engine::name)).try_map(|name| name.parse::<Engine>())
+fn engine_name() -> impl TypedValueParser<Value = JobEngine> {
+    PossibleValuesParser::new(JobEngine::ALL.map(JobEngine::name))
+        .try_map(|name| name.parse::<JobEngine>())
 }
 
 impl EngineArgs {
@@ -60,7 +61,7 @@ impl EngineArgs {
 ///
 /// The folder holds results of another command, the engine is not there, or it or a shard fails.
 pub(super) fn hand_over(
-    spec: &Spec,
+    spec: &FolderSpec,
     out: &Path,
     (shards, common): (&Shards, &Common),
 ) -> Result<bool, Failure> {
@@ -72,10 +73,10 @@ pub(super) fn hand_over(
     }
     check_installed(engine)?;
     // Containers have a folder of their own.
-    if engine != Engine::Kubernetes {
-        drop(Folder::open(out, spec, shards.force)?);
+    if engine != JobEngine::Kubernetes {
+        drop(SweepFolder::open(out, spec, shards.force)?);
     }
-    if engine == Engine::Local {
+    if engine == JobEngine::Local {
         let (json, quiet) =
             (common.say.json.then_some("--json"), common.say.quiet.then_some("--quiet"));
         let options: Vec<&str> = json.into_iter().chain(quiet).collect();
@@ -88,21 +89,21 @@ pub(super) fn hand_over(
 
 /// The job of a command.
 fn job(
-    engine: Engine,
-    spec: &Spec,
+    engine: JobEngine,
+    spec: &FolderSpec,
     out: &Path,
     (shards, common): (&Shards, &Common),
 ) -> Result<ArrayJob, Failure> {
     let args = &shards.engine;
     let unknown = |what: &str, error| Failure::Broken(format!("cannot find {what}: {error}"));
-    let (program, processors) = if engine == Engine::Kubernetes {
+    let (program, processors) = if engine == JobEngine::Kubernetes {
         (PathBuf::from("dormouse"), 1)
     } else {
         let program = std::env::current_exe().map_err(|error| unknown("this program", error))?;
         let all = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         (program, u16::try_from(all).unwrap_or(u16::MAX).min(1000))
     };
-    let is_local = engine == Engine::Local;
+    let is_local = engine == JobEngine::Local;
     let count = args.shards.unwrap_or(if is_local { processors } else { SHARDS });
     let threads = common.given_threads();
     let threads = threads.unwrap_or(if is_local { (processors / count).max(1) } else { 1 });
@@ -115,7 +116,7 @@ fn job(
         shards: count,
         threads,
         // Elsewhere the folder has been opened by then.
-        force: shards.force && engine == Engine::Kubernetes,
+        force: shards.force && engine == JobEngine::Kubernetes,
         options: args.engine_option.clone(),
         image: args.image.clone(),
         claim: args.claim.clone(),
@@ -123,7 +124,7 @@ fn job(
 }
 
 /// Says what an engine has taken.
-fn say(job: &ArrayJob, taken: &Submission, common: &Common) -> Result<(), Failure> {
+fn say(job: &ArrayJob, taken: &EngineSubmission, common: &Common) -> Result<(), Failure> {
     if common.say.quiet {
         return Ok(());
     }
@@ -132,7 +133,7 @@ fn say(job: &ArrayJob, taken: &Submission, common: &Common) -> Result<(), Failur
     let said = json!({ "engine": engine.name(), "jobs": taken.jobs, "out": job.out });
     show(common.say.json, said, || {
         let jobs = taken.jobs.join(", ");
-        let shared = if *engine == Engine::Kubernetes {
+        let shared = if *engine == JobEngine::Kubernetes {
             format!(
                 "all paths are in the claim {}, which every node has to be able to mount",
                 job.claim

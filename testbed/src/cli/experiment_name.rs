@@ -1,7 +1,7 @@
 //! The names of experiments on the command line.
 
 use clap::builder::PossibleValue;
-use dormouse_experiment::Builtin;
+use dormouse_experiment::BuiltinExperiment;
 
 use super::known_name::KnownName;
 
@@ -9,5 +9,7 @@ use super::known_name::KnownName;
 pub(super) const EXPERIMENT: KnownName = KnownName(known);
 
 fn known() -> Vec<PossibleValue> {
-    Builtin::all().map(|one| PossibleValue::new(one.name()).help(one.description())).collect()
+    BuiltinExperiment::all()
+        .map(|one| PossibleValue::new(one.name()).help(one.description()))
+        .collect()
 }

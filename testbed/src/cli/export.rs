@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use dormouse_model::Calendar;
 use dormouse_units::Time;
-use dormouse_view::{Column, ParquetError, Table};
+use dormouse_view::{ParquetError, TableColumn, TypedTable};
 
 use super::failure::Failure;
 use super::print::print;
@@ -14,7 +14,7 @@ use super::recorded::{not_again, read_log};
 use super::when::When;
 use dormouse_report::output::{OutputError, RunLog, write_in};
 use dormouse_report::results::stored_results;
-use dormouse_report::run_view::Results;
+use dormouse_report::run_view::RunResults;
 
 /// Options of `export`.
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ enum Format {
 }
 
 pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
-    refuse(args.format, Table::WRITES_PARQUET)?;
+    refuse(args.format, TypedTable::WRITES_PARQUET)?;
     let log = read_log(&args.dir)?;
     let out = args.out.as_deref().unwrap_or(&args.dir);
     let files = match args.format {
@@ -124,7 +124,7 @@ fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure
     )))
 }
 
-fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::Gantt, Failure> {
+fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::GanttChart, Failure> {
     let calendar = log.header.calendar;
     let (from, until) = window(args, calendar)?;
     let results = stored_results(log, (from, until)).map_err(not_again(&args.dir))?;
@@ -142,7 +142,7 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::Gantt, 
 }
 
 /// The end of a run of parallel jobs alone that all have ended: what is drawn of one ends with its window.
-fn end_of_jobs(results: &Results<'_>) -> Option<Time> {
+fn end_of_jobs(results: &RunResults<'_>) -> Option<Time> {
     let jobs = results.jobs.as_ref().filter(|jobs| results.record.is_none() && jobs.failed == 0)?;
     Some(jobs.figures.end())
 }
@@ -150,7 +150,7 @@ fn end_of_jobs(results: &Results<'_>) -> Option<Time> {
 /// The tables of a run: those of its bag from its log, those of its jobs and requests from their files.
 fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Failure> {
     let experiment = &log.header.experiment;
-    let mut tables: Vec<(&str, Table)> = Vec::new();
+    let mut tables: Vec<(&str, TypedTable)> = Vec::new();
     if experiment.scheduler.is_some() {
         let all = (Time::ZERO, Time::from_micros(u64::MAX));
         let results = stored_results(log, all).map_err(not_again(&args.dir))?;
@@ -164,7 +164,7 @@ fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Fai
             tables.push((name, read_table(&path)?));
         }
     }
-    let parquet = |(name, table): (&str, Table)| {
+    let parquet = |(name, table): (&str, TypedTable)| {
         let content = table
             .to_parquet()
             .map_err(|error| Failure::Broken(format!("{name}.parquet cannot be made: {error}")))?;
@@ -173,15 +173,17 @@ fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Fai
     tables.into_iter().map(parquet).collect()
 }
 
-fn read_table(path: &Path) -> Result<Table, OutputError> {
+fn read_table(path: &Path) -> Result<TypedTable, OutputError> {
     let text = fs::read_to_string(path).map_err(|error| OutputError::io("read", path, error))?;
-    Ok(Table::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
+    Ok(TypedTable::from_csv(columns(text.lines().next().unwrap_or_default()), &text))
 }
 
 /// The columns of a file of jobs, allocations or requests with this first line, typed.
-fn columns(header: &str) -> Vec<Column> {
+fn columns(header: &str) -> Vec<TableColumn> {
     let column = |name: &str| match name {
-        "job_id" | "request" | "requested_number_of_resources" | "success" => Column::count(name),
+        "job_id" | "request" | "requested_number_of_resources" | "success" => {
+            TableColumn::count(name)
+        }
         "workload_name"
         | "profile"
         | "final_state"
@@ -192,8 +194,8 @@ fn columns(header: &str) -> Vec<Column> {
         | "host"
         | "end"
         | "displaced_by"
-        | "tier" => Column::text(name),
-        _ => Column::number(name),
+        | "tier" => TableColumn::text(name),
+        _ => TableColumn::number(name),
     };
     header.trim_end().split(',').map(column).collect()
 }

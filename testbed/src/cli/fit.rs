@@ -9,8 +9,10 @@ use dormouse_fit::{
     appended, fragment, read_lifetimes,
 };
 use dormouse_input::Chosen;
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Cell, Column, Page, Table};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableCell, TableColumn, TypedTable};
 use serde_json::json;
 
 use super::failure::Failure;
@@ -108,7 +110,7 @@ pub(crate) fn run(args: &FitArgs) -> Result<(), Failure> {
     }
     if let Some(dir) = &args.out {
         make_folder(dir)?;
-        let chart = Chart { title: String::new(), panels: panels(&groups) };
+        let chart = PanelChart { title: String::new(), panels: panels(&groups) };
         save(&dir.join("fit.csv"), &figures(&groups, false).to_csv())?;
         save(&dir.join("plot.svg"), &chart.to_svg())?;
         save(&dir.join("report.html"), &page(args, &record, &groups, &fragment).to_html())?;
@@ -185,48 +187,48 @@ fn unseen_ends(groups: &[Group]) -> impl Iterator<Item = String> {
 }
 
 /// The bathtub's numbers of each group, and how well every law fits.
-fn table(groups: &[Group], of: Of) -> Table {
+fn table(groups: &[Group], of: Of) -> TypedTable {
     let fit = |group: &Group, family| group.estimated(of).fit(family).cloned();
-    let mut table = Table::with_rows(groups)
-        .column(Column::text("VMs"), |group| group.name())
-        .column(Column::count("n"), |group| group.estimated(of).vms);
+    let mut table = TypedTable::with_rows(groups)
+        .column(TableColumn::text("VMs"), |group| group.name())
+        .column(TableColumn::count("n"), |group| group.estimated(of).vms);
     for (n, name) in ["a", "b", "tau1", "tau2"].into_iter().enumerate() {
-        table = table.column(Column::number(name), |group| {
+        table = table.column(TableColumn::number(name), |group| {
             fit(group, Family::Bathtub).map(|fit| fit.numbers[n].to_string())
         });
     }
-    table = table.column(Column::number("mean"), |group| {
+    table = table.column(TableColumn::number("mean"), |group| {
         fit(group, Family::Bathtub).map(|fit| fit.mean.value)
     });
     for family in Family::ALL {
-        let column = Column::number(format!("R² {}", family.name())).digits(3);
+        let column = TableColumn::number(format!("R² {}", family.name())).digits(3);
         table = table.column(column, |group| fit(group, family).map(|fit| fit.r_squared));
     }
     table.into()
 }
 
 /// Every figure of every fit, with its interval.
-fn figures(groups: &[Group], is_for_people: bool) -> Table {
-    let ours = Column::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
-    let table = Table::with_rows(groups.iter().flat_map(Group::rows))
-        .column(Column::text("case"), |row| row.case.clone())
-        .column(Column::text("metric"), |row| row.metric)
-        .column(ours, |row| Cell::mean(row.figure.value, row.figure.ci95, row.vms));
-    if is_for_people { table.column(Column::count("n"), |row| row.vms) } else { table }.into()
+fn figures(groups: &[Group], is_for_people: bool) -> TypedTable {
+    let ours = TableColumn::mean("ours [95 % of resamples]").named("ours").digits(4).file_digits(6);
+    let table = TypedTable::with_rows(groups.iter().flat_map(Group::rows))
+        .column(TableColumn::text("case"), |row| row.case.clone())
+        .column(TableColumn::text("metric"), |row| row.metric)
+        .column(ours, |row| TableCell::mean(row.figure.value, row.figure.ci95, row.vms));
+    if is_for_people { table.column(TableColumn::count("n"), |row| row.vms) } else { table }.into()
 }
 
 /// The curves of each group and the laws of those preempted; then the rates of all.
-fn panels(groups: &[Group]) -> Vec<Panel> {
-    let panel = |title: &str, y: &str, series| Panel {
+fn panels(groups: &[Group]) -> Vec<ChartPanel> {
+    let panel = |title: &str, y: &str, series| ChartPanel {
         title: title.to_owned(),
-        x: Axis::new("age, h", Scale::FromZero),
-        y: Axis::new(y, Scale::FromZero),
+        x: PlotAxis::new("age, h", AxisScale::FromZero),
+        y: PlotAxis::new(y, AxisScale::FromZero),
         series,
-        ..Panel::default()
+        ..ChartPanel::default()
     };
     let line = |name: &str, colour, points: Vec<(f64, f64)>| {
-        let points = points.into_iter().map(|(x, y)| Point::new(x, y)).collect();
-        Series { name: name.to_owned(), colour, look: Look::Line, points }
+        let points = points.into_iter().map(|(x, y)| SeriesPoint::new(x, y)).collect();
+        PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
     };
     let law = |fit: &Fit, points| line(fit.family.name(), 2 + fit.family as usize, points);
     let of_group = |group: &Group| {
@@ -248,23 +250,24 @@ fn panels(groups: &[Group]) -> Vec<Panel> {
         .collect()
 }
 
-fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> Page {
-    let mut page = Page::new(format!("Lifetimes of {}", args.file.display()), record.to_string());
+fn page(args: &FitArgs, record: &Record, groups: &[Group], fragment: &str) -> HtmlPage {
+    let mut page =
+        HtmlPage::new(format!("Lifetimes of {}", args.file.display()), record.to_string());
     for of in Of::ALL {
         if let Some(fit) = groups[0].estimated(of).fit(Family::Bathtub) {
             let mean = format!("mean lifetime {:.2} h", fit.mean.value);
-            page.cards.push(Card::new(of.name(), format!("R² {:.3}", fit.r_squared), mean));
+            page.cards.push(FigureCard::new(of.name(), format!("R² {:.3}", fit.r_squared), mean));
         }
-        page.section(of.about(), [Block::Table(table(groups, of)), Block::text(ABOUT)]);
+        page.section(of.about(), [PageBlock::Table(table(groups, of)), PageBlock::text(ABOUT)]);
     }
-    page.section("Laws that go beyond the record", unseen_ends(groups).map(Block::text));
-    let plots = panels(groups).iter().map(Panel::to_markup).collect();
-    page.section("Recorded lifetimes, and the laws fitted to them", [Block::Plots(plots)]);
-    let all = vec![Block::Table(figures(groups, true))];
-    page.section("Every figure", [Block::Folded("All, with intervals".to_owned(), all)]);
-    page.section("In an experiment file", [Block::Command(fragment.to_owned())]);
+    page.section("Laws that go beyond the record", unseen_ends(groups).map(PageBlock::text));
+    let plots = panels(groups).iter().map(ChartPanel::to_markup).collect();
+    page.section("Recorded lifetimes, and the laws fitted to them", [PageBlock::Plots(plots)]);
+    let all = vec![PageBlock::Table(figures(groups, true))];
+    page.section("Every figure", [PageBlock::Folded("All, with intervals".to_owned(), all)]);
+    page.section("In an experiment file", [PageBlock::Command(fragment.to_owned())]);
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     let words = ["dormouse".to_owned()].into_iter().chain(words);
-    page.section("Reproduce", [Block::Command(command_line(words))]);
+    page.section("Reproduce", [PageBlock::Command(command_line(words))]);
     page
 }

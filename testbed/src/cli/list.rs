@@ -6,10 +6,10 @@ use super::failure::Failure;
 use super::input_args::InputArgs;
 use super::print::print;
 use super::scheduler_name::all as schedulers;
-use dormouse_experiment::{Builtin, Source, open, reference, schema};
+use dormouse_experiment::{BuiltinExperiment, ExperimentSource, open, reference, schema};
 
 pub(crate) fn list(as_json: bool) -> Result<(), Failure> {
-    let all: Vec<_> = Builtin::all().map(|b| (b.name(), b.description())).collect();
+    let all: Vec<_> = BuiltinExperiment::all().map(|b| (b.name(), b.description())).collect();
     if as_json {
         let list: Vec<_> =
             all.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
@@ -35,8 +35,8 @@ pub(crate) fn print_schema(of_scheduler: bool) -> Result<(), Failure> {
 
 pub(crate) fn show(name: &str, as_json: bool, inputs: &InputArgs) -> Result<(), Failure> {
     inputs.apply()?;
-    let read = || open(&Source { experiment: Some(name), ..Source::default() });
-    match Builtin::named(name) {
+    let read = || open(&ExperimentSource { experiment: Some(name), ..ExperimentSource::default() });
+    match BuiltinExperiment::named(name) {
         _ if as_json => print(&format!("{:#}", read()?.experiment.shown())),
         Some(builtin) => print(builtin.text().trim_end()),
         None => {

@@ -12,7 +12,9 @@ use super::failure::Failure;
 use super::print::show;
 use super::progress::Progress;
 use crate::said;
-use dormouse_reproduce::sweep::{Cell, Folder, Samples, Shard, Shared, Spec, Work};
+use dormouse_reproduce::sweep::{
+    FolderSpec, Samples, SharedInputs, SweepCell, SweepFolder, SweepShard, SweepWork,
+};
 
 /// What all of them take.
 #[derive(Debug, Args)]
@@ -34,7 +36,7 @@ pub(crate) struct Common {
 pub(crate) struct Shards {
     /// Make part I of N only; `dormouse merge` joins the parts, which may share a folder
     #[arg(long, value_name = "I/N")]
-    pub(super) shard: Option<Shard>,
+    pub(super) shard: Option<SweepShard>,
     /// Replace the results of another command in the folder; what both need is kept
     #[arg(long)]
     pub(super) force: bool,
@@ -44,8 +46,8 @@ pub(crate) struct Shards {
 
 impl Shards {
     /// The runs to make.
-    pub(super) fn compute(&self) -> Option<Shard> {
-        Some(self.shard.unwrap_or(Shard::ALL))
+    pub(super) fn compute(&self) -> Option<SweepShard> {
+        Some(self.shard.unwrap_or(SweepShard::ALL))
     }
 }
 
@@ -63,7 +65,7 @@ impl Common {
     }
 
     /// Where the results go.
-    pub(super) fn folder(&self, name: &str, shard: Option<Shard>) -> PathBuf {
+    pub(super) fn folder(&self, name: &str, shard: Option<SweepShard>) -> PathBuf {
         self.out.clone().unwrap_or_else(|| {
             let part = shard.map(|s| format!("-{}", s.to_string().replace('/', "-of-")));
             PathBuf::from("runs").join(format!("{name}{}", part.unwrap_or_default()))
@@ -72,7 +74,7 @@ impl Common {
 
     /// Where the results of a command go that makes these runs. Where nobody names a folder, and that of its name holds
     /// the results of another command, it has one of its own beside it, which is said.
-    pub(super) fn folder_for(&self, spec: &Spec, name: &str, shards: &Shards) -> PathBuf {
+    pub(super) fn folder_for(&self, spec: &FolderSpec, name: &str, shards: &Shards) -> PathBuf {
         let folder = self.folder(name, shards.shard);
         if self.out.is_some() || shards.force || !spec.is_another_than_in(&folder) {
             return folder;
@@ -112,12 +114,12 @@ impl Common {
     /// folder lacks them; `None`: they are a part of what was asked for, and that is said.
     pub(super) fn samples(
         &self,
-        cells: &[Cell],
-        (seeds, compute): (u64, Option<Shard>),
-        shared: &Shared,
-        folder: &mut Folder,
+        cells: &[SweepCell],
+        (seeds, compute): (u64, Option<SweepShard>),
+        shared: &SharedInputs,
+        folder: &mut SweepFolder,
     ) -> Result<Option<Samples>, Failure> {
-        let work = Work { seeds: 1..=seeds, threads: self.threads(), compute, shared };
+        let work = SweepWork { seeds: 1..=seeds, threads: self.threads(), compute, shared };
         let mut made = 0;
         let samples = self.watched(|show| {
             work.run(cells, folder, &mut |n, of| {
@@ -144,7 +146,7 @@ impl Common {
     pub(super) fn report_part(
         &self,
         out: &Path,
-        (shard, made): (Shard, usize),
+        (shard, made): (SweepShard, usize),
     ) -> Result<(), Failure> {
         let runs = if made == 1 { "run" } else { "runs" };
         let made = format!("{made} {runs} that were not there");

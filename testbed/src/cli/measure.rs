@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 use dormouse_experiment::{
-    CarriedProgram, Experiment, Loaded, Measure, Measured, Measures, Override, identity_of_program,
-    option,
+    CarriedProgram, Experiment, LoadedExperiment, MeasureFile, MeasuredProgram, Override,
+    ProgramMeasure, identity_of_program, option,
 };
 use dormouse_units::Bytes;
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
 use super::args::Say;
 use super::experiment_name::EXPERIMENT;
@@ -53,7 +53,7 @@ pub(crate) struct MeasureArgs {
 }
 
 pub(crate) fn measure(args: &MeasureArgs) -> Result<(), Failure> {
-    let Loaded { experiment, sources, .. } = opened(args)?;
+    let LoadedExperiment { experiment, sources, .. } = opened(args)?;
     let groups = if args.all { of_programs(&experiment) } else { of_kinds(&experiment) };
     if groups.is_empty() {
         let why = "no task of it runs a program of yours; give [[workload.task]] a command, or one behind --";
@@ -90,7 +90,7 @@ fn words(args: &MeasureArgs) -> (Vec<String>, Vec<String>) {
     (run, program)
 }
 
-fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
+fn opened(args: &MeasureArgs) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
     args.inputs.apply()?;
     let set = args.set.iter().map(|text| Override::set(text)).collect::<Result<Vec<_>, _>>()?;
@@ -99,7 +99,7 @@ fn opened(args: &MeasureArgs) -> Result<Loaded, Failure> {
 }
 
 /// A warning of inputs that take long to come to a host, and what that is in emulated time.
-fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
+fn slow_to_begin(it: &ProgramMeasure, experiment: &Experiment) -> Option<String> {
     let mut programs = experiment.own_programs.values();
     let program = programs.find(|program| identity_of_program(program) == it.program)?;
     let took = Duration::from_micros(it.measured.began_after_us);
@@ -119,7 +119,7 @@ fn slow_to_begin(it: &Measure, experiment: &Experiment) -> Option<String> {
 }
 
 /// What a move changes of a program, a sentence each.
-fn carried_words(measured: &Measured) -> Vec<String> {
+fn carried_words(measured: &MeasuredProgram) -> Vec<String> {
     let Some(CarriedProgram { changes, failure, other_outputs }) = &measured.carried else {
         return Vec::new();
     };
@@ -155,22 +155,22 @@ fn carried_words(measured: &Measured) -> Vec<String> {
     said
 }
 
-fn text(measures: &Measures, experiment: &Experiment, out: &Path) -> String {
+fn text(measures: &MeasureFile, experiment: &Experiment, out: &Path) -> String {
     let seconds = |us: u64| Duration::from_micros(us).as_secs_f64();
     let speedup = experiment.live.speedup;
-    let exit = |it: &&Measure| match (it.measured.exit_status, it.measured.signal) {
+    let exit = |it: &&ProgramMeasure| match (it.measured.exit_status, it.measured.signal) {
         (Some(status), _) => status.to_string(),
         (None, signal) => format!("signal {}", signal.unwrap_or_default()),
     };
-    let table: Table = Table::with_rows(measures.measures.iter())
-        .column(Column::text("task"), |it| it.task.as_str())
-        .column(Column::text("exit"), exit)
-        .column(Column::number("CPU time, s"), |it| seconds(it.measured.cpu_us))
-        .column(Column::number("waited, s"), |it| seconds(it.measured.waited_us))
-        .column(Column::number("took, s"), |it| seconds(it.measured.wall_us))
-        .column(Column::text("runtime"), |it| it.measured.runtime(speedup).to_string())
-        .column(Column::text("memory"), |it| it.measured.memory.to_string())
-        .column(Column::text("directory"), |it| it.measured.directory.to_string())
+    let table: TypedTable = TypedTable::with_rows(measures.measures.iter())
+        .column(TableColumn::text("task"), |it| it.task.as_str())
+        .column(TableColumn::text("exit"), exit)
+        .column(TableColumn::number("CPU time, s"), |it| seconds(it.measured.cpu_us))
+        .column(TableColumn::number("waited, s"), |it| seconds(it.measured.waited_us))
+        .column(TableColumn::number("took, s"), |it| seconds(it.measured.wall_us))
+        .column(TableColumn::text("runtime"), |it| it.measured.runtime(speedup).to_string())
+        .column(TableColumn::text("memory"), |it| it.measured.memory.to_string())
+        .column(TableColumn::text("directory"), |it| it.measured.directory.to_string())
         .into();
     let mut text = table.to_text(terminal::stdout());
     for it in &measures.measures {

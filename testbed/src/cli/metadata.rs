@@ -4,7 +4,7 @@ use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
 use dormouse_cloud::{InterruptionModel, Target};
-use dormouse_experiment::{Scenario, chain, read_scenario};
+use dormouse_experiment::{SpotScenario, chain, read_scenario};
 use dormouse_input::Moment;
 use dormouse_metadata::{
     Announcement, Facts, Interruption, MaintenanceEvent, MaintenanceState, Market, Place, Service,
@@ -76,7 +76,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
 }
 
 /// The type of the VM, with its zone where types have one.
-fn kind(args: &MetadataArgs, scenario: Option<&Scenario>) -> Result<TypeName, Failure> {
+fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName, Failure> {
     let said = args.kind.as_deref().map(TypeName::from);
     let zoned = |kind: TypeName| match &args.zone {
         Some(zone) if kind.zone().is_none() => kind.in_zone(&zone.as_str().into()),
@@ -111,7 +111,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&Scenario>) -> Result<TypeName, Fa
 }
 
 /// The targets that a scenario's written acts name, in their order.
-fn first_targets(scenario: &Scenario) -> impl Iterator<Item = &Target> {
+fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &Target> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
         _ => &[],
@@ -129,7 +129,10 @@ fn of_target(target: &Target) -> Option<TypeName> {
 }
 
 /// What the scenario says of metadata, with what the command line adds.
-fn settings(args: &MetadataArgs, scenario: Option<&Scenario>) -> Result<MetadataSettings, Failure> {
+fn settings(
+    args: &MetadataArgs,
+    scenario: Option<&SpotScenario>,
+) -> Result<MetadataSettings, Failure> {
     let mut settings = scenario.map(|scenario| scenario.metadata.clone()).unwrap_or_default();
     settings.tags.extend(args.tags.iter().cloned());
     if args.imdsv2 {

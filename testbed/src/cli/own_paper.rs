@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dormouse_experiment::option;
-use dormouse_reproduce::papers::{Request, read_paper};
-use dormouse_reproduce::sweep::Reproduction;
+use dormouse_reproduce::papers::{ReproductionRequest, read_paper};
+use dormouse_reproduce::sweep::ReproductionSpec;
 
 use super::failure::Failure;
 use super::many::{Common, Shards};
@@ -50,7 +50,7 @@ pub(super) fn reproduce(args: &OwnPaperArgs) -> Result<(), Failure> {
     option(&mut words, "--seeds", [seeds]);
     option(&mut words, "--cause-seeds", [args.cause_seeds]);
     option(&mut words, "--set", &args.set);
-    let spec = Reproduction {
+    let spec = ReproductionSpec {
         what,
         first_seed: 1,
         seeds,
@@ -58,7 +58,7 @@ pub(super) fn reproduce(args: &OwnPaperArgs) -> Result<(), Failure> {
         set: args.set.clone(),
         paper: Some(args.paper.clone()),
         words,
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
+    run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use dormouse_experiment::option;
 use dormouse_input::written;
-use dormouse_reproduce::sweep::Reproduction;
+use dormouse_reproduce::sweep::ReproductionSpec;
 use dormouse_units::Span;
 
 use super::failure::Failure;
@@ -37,7 +37,7 @@ impl PricesArgs {
     /// # Errors
     ///
     /// [`Failure::BadInput`] for a folder that is not there or a paper that is not known.
-    pub(super) fn spec(&self, what: &str, cells: &str) -> Result<Reproduction, Failure> {
+    pub(super) fn spec(&self, what: &str, cells: &str) -> Result<ReproductionSpec, Failure> {
         let data = &self.data;
         if let Some(data) = data.as_deref().filter(|data| !data.is_dir()) {
             let why = "there is no such folder; give one with a CSV file for each series of prices";
@@ -48,14 +48,14 @@ impl PricesArgs {
         option(&mut words, "--data", data.as_ref().map(|path| path.display()));
         option(&mut words, "--seeds", [seeds]);
         let without = data.is_none().then(|| (cells.to_owned(), NEEDS_PRICES.to_owned()));
-        Ok(Reproduction {
+        Ok(ReproductionSpec {
             what: what.to_owned(),
             first_seed: 1,
             seeds,
             without: without.into_iter().collect(),
             prices: data.clone(),
             words,
-            ..Reproduction::default()
+            ..ReproductionSpec::default()
         })
     }
 }
@@ -94,7 +94,7 @@ impl AccArgs {
     /// # Errors
     ///
     /// As [`PricesArgs::spec`].
-    pub(super) fn spec(&self, what: &str) -> Result<Reproduction, Failure> {
+    pub(super) fn spec(&self, what: &str) -> Result<ReproductionSpec, Failure> {
         let mut spec = self.prices.spec(what, "{eu-west-1.,us-east-1.,folder/}*")?;
         spec.own_set = self.set(&mut spec.words);
         spec.trial_seeds = self.cause_seeds.min(spec.seeds);

@@ -7,7 +7,7 @@ use dormouse_analysis::fidelity::{Consolidation, measured_sharing};
 use dormouse_analysis::{RunMode, WorkOutcome};
 use dormouse_policies::batch::Algorithm;
 use dormouse_units::Span;
-use dormouse_view::{Cell, Column, Table, Tone};
+use dormouse_view::{TableCell, TableColumn, TextTone, TypedTable};
 use dormouse_vm::Sharing;
 
 use super::failure::Failure;
@@ -17,11 +17,11 @@ use super::reproduce::MeasyLiveArgs;
 use super::terminal;
 use crate::live::{Conduct, conduct};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Experiment, Override, Source, open};
+use dormouse_experiment::{Experiment, ExperimentSource, Override, open};
 use dormouse_report::jobs::JobsOutcome;
-use dormouse_report::output::{Header, Replaces, Staging, make_folder, write_in};
+use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder, make_folder, write_in};
 use dormouse_report::results::virtual_results;
-use dormouse_report::run_view::Results;
+use dormouse_report::run_view::RunResults;
 
 /// The experiment, and who schedules it.
 const EXPERIMENT: &str = "batch-small";
@@ -83,18 +83,19 @@ fn experiment(scheduler: Algorithm, seed: Option<u64>) -> Result<Experiment, Fai
     let mut overrides = vec![Override::text("--scheduler", "scheduler.name", scheduler.name())];
     let seed = seed.map(|seed| seed.to_string());
     overrides.extend(seed.map(|value| Override { option: "--seed", path: "seed".into(), value }));
-    let source = Source { experiment: Some(EXPERIMENT), overrides, ..Source::default() };
+    let source =
+        ExperimentSource { experiment: Some(EXPERIMENT), overrides, ..ExperimentSource::default() };
     Ok(open(&source)?.experiment)
 }
 
 /// The command that makes one of the runs by itself, its header, and where it goes.
-fn header(experiment: &Experiment, mode: RunMode) -> Header {
+fn header(experiment: &Experiment, mode: RunMode) -> LogHeader {
     let (scheduler, seed) =
         (experiment.scheduler_name().to_string(), experiment.setup.seed.to_string());
     let mut words = vec!["dormouse", "run"];
     words.extend((mode == RunMode::Live).then_some("--live"));
     words.extend([EXPERIMENT, "--seed", &seed, "--scheduler", &scheduler]);
-    Header::new(mode, command_line(words), experiment.clone())
+    LogHeader::new(mode, command_line(words), experiment.clone())
 }
 
 fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
@@ -102,7 +103,7 @@ fn folder(out: &Path, experiment: &Experiment, how: &str) -> PathBuf {
 }
 
 /// Writes the results and gives what is compared of them.
-fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> {
+fn written(results: &RunResults<'_>, staging: StagedFolder) -> Result<Figures, Failure> {
     let folder = results.view().write(staging)?;
     let broken = |why: &str| Failure::Broken(format!("{why}; see {}", folder.display()));
     match (&results.jobs, results.broke()) {
@@ -114,7 +115,7 @@ fn written(results: &Results<'_>, staging: Staging) -> Result<Figures, Failure> 
 
 fn virtually(experiment: &Experiment, folder: &Path) -> Result<Figures, Failure> {
     let header = header(experiment, RunMode::Virtual);
-    let staging = Staging::begin(folder, Replaces::Anything)?;
+    let staging = StagedFolder::begin(folder, ReplacedContent::Anything)?;
     let results = virtual_results(&header, (None, None), staging.path(), |_| {})?;
     written(&results, staging)
 }
@@ -123,7 +124,7 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     let began = Instant::now();
     let header = header(experiment, RunMode::Live);
     let Rehearsed { rehearsal, submissions, requests, sources } = Rehearsed::rehearse(experiment)?;
-    let staging = Staging::begin(folder, Replaces::Anything)?;
+    let staging = StagedFolder::begin(folder, ReplacedContent::Anything)?;
     let mut progress = Progress::new(quiet, submissions.len(), "jobs");
     let conduct = conduct(
         Conduct {
@@ -143,8 +144,8 @@ fn live(experiment: &Experiment, folder: &Path, quiet: bool) -> Result<Figures, 
     );
     drop(progress);
     let ((results, _), wall_s) = (conduct?, began.elapsed().as_secs_f64());
-    let Results { jobs, log, .. } = results;
-    written(&Results { jobs, log, wall_s, ..Results::new(&header) }, staging)
+    let RunResults { jobs, log, .. } = results;
+    written(&RunResults { jobs, log, wall_s, ..RunResults::new(&header) }, staging)
 }
 
 /// One scheduler: in virtual time as the paper's model has it, live, and in virtual time with
@@ -194,28 +195,30 @@ fn ranking(rows: &[Row], of: impl Fn(&Row) -> &Figures) -> String {
 }
 
 /// A scheduler a row: of each figure that in virtual time, live, and in virtual time as measured.
-fn shown(rows: &[Row]) -> Table {
-    let seconds = |heading| Column::seconds(heading).digits(0);
+fn shown(rows: &[Row]) -> TypedTable {
+    let seconds = |heading| TableColumn::seconds(heading).digits(0);
     let loss = |row: &Row, of: fn(&Consolidation) -> f64| row.real.live.as_ref().map(|l| of(&l.0));
     let promotions = |of: &Figures| of.promotions.map(|n| n.to_string()).join("/");
     let is_faithful = |row: &Row| row.real.live.as_ref().is_some_and(|live| live.1);
-    Table::with_rows(rows)
-        .column(Column::text("scheduler"), |row| row.scheduler.name())
+    TypedTable::with_rows(rows)
+        .column(TableColumn::text("scheduler"), |row| row.scheduler.name())
         .column(seconds("mean response"), |row| row.modelled.response_s)
         .column(seconds("live"), |row| row.real.response_s)
         .column(seconds("measured"), |row| row.measured.response_s)
-        .column(Column::number("slowdown"), |row| row.modelled.slowdown)
-        .column(Column::number("live"), |row| row.real.slowdown)
-        .column(Column::number("measured"), |row| row.measured.slowdown)
+        .column(TableColumn::number("slowdown"), |row| row.modelled.slowdown)
+        .column(TableColumn::number("live"), |row| row.real.slowdown)
+        .column(TableColumn::number("measured"), |row| row.measured.slowdown)
         .column(seconds("makespan"), |row| row.modelled.makespan_s)
         .column(seconds("live"), |row| row.real.makespan_s)
-        .column(Column::text("promotions"), |row| promotions(&row.modelled))
-        .column(Column::text("live"), |row| promotions(&row.real))
-        .column(Column::percent("foreground loses"), |row| loss(row, |l| l.foreground_worst_loss))
-        .column(Column::percent("on average"), |row| loss(row, |l| l.foreground_mean_loss))
-        .column(Column::count(WorkOutcome::Verified.word()), |row| row.real.verified)
-        .column(Column::text(""), |row| {
-            Cell::text(if is_faithful(row) { "" } else { "not faithful" }).toned(Tone::Bad)
+        .column(TableColumn::text("promotions"), |row| promotions(&row.modelled))
+        .column(TableColumn::text("live"), |row| promotions(&row.real))
+        .column(TableColumn::percent("foreground loses"), |row| {
+            loss(row, |l| l.foreground_worst_loss)
+        })
+        .column(TableColumn::percent("on average"), |row| loss(row, |l| l.foreground_mean_loss))
+        .column(TableColumn::count(WorkOutcome::Verified.word()), |row| row.real.verified)
+        .column(TableColumn::text(""), |row| {
+            TableCell::text(if is_faithful(row) { "" } else { "not faithful" }).toned(TextTone::Bad)
         })
         .into()
 }
@@ -248,7 +251,7 @@ fn text(rows: &[Row], measured: &Measured) -> String {
 }
 
 /// A figure of a run.
-type Figure = fn(&Figures) -> Cell;
+type Figure = fn(&Figures) -> TableCell;
 
 /// Those in `table.csv`; the last two are of live runs only.
 const FIGURES: [(&str, Figure); 8] = [
@@ -263,16 +266,16 @@ const FIGURES: [(&str, Figure); 8] = [
 ];
 
 /// A figure a row.
-fn table(rows: &[Row]) -> Table {
+fn table(rows: &[Row]) -> TypedTable {
     let known = |row: &Row| if row.real.live.is_some() { FIGURES.len() } else { 6 };
-    Table::with_rows(
+    TypedTable::with_rows(
         rows.iter().flat_map(|row| FIGURES[..known(row)].iter().map(move |f| (row, f))),
     )
-    .column(Column::text("scheduler"), |(row, _)| row.scheduler.name())
-    .column(Column::text("metric"), |(_, (metric, _))| *metric)
-    .column(Column::number("virtual"), |(row, (_, of))| of(&row.modelled))
-    .column(Column::number("live"), |(row, (_, of))| of(&row.real))
-    .column(Column::number("virtual_as_measured"), |(row, (_, of))| of(&row.measured))
+    .column(TableColumn::text("scheduler"), |(row, _)| row.scheduler.name())
+    .column(TableColumn::text("metric"), |(_, (metric, _))| *metric)
+    .column(TableColumn::number("virtual"), |(row, (_, of))| of(&row.modelled))
+    .column(TableColumn::number("live"), |(row, (_, of))| of(&row.real))
+    .column(TableColumn::number("virtual_as_measured"), |(row, (_, of))| of(&row.measured))
     .into()
 }
 

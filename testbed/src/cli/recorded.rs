@@ -12,17 +12,17 @@ use super::print::show;
 use super::{run_folders, terminal};
 use crate::said;
 use dormouse_report::binding::{resealed, unbound, unsealed};
-use dormouse_report::check::{Checked, check as check_rules};
+use dormouse_report::check::{CheckResult, check as check_rules};
 use dormouse_report::explain::{ask_for, explain as explain_one};
 use dormouse_report::output::{OutputError, RunLog, is_unfinished, write_in};
-use dormouse_report::replay::{ReplayError, Replayed, recorded_digest, replay as play_again};
+use dormouse_report::replay::{ReplayError, ReplayResult, recorded_digest, replay as play_again};
 use dormouse_report::twin::{csv, table, twin_of};
 
 /// Looks for rules that a run breaks: status 1 if there is one.
 pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let ended = !is_unfinished(dir);
     let log = read_log(dir)?;
-    let Checked { steps, jobs, requests, violations } =
+    let CheckResult { steps, jobs, requests, violations } =
         check_rules(&log, ended).map_err(not_again(dir))?;
     let unbound = unbound(dir, &log, ended).map_err(not_again(dir))?;
     let found =
@@ -64,7 +64,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
 /// Makes the decisions of a run again: status 1 if one comes out otherwise.
 pub(crate) fn replay(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Failure> {
     let log = read_log(dir)?;
-    let Replayed { steps, decisions, digest, difference } =
+    let ReplayResult { steps, decisions, digest, difference } =
         play_again(&log).map_err(not_again(dir))?;
     let (difference, recorded_digest) = (difference.as_deref(), recorded_digest(dir)?);
     let is_other = recorded_digest.as_ref().is_some_and(|recorded| *recorded != digest);

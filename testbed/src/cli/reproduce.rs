@@ -15,8 +15,8 @@ use super::{own_paper, ranking, terminal, two_tier};
 use dormouse_experiment::option;
 use dormouse_experiment::{Override, read_sharing};
 use dormouse_reproduce::papers::burst_hads::stored_plans;
-use dormouse_reproduce::papers::{Request, named};
-use dormouse_reproduce::sweep::{Folder, Reproduction, Spec};
+use dormouse_reproduce::papers::{ReproductionRequest, named};
+use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec, SweepFolder};
 
 /// What is reproduced: a paper, or a part of one.
 #[derive(Debug)]
@@ -230,7 +230,7 @@ impl Subcommand for Reproduce {
         let parts = ALL.into_iter().flat_map(|paper| {
             // What is wrong with a data file its paper's own command says.
             let parts = named(paper).map_or(Vec::new(), |(paper, _)| paper.parts);
-            let part = move |part: dormouse_reproduce::papers::Part| {
+            let part = move |part: dormouse_reproduce::papers::PaperPart| {
                 let hidden = Command::new(format!("{paper}/{}", part.name)).hide(true);
                 with_args(paper, hidden, part.title)
             };
@@ -336,12 +336,12 @@ pub(crate) fn reproduce(what: &Reproduce) -> Result<(), Failure> {
         Reproduce::Opie(what, args) => opie(what, args),
         Reproduce::Combined(what, args) => {
             let spec = args.spec(what, "{workloads}/{recorded,recorded-bid}/*")?;
-            run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
+            run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
         }
         Reproduce::Bathtub(what, args) => bathtub(what, args),
         Reproduce::Acc(what, args) => run(
             &args.spec(what)?,
-            Request::new(1),
+            ReproductionRequest::new(1),
             (&args.prices.shards, &args.prices.common, &args.prices.against),
         ),
         Reproduce::All(args) => reproduce_all(args, |words| {
@@ -369,7 +369,7 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
     option(&mut words, "--events", [&args.events]);
     option(&mut words, "--cause-seeds", [args.cause_seeds]);
     option(&mut words, "--set", &args.set);
-    let spec = Reproduction {
+    let spec = ReproductionSpec {
         what: what.to_owned(),
         first_seed: 1,
         seeds: args.seeds,
@@ -377,10 +377,14 @@ fn burst_hads(what: &str, args: &BurstHadsArgs) -> Result<(), Failure> {
         readings: preset.into_iter().chain(events).map(str::to_owned).collect(),
         set: args.set.clone(),
         words,
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     };
     let make_live = args.live.map(make_live).transpose()?;
-    let request = Request { live: args.live_runs.clone(), make_live, ..Request::new(1) };
+    let request = ReproductionRequest {
+        live: args.live_runs.clone(),
+        make_live,
+        ..ReproductionRequest::new(1)
+    };
     run(&spec, request, (&args.shards, &args.common, &args.against))
 }
 
@@ -420,7 +424,7 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
     words.extend((!tries).then(|| "--no-causes".to_owned()));
     let needs_kth = || ("kth-sp2/*".to_owned(), NEEDS_KTH.to_owned());
     let trial_jobs = most.unwrap_or(u64::MAX).min(args.cause_jobs.max(2));
-    let spec = Reproduction {
+    let spec = ReproductionSpec {
         what: what.to_owned(),
         first_seed: args.seed.unwrap_or(1),
         seeds,
@@ -430,17 +434,18 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
         of_cells,
         without: args.kth.is_none().then(needs_kth).into_iter().collect(),
         words,
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
+    run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
 fn opie(what: &str, args: &SeedsArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", what].map(str::to_owned).to_vec();
     option(&mut words, "--seeds", [args.seeds]);
     let (what, seeds) = (what.to_owned(), args.seeds);
-    let spec = Reproduction { what, first_seed: 1, seeds, words, ..Reproduction::default() };
-    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
+    let spec =
+        ReproductionSpec { what, first_seed: 1, seeds, words, ..ReproductionSpec::default() };
+    run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
 /// What needs recorded lifetimes, and where those are to be had.
@@ -455,7 +460,7 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
     option(&mut words, "--seeds", [seeds]);
     let needs = |cells: &str| (cells.to_owned(), NEEDS_LIFETIMES.to_owned());
     let without = args.data.is_none().then(|| needs("{cdf/*,fit/*,order/*,wrong/*,*@us-*}"));
-    let spec = Reproduction {
+    let spec = ReproductionSpec {
         what: what.to_owned(),
         first_seed: 1,
         seeds,
@@ -464,9 +469,9 @@ fn bathtub(what: &str, args: &BathtubArgs) -> Result<(), Failure> {
         without: without.into_iter().collect(),
         lifetimes: args.data.clone(),
         words,
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     };
-    run(&spec, Request::new(1), (&args.shards, &args.common, &args.against))
+    run(&spec, ReproductionRequest::new(1), (&args.shards, &args.common, &args.against))
 }
 
 /// The stored plans beside ours.
@@ -476,14 +481,14 @@ fn plans(args: &PlansArgs) -> Result<(), Failure> {
     let mut words = ["dormouse", "reproduce", PLANS].map(str::to_owned).to_vec();
     option(&mut words, "--data", [args.data.display()]);
     option(&mut words, "--set", &args.set);
-    let spec = Reproduction {
+    let spec = ReproductionSpec {
         what: PLANS.to_owned(),
         inputs: Some(args.data.clone()),
         set: args.set.clone(),
         words,
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     };
-    let mut folder = Folder::open(&out, &Spec::Reproduce(spec), args.force)?;
+    let mut folder = SweepFolder::open(&out, &FolderSpec::Reproduce(spec), args.force)?;
     let table = plans.table();
     folder.write("table.csv", &table.to_csv())?;
     folder.settle(std::iter::empty())?;

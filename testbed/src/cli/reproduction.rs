@@ -8,9 +8,10 @@ use super::many::{Common, Shards};
 use super::{engine, next_steps, preflight, terminal};
 use clap::Args;
 use dormouse_reproduce::papers::{
-    ClaimList, Finished, MakeLive, Request, live_part_needs_criu, named, table,
+    ClaimList, FinishedReproduction, MakeLive, ReproductionRequest, live_part_needs_criu, named,
+    table,
 };
-use dormouse_reproduce::sweep::{Reproduction, Spec};
+use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 
 /// Results that these are compared with.
 #[derive(Clone, Debug, Default, Args)]
@@ -34,10 +35,10 @@ pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
 
 /// The request of a live part: one live run of each of its cells, if there can be live runs here.
 fn with_live_part(
-    request: Request,
-    spec: &Reproduction,
+    request: ReproductionRequest,
+    spec: &ReproductionSpec,
     (shards, common): (&Shards, &Common),
-) -> Result<Request, Failure> {
+) -> Result<ReproductionRequest, Failure> {
     let Some(needs_criu) = live_part_needs_criu(spec)? else { return Ok(request) };
     let what = &spec.what;
     if shards.shard.is_some() || shards.engine.is_asked_for() {
@@ -50,23 +51,25 @@ fn with_live_part(
         Some(asked) => asked,
         None => make_live(1)?,
     };
-    Ok(Request { make_live: Some(make_live), ..request })
+    Ok(ReproductionRequest { make_live: Some(make_live), ..request })
 }
 
 /// Makes what is asked for, and says what came out.
 pub(super) fn run(
-    spec: &Reproduction,
-    request: Request,
+    spec: &ReproductionSpec,
+    request: ReproductionRequest,
     (shards, common, against): (&Shards, &Common, &AgainstArgs),
 ) -> Result<(), Failure> {
     let before = against.compare_with.as_deref().map(ClaimList::read).transpose()?;
     let name = format!("reproduce-{}", spec.what.replace('/', "-"));
-    let out = common.folder_for(&Spec::Reproduce(spec.clone()), &name, shards);
-    let request = Request { threads: common.threads(), compute: shards.compute(), ..request };
+    let out = common.folder_for(&FolderSpec::Reproduce(spec.clone()), &name, shards);
+    let request =
+        ReproductionRequest { threads: common.threads(), compute: shards.compute(), ..request };
     let request = with_live_part(request, spec, (shards, common))?;
     if shards.engine.is_asked_for() {
         request.check_parts(spec)?;
-        return engine::hand_over(&Spec::Reproduce(spec.clone()), &out, (shards, common)).map(drop);
+        return engine::hand_over(&FolderSpec::Reproduce(spec.clone()), &out, (shards, common))
+            .map(drop);
     }
     let mut made = BTreeMap::new();
     let done = common.watched(|progress| {
@@ -88,7 +91,7 @@ pub(super) fn merge(
     (out, force): (&Path, bool),
     common: &Common,
 ) -> Result<(), Failure> {
-    let request = Request::new(common.threads());
+    let request = ReproductionRequest::new(common.threads());
     let done = common.watched(|progress| request.merge(parts, (out, force), progress))?;
     report(common, out, (done.as_ref(), None))
 }
@@ -96,7 +99,7 @@ pub(super) fn merge(
 fn report(
     common: &Common,
     out: &Path,
-    (done, before): (Option<&Finished>, Option<&ClaimList>),
+    (done, before): (Option<&FinishedReproduction>, Option<&ClaimList>),
 ) -> Result<(), Failure> {
     if let Some(done) = done {
         let mut text = table(done, terminal::stdout());
@@ -135,7 +138,7 @@ fn is_whole(what: &str) -> bool {
 }
 
 /// None of a paper's claims has a verdict.
-fn unjudged(done: &Finished) -> Failure {
+fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");
     match &done.without[..] {

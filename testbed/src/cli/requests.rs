@@ -21,7 +21,7 @@ use super::failure::Failure;
 use super::input_args::InputArgs;
 use super::print::show;
 use super::workload::{bad, refused};
-use dormouse_experiment::{Experiment, Override, Source, open};
+use dormouse_experiment::{Experiment, ExperimentSource, Override, open};
 
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
@@ -47,7 +47,8 @@ impl RequestsArgs {
         let overrides =
             self.set.iter().map(|text| Override::set(text)).collect::<Result<_, _>>()?;
         let experiment = Some(self.experiment.as_str());
-        let loaded = open(&Source { experiment, overrides, ..Source::default() })?;
+        let loaded =
+            open(&ExperimentSource { experiment, overrides, ..ExperimentSource::default() })?;
         let figures = match &self.out {
             None => figures(&loaded.experiment, |_| Ok(())),
             Some(out) => write(&loaded.experiment, out).inspect_err(|_| {

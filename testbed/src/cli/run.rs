@@ -26,12 +26,14 @@ use super::speedup::settle;
 use super::{experiment_keys, next_steps, preflight, terminal};
 use crate::live::Page;
 use crate::said;
-use dormouse_experiment::{Loaded, Override, OwnSaid, Planned, Source, Sources, open};
+use dormouse_experiment::{
+    ExperimentSource, LoadedExperiment, Override, OwnSaid, Planned, Sources, open,
+};
 use dormouse_experiment::{command_line, option};
 use dormouse_report::jobs::JobsError;
-use dormouse_report::output::{Header, Replaces, Staging};
+use dormouse_report::output::{LogHeader, ReplacedContent, StagedFolder};
 use dormouse_report::results::{resumed_results, virtual_results};
-use dormouse_report::run_view::Results;
+use dormouse_report::run_view::RunResults;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     let verb = if args.is_live { "run --live" } else { "run" };
@@ -109,7 +111,7 @@ fn coordinated(args: &CoordinatorArgs) -> Result<(), Failure> {
     let loaded = paced_elsewhere(opened(&asked)?, args.what.say)?;
     loaded.scheduler()?;
     let sources = loaded.sources;
-    let header = Header::new(RunMode::Live, command(&asked), loaded.experiment);
+    let header = LogHeader::new(RunMode::Live, command(&asked), loaded.experiment);
     if args.resume {
         let folder = folder(&asked, &header);
         match Begun::read(&folder, &header)? {
@@ -156,7 +158,7 @@ impl RunRequest<'_> {
     }
 }
 
-fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
+fn virtually(asked: &RunRequest<'_>, loaded: LoadedExperiment) -> Result<(), Failure> {
     let (args, began) = (asked.args, Instant::now());
     if let Some(why) = loaded.experiment.unknown_runtime() {
         return Err(Failure::BadInput(format!("{}: {why}", loaded.experiment.name)));
@@ -167,46 +169,51 @@ fn virtually(asked: &RunRequest<'_>, loaded: Loaded) -> Result<(), Failure> {
             "--speedup is of live runs: this one is in virtual time, which waits for nothing";
         said::note(note);
     }
-    let header = Header::new(RunMode::Virtual, command(asked), loaded.experiment);
-    let (folder, replaces) = (folder(asked, &header), Replaces::by(&header, args.force));
+    let header = LogHeader::new(RunMode::Virtual, command(asked), loaded.experiment);
+    let (folder, replaces) = (folder(asked, &header), ReplacedContent::by(&header, args.force));
     let say = args.say;
     if header.experiment.has_programs() {
-        return with_programs(&header, planned, Staging::begin_in_place(&folder, replaces)?, say);
+        return with_programs(
+            &header,
+            planned,
+            StagedFolder::begin_in_place(&folder, replaces)?,
+            say,
+        );
     }
-    let staging = Staging::begin(&folder, replaces)?;
+    let staging = StagedFolder::begin(&folder, replaces)?;
     let count = header.experiment.setup.bag.tasks.len();
     let mut progress = say.progress(count, counted(&header.experiment));
     let show = |finished| progress.show(finished as u64, count as u64, "", None);
     let results = virtual_results(&header, planned, staging.path(), show);
     drop(progress);
     let wall_s = began.elapsed().as_secs_f64();
-    end(say, &Results { wall_s, ..results? }, staging)
+    end(say, &RunResults { wall_s, ..results? }, staging)
 }
 
 /// A run in virtual time whose scheduler is a program of its own: what that decides can't be made
 /// again, so its log grows where the run can be gone on with.
 fn with_programs(
-    header: &Header,
+    header: &LogHeader,
     planned: Planned,
-    staging: Staging,
+    staging: StagedFolder,
     say: Say,
 ) -> Result<(), Failure> {
     resumable(header, staging, say, |folder, show| virtual_results(header, planned, folder, show))
 }
 
 /// Goes on with a run in virtual time that was broken off.
-pub(super) fn resume_virtually(header: &Header, dir: &Path, say: Say) -> Result<(), Failure> {
+pub(super) fn resume_virtually(header: &LogHeader, dir: &Path, say: Say) -> Result<(), Failure> {
     let planned = header.experiment.planned()?;
-    resumable(header, Staging::go_on(dir)?, say, |folder, show| {
+    resumable(header, StagedFolder::go_on(dir)?, say, |folder, show| {
         resumed_results(header, planned, folder, show)
     })
 }
 
 fn resumable<'a>(
-    header: &'a Header,
-    mut staging: Staging,
+    header: &'a LogHeader,
+    mut staging: StagedFolder,
     say: Say,
-    make: impl FnOnce(&Path, &mut dyn FnMut(usize)) -> Result<Results<'a>, JobsError>,
+    make: impl FnOnce(&Path, &mut dyn FnMut(usize)) -> Result<RunResults<'a>, JobsError>,
 ) -> Result<(), Failure> {
     let began = Instant::now();
     let count = header.experiment.setup.bag.tasks.len();
@@ -217,7 +224,7 @@ fn resumable<'a>(
     match made {
         Ok(results) => {
             let wall_s = began.elapsed().as_secs_f64();
-            end(say, &Results { wall_s, ..results }, staging)
+            end(say, &RunResults { wall_s, ..results }, staging)
         }
         Err(JobsError::Scheduler(why)) => {
             staging.settle();
@@ -231,7 +238,7 @@ fn resumable<'a>(
 /// A live run on workers of this host, at a speed-up that it can do.
 fn here(
     asked: &RunRequest<'_>,
-    mut loaded: Loaded,
+    mut loaded: LoadedExperiment,
     calibration: Option<&Path>,
 ) -> Result<(), Failure> {
     // What is wrong with it is said with its place before anything is made.
@@ -247,14 +254,14 @@ fn here(
         let _ = write!(command, " --speedup {}", choice.speedup);
     }
     let sources = loaded.sources;
-    let header = Header::new(RunMode::Live, command, loaded.experiment);
-    live(asked, (&Header { speedup: choice, ..header }, sources), None)
+    let header = LogHeader::new(RunMode::Live, command, loaded.experiment);
+    live(asked, (&LogHeader { speedup: choice, ..header }, sources), None)
 }
 
 /// A live run, with workers of its own, or listening for some from elsewhere.
 fn live(
     asked: &RunRequest<'_>,
-    (header, sources): (&Header, Sources),
+    (header, sources): (&LogHeader, Sources),
     listen: Option<SocketAddr>,
 ) -> Result<(), Failure> {
     let (args, experiment) = (asked.args, &header.experiment);
@@ -267,13 +274,19 @@ fn live(
     if listen.is_none() {
         preflight::check(&experiment.name, experiment.needs_criu(), args.say)?;
     }
-    let staging =
-        Staging::begin_in_place(&folder(asked, header), Replaces::by(header, args.force))?;
+    let staging = StagedFolder::begin_in_place(
+        &folder(asked, header),
+        ReplacedContent::by(header, args.force),
+    )?;
     conduct_live(header, rehearsed, Some(takes), (listen, asked.page), staging, args.say)
 }
 
 /// Writes the results and says what came out.
-pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(), Failure> {
+pub(super) fn end(
+    say: Say,
+    results: &RunResults<'_>,
+    staging: StagedFolder,
+) -> Result<(), Failure> {
     let view = results.view();
     let folder = view.write(staging)?;
     if !say.quiet {
@@ -300,7 +313,7 @@ pub(super) fn end(say: Say, results: &Results<'_>, staging: Staging) -> Result<(
 }
 
 /// The experiment that was asked for, with everything set that was asked for; what is to be noted of it is said.
-fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
+fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let loaded = open_without_notes(asked)?;
     if !asked.args.say.quiet {
         loaded.notes.iter().for_each(|note| said::note(note));
@@ -309,12 +322,12 @@ fn opened(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
 }
 
 /// The experiment that was asked for, with everything set that was asked for.
-fn open_without_notes(asked: &RunRequest<'_>) -> Result<Loaded, Failure> {
+fn open_without_notes(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let args = asked.args;
     let (mut overrides, own) = said_of(asked)?;
     overrides.extend(asked.own.and_then(|(_, own)| own.program.settings()));
     let on = asked.own.and_then(|(on, _)| on.as_deref());
-    let source = Source {
+    let source = ExperimentSource {
         experiment: args.experiment.as_deref().or(on),
         overrides,
         plan: args.plan.as_deref(),
@@ -365,7 +378,7 @@ fn command(asked: &RunRequest<'_>) -> String {
 }
 
 /// The folder into which the results of a run go.
-fn folder(asked: &RunRequest<'_>, header: &Header) -> PathBuf {
+fn folder(asked: &RunRequest<'_>, header: &LogHeader) -> PathBuf {
     let args = asked.args;
     let experiment = &header.experiment;
     let (name, scheduler) = (&experiment.name, experiment.scheduler_name());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dormouse_documents::instead;
-use dormouse_experiment::Builtin;
+use dormouse_experiment::BuiltinExperiment;
 
 use super::args::host_port;
 use super::failure::Failure;
@@ -111,7 +111,7 @@ fn meant_of(folder: &Path, runs: &[PathBuf]) -> String {
             return format!("it holds {count} runs: give one of them, such as {run}");
         }
     }
-    let is_an_experiment = Builtin::named(&given).is_some() || given.ends_with(".toml");
+    let is_an_experiment = BuiltinExperiment::named(&given).is_some() || given.ends_with(".toml");
     let of_it = format!("{RUNS}/{}-", given.trim_end_matches(".toml"));
     let near = names.iter().find(|run| run.starts_with(&of_it) || ends_in(run, &given));
     match near {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use dormouse_experiment::{Experiment, Loaded, identity_of_program};
+use dormouse_experiment::{Experiment, LoadedExperiment, identity_of_program};
 use dormouse_host::doctor::proved;
 use dormouse_report::output::make_folder;
 use sha2::{Digest as _, Sha256};
@@ -19,7 +19,11 @@ use crate::said;
 const FOLDER: &str = "runs";
 
 /// The file of what is known of how long the tasks of an experiment take: measured now, unless it was before.
-pub(super) fn sample(loaded: &Loaded, own: &ProgramArgs, say: Say) -> Result<PathBuf, Failure> {
+pub(super) fn sample(
+    loaded: &LoadedExperiment,
+    own: &ProgramArgs,
+    say: Say,
+) -> Result<PathBuf, Failure> {
     let (experiment, folder) = (&loaded.experiment, Path::new(FOLDER));
     let file = folder.join(file_name(experiment, own));
     let tasks = experiment.own_tasks.tasks.len();

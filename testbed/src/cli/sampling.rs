@@ -5,11 +5,12 @@ use std::path::Path;
 
 use dormouse_analysis::RunMode;
 use dormouse_experiment::{
-    CarriedProgram, Experiment, InputError, Loaded, Measure, Measured, Measures, Override, OwnSaid,
-    Source, Sources, command_line, identity_of_program, open,
+    CarriedProgram, Experiment, ExperimentSource, InputError, LoadedExperiment, MeasureFile,
+    MeasuredProgram, Override, OwnSaid, ProgramMeasure, Sources, command_line, identity_of_program,
+    open,
 };
 use dormouse_model::Step;
-use dormouse_report::output::{Header, Replaces, RunLog, Staging, live_header};
+use dormouse_report::output::{LogHeader, ReplacedContent, RunLog, StagedFolder, live_header};
 use dormouse_units::{Ppm, TaskId};
 
 use super::args::Say;
@@ -33,13 +34,19 @@ pub(super) fn open_to_measure(
     experiment: Option<&str>,
     mut overrides: Vec<Override>,
     own: OwnSaid,
-) -> Result<Loaded, InputError> {
+) -> Result<LoadedExperiment, InputError> {
     overrides.extend(ANY.map(|(path, value)| Override {
         option: "measure",
         path: path.to_owned(),
         value: value.to_owned(),
     }));
-    open(&Source { experiment, overrides, own, is_unmeasured: true, ..Source::default() })
+    open(&ExperimentSource {
+        experiment,
+        overrides,
+        own,
+        is_unmeasured: true,
+        ..ExperimentSource::default()
+    })
 }
 
 /// The tasks of each kind, of which one is enough that ends well.
@@ -61,7 +68,7 @@ pub(super) fn of_programs(experiment: &Experiment) -> Vec<Vec<TaskId>> {
 #[derive(Debug)]
 pub(super) struct Sampled {
     /// A measure for each task that was tried.
-    pub(super) measures: Measures,
+    pub(super) measures: MeasureFile,
     /// For each kind none of whose tasks ended well, why, in a line.
     pub(super) failures: Vec<String>,
 }
@@ -103,10 +110,10 @@ impl<'a> Prepared<'a> {
     /// once more, and carried to another VM in the middle.
     pub(super) fn measured(&self, say: Say, moves: bool) -> Result<Sampled, Failure> {
         log::begin(false, None);
-        let mut measures = Measures {
+        let mut measures = MeasureFile {
             dormouse: env!("CARGO_PKG_VERSION").to_owned(),
             pace: Some(self.experiment.live.speedup),
-            ..Measures::default()
+            ..MeasureFile::default()
         };
         let mut failures = Vec::new();
         let mut progress = say.progress(self.groups.len(), "programs measured");
@@ -153,7 +160,7 @@ impl<'a> Prepared<'a> {
         &self,
         (task, alone): &Alone,
         moves: bool,
-    ) -> Result<(Ppm, Measure, Option<String>), Failure> {
+    ) -> Result<(Ppm, ProgramMeasure, Option<String>), Failure> {
         let spec = self.experiment.setup.bag.tasks.get(task.get() as usize);
         let name = spec.map(|task| task.name.as_str()).unwrap_or_default();
         let broken = |why: String| Failure::Broken(format!("{name} can't be measured: {why}"));
@@ -170,7 +177,7 @@ impl<'a> Prepared<'a> {
                 self.carried(alone, &measured, &steps, &folder()?.path().join("run"))?;
         }
         let program = self.experiment.own_programs.get(task);
-        let measure = Measure {
+        let measure = ProgramMeasure {
             task: name.to_owned(),
             kind: self.kind(*task).unwrap_or_default().to_vec(),
             program: program.map(|program| identity_of_program(program)).unwrap_or_default(),
@@ -184,7 +191,7 @@ impl<'a> Prepared<'a> {
     fn carried(
         &self,
         alone: &Experiment,
-        undisturbed: &Measured,
+        undisturbed: &MeasuredProgram,
         steps: &[Step],
         out: &Path,
     ) -> Result<Option<CarriedProgram>, Failure> {
@@ -197,11 +204,11 @@ impl<'a> Prepared<'a> {
     }
 
     /// Runs the only task of an experiment live, into a folder that is gone with what this returns.
-    fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<Staging, Failure> {
+    fn run_alone(&self, alone: &Experiment, out: &Path) -> Result<StagedFolder, Failure> {
         let header =
-            Header::new(RunMode::Live, command_line(["dormouse", "measure"]), alone.clone());
+            LogHeader::new(RunMode::Live, command_line(["dormouse", "measure"]), alone.clone());
         let Rehearsed { rehearsal, submissions, requests, .. } = Rehearsed::rehearse(alone)?;
-        let staging = Staging::begin_in_place(out, Replaces::Anything)?;
+        let staging = StagedFolder::begin_in_place(out, ReplacedContent::Anything)?;
         let how = Conduct {
             header: &header,
             scheduler: alone.scheduler()?,
@@ -221,7 +228,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// Why a program did not do well that ran as the only task of the run in a folder, with its last words.
-fn failure_of(measure: &Measure, folder: &Path) -> Option<String> {
+fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     let how = match (measure.measured.exit_status, measure.measured.signal) {
         (Some(0), _) => return None,
         (Some(status), _) => format!("it returned status {status}"),
@@ -235,7 +242,7 @@ fn failure_of(measure: &Measure, folder: &Path) -> Option<String> {
 }
 
 /// Writes what was measured to a file, as JSON.
-pub(super) fn write_measures(path: &Path, measures: &Measures) -> Result<(), Failure> {
+pub(super) fn write_measures(path: &Path, measures: &MeasureFile) -> Result<(), Failure> {
     // Text and numbers: this can't fail.
     let text = serde_json::to_string_pretty(measures).unwrap_or_default() + "\n";
     std::fs::write(path, text)

@@ -2,7 +2,7 @@
 //! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
 
 use dormouse_coordinator::admission::{Request, Room};
-use dormouse_experiment::Loaded;
+use dormouse_experiment::LoadedExperiment;
 use dormouse_units::{Bytes, Ppm, Speedup};
 use dormouse_worker::agent::available_millicores;
 
@@ -12,21 +12,28 @@ use crate::{live, said};
 
 /// The experiment at the share that was said for it, or else at the largest that this host holds and the
 /// speed-up that was asked for needs; and at the speed-up of that share.
-pub(super) fn paced_here(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
+pub(super) fn paced_here(loaded: LoadedExperiment, say: Say) -> Result<LoadedExperiment, Failure> {
     let each = available_millicores() / loaded.experiment.live.workers.max(1);
     paced_on(loaded, (each, ""), say)
 }
 
 /// The same on workers that come from elsewhere: of what they hold nothing is known yet, and each is taken to be on a
 /// host of its own that is like this one.
-pub(super) fn paced_elsewhere(loaded: Loaded, say: Say) -> Result<Loaded, Failure> {
+pub(super) fn paced_elsewhere(
+    loaded: LoadedExperiment,
+    say: Say,
+) -> Result<LoadedExperiment, Failure> {
     let hosts = " of a host like this one (--set live.share says another)";
     paced_on(loaded, (available_millicores(), hosts), say)
 }
 
 /// The experiment at the share that was said for it, or else at the largest that workers with so many thousandths of a
 /// core each hold and its speed-up needs.
-fn paced_on(loaded: Loaded, (millicores, hosts): (u32, &str), say: Say) -> Result<Loaded, Failure> {
+fn paced_on(
+    loaded: LoadedExperiment,
+    (millicores, hosts): (u32, &str),
+    say: Say,
+) -> Result<LoadedExperiment, Failure> {
     let Some(pace) = loaded.pace else { return Ok(loaded) };
     let live = &loaded.experiment.live;
     let wanted = live.speedup.share_of_core(pace);
@@ -38,7 +45,12 @@ fn paced_on(loaded: Loaded, (millicores, hosts): (u32, &str), say: Say) -> Resul
 }
 
 /// The experiment at this share and the speed-up of it, which is said where it is another than was asked for.
-fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), hosts: &str, say: Say) -> Loaded {
+fn at(
+    mut loaded: LoadedExperiment,
+    (pace, share): (Speedup, Ppm),
+    hosts: &str,
+    say: Say,
+) -> LoadedExperiment {
     let Some(speedup) = pace.at_share(share) else { return loaded };
     let live = &mut loaded.experiment.live;
     if !say.quiet && speedup != live.speedup {
@@ -55,7 +67,7 @@ fn at(mut loaded: Loaded, (pace, share): (Speedup, Ppm), hosts: &str, say: Say) 
 
 /// The largest share at which workers with so many thousandths of a core each hold what the experiment wants at once;
 /// `None`: they hold it at none, which admission says better.
-fn fits(loaded: &Loaded, millicores: u32) -> Result<Option<Ppm>, Failure> {
+fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failure> {
     let experiment = &loaded.experiment;
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;
     let live = &experiment.live;
@@ -76,7 +88,7 @@ fn fits(loaded: &Loaded, millicores: u32) -> Result<Option<Ppm>, Failure> {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_experiment::{Override, Source, open};
+    use dormouse_experiment::{ExperimentSource, Override, open};
 
     use super::*;
 
@@ -136,7 +148,8 @@ memory = "64 MB"
         let open = |set: &[&str]| {
             let overrides = set.iter().map(|text| Override::set(text).expect("a key")).collect();
             let experiment = file.to_str();
-            open(&Source { experiment, overrides, ..Source::default() }).expect("it is right")
+            open(&ExperimentSource { experiment, overrides, ..ExperimentSource::default() })
+                .expect("it is right")
         };
         let quiet = Say { json: false, quiet: true };
         let at = |set: &[&str], millicores: u32| {

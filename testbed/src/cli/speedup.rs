@@ -17,11 +17,11 @@ use super::failure::Failure;
 use crate::calibrate::CalibrateError;
 use crate::live;
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Experiment, Loaded};
+use dormouse_experiment::{Experiment, LoadedExperiment};
 
 /// Chooses it and puts it into the experiment.
 pub(super) fn settle(
-    loaded: &mut Loaded,
+    loaded: &mut LoadedExperiment,
     calibration: Option<&Path>,
 ) -> Result<SpeedupChoice, Failure> {
     let found = found(calibration)?;
@@ -55,7 +55,7 @@ fn found(named: Option<&Path>) -> Result<Found, Failure> {
 
 /// What matters of an experiment on the workers that it starts here; `None`: they can't hold it at
 /// any speed-up, which admission says better.
-fn demand(loaded: &Loaded) -> Option<Demand> {
+fn demand(loaded: &LoadedExperiment) -> Option<Demand> {
     let Experiment { setup, live, .. } = &loaded.experiment;
     // That it can be scheduled was seen before.
     let wanted =
@@ -92,12 +92,17 @@ fn demand(loaded: &Loaded) -> Option<Demand> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use dormouse_experiment::{Override, Source, load};
+    use dormouse_experiment::{ExperimentSource, Override, load};
     use dormouse_host::calibration::SpeedupSaid;
 
-    fn loaded(set: &[&str]) -> Loaded {
+    fn loaded(set: &[&str]) -> LoadedExperiment {
         let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
-        load(&Source { experiment: Some("j60"), overrides, ..Source::default() }).unwrap()
+        load(&ExperimentSource {
+            experiment: Some("j60"),
+            overrides,
+            ..ExperimentSource::default()
+        })
+        .unwrap()
     }
 
     #[test]

@@ -10,7 +10,9 @@ use super::input_args::InputArgs;
 use super::many::{Common, Shards};
 use super::{compare, engine, experiment_keys, next_steps, reproduction, run_folders, terminal};
 use dormouse_experiment::allow_inputs;
-use dormouse_reproduce::sweep::{Folder, Shard, Shared, Spec, Sweep};
+use dormouse_reproduce::sweep::{
+    FolderSpec, ParameterSweep, SharedInputs, SweepFolder, SweepShard,
+};
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -48,17 +50,17 @@ pub(crate) fn sweep(args: &SweepArgs) -> Result<(), Failure> {
     experiment_keys::check(&args.set)?;
     args.inputs.apply()?;
     // Nothing is made before the experiment is known to be right.
-    let shared = Shared::default();
-    let sweep = Sweep::new(&args.experiment, &args.set, args.seeds, &shared)?;
+    let shared = SharedInputs::default();
+    let sweep = ParameterSweep::new(&args.experiment, &args.set, args.seeds, &shared)?;
     let seeds = args.seeds.unwrap_or(10);
     let (experiment, set) = (args.experiment.clone(), args.set.clone());
-    let spec = Spec::Sweep { experiment, set, seeds, allow_inputs: args.inputs.folders() };
+    let spec = FolderSpec::Sweep { experiment, set, seeds, allow_inputs: args.inputs.folders() };
     let name = format!("sweep-{}", args.experiment.replace(['/', '\\'], "-"));
     let out = args.common.folder_for(&spec, &name, &args.shards);
     if engine::hand_over(&spec, &out, (&args.shards, &args.common))? {
         return Ok(());
     }
-    let mut folder = Folder::open(&out, &spec, args.shards.force)?;
+    let mut folder = SweepFolder::open(&out, &spec, args.shards.force)?;
     run(&sweep, (seeds, args.shards.compute()), &shared, &mut folder, &args.common)
 }
 
@@ -66,30 +68,30 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     let (common, parts) = (&args.common, &args.parts);
     parts.iter().try_for_each(|part| run_folders::check_part(part))?;
     let out = common.out.clone().unwrap_or_else(|| PathBuf::from("runs/merged"));
-    let shared = Shared::default();
-    let spec = Spec::of_parts(parts)?;
+    let shared = SharedInputs::default();
+    let spec = FolderSpec::of_parts(parts)?;
     let allowed: Vec<_> = spec.allow_inputs().iter().map(PathBuf::from).collect();
     allow_inputs(&allowed)?;
     match &spec {
-        Spec::Reproduce(_) => reproduction::merge(parts, (&out, args.force), common),
-        Spec::Compare { schedulers, saves, on, set, seeds, own, .. } => {
+        FolderSpec::Reproduce(_) => reproduction::merge(parts, (&out, args.force), common),
+        FolderSpec::Compare { schedulers, saves, on, set, seeds, own, .. } => {
             let comparison = compare::comparison((schedulers, saves), (on, own), set, &shared)?;
-            let mut folder = Folder::merge(&out, parts, args.force)?;
+            let mut folder = SweepFolder::merge(&out, parts, args.force)?;
             compare::run(&comparison, (*seeds, None), &shared, &mut folder, common)
         }
-        Spec::Sweep { experiment, set, seeds, .. } => {
-            let sweep = Sweep::new(experiment, set, None, &shared)?;
-            let mut folder = Folder::merge(&out, parts, args.force)?;
+        FolderSpec::Sweep { experiment, set, seeds, .. } => {
+            let sweep = ParameterSweep::new(experiment, set, None, &shared)?;
+            let mut folder = SweepFolder::merge(&out, parts, args.force)?;
             run(&sweep, (*seeds, None), &shared, &mut folder, common)
         }
     }
 }
 
 fn run(
-    sweep: &Sweep,
-    (seeds, compute): (u64, Option<Shard>),
-    shared: &Shared,
-    folder: &mut Folder,
+    sweep: &ParameterSweep,
+    (seeds, compute): (u64, Option<SweepShard>),
+    shared: &SharedInputs,
+    folder: &mut SweepFolder,
     common: &Common,
 ) -> Result<(), Failure> {
     let Some(samples) = common.samples(&sweep.cells, (seeds, compute), shared, folder)? else {
@@ -102,7 +104,7 @@ fn run(
     folder.write("report.html", &page.to_html())?;
     folder.settle(sweep.cells.iter().map(|cell| (cell as _, 1..=seeds)))?;
     let table = sweep.table(&samples).to_text(terminal::stdout());
-    let text = compare::with_left_out(table, &Sweep::measures(&samples));
+    let text = compare::with_left_out(table, &ParameterSweep::measures(&samples));
     common.report(folder.path(), (text, sweep.exact(&samples).to_json()))?;
     next_steps::say(common.say, || {
         next_steps::after_cells(&sweep.cells, folder.spec(), folder.path())

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use dormouse_identity::Role;
-use dormouse_watch::server::{PageTokens, ServeError, Watch, serve};
-use dormouse_watch::{Interruption, WantedAction, WantedTarget};
+use dormouse_watch::server::{PageConfig, PageTokens, ServeError, serve};
+use dormouse_watch::{InterruptionRequest, WantedAction, WantedTarget};
 use tokio::runtime::Builder;
 
 use super::args::{PageArgs, WatchArgs};
@@ -54,7 +54,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
         None => crate::live::page_tokens(dir),
     };
     let (listen, folder, playback) = (http.unwrap_or(ANY_PORT), dir.clone(), *speed);
-    let mut serving = serve(Watch { listen, folder, tokens, vitals: None, playback })?;
+    let mut serving = serve(PageConfig { listen, folder, tokens, vitals: None, playback })?;
     serving.say_in(dir);
     let url = serving.url();
     print(&format!("{url} shows the run until Ctrl-C"))?;
@@ -82,7 +82,7 @@ pub(crate) fn interrupt(args: &InterruptArgs) -> Result<(), Failure> {
         (None, None, None) => WantedTarget::All,
     };
     let action: WantedAction = (*action).into();
-    let wanted = Interruption { action, target, why: why.clone().unwrap_or_default() };
+    let wanted = InterruptionRequest { action, target, why: why.clone().unwrap_or_default() };
     let reply = ask(at, Role::Operator, async |remote| remote.interrupt(wanted.request()).await)?;
     let at_s = reply.emulated_at_us as f64 / 1e6;
     let hit: Vec<String> = reply.vms.iter().map(|vm| format!("vm{vm}")).collect();

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use dormouse_input::Chosen;
 use dormouse_units::{Span, Time};
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
 use dormouse_workload::{
     Header, Histogram, JobsFormat, Model, OnMalformed, Skipped, Statistics, SwfJob, SwfWriter,
     Trace, WorkflowFormat, offered_load, scale_arrivals, scale_logged_arrival, tsafrir_estimates,
@@ -168,7 +170,7 @@ impl StatsArgs {
         tell(&statistics, Some(&trace.skipped()), self.json)?;
         let Some(path) = &self.plot else { return Ok(()) };
         let name = self.input.log.file_name().unwrap_or_default();
-        let chart = Chart {
+        let chart = PanelChart {
             title: name.to_string_lossy().into_owned(),
             panels: vec![
                 panel("Sizes", "processes, at most", &statistics.sizes),
@@ -242,20 +244,25 @@ fn tell(figures: &Statistics, skipped: Option<&Skipped>, as_json: bool) -> Resul
 }
 
 /// Percent of all jobs by powers of two.
-fn panel(title: &str, x: &str, histogram: &Histogram) -> Panel {
+fn panel(title: &str, x: &str, histogram: &Histogram) -> ChartPanel {
     #[expect(clippy::cast_precision_loss, reason = "a plot")]
     let to_f64 = |n: u64| n as f64;
     let total = to_f64(histogram.buckets().map(|b| b.1).sum::<u64>()).max(1.0);
     let points = (0_u32..)
         .zip(histogram.buckets())
-        .map(|(n, (_, count))| Point::new(f64::from(n), 100.0 * to_f64(count) / total))
+        .map(|(n, (_, count))| SeriesPoint::new(f64::from(n), 100.0 * to_f64(count) / total))
         .collect();
-    Panel {
+    ChartPanel {
         title: title.to_owned(),
-        x: Axis::new(x, Scale::PowersOfTwo),
-        y: Axis::new("% of jobs", Scale::FromZero),
-        series: vec![Series { name: "jobs".to_owned(), colour: 0, look: Look::Column, points }],
-        ..Panel::default()
+        x: PlotAxis::new(x, AxisScale::PowersOfTwo),
+        y: PlotAxis::new("% of jobs", AxisScale::FromZero),
+        series: vec![PointSeries {
+            name: "jobs".to_owned(),
+            colour: 0,
+            look: PointLook::Column,
+            points,
+        }],
+        ..ChartPanel::default()
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a provider does to one spot VM, one thing after the other.
 
 use dormouse_cloud::{Action, Interruption, Interruptions, Target};
-use dormouse_experiment::Scenario;
+use dormouse_experiment::SpotScenario;
 use dormouse_units::{Span, Time, TypeName, VmId};
 
 /// What happens to one VM in a scenario, from the instant on at which it can be used.
@@ -40,8 +40,8 @@ pub(crate) enum Interrupted {
 
 impl VmTimeline {
     /// The VM of this number and type.
-    pub(crate) fn new(scenario: &Scenario, vm: VmId, kind: TypeName) -> Self {
-        let Scenario { interruptions, rebalancing, notice, seed, .. } = scenario;
+    pub(crate) fn new(scenario: &SpotScenario, vm: VmId, kind: TypeName) -> Self {
+        let SpotScenario { interruptions, rebalancing, notice, seed, .. } = scenario;
         let kinds = std::slice::from_ref(&kind);
         let mut interruptions =
             Interruptions::new(interruptions, kinds, *seed).recommended(*rebalancing);
@@ -104,7 +104,7 @@ mod tests {
             action: *action,
         };
         let acts = acts.iter().map(act).collect();
-        let scenario = Scenario {
+        let scenario = SpotScenario {
             interruptions: vec![InterruptionModel::Schedule { acts }],
             types: Types::default(),
             notice: Span::from_secs(120),

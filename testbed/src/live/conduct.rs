@@ -21,17 +21,17 @@ use super::checkpoint_store;
 use super::page::Page;
 use super::rehearsal::Rehearsal;
 use super::supervise::to_the_end;
-use dormouse_experiment::{Sources, Start};
+use dormouse_experiment::{ProgramStart, Sources};
 use dormouse_report::jobs::JobsError;
-use dormouse_report::output::{Header, OutputError, RunLog, live_header};
-use dormouse_report::run_view::Results;
+use dormouse_report::output::{LogHeader, OutputError, RunLog, live_header};
+use dormouse_report::run_view::RunResults;
 use dormouse_report::verdict::live_results;
 
 /// How a live run is to be conducted.
 #[derive(Debug)]
 pub struct Conduct<'a> {
     /// The first line of its log.
-    pub header: &'a Header,
+    pub header: &'a LogHeader,
     /// The scheduler of its bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
     /// What its schedulers want.
@@ -123,7 +123,7 @@ impl LiveError {
 pub fn conduct<'a>(
     conduct: Conduct<'a>,
     show: impl FnMut(&Progress),
-) -> Result<(Results<'a>, LiveFacts), LiveError> {
+) -> Result<(RunResults<'a>, LiveFacts), LiveError> {
     let (header, local_workers) = (conduct.header, conduct.local_workers);
     let page = conduct.page;
     let run = live_run(conduct)?;
@@ -138,7 +138,7 @@ pub fn conduct<'a>(
     let head = chain.map_err(OutputError::from)?.head();
     let ended = live_results(header, &live_header(folder)?, &steps, folder);
     let (results, facts) = ended.map_err(of_jobs)?;
-    Ok((Results { log: Some(head), ..results }, facts))
+    Ok((RunResults { log: Some(head), ..results }, facts))
 }
 
 fn of_jobs(error: JobsError) -> LiveError {
@@ -178,7 +178,8 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
     let workers_stay = local_workers == 0;
     Ok(LiveRun {
         setup: experiment.whole_setup(),
-        policies: experiment.started(scheduler, Start { mode: "live", folder: Some(&out) })?,
+        policies: experiment
+            .started(scheduler, ProgramStart { mode: "live", folder: Some(&out) })?,
         limit: limit(&submissions)
             .max(Time::ZERO + setup.bag.deadline.times(10) + Span::from_secs(3_600))
             .max(Time::ZERO + rehearsal.takes.times(10)),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use dormouse_coordinator::BoundRun;
 use dormouse_identity::Role;
-use dormouse_watch::server::{PageTokens, Serving, Watch, serve};
+use dormouse_watch::server::{PageConfig, PageTokens, ServedRun, serve};
 
 use super::LiveError;
 use crate::said;
@@ -26,8 +26,8 @@ impl Page {
     /// # Errors
     ///
     /// It can't be served there.
-    pub(super) fn serve(self, run: &BoundRun, folder: &Path) -> Result<Serving, LiveError> {
-        let watch = Watch {
+    pub(super) fn serve(self, run: &BoundRun, folder: &Path) -> Result<ServedRun, LiveError> {
+        let watch = PageConfig {
             listen: self.listen,
             folder: folder.to_owned(),
             tokens: page_tokens(folder),

@@ -74,9 +74,9 @@ impl fmt::Display for StoppedTasks {
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use dormouse_analysis::RunMode;
-    use dormouse_experiment::{Source, open};
+    use dormouse_experiment::{ExperimentSource, open};
     use dormouse_model::{Effect, Event, Report, StartReason, Step};
-    use dormouse_report::output::{Header, RunLogWriter};
+    use dormouse_report::output::{LogHeader, RunLogWriter};
     use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Ppm, TaskId, Time, VmId};
 
     use super::*;
@@ -154,10 +154,11 @@ mod tests {
         /// What is read of a log with these steps.
         fn stopped(&self) -> StoppedTasks {
             let folder = tempfile::tempdir().unwrap();
-            let source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+            let source =
+                ExperimentSource { experiment: Some("j60-sc2"), ..ExperimentSource::default() };
             let experiment = open(&source).unwrap().experiment;
             let header =
-                Header::new(RunMode::Live, "dormouse run j60-sc2 --live".to_owned(), experiment);
+                LogHeader::new(RunMode::Live, "dormouse run j60-sc2 --live".to_owned(), experiment);
             let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
             self.0.iter().try_for_each(|step| log.step(step)).unwrap();
             log.finish().unwrap();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, Target, Terms};
-use dormouse_experiment::{CarriedProgram, Experiment, Measured};
+use dormouse_experiment::{CarriedProgram, Experiment, MeasuredProgram};
 use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::Span;
@@ -30,7 +30,7 @@ const SHORTEST: Duration = Duration::from_millis(800);
 /// The type that it runs on is not there any more; in words.
 pub fn carried_off(
     alone: &Experiment,
-    measured: &Measured,
+    measured: &MeasuredProgram,
     steps: &[Step],
 ) -> Result<Option<Experiment>, String> {
     let began = steps.iter().find_map(|step| match &step.event {
@@ -74,7 +74,7 @@ pub fn carried_off(
 /// What a run of [`carried_off`] says beside an undisturbed one; `None`: it was not restored in it, as it ended before.
 #[must_use]
 pub fn compare(
-    undisturbed: &Measured,
+    undisturbed: &MeasuredProgram,
     steps: &[Step],
     carried: Result<Sample, String>,
 ) -> Option<CarriedProgram> {

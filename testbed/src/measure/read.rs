@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_experiment::Measured;
+use dormouse_experiment::MeasuredProgram;
 use dormouse_model::{Effect, Event, OwnEnd, ProgramExit, Report, Step};
 use dormouse_units::{Speedup, Time};
 
@@ -18,7 +18,7 @@ pub enum MeasureError {
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// What it took and left.
-    pub measured: Measured,
+    pub measured: MeasuredProgram,
     /// How it ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
@@ -74,7 +74,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
         let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;
         Some((path.to_owned(), file.digest.clone()))
     });
-    let measured = Measured {
+    let measured = MeasuredProgram {
         exit_status,
         signal,
         wall_us: real_us(began, ended),

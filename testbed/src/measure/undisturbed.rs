@@ -87,7 +87,7 @@ fn kind_for(of: &Experiment, memory: u64) -> Option<TypeName> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use dormouse_experiment::{Override, OwnSaid, Source, open};
+    use dormouse_experiment::{ExperimentSource, Override, OwnSaid, open};
 
     use super::*;
 
@@ -100,7 +100,8 @@ mod tests {
             value: value.to_owned(),
         };
         let own = OwnSaid { keys: keys.map(key).to_vec(), replaces_tasks: true };
-        let source = Source { experiment: Some("j60-sc2"), own, ..Source::default() };
+        let source =
+            ExperimentSource { experiment: Some("j60-sc2"), own, ..ExperimentSource::default() };
         let experiment = open(&source).unwrap().experiment;
         let alone = undisturbed(&experiment, TaskId::new(2)).unwrap();
         assert_eq!(alone.setup.bag.tasks.len(), 1);

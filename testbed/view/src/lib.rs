@@ -8,6 +8,9 @@ mod table;
 mod time_unit;
 mod trace;
 
-pub use page::{Block, Card, Page};
-pub use table::{Cell, Column, Kind, ParquetError, Table, TableOf, Terminal, Tone, Value};
+pub use page::{FigureCard, HtmlPage, PageBlock};
+pub use table::{
+    CellValue, ColumnKind, ParquetError, TableCell, TableColumn, TableOf, Terminal, TextTone,
+    TypedTable,
+};
 pub use time_unit::TimeUnit;

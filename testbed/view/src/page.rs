@@ -1,7 +1,7 @@
 //! The page layout: a title, cards, and sections of text, tables, figures and commands.
 //!
 //! Pages are whole files without outside addresses: light or dark as the reader prefers, readable
-//! at 400 px, printable. Everything but [`Block::Figure`]'s markup is escaped; characters that XML
+//! at 400 px, printable. Everything but [`PageBlock::Figure`]'s markup is escaped; characters that XML
 //! forbids or that change the reading direction are escaped everywhere.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -9,7 +9,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use dormouse_units::printable;
 
 use crate::plot;
-use crate::table::{Table, Tone};
+use crate::table::{TextTone, TypedTable};
 use crate::time_unit::TimeUnit;
 
 const STYLE: &str = include_str!("page/style.css");
@@ -17,7 +17,7 @@ const VIEWER: &str = include_str!("page/viewer.js");
 
 /// An HTML page: a title, a lead, cards and sections.
 #[derive(Clone, Debug, Default)]
-pub struct Page {
+pub struct HtmlPage {
     /// Title of the page.
     pub title: String,
     /// Lead of the page: its subject in a sentence or two.
@@ -25,14 +25,14 @@ pub struct Page {
     /// Unit of the times in the page's tables. The caller writes the times in texts in the same unit.
     pub time_unit: TimeUnit,
     /// Cards with the most important figures.
-    pub cards: Vec<Card>,
+    pub cards: Vec<FigureCard>,
     /// Sections in order: the heading and its blocks. Sections without content are left out.
-    pub sections: Vec<(String, Vec<Block>)>,
+    pub sections: Vec<(String, Vec<PageBlock>)>,
 }
 
 /// A figure with its name and a remark.
 #[derive(Clone, Debug, Default)]
-pub struct Card {
+pub struct FigureCard {
     /// Name of the figure.
     pub name: String,
     /// Remark on the figure, such as the value it compares with.
@@ -40,16 +40,16 @@ pub struct Card {
     /// Remark on the figure, such as what it is to be compared with.
     pub remark: String,
     /// Whether the figure is good or bad news.
-    pub tone: Tone,
+    pub tone: TextTone,
 }
 
 /// A piece of a section.
 #[derive(Clone, Debug)]
-pub enum Block {
+pub enum PageBlock {
     /// A paragraph of text.
     Text(String),
     /// A table of figures or words.
-    Table(Table),
+    Table(TypedTable),
     /// Plots, side by side where there is room.
     Plots(Vec<Markup>),
     /// A wide figure to look around in: it can be zoomed, and filtered by the text of its items.
@@ -60,7 +60,7 @@ pub enum Block {
     Command(String),
 }
 
-impl Page {
+impl HtmlPage {
     /// A page without content.
     #[must_use]
     pub fn new(title: impl Into<String>, lead: impl Into<String>) -> Self {
@@ -68,7 +68,11 @@ impl Page {
     }
 
     /// Adds a section.
-    pub fn section(&mut self, title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) {
+    pub fn section(
+        &mut self,
+        title: impl Into<String>,
+        blocks: impl IntoIterator<Item = PageBlock>,
+    ) {
         self.sections.push((title.into(), blocks.into_iter().collect()));
     }
 
@@ -94,7 +98,7 @@ impl Page {
                             }
                         }
                         @for (n, (title, blocks)) in self.sections.iter().enumerate() {
-                            @if !blocks.iter().all(Block::is_empty) { (section(n, title, blocks, self.time_unit)) }
+                            @if !blocks.iter().all(PageBlock::is_empty) { (section_markup(n, title, blocks, self.time_unit)) }
                         }
                     }
                     script { (PreEscaped(VIEWER)) }
@@ -105,9 +109,9 @@ impl Page {
     }
 }
 
-fn section(n: usize, title: &str, blocks: &[Block], unit: TimeUnit) -> Markup {
+fn section_markup(n: usize, title: &str, blocks: &[PageBlock], unit: TimeUnit) -> Markup {
     let id = format!("section-{}", n + 1);
-    let mut names = Names::under(title);
+    let mut names = BlockNames::under(title);
     html! {
         section aria-labelledby=(id) {
             h2 id=(id) { (title) }
@@ -117,12 +121,12 @@ fn section(n: usize, title: &str, blocks: &[Block], unit: TimeUnit) -> Markup {
 }
 
 /// Distinct names of the blocks below a heading, for screen readers.
-struct Names<'a> {
+struct BlockNames<'a> {
     heading: &'a str,
     given: usize,
 }
 
-impl<'a> Names<'a> {
+impl<'a> BlockNames<'a> {
     fn under(heading: &'a str) -> Self {
         Self { heading, given: 0 }
     }
@@ -136,7 +140,7 @@ impl<'a> Names<'a> {
     }
 }
 
-impl Card {
+impl FigureCard {
     /// A card that is neither good nor bad news.
     #[must_use]
     pub fn new(
@@ -145,13 +149,13 @@ impl Card {
         remark: impl Into<String>,
     ) -> Self {
         let (name, value, remark) = (name.into(), value.into(), remark.into());
-        Self { name, value, remark, tone: Tone::Plain }
+        Self { name, value, remark, tone: TextTone::Plain }
     }
 
     /// This card as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
-        Self { tone: Tone::verdict(is_good), ..self }
+        Self { tone: TextTone::verdict(is_good), ..self }
     }
 
     fn to_html(&self) -> Markup {
@@ -163,7 +167,7 @@ impl Card {
     }
 }
 
-impl Block {
+impl PageBlock {
     /// A paragraph of this text.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
@@ -181,7 +185,7 @@ impl Block {
         }
     }
 
-    fn to_html(&self, names: &mut Names<'_>, unit: TimeUnit) -> Markup {
+    fn to_html(&self, names: &mut BlockNames<'_>, unit: TimeUnit) -> Markup {
         if self.is_empty() {
             return Markup::default();
         }
@@ -197,7 +201,7 @@ impl Block {
                 }
             },
             Self::Folded(summary, blocks) => {
-                let mut names = Names::under(summary);
+                let mut names = BlockNames::under(summary);
                 html! {
                     details {
                         summary { (summary) }
@@ -213,18 +217,20 @@ impl Block {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Cell, Column};
+    use crate::table::{TableCell, TableColumn};
 
     #[test]
     fn what_is_said_is_escaped_and_nothing_is_fetched() {
-        let mut page = Page::new("a <b> & c", "about");
-        page.cards.push(Card::new("cost", "$1", "of <2>").verdict(false));
-        let table = Table::new([Column::text("name")]).with([Cell::text("<script>")]);
-        let folded = Block::Folded("more".into(), vec![Block::Table(table)]);
-        page.section("one", [folded, Block::Command("x < 'y z'".into())]);
-        let named = |name: &str| Table::new([Column::text(name)]).with([Cell::text("x")]);
-        page.section("two", ["a", "b"].map(|name| Block::Table(named(name))));
-        page.section("empty", [Block::text("")]);
+        let mut page = HtmlPage::new("a <b> & c", "about");
+        page.cards.push(FigureCard::new("cost", "$1", "of <2>").verdict(false));
+        let table =
+            TypedTable::new([TableColumn::text("name")]).with([TableCell::text("<script>")]);
+        let folded = PageBlock::Folded("more".into(), vec![PageBlock::Table(table)]);
+        page.section("one", [folded, PageBlock::Command("x < 'y z'".into())]);
+        let named =
+            |name: &str| TypedTable::new([TableColumn::text(name)]).with([TableCell::text("x")]);
+        page.section("two", ["a", "b"].map(|name| PageBlock::Table(named(name))));
+        page.section("empty", [PageBlock::text("")]);
         let html = page.to_html();
         assert!(html.contains("<h1>a &lt;b&gt; &amp; c</h1>") && html.contains("card bad"));
         assert!(html.contains("&lt;script&gt;") && html.contains("x &lt; 'y z'"));

@@ -9,26 +9,26 @@ mod parquet;
 mod terminal;
 mod text;
 
-pub use cell::{Cell, Tone, Value};
-pub use column::{Column, Kind};
+pub use cell::{CellValue, TableCell, TextTone};
+pub use column::{ColumnKind, TableColumn};
 pub use parquet::ParquetError;
 pub use terminal::Terminal;
 
 /// Columns and rows; each row has a cell for every column.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<Cell>>,
+pub struct TypedTable {
+    columns: Vec<TableColumn>,
+    rows: Vec<Vec<TableCell>>,
 }
 
 /// A table under construction, with a row for each thing.
 #[derive(Clone, Debug)]
 pub struct TableOf<T> {
     things: Vec<T>,
-    table: Table,
+    table: TypedTable,
 }
 
-impl Table {
+impl TypedTable {
     /// A table with a row for each of `things`, and no column so far.
     pub fn with_rows<T>(things: impl IntoIterator<Item = T>) -> TableOf<T> {
         let things: Vec<_> = things.into_iter().collect();
@@ -38,21 +38,21 @@ impl Table {
 
     /// An empty table with these columns.
     #[must_use]
-    pub fn new(columns: impl IntoIterator<Item = Column>) -> Self {
+    pub fn new(columns: impl IntoIterator<Item = TableColumn>) -> Self {
         Self { columns: columns.into_iter().collect(), rows: Vec::new() }
     }
 
     /// Adds a row. Cells that the row lacks at its end are missing, those beyond the last column
     /// dropped.
-    pub fn push(&mut self, row: impl IntoIterator<Item = Cell>) {
+    pub fn push(&mut self, row: impl IntoIterator<Item = TableCell>) {
         let mut row: Vec<_> = row.into_iter().take(self.columns.len()).collect();
-        row.resize_with(self.columns.len(), Cell::missing);
+        row.resize_with(self.columns.len(), TableCell::missing);
         self.rows.push(row);
     }
 
     /// This table with one more row.
     #[must_use]
-    pub fn with(mut self, row: impl IntoIterator<Item = Cell>) -> Self {
+    pub fn with(mut self, row: impl IntoIterator<Item = TableCell>) -> Self {
         self.push(row);
         self
     }
@@ -67,7 +67,11 @@ impl Table {
 impl<T> TableOf<T> {
     /// This table with one more column, whose cells are made of the things by `cell`.
     #[must_use]
-    pub fn column<C: Into<Cell>>(mut self, column: Column, cell: impl Fn(&T) -> C) -> Self {
+    pub fn column<C: Into<TableCell>>(
+        mut self,
+        column: TableColumn,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
         self.table.columns.push(column);
         for (row, thing) in self.table.rows.iter_mut().zip(&self.things) {
             row.push(cell(thing).into());
@@ -76,7 +80,7 @@ impl<T> TableOf<T> {
     }
 }
 
-impl<T> From<TableOf<T>> for Table {
+impl<T> From<TableOf<T>> for TypedTable {
     fn from(made: TableOf<T>) -> Self {
         made.table
     }

@@ -7,22 +7,23 @@
 use dormouse_units::Tier;
 use serde_json::{Value, json};
 
-use crate::plot::{Bar, Gantt, Place};
+use crate::plot::{GanttBar, GanttChart, GanttPlace};
 
-impl Gantt {
+impl GanttChart {
     /// The chart as a trace, a JSON document.
     #[must_use]
     pub fn to_trace(&self) -> Value {
         let mut events = Vec::new();
         for (n, lane) in self.lanes.iter().enumerate() {
             let name = if lane.name.is_empty() { &lane.about } else { &lane.name };
-            events.push(named("process_name", (n, 0), name));
+            events.push(name_event("process_name", (n, 0), name));
             for row in 0..lane.rows {
-                let (above, below) = (thread(row, Tier::Foreground), thread(row, Tier::Background));
-                events.push(named("thread_name", (n, above), &format!("vCPU {row}")));
+                let (above, below) =
+                    (thread_number(row, Tier::Foreground), thread_number(row, Tier::Background));
+                events.push(name_event("thread_name", (n, above), &format!("vCPU {row}")));
                 if lane.has_background {
                     let name = format!("vCPU {row}, background");
-                    events.push(named("thread_name", (n, below), &name));
+                    events.push(name_event("thread_name", (n, below), &name));
                 }
             }
             if let Some(measure) = &lane.measure {
@@ -34,9 +35,9 @@ impl Gantt {
         }
         // Bars over work are left out: the title of the work's bar tells the same.
         let bars = self.bars.iter().filter(|bar| !bar.fill.is_overlay());
-        events.extend(bars.flat_map(slices));
+        events.extend(bars.flat_map(bar_events));
         for mark in &self.marks {
-            let (pid, tid) = first(&mark.place);
+            let (pid, tid) = first_thread(&mark.place);
             events.push(json!({
                 "ph": "i", "s": "t", "name": mark.kind.name(), "pid": pid, "tid": tid,
                 "ts": mark.at.as_micros(), "args": { "about": mark.title },
@@ -44,7 +45,7 @@ impl Gantt {
         }
         for (id, link) in self.links.iter().enumerate() {
             for (ph, (place, at)) in [("s", &link.from), ("f", &link.to)] {
-                let (pid, tid) = first(place);
+                let (pid, tid) = first_thread(place);
                 events.push(json!({
                     "ph": ph, "bp": "e", "id": id, "name": link.title, "cat": "migration",
                     "pid": pid, "tid": tid, "ts": at.as_micros(),
@@ -59,11 +60,11 @@ impl Gantt {
     }
 }
 
-fn slices(bar: &Bar) -> impl Iterator<Item = Value> + '_ {
+fn bar_events(bar: &GanttBar) -> impl Iterator<Item = Value> + '_ {
     let name = bar.title.split([':', '\n']).next().unwrap_or_default();
     bar.place.rows.iter().flat_map(Clone::clone).map(move |row| {
         json!({
-            "ph": "X", "name": name, "pid": bar.place.lane, "tid": thread(row, bar.place.tier),
+            "ph": "X", "name": name, "pid": bar.place.lane, "tid": thread_number(row, bar.place.tier),
             "ts": bar.from.as_micros(), "dur": bar.until.since(bar.from).as_micros(),
             "args": { "about": bar.title },
         })
@@ -71,16 +72,16 @@ fn slices(bar: &Bar) -> impl Iterator<Item = Value> + '_ {
 }
 
 /// Number of the thread for a row's tier.
-fn thread(row: u32, tier: Tier) -> u64 {
+fn thread_number(row: u32, tier: Tier) -> u64 {
     1 + u64::from(row) * 2 + u64::from(tier == Tier::Background)
 }
 
-fn first(place: &Place) -> (usize, u64) {
+fn first_thread(place: &GanttPlace) -> (usize, u64) {
     let row = place.rows.first().map_or(0, |rows| rows.start);
-    (place.lane, thread(row, place.tier))
+    (place.lane, thread_number(row, place.tier))
 }
 
-fn named(what: &str, (pid, tid): (usize, u64), name: &str) -> Value {
+fn name_event(what: &str, (pid, tid): (usize, u64), name: &str) -> Value {
     json!({ "ph": "M", "name": what, "pid": pid, "tid": tid, "args": { "name": name } })
 }
 
@@ -89,20 +90,22 @@ mod tests {
     use dormouse_units::Time;
 
     use super::*;
-    use crate::plot::{Fill, Lane};
+    use crate::plot::{BarFill, GanttLane};
 
     #[test]
     fn a_bar_is_an_event_of_each_of_its_rows() {
-        let lane = Lane { name: "vm0".into(), rows: 3, has_background: true, ..Lane::default() };
-        let bar = Bar {
-            place: Place::rows(0, 0..2),
+        let lane =
+            GanttLane { name: "vm0".into(), rows: 3, has_background: true, ..GanttLane::default() };
+        let bar = GanttBar {
+            place: GanttPlace::rows(0, 0..2),
             from: Time::from_secs(1),
             until: Time::from_secs(3),
-            fill: Fill::Work(0),
+            fill: BarFill::Work(0),
             label: "7".into(),
             title: "task7 (ed-7) on vm0: 1 s to 3 s".into(),
         };
-        let trace = Gantt { lanes: vec![lane], bars: vec![bar], ..Gantt::default() }.to_trace();
+        let trace =
+            GanttChart { lanes: vec![lane], bars: vec![bar], ..GanttChart::default() }.to_trace();
         let events = trace["traceEvents"].as_array().cloned().unwrap_or_default();
         let slices: Vec<_> = events.iter().filter(|e| e["ph"] == "X").collect();
         assert_eq!(slices.len(), 2, "{trace:#}");

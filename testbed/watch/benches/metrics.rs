@@ -11,15 +11,15 @@ use std::time::Instant;
 use dormouse_analysis::RunMode;
 use dormouse_cloud::Market;
 use dormouse_coordinator::Vitals;
-use dormouse_experiment::{Loaded, Source, open};
+use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::{Effect, Event, Notice, Report, StartReason, Step, VmEnd};
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::replay::play;
 use dormouse_samples::{Samples, median};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Time, TypeName, VmId,
 };
-use dormouse_watch::metrics::{Beside, Format, RunMetrics, RunName};
+use dormouse_watch::metrics::{MetricFormat, RunMetrics, RunName, UnloggedFacts};
 
 /// Scrapes of which the mean is taken, and how many such means are.
 const SCRAPES: u32 = 40;
@@ -27,7 +27,7 @@ const ROUNDS: usize = 5;
 /// The run whose figures are reported.
 const REPORTED: &str = "2,000 VMs";
 
-fn metrics_of(header: &Header) -> RunMetrics {
+fn metrics_of(header: &LogHeader) -> RunMetrics {
     let experiment = &header.experiment;
     let name = RunName {
         run: "bench".to_owned(),
@@ -39,11 +39,12 @@ fn metrics_of(header: &Header) -> RunMetrics {
     RunMetrics::new(name, &experiment.whole_setup(), experiment.tenants())
 }
 
-fn header_of(experiment: &str) -> Header {
-    let source = Source { experiment: Some(experiment), ..Source::default() };
+fn header_of(experiment: &str) -> LogHeader {
+    let source = ExperimentSource { experiment: Some(experiment), ..ExperimentSource::default() };
     let loaded = open(&source);
-    let Loaded { experiment, .. } = loaded.unwrap_or_else(|error| panic!("{experiment}: {error}"));
-    Header::new(RunMode::Virtual, String::new(), experiment)
+    let LoadedExperiment { experiment, .. } =
+        loaded.unwrap_or_else(|error| panic!("{experiment}: {error}"));
+    LogHeader::new(RunMode::Virtual, String::new(), experiment)
 }
 
 fn report(us: u64, host: u32, report: Report) -> Step {
@@ -193,7 +194,7 @@ fn said(name: &str, figure: &str, samples: &Samples) {
 }
 
 /// Takes in steps, then is scraped, and says what that took.
-fn measure(name: &str, header: &Header, steps: &[Step]) {
+fn measure(name: &str, header: &LogHeader, steps: &[Step]) {
     let (mut metrics, mut events) = (metrics_of(header), Samples::default());
     for _ in 0..ROUNDS {
         metrics = metrics_of(header);
@@ -204,8 +205,8 @@ fn measure(name: &str, header: &Header, steps: &[Step]) {
     let per_event = median(&events.ours);
     said(name, "metrics-event", &events);
     let vitals = Vitals::default();
-    let beside = Beside { serves: true, now: None, vitals: Some(&vitals) };
-    for format in [Format::OpenMetrics, Format::Plain] {
+    let beside = UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) };
+    for format in [MetricFormat::OpenMetrics, MetricFormat::Plain] {
         let (mut bytes, mut scrapes) = (0, Samples::default());
         for _ in 0..ROUNDS {
             let began = Instant::now();
@@ -215,7 +216,7 @@ fn measure(name: &str, header: &Header, steps: &[Step]) {
             let us = ns_of_each(began, SCRAPES as usize) / 1e3;
             scrapes.push(us, bare_scrape(&metrics.exposition(format, &beside)));
         }
-        if matches!(format, Format::OpenMetrics) {
+        if matches!(format, MetricFormat::OpenMetrics) {
             said(name, "metrics-scrape", &scrapes);
         }
         let (n, us) = (steps.len(), median(&scrapes.ours));

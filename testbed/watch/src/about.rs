@@ -2,13 +2,13 @@
 
 use dormouse_analysis::RunMode;
 use dormouse_experiment::{Experiment, PlannedFigures};
-use dormouse_report::output::Header;
+use dormouse_report::output::LogHeader;
 use dormouse_units::Price;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// The answer to `/api/run` for a run with this name.
-pub(crate) fn answer(header: &Header, run: &str) -> Value {
+pub(crate) fn answer(header: &LogHeader, run: &str) -> Value {
     let experiment = &header.experiment;
     let setup = experiment.whole_setup();
     let types: BTreeMap<_, _> = setup
@@ -46,7 +46,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
         "tasks": tasks,
         "task_noun": noun,
         "deadline_s": (has_bag && deadline > 0.0).then_some(deadline),
-        "plan": planned(experiment),
+        "plan": plan_json(experiment),
         "budget_usd": null,
         "types": types,
         "rows": if has_jobs && !has_bag { "processors" } else { "vms" },
@@ -55,7 +55,7 @@ pub(crate) fn answer(header: &Header, run: &str) -> Value {
 
 /// The scheduler's plan, if it plans all tasks at the beginning; it is computed again, since the
 /// log has no plan.
-fn planned(experiment: &Experiment) -> Value {
+fn plan_json(experiment: &Experiment) -> Value {
     let plan = experiment.plan().ok().flatten();
     let figures = plan.and_then(|plan| experiment.planned_figures(&plan));
     figures.filter(PlannedFigures::is_whole).map_or(

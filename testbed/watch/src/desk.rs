@@ -13,7 +13,7 @@ use crate::source::token_in;
 /// A request for an act of the provider, as the page and the command line send it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Interruption {
+pub struct InterruptionRequest {
     /// Kind of the act.
     pub action: WantedAction,
     /// Spot VMs that the act aims at.
@@ -51,7 +51,7 @@ pub enum WantedTarget {
     All,
 }
 
-impl Interruption {
+impl InterruptionRequest {
     /// The message to the coordinator.
     #[must_use]
     pub fn request(self) -> v1::InterruptRequest {
@@ -82,7 +82,7 @@ pub(crate) enum DeskError {
     Remote(#[from] RemoteError),
 }
 
-async fn coordinator(folder: &Path) -> Result<Remote, DeskError> {
+async fn connect_coordinator(folder: &Path) -> Result<Remote, DeskError> {
     let address = address_of(folder)?.ok_or(DeskError::Away)?;
     let token = token_in(folder, Role::Operator).ok_or(DeskError::Away)?;
     Ok(Remote::dial(&address, token).await?)
@@ -90,15 +90,15 @@ async fn coordinator(folder: &Path) -> Result<Remote, DeskError> {
 
 /// Ends the run in this folder before its time.
 pub(crate) async fn cancel(folder: &Path, why: String) -> Result<(), DeskError> {
-    Ok(coordinator(folder).await?.cancel(why).await?)
+    Ok(connect_coordinator(folder).await?.cancel(why).await?)
 }
 
 /// Requests an act of the provider in the run in this folder; returns its time in emulated seconds
 /// and the VMs that it hit.
 pub(crate) async fn interrupt(
     folder: &Path,
-    wanted: Interruption,
+    wanted: InterruptionRequest,
 ) -> Result<(f64, Vec<u32>), DeskError> {
-    let reply = coordinator(folder).await?.interrupt(wanted.request()).await?;
+    let reply = connect_coordinator(folder).await?.interrupt(wanted.request()).await?;
     Ok((reply.emulated_at_us as f64 / 1e6, reply.vms))
 }

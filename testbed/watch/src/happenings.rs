@@ -53,7 +53,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
     let mut events = Vec::new();
     while before > earliest && events.len() < limit {
         let from = before.saturating_sub(block).max(earliest);
-        let steps = read(&mut file, lines, from, before)?;
+        let steps = read_steps(&mut file, lines, from, before)?;
         for step in steps.into_iter().rev() {
             before = step.seq;
             let at = step.at.as_secs_f64();
@@ -78,7 +78,7 @@ pub(crate) fn told(folder: &Path, lines: &[u64], asked: &EventQuery) -> io::Resu
 }
 
 /// Reads the steps from number `from` up to, but without, `before`.
-fn read(
+fn read_steps(
     file: &mut BufReader<File>,
     lines: &[u64],
     from: u64,

@@ -14,5 +14,5 @@ pub mod picture;
 pub mod server;
 mod source;
 
-pub use desk::{Interruption, WantedAction, WantedTarget};
-pub use followed::Followed;
+pub use desk::{InterruptionRequest, WantedAction, WantedTarget};
+pub use followed::FollowedRun;

@@ -12,12 +12,12 @@ use dormouse_coordinator::{EventLines, Remote, RemoteError, address_of};
 use dormouse_identity::{Role, Token};
 use dormouse_model::Step;
 use dormouse_proto::v1;
-use dormouse_report::output::{Header, OutputError, RunLog};
+use dormouse_report::output::{LogHeader, OutputError, RunLog};
 use dormouse_report::replay::{ReplayError, play};
 use serde::Deserialize;
 use tokio::time::sleep;
 
-use crate::followed::{Followed, Standing};
+use crate::followed::{CoordinatorState, FollowedRun};
 
 /// Pause after a log did not grow or a coordinator was away.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -56,7 +56,7 @@ pub(crate) fn token_in(folder: &Path, role: Role) -> Option<Token> {
 }
 
 /// Follows a run for ever, from its coordinator or from its log.
-pub(crate) async fn follow(followed: Arc<Followed>) {
+pub(crate) async fn follow(followed: Arc<FollowedRun>) {
     loop {
         if let Err(error) = look(&followed).await {
             followed.trouble(error.to_string());
@@ -66,20 +66,20 @@ pub(crate) async fn follow(followed: Arc<Followed>) {
 }
 
 /// Reads the run as far as it is there, and further while a coordinator sends it.
-pub(crate) async fn look(followed: &Arc<Followed>) -> Result<(), WatchError> {
+pub(crate) async fn look(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
     if let Err(error) = first_line(followed) {
         followed.trouble(error.to_string());
     }
     match followed.header() {
         None => Ok(()),
-        Some(header) if header.left_out.is_some() => again(followed, &header).await,
-        Some(_) => steps(followed).await,
+        Some(header) if header.left_out.is_some() => make_run_again(followed, &header).await,
+        Some(_) => read_steps(followed).await,
     }
 }
 
 /// Reads the first line of the log once it is there. If it is another run than before, everything
 /// is read anew.
-fn first_line(followed: &Followed) -> Result<(), WatchError> {
+fn first_line(followed: &FollowedRun) -> Result<(), WatchError> {
     let path = followed.folder().join(dormouse_log::FILE);
     let file = match File::open(&path) {
         Ok(file) => file,
@@ -102,7 +102,7 @@ fn first_line(followed: &Followed) -> Result<(), WatchError> {
         line: 1,
         why: error.to_string(),
     };
-    let Named { experiment, live } = serde_json::from_str(&line).map_err(wrong)?;
+    let RunHeaderNames { experiment, live } = serde_json::from_str(&line).map_err(wrong)?;
     // A live run has a name; a virtual run is identified by its log.
     let run = live.map_or_else(|| format!("{}-{inode:x}", experiment.name), |live| live.run);
     if run != followed.run() {
@@ -115,7 +115,7 @@ fn first_line(followed: &Followed) -> Result<(), WatchError> {
 
 /// Name of the run in the first line of its log.
 #[derive(Deserialize)]
-struct Named {
+struct RunHeaderNames {
     experiment: NamedExperiment,
     live: Option<NamedLive>,
 }
@@ -131,7 +131,7 @@ struct NamedLive {
 }
 
 /// Makes a virtual run again whose steps were left out of its log, once.
-async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchError> {
+async fn make_run_again(followed: &Arc<FollowedRun>, header: &LogHeader) -> Result<(), WatchError> {
     if followed.events() > 0 {
         sleep(Duration::from_secs(60)).await;
         return Ok(());
@@ -143,12 +143,12 @@ async fn again(followed: &Arc<Followed>, header: &Header) -> Result<(), WatchErr
     });
     // A panic of the replay is reported where it happened.
     made.await.unwrap_or(Ok(()))?;
-    followed.stands(Standing::Over);
+    followed.stands(CoordinatorState::Over);
     Ok(())
 }
 
 /// Reads the steps that are there, and further ones while a coordinator sends them.
-async fn steps(followed: &Arc<Followed>) -> Result<(), WatchError> {
+async fn read_steps(followed: &Arc<FollowedRun>) -> Result<(), WatchError> {
     let folder = followed.folder().to_owned();
     let served = match (address_of(&folder)?, token_in(&folder, Role::Observer)) {
         (Some(address), Some(token)) => Remote::dial(&address, token).await.ok(),
@@ -159,33 +159,40 @@ async fn steps(followed: &Arc<Followed>) -> Result<(), WatchError> {
         None => {
             from_file(followed).await?;
             let over = followed.is_over();
-            followed.stands(if over { Standing::Over } else { Standing::Away });
+            followed.stands(if over { CoordinatorState::Over } else { CoordinatorState::Away });
             Ok(())
         }
     }
 }
 
-async fn from_coordinator(followed: &Arc<Followed>, mut remote: Remote) -> Result<(), WatchError> {
+async fn from_coordinator(
+    followed: &Arc<FollowedRun>,
+    mut remote: Remote,
+) -> Result<(), WatchError> {
     let wanted = v1::EventsRequest { from_seq: followed.events(), header: false, follow: true };
     let lines = remote.events(wanted).await?;
-    followed.stands(Standing::Serving);
+    followed.stands(CoordinatorState::Serving);
     let taken = tokio::select! {
-        taken = take(followed, lines) => taken,
-        asked = ask(followed, &mut remote) => asked,
+        taken = take_lines(followed, lines) => taken,
+        asked = ask_coordinator(followed, &mut remote) => asked,
     };
-    followed.stands(if followed.is_over() { Standing::Over } else { Standing::Away });
+    followed.stands(if followed.is_over() {
+        CoordinatorState::Over
+    } else {
+        CoordinatorState::Away
+    });
     taken
 }
 
-async fn take(followed: &Followed, mut lines: EventLines) -> Result<(), WatchError> {
+async fn take_lines(followed: &FollowedRun, mut lines: EventLines) -> Result<(), WatchError> {
     while let Some(event) = lines.next().await? {
-        read(followed, &event.line)?;
+        read_line(followed, &event.line)?;
     }
     Ok(())
 }
 
 /// Asks the coordinator for what only it knows, until it no longer answers.
-async fn ask(followed: &Followed, remote: &mut Remote) -> Result<(), WatchError> {
+async fn ask_coordinator(followed: &FollowedRun, remote: &mut Remote) -> Result<(), WatchError> {
     loop {
         followed.asked(&remote.status().await?);
         sleep(ASK_EVERY).await;
@@ -193,7 +200,7 @@ async fn ask(followed: &Followed, remote: &mut Remote) -> Result<(), WatchError>
 }
 
 /// Adds a line of the log that is an event.
-fn read(followed: &Followed, line: &str) -> Result<(), WatchError> {
+fn read_line(followed: &FollowedRun, line: &str) -> Result<(), WatchError> {
     let step: Step = serde_json::from_str(line).map_err(|error| WatchError::Line {
         path: followed.folder().join(dormouse_log::FILE),
         line: followed.events() + 2,
@@ -204,7 +211,7 @@ fn read(followed: &Followed, line: &str) -> Result<(), WatchError> {
 }
 
 /// Adds the complete lines that the log has by now.
-async fn from_file(followed: &Followed) -> Result<(), WatchError> {
+async fn from_file(followed: &FollowedRun) -> Result<(), WatchError> {
     let path = followed.folder().join(dormouse_log::FILE);
     let unreadable = |error| OutputError::io("read", &path, error);
     let mut file = BufReader::new(File::open(&path).map_err(unreadable)?);
@@ -215,7 +222,7 @@ async fn from_file(followed: &Followed) -> Result<(), WatchError> {
         file.read_line(&mut line).map_err(unreadable)?;
         // A torn tail may still become a line.
         let Some(whole) = line.strip_suffix('\n') else { break };
-        read(followed, whole)?;
+        read_line(followed, whole)?;
         if number.is_multiple_of(AT_ONCE) {
             tokio::task::yield_now().await;
         }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Column, Page, Table};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableColumn, TypedTable};
 
 use crate::figure::Figure;
 use crate::record::{Record, RecordError};
@@ -28,7 +30,7 @@ pub fn write_history(folder: &Path) -> Result<PathBuf, RecordError> {
 /// The page of some records, the oldest commit first, as an HTML file.
 #[must_use]
 pub fn history(records: &[Record]) -> String {
-    let mut page = Page::new(
+    let mut page = HtmlPage::new(
         "Benchmarks over commits",
         "How many times worse each figure is than a peer or a floor that was measured in the same run, by turns: \
          below 1 it is better. Times of different hosts can't be compared; ratios can, more or less.",
@@ -36,45 +38,51 @@ pub fn history(records: &[Record]) -> String {
     let Some(newest) = records.last() else {
         page.section(
             "No record",
-            [Block::text("No commit has been measured: scripts/bench --out FILE makes a record.")],
+            [PageBlock::text(
+                "No commit has been measured: scripts/bench --out FILE makes a record.",
+            )],
         );
         return page.to_html();
     };
     page.cards = cards(newest, records.len());
     if !newest.findings.is_empty() {
-        let findings = newest.findings.iter().map(Block::text);
+        let findings = newest.findings.iter().map(PageBlock::text);
         page.section(format!("Findings at {}", newest.short_commit()), findings);
     }
     for (benchmark, names) in by_benchmark(records) {
         let blocks = [
-            Block::Plots(chart(records, &names).to_markup()),
-            Block::Table(figures(newest, &names)),
+            PageBlock::Plots(chart(records, &names).to_markup()),
+            PageBlock::Table(figures(newest, &names)),
         ];
         page.section(benchmark, blocks);
     }
-    page.section("Commits", [Block::Table(commits(records))]);
+    page.section("Commits", [PageBlock::Table(commits(records))]);
     page.to_html()
 }
 
-fn cards(newest: &Record, records: usize) -> Vec<Card> {
+fn cards(newest: &Record, records: usize) -> Vec<FigureCard> {
     let worse = newest.figures.iter().filter(|figure| figure.is_worse()).count();
     let host = &newest.host;
     vec![
-        Card::new("newest commit", newest.short_commit(), newest.committed.clone()),
-        Card::new(
+        FigureCard::new("newest commit", newest.short_commit(), newest.committed.clone()),
+        FigureCard::new(
             "figures",
             newest.figures.len().to_string(),
             format!("of {records} measured commits the newest"),
         ),
-        Card::new("worse than allowed", worse.to_string(), "a ratio past its bound and tolerance")
-            .verdict(worse == 0),
-        Card::new(
+        FigureCard::new(
+            "worse than allowed",
+            worse.to_string(),
+            "a ratio past its bound and tolerance",
+        )
+        .verdict(worse == 0),
+        FigureCard::new(
             "not run",
             newest.not_run.len().to_string(),
             "benchmarks without which there is no evidence",
         )
         .verdict(newest.not_run.is_empty()),
-        Card::new("host", format!("{} cores", host.cores), format!("Linux {}", host.kernel)),
+        FigureCard::new("host", format!("{} cores", host.cores), format!("Linux {}", host.kernel)),
     ]
 }
 
@@ -94,22 +102,27 @@ fn by_benchmark(records: &[Record]) -> Vec<(&str, Vec<&str>)> {
 }
 
 /// The ratios of these figures over the commits, numbered from 1.
-fn chart(records: &[Record], names: &[&str]) -> Chart {
+fn chart(records: &[Record], names: &[&str]) -> PanelChart {
     let series = names.iter().enumerate().map(|(n, name)| {
         let points = (1_u32..).zip(records).filter_map(|(number, record)| {
             let figure = figure_of(record, name)?;
-            let at = Point::new(f64::from(number), figure.ratio.median);
-            Some(Point { name: format!("{name} at {}", record.short_commit()), ..at })
+            let at = SeriesPoint::new(f64::from(number), figure.ratio.median);
+            Some(SeriesPoint { name: format!("{name} at {}", record.short_commit()), ..at })
         });
-        Series { name: (*name).to_owned(), colour: n, look: Look::Line, points: points.collect() }
+        PointSeries {
+            name: (*name).to_owned(),
+            colour: n,
+            look: PointLook::Line,
+            points: points.collect(),
+        }
     });
-    let panel = Panel {
-        x: Axis::new("commit, oldest first", Scale::Linear),
-        y: Axis::new("times the peer", Scale::Logarithmic),
+    let panel = ChartPanel {
+        x: PlotAxis::new("commit, oldest first", AxisScale::Linear),
+        y: PlotAxis::new("times the peer", AxisScale::Logarithmic),
         series: series.collect(),
-        ..Panel::default()
+        ..ChartPanel::default()
     };
-    Chart { title: String::new(), panels: vec![panel] }
+    PanelChart { title: String::new(), panels: vec![panel] }
 }
 
 fn figure_of<'a>(record: &'a Record, name: &str) -> Option<&'a Figure> {
@@ -117,34 +130,36 @@ fn figure_of<'a>(record: &'a Record, name: &str) -> Option<&'a Figure> {
 }
 
 /// The newest record's figures of these names.
-fn figures(newest: &Record, names: &[&str]) -> Table {
+fn figures(newest: &Record, names: &[&str]) -> TypedTable {
     let shown = names.iter().filter_map(|name| figure_of(newest, name));
-    Table::with_rows(shown)
-        .column(Column::text("figure"), |figure| figure.name.clone())
-        .column(Column::text("what it is"), |figure| figure.what.clone())
-        .column(Column::text("value"), |figure| amount(figure.value.median, &figure.unit))
-        .column(Column::text("compared with"), |figure| figure.peer.clone())
-        .column(Column::text("its value"), |figure| amount(figure.peer_value.median, &figure.unit))
-        .column(Column::text("ratio"), ratio)
-        .column(Column::text("least to greatest"), |figure| range(figure))
-        .column(Column::text("bound"), |figure| figure.bound.to_string())
-        .column(Column::count("samples"), |figure| figure.repetitions)
+    TypedTable::with_rows(shown)
+        .column(TableColumn::text("figure"), |figure| figure.name.clone())
+        .column(TableColumn::text("what it is"), |figure| figure.what.clone())
+        .column(TableColumn::text("value"), |figure| amount(figure.value.median, &figure.unit))
+        .column(TableColumn::text("compared with"), |figure| figure.peer.clone())
+        .column(TableColumn::text("its value"), |figure| {
+            amount(figure.peer_value.median, &figure.unit)
+        })
+        .column(TableColumn::text("ratio"), ratio)
+        .column(TableColumn::text("least to greatest"), |figure| range(figure))
+        .column(TableColumn::text("bound"), |figure| figure.bound.to_string())
+        .column(TableColumn::count("samples"), |figure| figure.repetitions)
         .into()
 }
 
-fn commits(records: &[Record]) -> Table {
-    Table::with_rows(records.iter().enumerate())
-        .column(Column::count("number"), |(n, _)| n + 1)
-        .column(Column::text("commit"), |(_, record)| record.short_commit())
-        .column(Column::text("committed"), |(_, record)| record.committed.clone())
-        .column(Column::text("measured"), |(_, record)| record.date.clone())
-        .column(Column::text("profile"), |(_, record)| record.profile.clone())
-        .column(Column::text("host"), |(_, record)| {
+fn commits(records: &[Record]) -> TypedTable {
+    TypedTable::with_rows(records.iter().enumerate())
+        .column(TableColumn::count("number"), |(n, _)| n + 1)
+        .column(TableColumn::text("commit"), |(_, record)| record.short_commit())
+        .column(TableColumn::text("committed"), |(_, record)| record.committed.clone())
+        .column(TableColumn::text("measured"), |(_, record)| record.date.clone())
+        .column(TableColumn::text("profile"), |(_, record)| record.profile.clone())
+        .column(TableColumn::text("host"), |(_, record)| {
             let host = &record.host;
             format!("{} × {}, Linux {}", host.cores, host.processor, host.kernel)
         })
-        .column(Column::count("figures"), |(_, record)| record.figures.len())
-        .column(Column::count("findings"), |(_, record)| record.findings.len())
+        .column(TableColumn::count("figures"), |(_, record)| record.figures.len())
+        .column(TableColumn::count("findings"), |(_, record)| record.findings.len())
         .into()
 }
 

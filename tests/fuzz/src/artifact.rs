@@ -1,7 +1,7 @@
 //! The files of the Burst-HADS artifact, and plans.
 
 use dormouse_documents::from_json;
-use dormouse_experiment::{Source, open};
+use dormouse_experiment::{ExperimentSource, open};
 use dormouse_workload::artifact as files;
 
 use super::scratch::Scratch;
@@ -19,8 +19,11 @@ pub(crate) fn plan(bytes: &[u8]) {
         let experiment = include_bytes!("../experiments/planned.toml");
         let experiment = scratch.write("planned.toml", experiment).display().to_string();
         let plan = scratch.write("plan.json", bytes);
-        let source =
-            Source { experiment: Some(&experiment), plan: Some(&plan), ..Source::default() };
+        let source = ExperimentSource {
+            experiment: Some(&experiment),
+            plan: Some(&plan),
+            ..ExperimentSource::default()
+        };
         let Ok(loaded) = open(&source) else { return };
         loaded.planned().expect("a plan that was taken can be run");
     });

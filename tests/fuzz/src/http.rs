@@ -7,7 +7,7 @@ use dormouse_identity::Token;
 use dormouse_metadata::{
     Answer, Facts, Key, Market, Method, Place, Request, Service, Settings, Tokens, UnixTime,
 };
-use dormouse_watch::server::untrusted::{Caller, Page};
+use dormouse_watch::server::untrusted::{CallerOrigin, ServedPage};
 use dormouse_worker::agent::untrusted::metadata_connection;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::runtime::{Builder, Runtime};
@@ -38,12 +38,12 @@ const LOG: &[u8] = include_bytes!("../logs/live-bag.jsonl");
 thread_local! {
     static RUNTIME: Runtime =
         Builder::new_current_thread().enable_time().build().expect("a runtime");
-    static PAGE: Page = {
+    static PAGE: ServedPage = {
         let folder = Scratch::with(|scratch| scratch.path().join("page"));
         std::fs::create_dir_all(&folder).expect("room for a folder");
         std::fs::write(folder.join("events.jsonl"), LOG).expect("room for a log");
         let tokens = [OBSERVER, OPERATOR].map(|(_, text)| text.parse::<Token>().expect("a token"));
-        RUNTIME.with(|runtime| runtime.block_on(Page::read(folder, tokens.to_vec())))
+        RUNTIME.with(|runtime| runtime.block_on(ServedPage::read(folder, tokens.to_vec())))
     };
 }
 
@@ -51,15 +51,15 @@ thread_local! {
 /// is another. Nobody reads of the run, or acts on it, who may not.
 pub(crate) fn page(bytes: &[u8]) {
     let Some((caller, request)) = bytes.split_first() else { return };
-    let caller = if *caller == b'o' { Caller::Owner } else { Caller::Stranger };
+    let caller = if *caller == b'o' { CallerOrigin::Owner } else { CallerOrigin::Stranger };
     let has = |text: &str| request.windows(text.len()).any(|part| part == text.as_bytes());
     let shown = [OBSERVER, OPERATOR].map(|(word, text)| has(word) || has(text));
     let sent = replaced(&replaced(request, OBSERVER), OPERATOR);
-    let page = PAGE.with(Page::clone);
+    let page = PAGE.with(ServedPage::clone);
     let heard = exchange(&sent, |end| async move { page.answer(caller, end).await });
     let status = status(&heard);
     assert!(status.is_none_or(|it| it < 500 || it == 503), "{}", String::from_utf8_lossy(&heard));
-    if caller == Caller::Stranger {
+    if caller == CallerOrigin::Stranger {
         let told = heard.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
         assert!(
             !told || shown != [false; 2],

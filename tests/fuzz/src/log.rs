@@ -6,7 +6,7 @@ use dormouse_report::explain::explain;
 use dormouse_report::output::{RunBeginning, RunLog, live_header};
 use dormouse_report::replay::replay;
 use dormouse_report::results::stored_results;
-use dormouse_report::run_view::Results;
+use dormouse_report::run_view::RunResults;
 use dormouse_report::verdict::live_results;
 use dormouse_units::Time;
 use dormouse_view::Terminal;
@@ -34,7 +34,7 @@ pub(crate) fn results(bytes: &[u8]) {
         let folder = scratch.path();
         let (Ok(log), Ok(live)) = (RunLog::read(folder), live_header(folder)) else { return };
         let Some(steps) = &log.steps else { return };
-        let text = |results: Results<'_>| drop(results.view().to_text(Terminal::PLAIN));
+        let text = |results: RunResults<'_>| drop(results.view().to_text(Terminal::PLAIN));
         if log.header.mode == RunMode::Live {
             let made = live_results(&log.header, &live, steps, folder);
             made.into_iter().for_each(|(results, _)| text(results));

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use dormouse_analysis::RunMode;
 use dormouse_experiment::of_text;
-use dormouse_report::output::Header;
+use dormouse_report::output::LogHeader;
 use dormouse_report::virtual_run::virtual_run;
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ static LOGS: LazyLock<Vec<Vec<String>>> = LazyLock::new(|| {
 fn lines_of(text: &str) -> Vec<String> {
     let experiment = of_text("fuzz.toml", text).expect("the experiment is right");
     let scheduler = experiment.scheduler().expect("it has a plan");
-    let header = Header::new(RunMode::Virtual, "dormouse run fuzz".to_owned(), experiment);
+    let header = LogHeader::new(RunMode::Virtual, "dormouse run fuzz".to_owned(), experiment);
     let mut lines = vec![serde_json::to_string(&header).expect("a header is written")];
     virtual_run(&header.experiment, scheduler, |step| {
         lines.push(serde_json::to_string(step).expect("a step is written"));

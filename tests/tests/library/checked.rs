@@ -4,7 +4,7 @@
 use dormouse_analysis::RunMode;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_report::check::check;
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::replay::replay;
 
 use super::runs::{played, under};
@@ -12,7 +12,7 @@ use super::runs::{played, under};
 fn log(scheduler: &str) -> RunLog {
     let experiment = under("batch-small", scheduler, 1, &[]);
     let (steps, _) = played(&experiment);
-    let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment);
+    let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment);
     RunLog { header, steps: Some(steps), torn: false }
 }
 

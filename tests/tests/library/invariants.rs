@@ -2,7 +2,7 @@
 //! run holds, the record agrees with the engine, and equal runs are equal.
 
 use dormouse_analysis::check_bag;
-use dormouse_experiment::Builtin;
+use dormouse_experiment::BuiltinExperiment;
 use dormouse_model::{Effect, Event, Report, Step, Task, Work};
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
@@ -15,7 +15,7 @@ const SEEDS: u64 = 4;
 #[test]
 fn every_builtin_is_sound_under_every_scheduler() {
     // Where there are tenants, the schedulers are theirs.
-    let jobs: Vec<_> = Builtin::all().filter(|b| b.work() == Work::Bag).collect();
+    let jobs: Vec<_> = BuiltinExperiment::all().filter(|b| b.work() == Work::Bag).collect();
     std::thread::scope(|scope| {
         for half in jobs.chunks(jobs.len().div_ceil(2)) {
             scope.spawn(move || {

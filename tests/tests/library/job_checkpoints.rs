@@ -1,7 +1,7 @@
 //! What is counted of parallel jobs while they run.
 
 use dormouse_analysis::RunMode;
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::results::virtual_results;
 
 use super::runs::with;
@@ -10,7 +10,7 @@ use super::runs::with;
 fn checkpoints_of_jobs_are_counted() {
     let set = ["checkpoint.policy=every", "checkpoint.period=5m", "checkpoint.fixed=10s"];
     let experiment = with("batch-small", &set).unwrap();
-    let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment);
+    let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment);
     let folder = tempfile::tempdir().unwrap();
     let results = virtual_results(&header, (None, None), folder.path(), |_| {}).unwrap();
     let steps = RunLog::read(folder.path()).unwrap().steps.unwrap();

@@ -4,7 +4,7 @@ use dormouse_analysis::RunMode;
 use dormouse_experiment::Experiment;
 use dormouse_model::{Event, Report, Step};
 use dormouse_report::check::check;
-use dormouse_report::output::{Header, RunLog, RunLogWriter};
+use dormouse_report::output::{LogHeader, RunLog, RunLogWriter};
 use dormouse_report::replay::replay;
 use dormouse_units::{Credits, Span, Time};
 
@@ -39,7 +39,7 @@ fn a_burstable_machine_slows_its_jobs_down_and_its_run_is_checked_and_replayed()
         assert_eq!(none, [], "{scheduler}");
         assert!(credits.contains(&Credits::ZERO) && credits.contains(&Credits::whole(5)));
         assert!(late.since(soon) > Span::from_secs(60), "{scheduler}: {soon} {late}");
-        let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment);
+        let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment);
         let log = RunLog { header, steps: Some(slow), torn: false };
         assert_eq!(check(&log, true).unwrap().violations, []);
         assert_eq!(replay(&log).unwrap().difference, None);
@@ -60,7 +60,7 @@ fn the_machine_of_a_tenant_s_jobs_may_be_burstable() {
 /// The log of a run with one of its lines changed, read from its file again.
 fn changed(experiment: &Experiment, change: impl Fn(&mut serde_json::Value) -> bool) -> RunLog {
     let folder = tempfile::tempdir().unwrap();
-    let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment.clone());
+    let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment.clone());
     let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
     played(experiment).0.iter().for_each(|step| log.step(step).unwrap());
     log.finish().unwrap();

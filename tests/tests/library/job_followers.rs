@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dormouse_analysis::RunMode;
 use dormouse_model::{Event, Step};
 use dormouse_report::check::check;
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::replay::replay;
 use dormouse_report::results::virtual_results;
 use dormouse_report::twin::twin_of;
@@ -52,7 +52,7 @@ fn jobs_come_after_those_that_they_follow() {
     let (steps, _) = played(&experiment);
     let right = [(1, 0), (3, 10), (2, 130), (4, 180), (5, 197), (6, 5000)];
     assert_eq!(submissions(&steps), right);
-    let header = Header::new(RunMode::Virtual, "a test".to_owned(), experiment);
+    let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment);
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
     virtual_results(&header, (None, None), &out, |_| {}).unwrap();

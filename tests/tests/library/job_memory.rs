@@ -5,7 +5,7 @@ use std::fs;
 use dormouse_analysis::RunMode;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_report::check::check;
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::replay::replay;
 use dormouse_units::Bytes;
 
@@ -31,7 +31,7 @@ fn jobs_with_memory_are_scheduled_as_those_without() {
         assert_eq!((asked.len(), asked[3], sum), (40, Bytes::new(512 << 20), asked[3]));
         let refused = |effect: &Effect| matches!(effect, Effect::Rejected { .. });
         assert!(!steps.iter().flat_map(|step| &step.effects).any(refused));
-        let header = Header::new(RunMode::Virtual, "a test".to_owned(), roomy);
+        let header = LogHeader::new(RunMode::Virtual, "a test".to_owned(), roomy);
         let mut log = RunLog { header, steps: Some(steps), torn: false };
         assert_eq!(check(&log, true).unwrap().violations, []);
         assert_eq!(replay(&log).unwrap().difference, None);

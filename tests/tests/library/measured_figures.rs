@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
 use serde_json::Value;
 
 fn figures() -> PathBuf {
@@ -17,19 +19,24 @@ fn rows(file: &str) -> Vec<Value> {
     serde_json::from_str(&text).unwrap()
 }
 
-fn line(name: &str, colour: usize, rows: &[Value], (x, y): (&str, &str)) -> Series {
+fn line(name: &str, colour: usize, rows: &[Value], (x, y): (&str, &str)) -> PointSeries {
     let at = |row: &Value, key: &str| row[key].as_f64().unwrap_or_else(|| panic!("{key} in {row}"));
-    let points = rows.iter().map(|row| Point::new(at(row, x), at(row, y))).collect();
-    Series { name: name.to_owned(), colour, look: Look::Line, points }
+    let points = rows.iter().map(|row| SeriesPoint::new(at(row, x), at(row, y))).collect();
+    PointSeries { name: name.to_owned(), colour, look: PointLook::Line, points }
 }
 
-fn panel(title: &str, (x, y): (&str, &str), scale: Scale, series: Vec<Series>) -> Panel {
-    let (x, y) = (Axis::new(x, Scale::FromZero), Axis::new(y, scale));
-    Panel { title: title.to_owned(), x, y, series, ..Panel::default() }
+fn panel(
+    title: &str,
+    (x, y): (&str, &str),
+    scale: AxisScale,
+    series: Vec<PointSeries>,
+) -> ChartPanel {
+    let (x, y) = (PlotAxis::new(x, AxisScale::FromZero), PlotAxis::new(y, scale));
+    ChartPanel { title: title.to_owned(), x, y, series, ..ChartPanel::default() }
 }
 
 /// What a coordinator needs for more workers, and for more ends of tasks in a second.
-fn scale() -> Chart {
+fn scale() -> PanelChart {
     let latencies = |rows: &[Value], x| {
         vec![line("half", 0, rows, (x, "p50_ms")), line("99 of 100", 1, rows, (x, "p99_ms"))]
     };
@@ -46,23 +53,28 @@ fn scale() -> Chart {
     let journal = vec![line("", 0, &by_workers, (many, "journal_bytes_per_s"))];
     let memory = vec![line("", 0, &by_workers, (many, "memory_mib"))];
     let percent = "of a core, %";
-    Chart {
+    PanelChart {
         title: "A coordinator with 10 to 200 workers".to_owned(),
         panels: vec![
-            panel("Decisions", (workers, ms), Scale::FromZero, latencies(&by_workers, many)),
-            panel("Processor", (workers, percent), Scale::FromZero, processor(&by_workers, many)),
-            panel("Memory", (workers, "MiB"), Scale::FromZero, memory),
-            panel("Log", (workers, "bytes a second"), Scale::FromZero, journal),
+            panel("Decisions", (workers, ms), AxisScale::FromZero, latencies(&by_workers, many)),
+            panel(
+                "Processor",
+                (workers, percent),
+                AxisScale::FromZero,
+                processor(&by_workers, many),
+            ),
+            panel("Memory", (workers, "MiB"), AxisScale::FromZero, memory),
+            panel("Log", (workers, "bytes a second"), AxisScale::FromZero, journal),
             panel(
                 "Decisions, 200 workers",
                 (load, ms),
-                Scale::Logarithmic,
+                AxisScale::Logarithmic,
                 latencies(&by_load, ends),
             ),
             panel(
                 "Processor, 200 workers",
                 (load, percent),
-                Scale::FromZero,
+                AxisScale::FromZero,
                 processor(&by_load, ends),
             ),
         ],

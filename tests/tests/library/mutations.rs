@@ -1,6 +1,6 @@
 //! Built-in experiments, damaged at random: each is read, or every mistake has its place.
 
-use dormouse_experiment::{Builtin, Source, open};
+use dormouse_experiment::{BuiltinExperiment, ExperimentSource, open};
 use dormouse_units::Stream;
 
 /// What a value is replaced by.
@@ -47,10 +47,10 @@ fn damage(text: &str, random: &mut Stream) -> String {
 
 #[test]
 fn whatever_is_damaged_is_read_or_has_its_place() {
-    let texts: Vec<String> = Builtin::all().map(|builtin| builtin.text()).collect();
+    let texts: Vec<String> = BuiltinExperiment::all().map(|builtin| builtin.text()).collect();
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.toml");
-    let source = Source { experiment: path.to_str(), ..Source::default() };
+    let source = ExperimentSource { experiment: path.to_str(), ..ExperimentSource::default() };
     let (mut read, mut refused) = (0, 0);
     for n in 0..1_500 {
         let mut random = Stream::new(n, "mutation", 0);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use dormouse_reproduce::papers::{Claim, ClaimList, named};
+use dormouse_reproduce::papers::{ClaimList, PaperClaim, named};
 
 /// Headings that the page of a paper has, in this order.
 const HEADINGS: [&str; 5] = [
@@ -146,7 +146,7 @@ fn a_pages_claims_are_those_that_the_command_left() {
         let rows: Vec<&str> = section.lines().take_while(|line| line.starts_with('|')).collect();
         assert_eq!(rows, causes, "docs/papers/{paper}.md: causes");
         for claim in judged {
-            let is_same = |of: &Claim| of.place == claim.place && of.quote == claim.quote;
+            let is_same = |of: &PaperClaim| of.place == claim.place && of.quote == claim.quote;
             assert!(data.claims.iter().any(is_same), "{paper}: {}", claim.says);
         }
     }

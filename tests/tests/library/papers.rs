@@ -4,14 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use dormouse_analysis::RunMode;
-use dormouse_report::output::Header;
-use dormouse_reproduce::papers::{Finished, MakeLive, Request, Verdict, table};
-use dormouse_reproduce::sweep::{Cell, Reproduction, Sampled as _, Shard, Shared};
+use dormouse_report::output::LogHeader;
+use dormouse_reproduce::papers::{
+    FinishedReproduction, MakeLive, ReproductionRequest, Verdict, table,
+};
+use dormouse_reproduce::sweep::{
+    ReproductionSpec, SampleSource as _, SharedInputs, SweepCell, SweepShard,
+};
 use dormouse_view::Terminal;
 
 /// What of a paper under so many seeds, with these settings of every cell.
-fn spec(what: &str, seeds: u64, set: &[&str]) -> Reproduction {
-    Reproduction {
+fn spec(what: &str, seeds: u64, set: &[&str]) -> ReproductionSpec {
+    ReproductionSpec {
         what: what.to_owned(),
         first_seed: 1,
         seeds,
@@ -19,38 +23,39 @@ fn spec(what: &str, seeds: u64, set: &[&str]) -> Reproduction {
         set: set.iter().map(|&s| s.to_owned()).collect(),
         without: vec![("kth-sp2/*".to_owned(), "no log: --kth".to_owned())],
         words: vec!["dormouse".to_owned()],
-        ..Reproduction::default()
+        ..ReproductionSpec::default()
     }
 }
 
 /// Small searches: this is about bookkeeping.
 const SMALL: [&str; 2] = ["scheduler.max-iteration=3", "scheduler.max-attempt=5"];
 
-fn table_4() -> Reproduction {
+fn table_4() -> ReproductionSpec {
     spec("burst-hads/table-4", 3, &SMALL)
 }
 
-fn figure_14() -> Reproduction {
+fn figure_14() -> ReproductionSpec {
     spec("measy/figure-14", 1, &["workload.jobs=300"])
 }
 
 /// Nothing of it is of experiments.
-fn host_tables() -> Reproduction {
+fn host_tables() -> ReproductionSpec {
     spec("opie/tables", 3, &[])
 }
 
 /// The whole is made once for all seeds, and a law fitted again under each.
-fn wasted_work() -> Reproduction {
+fn wasted_work() -> ReproductionSpec {
     let needs = ("*@us-*".to_owned(), "no lifetimes: --data".to_owned());
-    Reproduction { without: vec![needs], ..spec("bathtub/figure-4", 6, &[]) }
+    ReproductionSpec { without: vec![needs], ..spec("bathtub/figure-4", 6, &[]) }
 }
 
-fn request(threads: usize, compute: Option<Shard>) -> Request {
-    Request { compute, ..Request::new(threads) }
+fn request(threads: usize, compute: Option<SweepShard>) -> ReproductionRequest {
+    ReproductionRequest { compute, ..ReproductionRequest::new(threads) }
 }
 
-fn make(spec: &Reproduction, threads: usize, folder: &Path) -> Finished {
-    let made = request(threads, Some(Shard::ALL)).run(spec, (folder, false), &mut |_, _, _| {});
+fn make(spec: &ReproductionSpec, threads: usize, folder: &Path) -> FinishedReproduction {
+    let made =
+        request(threads, Some(SweepShard::ALL)).run(spec, (folder, false), &mut |_, _, _| {});
     made.unwrap().unwrap()
 }
 
@@ -121,7 +126,7 @@ fn the_same_bytes_on_any_number_of_threads_in_parts_and_after_a_kill() {
         std::fs::copy(at("one").join("sweep.json"), at("killed").join("sweep.json")).unwrap();
         std::fs::write(at("killed").join("samples.part.jsonl"), &samples[..half]).unwrap();
         let mut made = 0;
-        request(2, Some(Shard::ALL))
+        request(2, Some(SweepShard::ALL))
             .run(&spec, (&at("killed"), false), &mut |_, n, _| made += usize::from(n > 0))
             .unwrap();
         assert_eq!(content(&at("killed")), wanted);
@@ -166,7 +171,8 @@ fn what_fails_is_tried_with_every_factor_over_all_claims() {
         }
     }
     // Text and code stand beside the paper in the same report.
-    let names: Vec<_> = done.read.iter().map(dormouse_reproduce::papers::Reading::name).collect();
+    let names: Vec<_> =
+        done.read.iter().map(dormouse_reproduce::papers::PaperReading::name).collect();
     assert_eq!(names, ["none", "artifact"]);
     assert_eq!(done.read[0].rows.len(), done.read[1].rows.len());
     let report = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
@@ -183,9 +189,9 @@ fn without_the_log_its_cells_are_left_out_and_said() {
     assert!(done.cells.iter().all(|(case, _)| !case.starts_with("kth-sp2")));
     assert!(table(&done, Terminal::PLAIN).contains("left out: no log"));
     assert!(std::fs::read_to_string(out.join("report.html")).unwrap().contains("Left out: no log"));
-    let only = Reproduction { what: "measy/kth-cost".to_owned(), trial_seeds: 0, ..spec };
+    let only = ReproductionSpec { what: "measy/kth-cost".to_owned(), trial_seeds: 0, ..spec };
     let none = dir.path().join("none");
-    let error = request(1, Some(Shard::ALL)).run(&only, (&none, false), &mut |_, _, _| {});
+    let error = request(1, Some(SweepShard::ALL)).run(&only, (&none, false), &mut |_, _, _| {});
     let error = error.unwrap_err();
     assert!(error.is_bad_input() && error.to_string().contains("--kth"), "{error}");
     assert!(!none.exists());
@@ -195,8 +201,8 @@ fn without_the_log_its_cells_are_left_out_and_said() {
 fn a_shared_plan_changes_no_decision() {
     for scheduler in ["burst-hads", "hads", "ils-on-demand"] {
         let set = [format!("scheduler.name={scheduler}"), "scheduler.max-iteration=5".to_owned()];
-        let cell = Cell::load("x", "j60-sc4", &set).unwrap();
-        let shared = cell.run(3, &Shared::default()).unwrap();
+        let cell = SweepCell::load("x", "j60-sc4", &set).unwrap();
+        let shared = cell.run(3, &SharedInputs::default()).unwrap();
         let mut experiment = cell.experiment.clone();
         experiment.setup.seed = 3;
         let own = experiment.scheduler().unwrap();
@@ -213,7 +219,7 @@ fn nonsense_is_refused_and_leaves_nothing() {
     let refused = |what: &str, reading: Option<&str>, set: &[&str]| {
         let mut spec = spec(what, 1, set);
         spec.readings.extend(reading.map(str::to_owned));
-        let all = request(1, Some(Shard::ALL));
+        let all = request(1, Some(SweepShard::ALL));
         let error = all.run(&spec, (&out, false), &mut |_, _, _| {}).unwrap_err();
         assert!(error.is_bad_input(), "{error}");
         assert!(!out.exists(), "{error}");
@@ -227,7 +233,7 @@ fn nonsense_is_refused_and_leaves_nothing() {
     let foreign = dir.path().join("foreign");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("letter.txt"), "dear").unwrap();
-    let all = request(1, Some(Shard::ALL));
+    let all = request(1, Some(SweepShard::ALL));
     let error = all.run(&table_4(), (&foreign, false), &mut |_, _, _| {}).unwrap_err();
     assert!(error.to_string().contains("no sweep's folder"), "{error}");
 }
@@ -245,8 +251,10 @@ fn live_runs_are_drawn_beside_the_virtual_ones() {
         std::fs::create_dir(dir.path().join(mode)).unwrap();
         std::fs::write(dir.path().join(mode).join("summary.json"), summary(mode)).unwrap();
     }
-    let with =
-        |mode: &str| Request { live: vec![dir.path().join(mode)], ..request(2, Some(Shard::ALL)) };
+    let with = |mode: &str| ReproductionRequest {
+        live: vec![dir.path().join(mode)],
+        ..request(2, Some(SweepShard::ALL))
+    };
     let out = dir.path().join("out");
     let done = with("live").run(&table_4(), (&out, false), &mut |_, _, _| {}).unwrap().unwrap();
     let report = std::fs::read_to_string(out.join("report.html")).unwrap();
@@ -293,12 +301,12 @@ fn live_runs_are_made_once_and_judged() {
     let dir = tempfile::tempdir().unwrap();
     let program = fake_live(dir.path());
     // What the live runs will say they ran: the same experiment as the virtual cell's.
-    let cell = Cell::load("j60/burst-hads", "j60", &SMALL.map(str::to_owned)).unwrap();
+    let cell = SweepCell::load("j60/burst-hads", "j60", &SMALL.map(str::to_owned)).unwrap();
     std::fs::create_dir(dir.path().join("headers")).unwrap();
     for seed in 1..=2 {
         let mut experiment = cell.experiment.clone();
         experiment.setup.seed = seed;
-        let header = Header::new(RunMode::Live, String::new(), experiment);
+        let header = LogHeader::new(RunMode::Live, String::new(), experiment);
         let text = format!("{}\n", serde_json::to_string(&header).unwrap());
         std::fs::write(dir.path().join(format!("headers/j60-{seed}")), text).unwrap();
     }
@@ -307,7 +315,7 @@ fn live_runs_are_made_once_and_judged() {
         let make_live = Some(MakeLive { seeds, program: program.clone() });
         // That of another command is replaced.
         let force = !set.is_empty();
-        let request = Request { make_live, ..request(2, Some(Shard::ALL)) };
+        let request = ReproductionRequest { make_live, ..request(2, Some(SweepShard::ALL)) };
         let spec = spec("burst-hads/table-4", 3, &[&SMALL[..], set].concat());
         request.run(&spec, (&out, force), &mut |_, _, _| {})
     };
@@ -349,8 +357,8 @@ fn live_runs_are_made_once_and_judged() {
 fn hads_meets_every_deadline_of_ed200() {
     for scenario in ["sc2", "sc4", "sc5"] {
         let set = ["scheduler.name=hads".to_owned()];
-        let cell = Cell::load("x", &format!("ed200-{scenario}"), &set).unwrap();
-        let shared = Shared::default();
+        let cell = SweepCell::load("x", &format!("ed200-{scenario}"), &set).unwrap();
+        let shared = SharedInputs::default();
         for seed in 1..=30 {
             let sample = cell.run(seed, &shared).unwrap();
             let met = sample.figure("deadline_met") == Some(1.0);
@@ -364,18 +372,19 @@ fn hads_meets_every_deadline_of_ed200() {
 fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
-    let verdicts =
-        |done: &Finished| done.ours.claims.iter().map(|judged| judged.verdict).collect::<Vec<_>>();
+    let verdicts = |done: &FinishedReproduction| {
+        done.ours.claims.iter().map(|judged| judged.verdict).collect::<Vec<_>>()
+    };
     let (holds, open, fails) = (Verdict::Holds, Verdict::Open, Verdict::Fails);
     let needs = "{cdf/*,fit/*,order/*,wrong/*,*@us-*}".to_owned();
     let needs = vec![(needs, "no lifetimes: --data".to_owned())];
-    let figure_4 = Reproduction { without: needs.clone(), ..spec("bathtub/figure-4", 40, &[]) };
+    let figure_4 = ReproductionSpec { without: needs.clone(), ..spec("bathtub/figure-4", 40, &[]) };
     let alone = make(&figure_4, 1, &at("alone"));
     // The law stands on 132 VMs, which leaves short jobs and one of ten hours open.
     assert_eq!(verdicts(&alone), [holds, open, open, holds, fails, holds]);
 
-    let without = Reproduction { without: needs, ..spec("bathtub/figure-2", 2, &[]) };
-    let run = request(1, Some(Shard::ALL));
+    let without = ReproductionSpec { without: needs, ..spec("bathtub/figure-2", 2, &[]) };
+    let run = request(1, Some(SweepShard::ALL));
     let error = run.run(&without, (&at("none"), false), &mut |_, _, _| {}).unwrap_err();
     assert!(error.to_string().contains("--data"), "{error}");
 
@@ -391,7 +400,7 @@ fn the_bathtub_paper_is_made_with_and_without_recorded_lifetimes() {
     let head = "machine_type,zone,workload,end_event,lifetime_s,hr_of_day";
     std::fs::write(at("lives.csv"), format!("{head}\n{}\n", rows.join("\n"))).unwrap();
     let lifetimes = Some(at("lives.csv"));
-    let given = Reproduction { lifetimes, ..spec("bathtub/figure-2", 2, &[]) };
+    let given = ReproductionSpec { lifetimes, ..spec("bathtub/figure-2", 2, &[]) };
     let done = make(&given, 1, &at("given"));
     let order = |of: &str, name| done.results.ours(&format!("order/{of}/preempted"), name);
     let longer = order("night-over-day", "longer_within_h").unwrap();

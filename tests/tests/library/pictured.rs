@@ -6,13 +6,13 @@ use dormouse_analysis::{AttemptEnd, RunRecord};
 use dormouse_experiment::Experiment;
 use dormouse_model::Step;
 use dormouse_units::Speedup;
-use dormouse_watch::picture::Picture;
+use dormouse_watch::picture::RunPicture;
 use serde_json::Value;
 
 use super::runs::{played, record_of, with};
 
 fn changes(experiment: &Experiment, steps: &[Step]) -> Vec<Value> {
-    let mut picture = Picture::new(experiment.whole_setup(), experiment.tenants(), Speedup::ONE);
+    let mut picture = RunPicture::new(experiment.whole_setup(), experiment.tenants(), Speedup::ONE);
     let mut record =
         RunRecord::shared(&experiment.whole_setup(), experiment.tenants()).forgetting();
     for step in steps {

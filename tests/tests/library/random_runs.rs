@@ -11,10 +11,10 @@ use dormouse_cloud::{
     Action, Billing, Host, Interruption, InterruptionModel, Placement, PlacementRule, PlacerName,
     Preemption, Scope, Target,
 };
-use dormouse_experiment::{Experiment, Override, Source, load};
+use dormouse_experiment::{Experiment, ExperimentSource, Override, load};
 use dormouse_model::{CheckpointOn, Noise, Period, Scheme, Step};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, BurstOn, OnNotice};
-use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::Stream;
 use dormouse_units::{Bytes, Ppm, Price, Span, Time, VmId};
@@ -32,7 +32,8 @@ fn experiment(n: u64) -> Experiment {
     let mut random = Stream::new(n, "random-run", 0);
     let r = &mut random;
     let overrides = vec![Override::set("scheduler.max-iteration=3").unwrap()];
-    let source = Source { experiment: Some("j60"), overrides, ..Source::default() };
+    let source =
+        ExperimentSource { experiment: Some("j60"), overrides, ..ExperimentSource::default() };
     let mut e = load(&source).unwrap().experiment;
     e.name = format!("random-{n}");
     e.setup.seed = n;
@@ -215,7 +216,7 @@ fn shrunk(mut e: Experiment) -> Experiment {
 /// Leaves the log of an experiment where `dormouse replay` finds it.
 fn leave_log(e: &Experiment) -> String {
     let dir = tempfile::Builder::new().prefix("dormouse-violation-").tempdir().unwrap().keep();
-    let header = Header::new(RunMode::Virtual, "a random run, shrunk".to_owned(), e.clone());
+    let header = LogHeader::new(RunMode::Virtual, "a random run, shrunk".to_owned(), e.clone());
     let mut log = RunLogWriter::begin(&dir, &header).unwrap();
     for step in outcome(e).unwrap().0 {
         log.step(&step).unwrap();

@@ -2,14 +2,20 @@
 
 use dormouse_analysis::{RunRecord, check_bag};
 use dormouse_engine::Run;
-use dormouse_experiment::{Experiment, InputError, Loaded, Override, Source, open};
+use dormouse_experiment::{
+    Experiment, ExperimentSource, InputError, LoadedExperiment, Override, open,
+};
 use dormouse_model::Step;
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::Span;
 
 fn opened(name: &str, overrides: Vec<Override>) -> Result<Experiment, InputError> {
-    let opened = open(&Source { experiment: Some(name), overrides, ..Source::default() });
-    opened.map(|Loaded { experiment, .. }| experiment)
+    let opened = open(&ExperimentSource {
+        experiment: Some(name),
+        overrides,
+        ..ExperimentSource::default()
+    });
+    opened.map(|LoadedExperiment { experiment, .. }| experiment)
 }
 
 /// An experiment with these settings, each as after `--set`, or why there is none.

@@ -2,7 +2,7 @@
 
 use dormouse_analysis::fidelity::{TaskTimes, owed};
 use dormouse_analysis::{CheckpointMark, RunRecord};
-use dormouse_experiment::{Source, load};
+use dormouse_experiment::{ExperimentSource, load};
 use dormouse_model::{Event, Ledger, Report, Step};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup, TaskId, Time};
@@ -12,7 +12,7 @@ const SPEEDUP: Speedup = Speedup::times(30);
 /// A virtual run as a live one would have reported it, with accounts that are right but for
 /// what `change` makes of them; what is noted.
 fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> {
-    let source = Source { experiment: Some("j60"), ..Source::default() };
+    let source = ExperimentSource { experiment: Some("j60"), ..ExperimentSource::default() };
     let experiment = load(&source).unwrap().experiment;
     let mut record = RunRecord::new(&experiment.setup).at(SPEEDUP);
     let mut short = short_hold;
@@ -82,7 +82,7 @@ fn a_run_whose_promises_are_kept_has_nothing_said_against_it() {
 
 #[test]
 fn a_checkpoint_that_nobody_asked_for_is_owed_by_nobody() {
-    let source = Source { experiment: Some("j60"), ..Source::default() };
+    let source = ExperimentSource { experiment: Some("j60"), ..ExperimentSource::default() };
     let experiment = load(&source).unwrap().experiment;
     let mut record = RunRecord::new(&experiment.setup);
     let scheduler = experiment.scheduler().unwrap();

@@ -10,7 +10,7 @@ use dormouse_cloud::{Action, Host, Target};
 use dormouse_engine::drive::{Modelled, beginning, play};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
-use dormouse_report::output::{Header, RunLog, RunLogWriter};
+use dormouse_report::output::{LogHeader, RunLog, RunLogWriter};
 use dormouse_report::twin::{TwinError, table, twin_of};
 use dormouse_units::{Bytes, HostId, Span, Time};
 
@@ -22,7 +22,7 @@ struct Folder(tempfile::TempDir);
 impl Folder {
     fn new(experiment: &Experiment, mode: RunMode, steps: &[Step]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let header = Header::new(mode, "a test".to_owned(), experiment.clone());
+        let header = LogHeader::new(mode, "a test".to_owned(), experiment.clone());
         let mut log = RunLogWriter::begin(folder.path(), &header).unwrap();
         steps.iter().for_each(|step| log.step(step).unwrap());
         log.finish().unwrap();

@@ -10,7 +10,7 @@ use dormouse_engine::jobs::Submissions;
 use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Event, Notice, Promotion, Report, Step, Submission};
 use dormouse_policies::batch::Algorithm;
-use dormouse_report::output::{Header, RunLogWriter};
+use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::twin::twin_of;
 use dormouse_units::{Bytes, Credits, HostId, Ppm, Span, Speedup, TaskId, Time, VmId};
 use dormouse_vm::ideal;
@@ -20,10 +20,10 @@ use super::runs::under;
 /// At speed-up 60.
 const MOVE_US: u64 = 400_000;
 
-fn header(scheduler: Algorithm) -> Header {
+fn header(scheduler: Algorithm) -> LogHeader {
     let set = ["live.speedup=60", "scheduler.migration-cost='24s'"];
     let experiment = under("batch-small", scheduler.name(), 1, &set);
-    Header::new(RunMode::Live, "a test".to_owned(), experiment)
+    LogHeader::new(RunMode::Live, "a test".to_owned(), experiment)
 }
 
 fn jobs(experiment: &Experiment) -> Vec<Submission> {
@@ -50,7 +50,7 @@ fn pace() -> RunPace {
 }
 
 /// What a live run would have come to on processors that are exact: with a report of each move.
-fn exact(header: &Header) -> Vec<Step> {
+fn exact(header: &LogHeader) -> Vec<Step> {
     let simulation = header.experiment.simulation().unwrap();
     let mut on = TwoTier::new(pace(), Moves::new(), simulation.migration_cost);
     let mut run = simulation.run();
@@ -86,7 +86,7 @@ fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
     .collect()
 }
 
-fn compared_of(header: &Header, steps: &[Step]) -> TwinComparison {
+fn compared_of(header: &LogHeader, steps: &[Step]) -> TwinComparison {
     let folder = tempfile::tempdir().unwrap();
     let mut log = RunLogWriter::begin(folder.path(), header).unwrap();
     for step in steps {

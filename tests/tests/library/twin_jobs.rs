@@ -7,7 +7,7 @@ use dormouse_analysis::RunMode;
 use dormouse_analysis::twin::{TaskStanding, TwinComparison};
 use dormouse_experiment::Experiment;
 use dormouse_policies::batch::Algorithm;
-use dormouse_report::output::Header;
+use dormouse_report::output::LogHeader;
 use dormouse_report::results::virtual_results;
 use dormouse_report::twin::{TwinError, twin_of};
 use serde_json::{Value, json};
@@ -18,8 +18,8 @@ fn experiment(scheduler: Algorithm, seed: u64) -> Experiment {
     under("batch-small", scheduler.name(), seed, &[])
 }
 
-fn header(mode: RunMode, experiment: &Experiment) -> Header {
-    Header::new(mode, "a test".to_owned(), experiment.clone())
+fn header(mode: RunMode, experiment: &Experiment) -> LogHeader {
+    LogHeader::new(mode, "a test".to_owned(), experiment.clone())
 }
 
 /// A run in virtual time in this folder.

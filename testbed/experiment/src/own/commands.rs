@@ -7,20 +7,20 @@ use dormouse_units::TaskId;
 use dormouse_workload::{Workflow, WorkflowTask};
 
 use super::form::{DIRECTORY, THREADS};
-use super::inputs::{Flaw, Found, InputFiles, Sources};
-use super::programs::{Collected, RuntimeSaid};
+use super::inputs::{Flaw, FoundFile, InputFiles, Sources};
+use super::programs::{CollectedPrograms, RuntimeSaid};
 use super::written::{bounded, within_limits};
 
 /// Reason for which the commands of a workflow file are not run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub(crate) enum UnusableCommand {
     /// They can't be run, for this reason.
     Impossible(String),
     /// They need something that is not allowed: what it is, and the remedy.
     Refused(Flaw),
 }
 
-impl From<String> for Unusable {
+impl From<String> for UnusableCommand {
     fn from(why: String) -> Self {
         Self::Impossible(why)
     }
@@ -35,15 +35,18 @@ impl From<String> for Unusable {
 pub(crate) fn commands(
     workflow: &Workflow,
     (folder, within): (&Path, &Path),
-) -> Result<(Collected, Sources), Unusable> {
-    let (mut own, mut files) = (Collected::default(), InputFiles::default());
+) -> Result<(CollectedPrograms, Sources), UnusableCommand> {
+    let (mut own, mut files) = (CollectedPrograms::default(), InputFiles::default());
     for (id, task) in (0..).map(TaskId::new).zip(&workflow.tasks) {
-        let program = program(task, (folder, within), &mut files).map_err(|why| match why {
-            Unusable::Impossible(why) => Unusable::Impossible(format!("{}: {why}", task.name)),
-            Unusable::Refused((what, remedy)) => {
-                Unusable::Refused((format!("{}: {what}", task.name), remedy))
-            }
-        })?;
+        let program =
+            program_of_task(task, (folder, within), &mut files).map_err(|why| match why {
+                UnusableCommand::Impossible(why) => {
+                    UnusableCommand::Impossible(format!("{}: {why}", task.name))
+                }
+                UnusableCommand::Refused((what, remedy)) => {
+                    UnusableCommand::Refused((format!("{}: {what}", task.name), remedy))
+                }
+            })?;
         // Tasks with the same program are of one kind, whatever their arguments are.
         let kind: Vec<String> = program.argv.iter().take(1).cloned().collect();
         own.add(id, &kind, program, RuntimeSaid::Said);
@@ -51,11 +54,11 @@ pub(crate) fn commands(
     Ok((own, files.into_sources()))
 }
 
-fn program(
+fn program_of_task(
     task: &WorkflowTask,
     (folder, within): (&Path, &Path),
     files: &mut InputFiles,
-) -> Result<OwnProgram, Unusable> {
+) -> Result<OwnProgram, UnusableCommand> {
     let no_command = || "the file has no command of it".to_owned();
     let command = task.command.as_ref().ok_or_else(no_command)?;
     let base = match &command.directory {
@@ -74,14 +77,14 @@ fn program(
     }
     let mut inputs = Vec::<FileRef>::new();
     for input in &task.inputs {
-        let (file, _) = beside(input, (&[&base], within), files)?
+        let (file, _) = find_beside(input, (&[&base], within), files)?
             .ok_or_else(|| format!("there is no file {input} in {}", base.display()))?;
-        put(file, &mut inputs)?;
+        add_input(file, &mut inputs)?;
     }
     if let Some(first) = argv.first_mut().filter(|first| !Path::new(first).is_absolute()) {
-        match beside(first, (&[&base, folder], within), files)? {
+        match find_beside(first, (&[&base, folder], within), files)? {
             Some((file, name)) => {
-                put(FileRef { executable: true, ..file }, &mut inputs)?;
+                add_input(FileRef { executable: true, ..file }, &mut inputs)?;
                 *first = format!("./{name}");
             }
             None if first.contains('/') => {
@@ -113,23 +116,23 @@ fn program(
 
 /// The file with this path in the first of these folders that has it, and its name in the task's
 /// directory: its last part, as in HTCondor.
-fn beside(
+fn find_beside(
     path: &str,
     (folders, within): (&[&Path], &Path),
     files: &mut InputFiles,
-) -> Result<Option<(FileRef, String)>, Unusable> {
+) -> Result<Option<(FileRef, String)>, UnusableCommand> {
     let Some(name) = Path::new(path).file_name().and_then(|name| name.to_str()) else {
         return Ok(None);
     };
     let file = folders.iter().map(|folder| folder.join(path)).find(|file| file.is_file());
     let Some(file) = file else { return Ok(None) };
-    let found = Found { inside: name.to_owned(), file, within: Some(within.to_owned()) };
-    let file = files.reference(&found).map_err(Unusable::Refused)?;
+    let found = FoundFile { inside: name.to_owned(), file, within: Some(within.to_owned()) };
+    let file = files.reference(&found).map_err(UnusableCommand::Refused)?;
     Ok(Some((file, found.inside)))
 }
 
 /// Adds an input; an error if another input with the same name has other content.
-fn put(file: FileRef, inputs: &mut Vec<FileRef>) -> Result<(), String> {
+fn add_input(file: FileRef, inputs: &mut Vec<FileRef>) -> Result<(), String> {
     match inputs.iter_mut().find(|input| input.path == file.path) {
         Some(input) if input.digest != file.digest => {
             Err(format!("two of its files would be {} in its directory", file.path))
@@ -198,19 +201,22 @@ mod tests {
             let error = of(&[argv], &[input]).unwrap_err();
             assert_eq!(
                 error,
-                Unusable::Impossible(format!("{why} in {}", folder.path().display()))
+                UnusableCommand::Impossible(format!("{why} in {}", folder.path().display()))
             );
         }
         let mut nothing = workflow(&["sort"], &[]);
         nothing.tasks[0].command = None;
         let error = commands(&nothing, (folder.path(), folder.path())).unwrap_err();
-        assert_eq!(error, Unusable::Impossible("a: the file has no command of it".to_owned()));
+        assert_eq!(
+            error,
+            UnusableCommand::Impossible("a: the file has no command of it".to_owned())
+        );
         // What a stranger's file wants of elsewhere is refused, and not gone around.
         let mut greedy = workflow(&["sort"], &["passwd"]);
         let command = greedy.tasks[0].command.as_mut().unwrap();
         command.directory = Some("/etc".to_owned());
         let error = commands(&greedy, (folder.path(), folder.path())).unwrap_err();
-        let Unusable::Refused((what, remedy)) = error else { panic!("{error:?}") };
+        let UnusableCommand::Refused((what, remedy)) = error else { panic!("{error:?}") };
         assert!(what.contains("/etc/passwd is outside") && remedy.contains("--allow-inputs /etc"));
     }
 }

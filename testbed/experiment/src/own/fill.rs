@@ -7,9 +7,9 @@ const KNOWN: [&str; 5] = ["input", "stem", "name", "n", "output"];
 
 /// Value of each placeholder.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Values(BTreeMap<String, String>);
+pub(super) struct PlaceholderValues(BTreeMap<String, String>);
 
-impl Values {
+impl PlaceholderValues {
     /// Sets the value of a placeholder.
     pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
         self.0.insert(name.to_owned(), value.into());
@@ -31,7 +31,7 @@ impl Values {
                 continue;
             }
             let name = rest.strip_prefix('{').and_then(|inside| inside.split_once('}'));
-            match name.map(|(name, after)| (name, self.value(name), after)) {
+            match name.map(|(name, after)| (name, self.value_of(name), after)) {
                 Some((_, Some(value), after)) => {
                     filled.push_str(value);
                     rest = after;
@@ -48,7 +48,7 @@ impl Values {
     }
 
     /// Value of a placeholder; empty braces mean the input.
-    fn value(&self, name: &str) -> Option<&str> {
+    fn value_of(&self, name: &str) -> Option<&str> {
         let name = if name.is_empty() { "input" } else { name };
         self.0.get(name).map(String::as_str)
     }
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn what_is_in_braces_is_replaced_and_other_braces_stay() {
-        let mut values = Values::default();
+        let mut values = PlaceholderValues::default();
         values.set("input", "data/a.csv");
         values.set("n", "7");
         for (text, becomes) in [
@@ -81,7 +81,7 @@ mod tests {
             assert_eq!(values.fill(text), Ok(becomes.to_owned()), "{text}");
         }
         assert_eq!(values.fill("{output}"), Err("output".to_owned()));
-        assert_eq!(Values::default().fill("{}"), Ok("{}".to_owned()));
+        assert_eq!(PlaceholderValues::default().fill("{}"), Ok("{}".to_owned()));
         assert!(mentions("x{n}", "n") && !mentions("n", "n"));
     }
 }

@@ -33,13 +33,13 @@ pub(crate) enum RuntimeGiven {
 
 /// A path or pattern, with the folder that it is relative to.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     pub(super) text: String,
     pub(super) base: PathBuf,
     pub(super) place: Place,
 }
 
-impl Named {
+impl NamedFiles {
     /// Folder outside of which the files may not be.
     pub(super) fn within(&self) -> Option<PathBuf> {
         within(&self.place, &self.base)
@@ -48,22 +48,22 @@ impl Named {
 
 /// Check of a task's answer: by a command, or against the outputs in a folder.
 #[derive(Clone, Debug)]
-pub(super) enum Check {
-    Command(Vec<Named>),
-    Outputs(Named),
+pub(super) enum AnswerCheck {
+    Command(Vec<NamedFiles>),
+    Outputs(NamedFiles),
 }
 
 /// A task with placeholders.
 #[derive(Clone, Debug)]
-pub(super) struct Form {
+pub(super) struct TaskForm {
     pub(super) place: Place,
     pub(super) name: Option<String>,
-    pub(super) command: Vec<Named>,
-    pub(super) env: Vec<(String, Named)>,
-    pub(super) inputs: Vec<Named>,
-    pub(super) outputs: Vec<Named>,
-    pub(super) mounts: Vec<Named>,
-    pub(super) check: Option<Check>,
+    pub(super) command: Vec<NamedFiles>,
+    pub(super) env: Vec<(String, NamedFiles)>,
+    pub(super) inputs: Vec<NamedFiles>,
+    pub(super) outputs: Vec<NamedFiles>,
+    pub(super) mounts: Vec<NamedFiles>,
+    pub(super) check: Option<AnswerCheck>,
     pub(super) deterministic: bool,
     pub(super) saves: Saves,
     pub(super) directory: Bytes,
@@ -73,12 +73,12 @@ pub(super) struct Form {
     pub(super) submitted: Span,
 }
 
-impl Form {
+impl TaskForm {
     /// The task of the section at `node`.
     pub(super) fn from_section(section: &TaskSection, node: &Node) -> Self {
         let named = |text: &str, at: &str| {
             let place = node.innermost(at).place.clone();
-            Named { text: text.to_owned(), base: place.file(""), place }
+            NamedFiles { text: text.to_owned(), base: place.file(""), place }
         };
         let list = |list: &[String], key: &str| {
             let each = list.iter().enumerate();
@@ -87,9 +87,9 @@ impl Form {
         let command = section.command.as_deref().unwrap_or_default();
         let env = section.env.iter();
         let check = section.verify.as_ref().map(|verify| match verify {
-            VerifySection::Command(command) => Check::Command(list(command, "verify")),
+            VerifySection::Command(command) => AnswerCheck::Command(list(command, "verify")),
             VerifySection::Outputs(ReferenceSection { outputs_of }) => {
-                Check::Outputs(named(outputs_of, "verify.outputs-of"))
+                AnswerCheck::Outputs(named(outputs_of, "verify.outputs-of"))
             }
         });
         Self {
@@ -123,13 +123,14 @@ impl Form {
     ///
     /// The wrong cell, and the reason.
     pub(super) fn with(&self, row: &TaskRow, base: &std::path::Path) -> Result<Self, Flaw> {
-        let named = |text: String| Named { text, base: base.to_owned(), place: row.place.clone() };
+        let named =
+            |text: String| NamedFiles { text, base: base.to_owned(), place: row.place.clone() };
         let words = |key: &str, text: &str| {
             let words = shlex::split(text).filter(|words| !words.is_empty()).ok_or_else(|| {
                 let what = format!("{key}: '{text}' is no words of a shell");
                 (what, "close its quotation marks".to_owned())
             })?;
-            Ok::<Vec<Named>, Flaw>(words.into_iter().map(named).collect())
+            Ok::<Vec<NamedFiles>, Flaw>(words.into_iter().map(named).collect())
         };
         let mut form = Self { place: row.place.clone(), ..self.clone() };
         for (key, cell) in &row.cells {
@@ -138,12 +139,12 @@ impl Form {
                 "command" => form.command = words(key, cell)?,
                 "inputs" => form.inputs.extend(words(key, cell)?),
                 "outputs" => form.outputs = words(key, cell)?,
-                "verify" => form.check = Some(Check::Command(words(key, cell)?)),
-                "saves" => form.saves = saves(cell)?,
+                "verify" => form.check = Some(AnswerCheck::Command(words(key, cell)?)),
+                "saves" => form.saves = parse_saves(cell)?,
                 "deterministic" => form.deterministic = yes_or_no(key, cell)?,
-                "directory" => form.directory = quantity(key, cell, "\"1 GiB\"")?,
-                "memory" => form.memory = Some(quantity(key, cell, "\"512 MiB\"")?),
-                "submitted" => form.submitted = quantity(key, cell, "\"10m\"")?,
+                "directory" => form.directory = parse_quantity(key, cell, "\"1 GiB\"")?,
+                "memory" => form.memory = Some(parse_quantity(key, cell, "\"512 MiB\"")?),
+                "submitted" => form.submitted = parse_quantity(key, cell, "\"10m\"")?,
                 "threads" => {
                     let threads = cell.parse().ok().filter(|n| (1..=MOST_THREADS).contains(n));
                     form.threads = threads.ok_or_else(|| {
@@ -155,7 +156,7 @@ impl Form {
                     form.runtime = match cell.as_str() {
                         "unknown" => RuntimeGiven::Unknown,
                         "measured" => RuntimeGiven::Measured,
-                        cell => match quantity(key, cell, "\"150s\"")? {
+                        cell => match parse_quantity(key, cell, "\"150s\"")? {
                             Span::ZERO => {
                                 let what = format!("{key}: '{cell}' is too little");
                                 return Err((what, "write more than nothing".to_owned()));
@@ -178,7 +179,7 @@ fn yes_or_no(key: &str, word: &str) -> Result<bool, Flaw> {
     })
 }
 
-fn saves(word: &str) -> Result<Saves, Flaw> {
+fn parse_saves(word: &str) -> Result<Saves, Flaw> {
     Ok(match word {
         "criu" => Saves::Criu,
         "notice" => Saves::Notice { signal: None, file: None },
@@ -192,7 +193,7 @@ fn saves(word: &str) -> Result<Saves, Flaw> {
 }
 
 /// Parses a time or an amount of memory.
-fn quantity<T: std::str::FromStr>(key: &str, cell: &str, like: &str) -> Result<T, Flaw>
+fn parse_quantity<T: std::str::FromStr>(key: &str, cell: &str, like: &str) -> Result<T, Flaw>
 where
     T::Err: std::fmt::Display,
 {

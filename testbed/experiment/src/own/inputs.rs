@@ -46,7 +46,7 @@ pub fn allow_inputs(folders: &[PathBuf]) -> Result<(), InputError> {
 
 /// A file with its path in a task's directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     /// Path in a task's directory.
     pub(super) inside: String,
     /// Path on this host.
@@ -64,14 +64,14 @@ pub(crate) fn within(place: &Place, base: &Path) -> Option<PathBuf> {
     is_strangers.then(|| base.to_owned())
 }
 
-impl Found {
+impl FoundFile {
     /// Path for reading the file.
     ///
     /// # Errors
     ///
     /// The file, or what it links to, is outside of its experiment's folder, and that is not
     /// allowed.
-    fn readable(&self) -> Result<PathBuf, Flaw> {
+    fn readable_path(&self) -> Result<PathBuf, Flaw> {
         let Some(folder) = &self.within else { return Ok(self.file.clone()) };
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let real = self.file.canonicalize().map_err(|error| unreadable(&self.file, &error))?;
@@ -80,7 +80,7 @@ impl Found {
         if real.starts_with(&folder) || allowed.any(|folder| real.starts_with(folder)) {
             return Ok(real);
         }
-        let what = match real == plain(&self.file) {
+        let what = match real == plain_path(&self.file) {
             true => format!("{} is outside of the experiment's folder", real.display()),
             false => format!(
                 "{} is {}, outside of the experiment's folder",
@@ -111,8 +111,8 @@ impl InputFiles {
     }
 
     /// Reads a file and returns its reference with the hash of its content.
-    pub(super) fn reference(&mut self, found: &Found) -> Result<FileRef, Flaw> {
-        let real = found.readable()?;
+    pub(super) fn reference(&mut self, found: &FoundFile) -> Result<FileRef, Flaw> {
+        let real = found.readable_path()?;
         if let Some(known) = self.known.get(&found.file) {
             return Ok(FileRef { path: found.inside.clone(), ..known.clone() });
         }
@@ -128,8 +128,8 @@ impl InputFiles {
     }
 
     /// Hash of a file that is no task's input.
-    pub(super) fn digest(&self, found: &Found) -> Result<String, Flaw> {
-        let file = read(&found.readable()?, &found.inside);
+    pub(super) fn digest(&self, found: &FoundFile) -> Result<String, Flaw> {
+        let file = read(&found.readable_path()?, &found.inside);
         file.map(|file| file.digest).map_err(|error| unreadable(&found.file, &error))
     }
 }
@@ -162,10 +162,14 @@ fn unreadable(path: &Path, error: &io::Error) -> Flaw {
 /// # Errors
 ///
 /// There is no such file, the pattern is wrong, or a folder can't be read.
-pub(super) fn find(base: &Path, within: Option<&Path>, named: &str) -> Result<Vec<Found>, Flaw> {
+pub(super) fn find(
+    base: &Path,
+    within: Option<&Path>,
+    named: &str,
+) -> Result<Vec<FoundFile>, Flaw> {
     let mut all = Vec::new();
     for path in named_paths(base, named)? {
-        let inside = inside(base, &path).ok_or_else(|| {
+        let inside = path_inside(base, &path).ok_or_else(|| {
             let what = format!("{} has no name of its own", path.display());
             (what, "name the files in it, such as data/*".to_owned())
         })?;
@@ -213,8 +217,8 @@ fn named_paths(base: &Path, named: &str) -> Result<Vec<PathBuf>, Flaw> {
 
 /// Path in a task's directory: relative to `base`, or the last name for a file elsewhere; `None`
 /// without a name.
-fn inside(base: &Path, path: &Path) -> Option<String> {
-    let (base, path) = (plain(base), plain(path));
+fn path_inside(base: &Path, path: &Path) -> Option<String> {
+    let (base, path) = (plain_path(base), plain_path(path));
     let outside = || path.file_name().map(Path::new);
     let relative = path.strip_prefix(&base).ok().filter(|rest| {
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
@@ -224,7 +228,7 @@ fn inside(base: &Path, path: &Path) -> Option<String> {
 }
 
 /// The path without `.`, and without `..` after a name.
-fn plain(path: &Path) -> PathBuf {
+fn plain_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -247,12 +251,12 @@ fn add(
     path: &Path,
     (inside, within): (String, Option<&Path>),
     depth: usize,
-    all: &mut Vec<Found>,
+    all: &mut Vec<FoundFile>,
 ) -> Result<(), Flaw> {
     let about = fs::metadata(path).map_err(|error| unreadable(path, &error))?;
     if about.is_file() {
         let within = within.map(Path::to_owned);
-        all.push(Found { inside, file: path.to_owned(), within });
+        all.push(FoundFile { inside, file: path.to_owned(), within });
         return Ok(());
     }
     if !about.is_dir() {

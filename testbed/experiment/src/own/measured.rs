@@ -14,7 +14,7 @@ use crate::files;
 /// Measurements of an experiment's programs, as in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Measures {
+pub struct MeasureFile {
     /// Version of Dormouse that measured.
     pub dormouse: String,
     /// Share of a core that a vCPU of the reference speed had meanwhile.
@@ -24,13 +24,13 @@ pub struct Measures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pace: Option<Speedup>,
     /// Measurements, one for each run.
-    pub measures: Vec<Measure>,
+    pub measures: Vec<ProgramMeasure>,
 }
 
 /// Measurement of one program, run once and undisturbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Measure {
+pub struct ProgramMeasure {
     /// Task that was measured.
     pub task: String,
     /// Command of its kind, with placeholders.
@@ -39,14 +39,14 @@ pub struct Measure {
     pub program: String,
     /// Resources that it used, and its outputs.
     #[serde(flatten)]
-    pub measured: Measured,
+    pub measured: MeasuredProgram,
 }
 
 /// Measurement of one undisturbed run of a program under the quota of the reference vCPU; times are
 /// real.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Measured {
+pub struct MeasuredProgram {
     /// Exit status; `None` if a signal ended it.
     pub exit_status: Option<i32>,
     /// The signal that ended it.
@@ -96,7 +96,7 @@ pub struct CarriedProgram {
     pub other_outputs: Vec<String>,
 }
 
-impl Measured {
+impl MeasuredProgram {
     /// Run time on a vCPU of the reference speed, if a second of a core counts for `pace`: its CPU
     /// time and waiting time, whatever share of a core that vCPU has.
     #[must_use]
@@ -123,14 +123,14 @@ pub fn identity(program: &OwnProgram) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-impl Measures {
+impl MeasureFile {
     /// The measurement of this program, or else of one of its kind; a failed one only if none of
     /// its kind succeeded.
     #[must_use]
-    pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&Measured> {
+    pub fn find(&self, kind: &[String], program: &OwnProgram) -> Option<&MeasuredProgram> {
         let own = identity(program);
-        let is_own = |measure: &&Measure| measure.program == own;
-        let is_of_kind = |measure: &&Measure| measure.kind == kind;
+        let is_own = |measure: &&ProgramMeasure| measure.program == own;
+        let is_of_kind = |measure: &&ProgramMeasure| measure.kind == kind;
         let did_well = || self.measures.iter().filter(|it| it.measured.exit_status == Some(0));
         let best = did_well().find(is_own).or_else(|| did_well().find(is_of_kind));
         let any = || self.measures.iter().find(|it| is_own(it) || is_of_kind(it));
@@ -143,7 +143,7 @@ impl Measures {
 /// # Errors
 ///
 /// It can't be read, or is another kind of file.
-pub(crate) fn read_measures(path: &Path) -> Result<Measures, InputError> {
+pub(crate) fn read_measures(path: &Path) -> Result<MeasureFile, InputError> {
     let text = files::read_text(path)?;
     serde_json::from_str(&text).map_err(|error| {
         let (line, column) = (error.line(), error.column());
@@ -159,8 +159,8 @@ pub(crate) fn read_measures(path: &Path) -> Result<Measures, InputError> {
 mod tests {
     use super::*;
 
-    fn measured() -> Measured {
-        Measured {
+    fn measured() -> MeasuredProgram {
+        MeasuredProgram {
             exit_status: Some(0),
             signal: None,
             wall_us: 4_500_000,
@@ -198,26 +198,27 @@ mod tests {
             deterministic: false,
         };
         let kind = vec!["./s".to_owned(), "{}".to_owned()];
-        let of = |word: &str, cpu_us| Measure {
+        let of = |word: &str, cpu_us| ProgramMeasure {
             task: word.to_owned(),
             kind: kind.clone(),
             program: identity(&program(word)),
-            measured: Measured { cpu_us, ..measured() },
+            measured: MeasuredProgram { cpu_us, ..measured() },
         };
-        let measures = Measures { measures: vec![of("a", 1), of("b", 2)], ..Measures::default() };
+        let measures =
+            MeasureFile { measures: vec![of("a", 1), of("b", 2)], ..MeasureFile::default() };
         let cpu =
             |word: &str, kind: &[String]| measures.find(kind, &program(word)).map(|it| it.cpu_us);
         assert_eq!((cpu("b", &kind), cpu("c", &kind), cpu("c", &[])), (Some(2), Some(1), None));
         // Its own failed: one of its kind that did not says more.
-        let failed = Measured { exit_status: Some(2), ..measured() };
-        let failed = Measure { measured: failed, ..of("c", 0) };
+        let failed = MeasuredProgram { exit_status: Some(2), ..measured() };
+        let failed = ProgramMeasure { measured: failed, ..of("c", 0) };
         let with_failed =
-            Measures { measures: vec![failed.clone(), of("a", 1)], ..Measures::default() };
+            MeasureFile { measures: vec![failed.clone(), of("a", 1)], ..MeasureFile::default() };
         assert_eq!(with_failed.find(&kind, &program("c")).map(|it| it.cpu_us), Some(1));
-        let failed_alone = Measures { measures: vec![failed], ..Measures::default() };
+        let failed_alone = MeasureFile { measures: vec![failed], ..MeasureFile::default() };
         let found = failed_alone.find(&kind, &program("c")).unwrap();
         assert_eq!(found.exit_status, Some(2));
         let text = serde_json::to_string(&measures).unwrap();
-        assert_eq!(serde_json::from_str::<Measures>(&text).unwrap(), measures);
+        assert_eq!(serde_json::from_str::<MeasureFile>(&text).unwrap(), measures);
     }
 }

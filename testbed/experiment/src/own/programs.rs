@@ -111,7 +111,7 @@ impl Experiment {
 
 /// Users' own programs of a bag's tasks, as they are collected.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
+pub(crate) struct CollectedPrograms {
     pub(crate) programs: BTreeMap<TaskId, Arc<OwnProgram>>,
     pub(crate) tasks: OwnTasks,
     /// Emulated seconds for one second of a core in measured run times; `None` if none was
@@ -120,7 +120,7 @@ pub(crate) struct Collected {
     last: Option<Arc<OwnProgram>>,
 }
 
-impl Collected {
+impl CollectedPrograms {
     /// Adds a task's program.
     pub(crate) fn add(
         &mut self,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use dormouse_model::{CheckpointConfig, Scheme};
 use dormouse_tasks::own::Saves;
 
-use super::programs::Collected;
+use super::programs::CollectedPrograms;
 
-impl Collected {
+impl CollectedPrograms {
     /// Checkpoints of a bag of `tasks` tasks with these programs. If they differ from `written`,
     /// those of `[checkpoint]`, the latter are stored beside.
     pub(crate) fn saved(&mut self, written: CheckpointConfig, tasks: usize) -> CheckpointConfig {
@@ -63,7 +63,7 @@ mod tests {
             deterministic: false,
         };
         let programs = (0..).map(TaskId::new).zip(saves.iter().map(|it| Arc::new(program(it))));
-        let mut own = Collected::default();
+        let mut own = CollectedPrograms::default();
         own.programs = programs.collect();
         let saved = own.saved(written(never), tasks);
         (saved, own.tasks.written_checkpoint == Some(written(never)))

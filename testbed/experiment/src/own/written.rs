@@ -10,9 +10,9 @@ use dormouse_tasks::limits::ProgramWords;
 use dormouse_tasks::own::{FileRef, OwnProgram, Verify};
 use dormouse_units::{Bytes, Span};
 
-use super::fill::{Values, mentions};
-use super::form::{Check, Form, Named, RuntimeGiven};
-use super::inputs::{Flaw, Found, InputFiles, find, within};
+use super::fill::{PlaceholderValues, mentions};
+use super::form::{AnswerCheck, NamedFiles, RuntimeGiven, TaskForm};
+use super::inputs::{Flaw, FoundFile, InputFiles, find, within};
 use super::table;
 use crate::sections::TaskSection;
 
@@ -57,10 +57,10 @@ pub(crate) struct OwnWritten {
 }
 
 /// A task of a section before its placeholders are filled.
-struct One {
-    form: Form,
-    values: Values,
-    input: Option<Found>,
+struct UnfilledTask {
+    form: TaskForm,
+    values: PlaceholderValues,
+    input: Option<FoundFile>,
     /// Distinguishes it from the others of its section, if it has no name of its own.
     stem: Option<String>,
     /// Whether it has a name of its own.
@@ -75,12 +75,12 @@ pub(crate) fn written(
     files: &mut InputFiles,
     found: &mut Mistakes,
 ) -> Vec<OwnWritten> {
-    let Some(ones) = ones((section, count), node, found) else { return Vec::new() };
+    let Some(ones) = unfilled_tasks((section, count), node, found) else { return Vec::new() };
     let count = ones.len();
     let mut all = Vec::new();
     for (n, one) in ones.into_iter().enumerate() {
         let place = one.form.place.clone();
-        match task(one, (n, count), files) {
+        match fill_task(one, (n, count), files) {
             Ok(task) => all.push(task),
             Err((at, (what, remedy))) => found.add(&at.map_or(place, |at| *at), what, remedy),
         }
@@ -89,12 +89,12 @@ pub(crate) fn written(
 }
 
 /// Tasks of a section with the values of their placeholders.
-fn ones(
+fn unfilled_tasks(
     (section, count): (&TaskSection, u32),
     node: &Node,
     found: &mut Mistakes,
-) -> Option<Vec<One>> {
-    let form = Form::from_section(section, node);
+) -> Option<Vec<UnfilledTask>> {
+    let form = TaskForm::from_section(section, node);
     let ways =
         [("count", count > 1), ("each", section.each.is_some()), ("rows", section.rows.is_some())];
     let said: Vec<&str> = ways.into_iter().filter(|(_, is)| *is).map(|(key, _)| key).collect();
@@ -118,9 +118,9 @@ fn ones(
         return Some(all);
     }
     let Some(each) = &section.each else {
-        let one = |_| One {
+        let one = |_| UnfilledTask {
             form: form.clone(),
-            values: Values::default(),
+            values: PlaceholderValues::default(),
             input: None,
             stem: None,
             is_named: false,
@@ -138,18 +138,28 @@ fn ones(
     }
 }
 
-fn of_file(form: Form, file: Found) -> One {
-    let mut values = Values::default();
+fn of_file(form: TaskForm, file: FoundFile) -> UnfilledTask {
+    let mut values = PlaceholderValues::default();
     let stem =
         Path::new(&file.inside).file_stem().unwrap_or_default().to_string_lossy().into_owned();
     values.set("input", &*file.inside);
     values.set("stem", &*stem);
-    One { form, values, input: Some(file), stem: Some(stem), is_named: false }
+    UnfilledTask { form, values, input: Some(file), stem: Some(stem), is_named: false }
 }
 
-fn of_row(form: Form, cells: &BTreeMap<String, String>, base: &Path) -> Result<One, Flaw> {
+fn of_row(
+    form: TaskForm,
+    cells: &BTreeMap<String, String>,
+    base: &Path,
+) -> Result<UnfilledTask, Flaw> {
     let mut one = match cells.get("input") {
-        None => One { form, values: Values::default(), input: None, stem: None, is_named: false },
+        None => UnfilledTask {
+            form,
+            values: PlaceholderValues::default(),
+            input: None,
+            stem: None,
+            is_named: false,
+        },
         Some(input) => {
             let files = find(base, Some(base), input)?;
             let [file] = &files[..] else {
@@ -168,21 +178,22 @@ fn of_row(form: Form, cells: &BTreeMap<String, String>, base: &Path) -> Result<O
 /// A flaw, and its place if that is not the task's.
 type PlacedFlaw = (Option<Box<Place>>, Flaw);
 
-fn task(
-    one: One,
+fn fill_task(
+    one: UnfilledTask,
     (n, count): (usize, usize),
     files: &mut InputFiles,
 ) -> Result<OwnWritten, PlacedFlaw> {
-    let One { form, mut values, input, stem, is_named } = one;
+    let UnfilledTask { form, mut values, input, stem, is_named } = one;
     if form.command.is_empty() {
         let remedy = "add it, such as: command = [\"./solve\", \"{input}\"]";
         return Err((None, ("'command' is missing".to_owned(), remedy.to_owned())));
     }
     values.set("n", n.to_string());
-    let name = name(form.name.as_deref(), stem, &values, (n, if is_named { 1 } else { count }))
-        .map_err(|flaw| (None, flaw))?;
+    let name =
+        task_name(form.name.as_deref(), stem, &values, (n, if is_named { 1 } else { count }))
+            .map_err(|flaw| (None, flaw))?;
     values.set("name", &*name);
-    let outputs = filled(&form.outputs, &values)?;
+    let outputs = fill_all(&form.outputs, &values)?;
     for (output, named) in outputs.iter().zip(&form.outputs) {
         let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
         if output.is_empty() || !Path::new(output).components().all(is_name) {
@@ -194,7 +205,7 @@ fn task(
     if let Some(first) = outputs.first().filter(|first| !first.contains(['*', '?', '['])) {
         values.set("output", first.as_str());
     }
-    let argv = filled(&form.command, &values)?;
+    let argv = fill_all(&form.command, &values)?;
     bounded(&argv)
         .map_err(|flaw| (form.command.first().map(|word| Box::new(word.place.clone())), flaw))?;
     let mut env = BTreeMap::new();
@@ -208,7 +219,7 @@ fn task(
         }
         env.insert(key.clone(), fill(value, &values)?);
     }
-    let mut inputs = Inputs { files, all: BTreeMap::new() };
+    let mut inputs = TaskInputs { files, all: BTreeMap::new() };
     if let Some(input) = &input {
         inputs.add(input).map_err(|flaw| (None, flaw))?;
     }
@@ -223,15 +234,17 @@ fn task(
     inputs.add_words(&form.command, &argv)?;
     let verify = match &form.check {
         None => None,
-        Some(Check::Command(words)) => {
-            let argv = filled(words, &values)?;
+        Some(AnswerCheck::Command(words)) => {
+            let argv = fill_all(words, &values)?;
             inputs.add_words(words, &argv)?;
             Some(Verify::Command(argv))
         }
-        Some(Check::Outputs(folder)) => Some(reference(folder, &values, &outputs, inputs.files)?),
+        Some(AnswerCheck::Outputs(folder)) => {
+            Some(reference_outputs(folder, &values, &outputs, inputs.files)?)
+        }
     };
     let inputs: Vec<FileRef> = inputs.all.into_values().map(|(file, _)| file).collect();
-    let mounts = form.mounts.iter().map(mount).collect::<Result<_, _>>()?;
+    let mounts = form.mounts.iter().map(mount_path).collect::<Result<_, _>>()?;
     let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     if bytes > form.directory.get() {
         let what = format!(
@@ -244,7 +257,7 @@ fn task(
             (what, format!("give it more: directory = \"{} MiB\"", (bytes >> 20) + 64)),
         ));
     }
-    let Form {
+    let TaskForm {
         directory: quota,
         threads: processes,
         saves,
@@ -273,10 +286,10 @@ fn task(
 }
 
 /// Name of a task, which is unique in its section.
-fn name(
+fn task_name(
     given: Option<&str>,
     stem: Option<String>,
-    values: &Values,
+    values: &PlaceholderValues,
     (n, count): (usize, usize),
 ) -> Result<String, Flaw> {
     let Some(given) = given else {
@@ -292,14 +305,14 @@ fn name(
     })
 }
 
-fn fill(named: &Named, values: &Values) -> Result<String, PlacedFlaw> {
+fn fill(named: &NamedFiles, values: &PlaceholderValues) -> Result<String, PlacedFlaw> {
     values
         .fill(&named.text)
         .map_err(|name| (Some(Box::new(named.place.clone())), nothing_for(&name)))
 }
 
 /// Path of a folder on a worker's host, which is the same inside the task.
-fn mount(named: &Named) -> Result<String, PlacedFlaw> {
+fn mount_path(named: &NamedFiles) -> Result<String, PlacedFlaw> {
     let path = Path::new(&named.text);
     let mut parts = path.components();
     let is_whole = parts.next() == Some(Component::RootDir)
@@ -313,7 +326,7 @@ fn mount(named: &Named) -> Result<String, PlacedFlaw> {
     Err((Some(Box::new(named.place.clone())), (what, remedy)))
 }
 
-fn filled(all: &[Named], values: &Values) -> Result<Vec<String>, PlacedFlaw> {
+fn fill_all(all: &[NamedFiles], values: &PlaceholderValues) -> Result<Vec<String>, PlacedFlaw> {
     all.iter().map(|named| fill(named, values)).collect()
 }
 
@@ -366,13 +379,13 @@ pub(super) fn within_limits(program: &OwnProgram) -> Result<(), Flaw> {
 }
 
 /// Inputs of a task by their paths in its directory.
-struct Inputs<'a> {
+struct TaskInputs<'a> {
     files: &'a mut InputFiles,
-    all: BTreeMap<String, (FileRef, Found)>,
+    all: BTreeMap<String, (FileRef, FoundFile)>,
 }
 
-impl Inputs<'_> {
-    fn add(&mut self, found: &Found) -> Result<(), Flaw> {
+impl TaskInputs<'_> {
+    fn add(&mut self, found: &FoundFile) -> Result<(), Flaw> {
         let file = self.files.reference(found)?;
         match self.all.get(&found.inside) {
             Some((other, was)) if other.digest != file.digest => {
@@ -391,7 +404,7 @@ impl Inputs<'_> {
 
     /// Adds the files that words of a command name: relative paths of existing files. A program
     /// with a slash in its name has to exist.
-    fn add_words(&mut self, words: &[Named], argv: &[String]) -> Result<(), PlacedFlaw> {
+    fn add_words(&mut self, words: &[NamedFiles], argv: &[String]) -> Result<(), PlacedFlaw> {
         for (n, (named, word)) in words.iter().zip(argv).enumerate() {
             let placed = |flaw| (Some(Box::new(named.place.clone())), flaw);
             let path = Path::new(word);
@@ -406,7 +419,7 @@ impl Inputs<'_> {
                 continue;
             }
             if named.base.join(path).is_file() {
-                let names_itself = |found: &&Found| found.inside == inside;
+                let names_itself = |found: &&FoundFile| found.inside == inside;
                 let files = find(&named.base, named.within().as_deref(), word).map_err(placed)?;
                 match files.iter().find(names_itself) {
                     Some(file) => self.add(file).map_err(placed)?,
@@ -441,9 +454,9 @@ impl Inputs<'_> {
 }
 
 /// Hashes of a reference run's outputs.
-fn reference(
-    folder: &Named,
-    values: &Values,
+fn reference_outputs(
+    folder: &NamedFiles,
+    values: &PlaceholderValues,
     outputs: &[String],
     files: &mut InputFiles,
 ) -> Result<Verify, PlacedFlaw> {

@@ -36,7 +36,7 @@ pub(super) fn left_files(folder: &Path, steps: &[Step], ended: bool, found: &mut
             continue;
         }
         for file in &left.end.files {
-            if let Some(wrong) = difference(&of_attempt, file) {
+            if let Some(wrong) = file_difference(&of_attempt, file) {
                 found.push(format!("{name}/{} {wrong}", file.path));
             }
         }
@@ -64,7 +64,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// The difference of a file from what was left, in words that follow its path.
-fn difference(folder: &Path, file: &KeptFile) -> Option<&'static str> {
+fn file_difference(folder: &Path, file: &KeptFile) -> Option<&'static str> {
     let path = folder.join(&file.path);
     let Ok(about) = fs::symlink_metadata(&path) else { return Some("is missing") };
     let is_same = about.is_file()

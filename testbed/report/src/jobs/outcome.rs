@@ -5,16 +5,16 @@ use dormouse_analysis::jobs::{JobFigures, JobsOfWindow};
 use dormouse_analysis::{OutcomeTally, RunMode};
 use dormouse_workload::Skipped;
 
-use crate::output::Header;
-use dormouse_experiment::Batch;
+use crate::output::LogHeader;
+use dormouse_experiment::BatchSetup;
 
 /// Results of the parallel jobs of a run.
 #[derive(Debug)]
 pub struct JobsOutcome<'a> {
     /// First line of the log.
-    pub header: &'a Header,
+    pub header: &'a LogHeader,
     /// The jobs' workload, scheduler and machine.
-    pub batch: &'a Batch,
+    pub batch: &'a BatchSetup,
     /// Figures of the jobs.
     pub figures: JobFigures,
     /// Jobs that the chart shows.

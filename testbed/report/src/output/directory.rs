@@ -10,21 +10,21 @@ use dormouse_log::{Input, LogError};
 use dormouse_analysis::RunMode;
 
 use super::ownership::{make_folder, make_private, refuse_others};
-use super::{Header, OutputError, read_header};
+use super::{LogHeader, OutputError, read_header};
 use dormouse_experiment::command_line;
 
 /// Content of a non-empty folder that a run may replace.
 #[derive(Clone, Copy, Debug)]
-pub enum Replaces<'a> {
+pub enum ReplacedContent<'a> {
     /// Any content (`--force`).
     Anything,
     /// A virtual run with the same header, since it would produce the same files.
-    TheSame(&'a Header),
+    TheSame(&'a LogHeader),
 }
 
-impl<'a> Replaces<'a> {
+impl<'a> ReplacedContent<'a> {
     /// Content that a run with this header may replace.
-    pub const fn by(header: &'a Header, force: bool) -> Self {
+    pub const fn by(header: &'a LogHeader, force: bool) -> Self {
         if force { Self::Anything } else { Self::TheSame(header) }
     }
 
@@ -48,13 +48,13 @@ const FILES: [&str; 7] = [
 /// that is not in place yet.
 const INSIDE: &str = "run";
 
-/// The folder of a run while it is filled. Unless [`Staging::commit`] is called, everything stays
+/// The folder of a run while it is filled. Unless [`StagedFolder::commit`] is called, everything stays
 /// as before.
 ///
 /// A virtual run is written beside its folder and moved there when complete. A live run can't be
 /// repeated for nothing, so its log grows in the final place, and the former content waits aside.
 #[derive(Debug)]
-pub struct Staging {
+pub struct StagedFolder {
     /// Folder that files are written into: `target`, or one beside it.
     path: PathBuf,
     target: PathBuf,
@@ -69,19 +69,19 @@ pub struct Staging {
     settled: bool,
 }
 
-impl Staging {
+impl StagedFolder {
     /// Checks the target folder and makes a new one beside it.
     ///
     /// # Errors
     ///
     /// The folder holds something that may not be replaced, a run is under way in it, or the system
     /// refuses.
-    pub fn begin(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
-        check(target, replaces)?;
+    pub fn begin(target: &Path, replaces: ReplacedContent<'_>) -> Result<Self, OutputError> {
+        check_target(target, replaces)?;
         let mut staging = Self::new(target, replaces.is_forced())?;
-        let (parent, prefix) = staging.beside("part")?;
-        staging.make(&parent)?;
-        let part = held(&parent, &prefix)?;
+        let (parent, prefix) = staging.folder_beside("part")?;
+        staging.make_folder(&parent)?;
+        let part = hold_folder(&parent, &prefix)?;
         staging.path = part.path().join(INSIDE);
         staging.aside = Some(part);
         let path = &staging.path;
@@ -95,20 +95,23 @@ impl Staging {
     ///
     /// The folder holds something that may not be replaced, a run is under way in it, or the system
     /// refuses.
-    pub fn begin_in_place(target: &Path, replaces: Replaces<'_>) -> Result<Self, OutputError> {
-        check(target, replaces)?;
+    pub fn begin_in_place(
+        target: &Path,
+        replaces: ReplacedContent<'_>,
+    ) -> Result<Self, OutputError> {
+        check_target(target, replaces)?;
         let force = replaces.is_forced();
         let mut staging = Self::new(target, force)?;
-        let (parent, prefix) = staging.beside("former")?;
+        let (parent, prefix) = staging.folder_beside("former")?;
         let target = staging.target.clone();
         if is_a_run(&target) || (force && is_unfinished(&target)) {
-            let former = held(&parent, &prefix)?;
+            let former = hold_folder(&parent, &prefix)?;
             fs::rename(&target, former.path().join(INSIDE))
                 .map_err(|error| OutputError::io("move aside", &target, error))?;
             staging.aside = Some(former);
         }
         if let Some(parent) = target.parent() {
-            staging.make(parent)?;
+            staging.make_folder(parent)?;
         }
         if !target.exists() {
             // The folder will hold memory of tasks and the tokens by which workers join.
@@ -150,7 +153,7 @@ impl Staging {
 
     /// Parent of the target, and the name prefix of folders made there. Folders of killed runs with
     /// the same prefix are removed.
-    fn beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
+    fn folder_beside(&self, what: &str) -> Result<(PathBuf, String), OutputError> {
         let name = self.target.file_name().map(|n| n.to_string_lossy().into_owned());
         let (Some(parent), Some(name)) = (self.target.parent(), name) else {
             return Err(not_a_run(&self.target));
@@ -167,7 +170,7 @@ impl Staging {
     }
 
     /// Makes a folder and its parents.
-    fn make(&mut self, folder: &Path) -> Result<(), OutputError> {
+    fn make_folder(&mut self, folder: &Path) -> Result<(), OutputError> {
         let missing: Vec<_> = folder.ancestors().take_while(|p| !p.exists()).collect();
         for folder in missing.into_iter().rev() {
             fs::create_dir(folder).map_err(|error| OutputError::io("make", folder, error))?;
@@ -208,7 +211,7 @@ impl Staging {
             if let Err(error) = fs::rename(&self.path, &self.target) {
                 // Nothing is lost: the former content goes back.
                 if fs::rename(&old, &self.target).is_err() {
-                    leave(self.aside.take());
+                    leave_folder(self.aside.take());
                 }
                 return Err(refused(error));
             }
@@ -219,7 +222,7 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+impl Drop for StagedFolder {
     fn drop(&mut self) {
         // What can't be removed is left: there is nobody to tell, and nothing depends on it.
         if self.path != self.target {
@@ -241,18 +244,18 @@ impl Drop for Staging {
         if let Some(former) = &self.aside
             && fs::rename(former.path().join(INSIDE), &self.target).is_err()
         {
-            leave(self.aside.take());
+            leave_folder(self.aside.take());
         }
     }
 }
 
 /// Leaves a folder where it is, at least until another run with the same target.
-fn leave(folder: Option<HeldFolder>) {
+fn leave_folder(folder: Option<HeldFolder>) {
     std::mem::forget(folder);
 }
 
 /// A new folder in `parent` that no other process removes while it is held.
-fn held(parent: &Path, prefix: &str) -> Result<HeldFolder, OutputError> {
+fn hold_folder(parent: &Path, prefix: &str) -> Result<HeldFolder, OutputError> {
     HeldFolder::create(parent, prefix)
         .map_err(|error| OutputError::io("make a folder in", parent, error.into()))
 }
@@ -264,7 +267,7 @@ pub fn write_in(folder: &Path, name: &str, content: impl AsRef<[u8]>) -> Result<
     fs::write(&path, content).map_err(|error| OutputError::io("write", &path, error))
 }
 
-fn check(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+fn check_target(target: &Path, replaces: ReplacedContent<'_>) -> Result<(), OutputError> {
     refuse_others(target)?;
     under_way(target)?;
     match fs::metadata(target) {
@@ -292,15 +295,15 @@ fn not_a_run(target: &Path) -> OutputError {
 }
 
 /// Refuses a folder with another run that would be lost.
-fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError> {
+fn is_the_same(target: &Path, replaces: ReplacedContent<'_>) -> Result<(), OutputError> {
     let former = read_header(target).ok();
     let mut changed = String::new();
-    if let (Replaces::TheSame(header), Some(former)) = (replaces, &former) {
+    if let (ReplacedContent::TheSame(header), Some(former)) = (replaces, &former) {
         // The same run may have been given by another command, with the same input files.
         let (command, inputs) = (header.command.clone(), header.inputs.clone());
         // Older versions had no hashes in the header.
         let (chain, submitted) = (header.chain.clone(), header.submitted.clone());
-        let is_alike = Header { command, inputs, chain, submitted, ..former.clone() } == *header;
+        let is_alike = LogHeader { command, inputs, chain, submitted, ..former.clone() } == *header;
         if is_alike && header.mode == RunMode::Virtual {
             let of = |file: &Path| former.inputs.iter().find(|then| then.file == *file);
             let is_changed = |now: &&Input| of(&now.file).is_some_and(|then| then != *now);
@@ -312,7 +315,7 @@ fn is_the_same(target: &Path, replaces: Replaces<'_>) -> Result<(), OutputError>
             }
         }
     }
-    let of = |former: Header| format!("the run of `{}`{changed}", former.command);
+    let of = |former: LogHeader| format!("the run of `{}`{changed}", former.command);
     let held = former.map_or_else(|| "a run that can't be read".to_owned(), of);
     let why = format!("it holds {held}; give another folder, or --force to replace that");
     Err(OutputError::out(target, why))
@@ -342,7 +345,7 @@ fn holds_something(folder: &Path) -> bool {
 mod tests {
     use super::*;
     use crate::output::RunLogWriter;
-    use dormouse_experiment::{Override, Source, open};
+    use dormouse_experiment::{ExperimentSource, Override, open};
 
     /// Above every process id: in another PID namespace a run may have one that is nobody's here.
     const NOBODY: u32 = 1 << 30;
@@ -364,8 +367,9 @@ mod tests {
             let elsewhere = HeldFolder::create(folder.path(), &prefix).unwrap();
             let dead = folder.path().join(format!(".out.{what}-{}-9", std::process::id()));
             fs::create_dir_all(dead.join(INSIDE)).unwrap();
-            let begin = if what == "part" { Staging::begin } else { Staging::begin_in_place };
-            let staging = begin(&target, Replaces::Anything).unwrap();
+            let begin =
+                if what == "part" { StagedFolder::begin } else { StagedFolder::begin_in_place };
+            let staging = begin(&target, ReplacedContent::Anything).unwrap();
             assert!(elsewhere.path().exists() && !dead.exists(), "{what}");
             drop((staging, elsewhere));
             assert!(names(folder.path()).is_empty(), "{what}: {:?}", names(folder.path()));
@@ -377,7 +381,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("in/out");
         let stagings = ["one", "two", "three"].map(|text| {
-            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
+            let staging = StagedFolder::begin(&target, ReplacedContent::Anything).unwrap();
             for name in FILES {
                 staging.write(name, text).unwrap();
             }
@@ -399,14 +403,14 @@ mod tests {
         for name in FILES {
             fs::write(target.join(name), "former").unwrap();
         }
-        let staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
+        let staging = StagedFolder::begin_in_place(&target, ReplacedContent::Anything).unwrap();
         staging.write(FILES[1], "new").unwrap();
         assert_eq!(names(folder.path()).len(), 2);
         drop(staging);
         assert_eq!(fs::read_to_string(target.join(FILES[1])).unwrap(), "former");
         assert_eq!(names(folder.path()), ["out"]);
 
-        let mut staging = Staging::begin_in_place(&target, Replaces::Anything).unwrap();
+        let mut staging = StagedFolder::begin_in_place(&target, ReplacedContent::Anything).unwrap();
         staging.write(FILES[1], "new").unwrap();
         staging.settle();
         staging.commit().unwrap();
@@ -419,35 +423,37 @@ mod tests {
     #[test]
     fn only_the_same_run_in_virtual_time_is_replaced() {
         let header = |mode, seed: &str| {
-            let mut source = Source { experiment: Some("j60-sc2"), ..Source::default() };
+            let mut source =
+                ExperimentSource { experiment: Some("j60-sc2"), ..ExperimentSource::default() };
             source.overrides.push(Override::set(&format!("seed={seed}")).unwrap());
             let experiment = open(&source).unwrap().experiment;
-            Header::new(mode, format!("dormouse run j60-sc2 --seed {seed}"), experiment)
+            LogHeader::new(mode, format!("dormouse run j60-sc2 --seed {seed}"), experiment)
         };
         let folder = tempfile::tempdir().unwrap();
         let target = folder.path().join("out");
-        let make = |former: &Header| {
-            let staging = Staging::begin(&target, Replaces::Anything).unwrap();
+        let make = |former: &LogHeader| {
+            let staging = StagedFolder::begin(&target, ReplacedContent::Anything).unwrap();
             RunLogWriter::begin(staging.path(), former).unwrap().finish().unwrap();
             staging.write(FILES[0], "former").unwrap();
             staging.commit().unwrap();
         };
-        let begin = |header: &Header| Staging::begin(&target, Replaces::by(header, false));
+        let begin =
+            |header: &LogHeader| StagedFolder::begin(&target, ReplacedContent::by(header, false));
         let (one, other) = (header(RunMode::Virtual, "1"), header(RunMode::Virtual, "2"));
         make(&one);
-        let again = Header { command: "typed otherwise".to_owned(), ..one.clone() };
+        let again = LogHeader { command: "typed otherwise".to_owned(), ..one.clone() };
         drop(begin(&again).unwrap());
         let said = begin(&other).unwrap_err().to_string();
         assert!(
             said.contains("dormouse run j60-sc2 --seed 1") && said.contains("--force"),
             "{said}"
         );
-        assert!(Staging::begin(&target, Replaces::by(&other, true)).is_ok());
+        assert!(StagedFolder::begin(&target, ReplacedContent::by(&other, true)).is_ok());
 
         let live = header(RunMode::Live, "1");
         make(&live);
         assert!(begin(&live).unwrap_err().is_bad_input());
-        let staging = Staging::begin_in_place(&target, Replaces::by(&live, false));
+        let staging = StagedFolder::begin_in_place(&target, ReplacedContent::by(&live, false));
         assert!(staging.unwrap_err().to_string().contains("it holds the run of `"));
         fs::write(target.join(FILES[1]), "no log").unwrap();
         let said = begin(&one).unwrap_err().to_string();

@@ -16,7 +16,7 @@ use dormouse_experiment::Experiment;
 /// First line of a log: everything needed to read and to replay it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Header {
+pub struct LogHeader {
     /// Version of the format.
     pub format: u32,
     /// Version of the program.
@@ -58,7 +58,7 @@ const MOST_LOGGED: u64 = 50_000;
 // Too many jobs are noticed before the first of them runs.
 const _: () = assert!(dormouse_workload::COUNTED_AHEAD as u64 > MOST_LOGGED);
 
-impl Header {
+impl LogHeader {
     /// The header of a new run by this version. Input files are read for their hashes.
     #[must_use]
     pub fn new(mode: RunMode, command: String, experiment: Experiment) -> Self {
@@ -86,7 +86,7 @@ impl Header {
         }
     }
 
-    /// Hash of the experiment, as in [`Header::submitted`].
+    /// Hash of the experiment, as in [`LogHeader::submitted`].
     #[must_use]
     pub fn hash_of_experiment(&self) -> String {
         hash_of(&self.experiment)
@@ -194,7 +194,7 @@ pub fn live_header(folder: &Path) -> Result<LiveHeader, OutputError> {
 #[derive(Debug)]
 pub struct RunLogWriter {
     log: LogWriter,
-    header: Header,
+    header: LogHeader,
     submitted: u64,
     /// Number of coming steps that the log already has.
     known: usize,
@@ -209,7 +209,7 @@ impl RunLogWriter {
     /// # Errors
     ///
     /// The system refuses.
-    pub fn begin(folder: &Path, header: &Header) -> Result<Self, OutputError> {
+    pub fn begin(folder: &Path, header: &LogHeader) -> Result<Self, OutputError> {
         let mut log = LogWriter::create(&folder.join(dormouse_log::FILE))?;
         log.line(header)?;
         log.flush()?;
@@ -224,7 +224,7 @@ impl RunLogWriter {
     /// # Errors
     ///
     /// The log can't be read, a line before the last is damaged, or the system refuses.
-    pub fn go_on(folder: &Path, header: &Header) -> Result<(Self, Vec<Step>), OutputError> {
+    pub fn go_on(folder: &Path, header: &LogHeader) -> Result<(Self, Vec<Step>), OutputError> {
         let mut reader = open_log(folder)?;
         let steps = read_steps(&mut reader)?;
         let log = LogWriter::reopen(&folder.join(dormouse_log::FILE), reader.good_bytes())?;
@@ -329,14 +329,14 @@ pub fn open_log(folder: &Path) -> Result<LogReader, OutputError> {
 /// # Errors
 ///
 /// It can't be read.
-pub fn read_header(folder: &Path) -> Result<Header, OutputError> {
+pub fn read_header(folder: &Path) -> Result<LogHeader, OutputError> {
     header_of(&open_log(folder)?)
 }
 
 /// The header of a log, whose experiment may not ask for more memory than one that is read from a
 /// file.
-fn header_of(log: &LogReader) -> Result<Header, OutputError> {
-    let header: Header = log.header_as()?;
+fn header_of(log: &LogReader) -> Result<LogHeader, OutputError> {
+    let header: LogHeader = log.header_as()?;
     header.experiment.check_counts().map_err(|why| log.damaged(why))?;
     Ok(header)
 }
@@ -350,7 +350,7 @@ pub fn has_steps(folder: &Path) -> bool {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {
     /// The first line of the log.
-    pub header: Header,
+    pub header: LogHeader,
     /// All steps; `None` if they were left out, since they can be made again.
     pub steps: Option<Vec<Step>>,
     /// Whether the last line was torn, as after a kill, and is left out.
@@ -417,8 +417,12 @@ mod tests {
         fleet = [{ type = "c3.large", market = "on-demand" }]
     "#;
 
-    fn header() -> Header {
-        Header::new(RunMode::Virtual, "dormouse run x".to_owned(), of_text("x.toml", BAG).unwrap())
+    fn header() -> LogHeader {
+        LogHeader::new(
+            RunMode::Virtual,
+            "dormouse run x".to_owned(),
+            of_text("x.toml", BAG).unwrap(),
+        )
     }
 
     fn step(event: Event, effects: Vec<Effect>) -> Step {
@@ -429,7 +433,7 @@ mod tests {
     }
 
     /// What is said of a log of this header and step.
-    fn said(header: &Header, step: &Step) -> Result<usize, String> {
+    fn said(header: &LogHeader, step: &Step) -> Result<usize, String> {
         let folder = tempfile::tempdir().unwrap();
         let mut log = LogWriter::create(&folder.path().join(dormouse_log::FILE)).unwrap();
         log.line(header).unwrap();

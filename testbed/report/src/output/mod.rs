@@ -8,10 +8,10 @@ mod ownership;
 mod tables;
 
 pub use beginning::RunBeginning;
-pub use directory::{Replaces, Staging, is_unfinished, write_in};
+pub use directory::{ReplacedContent, StagedFolder, is_unfinished, write_in};
 pub use error::OutputError;
 pub use log::{
-    Header, LiveHeader, RunLog, RunLogWriter, has_steps, live_header, open_log, read_header,
+    LiveHeader, LogHeader, RunLog, RunLogWriter, has_steps, live_header, open_log, read_header,
 };
 pub use ownership::make_folder;
 pub(crate) use tables::TableFiles;

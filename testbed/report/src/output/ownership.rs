@@ -37,7 +37,7 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 ///
 /// The folder, or a link in its place, belongs to another user or is writable by all.
 pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
-    let users = Users::of_this_process();
+    let users = TrustedUsers::of_this_process();
     let Ok(found) = fs::symlink_metadata(folder) else { return Ok(()) };
     let theirs = |uid: u32| {
         let remedy = "give another folder, or have it be yours with chown";
@@ -46,11 +46,11 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
             format!("it belongs to user {uid}, who could point its files elsewhere; {remedy}"),
         )
     };
-    if !users.trust(found.uid()) {
+    if !users.is_trusted(found.uid()) {
         return Err(theirs(found.uid()));
     }
     let found = fs::metadata(folder).map_err(|error| OutputError::io("look at", folder, error))?;
-    if !users.trust(found.uid()) {
+    if !users.is_trusted(found.uid()) {
         return Err(theirs(found.uid()));
     }
     if found.is_dir() && found.mode() & ALL_WRITE != 0 {
@@ -63,13 +63,13 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
 
 /// Users who may do what this process does in any case.
 #[derive(Clone, Copy, Debug)]
-struct Users {
+struct TrustedUsers {
     own: u32,
     /// User who became root with sudo.
     by_sudo: Option<u32>,
 }
 
-impl Users {
+impl TrustedUsers {
     fn of_this_process() -> Self {
         let own = geteuid().as_raw();
         // Only in root's environment can the variable be trusted, and only there it matters.
@@ -77,7 +77,7 @@ impl Users {
         Self { own, by_sudo }
     }
 
-    fn trust(self, uid: u32) -> bool {
+    fn is_trusted(self, uid: u32) -> bool {
         uid == 0 || uid == self.own || self.by_sudo == Some(uid)
     }
 }
@@ -93,10 +93,10 @@ mod tests {
 
     #[test]
     fn sudo_does_not_make_a_stranger_of_who_typed_it() {
-        let users = Users { own: 0, by_sudo: Some(1_000) };
-        assert!(users.trust(0) && users.trust(1_000) && !users.trust(1_001));
-        let users = Users { own: 1_000, by_sudo: None };
-        assert!(users.trust(0) && users.trust(1_000) && !users.trust(NOBODY));
+        let users = TrustedUsers { own: 0, by_sudo: Some(1_000) };
+        assert!(users.is_trusted(0) && users.is_trusted(1_000) && !users.is_trusted(1_001));
+        let users = TrustedUsers { own: 1_000, by_sudo: None };
+        assert!(users.is_trusted(0) && users.is_trusted(1_000) && !users.is_trusted(NOBODY));
     }
 
     #[test]

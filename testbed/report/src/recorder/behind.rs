@@ -20,7 +20,7 @@ const WAITING: usize = 2;
 
 /// Some steps, followed by used ones whose memory is reused.
 #[derive(Debug, Default)]
-struct Piece {
+struct StepPiece {
     steps: Vec<Step>,
     used: usize,
 }
@@ -28,17 +28,17 @@ struct Piece {
 /// Hands the steps of a run to its recorder on another thread. Call [`Self::take`] for each step,
 /// then [`Self::finish`].
 #[derive(Debug)]
-pub(crate) struct Behind<'scope, 'a> {
+pub(crate) struct RecorderThread<'scope, 'a> {
     folder: PathBuf,
     wants_all: bool,
-    piece: Piece,
-    to: SyncSender<Piece>,
+    piece: StepPiece,
+    to: SyncSender<StepPiece>,
     /// Pieces that were recorded.
-    back: Receiver<Piece>,
+    back: Receiver<StepPiece>,
     thread: ScopedJoinHandle<'scope, Result<RunRecorder<'a>, JobsError>>,
 }
 
-impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
+impl<'scope, 'a: 'scope> RecorderThread<'scope, 'a> {
     /// Starts the recorder's thread.
     ///
     /// # Errors
@@ -53,9 +53,9 @@ impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
         let (give_back, back) = channel();
         let thread = Builder::new()
             .name("recorder".to_owned())
-            .spawn_scoped(scope, move || record(recorder, &from, &give_back))
+            .spawn_scoped(scope, move || record_pieces(recorder, &from, &give_back))
             .map_err(|error| OutputError::io("start a thread that writes into", &folder, error))?;
-        Ok(Self { folder, wants_all, piece: Piece::default(), to, back, thread })
+        Ok(Self { folder, wants_all, piece: StepPiece::default(), to, back, thread })
     }
 
     /// Takes a step and leaves a used one in its place.
@@ -64,10 +64,10 @@ impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
     ///
     /// The recorder has failed: [`Self::finish`] tells why.
     pub(crate) fn take(&mut self, step: &mut Step) -> Result<(), JobsError> {
-        if !self.wants_all && !RunRecorder::heeds(step) {
+        if !self.wants_all && !RunRecorder::is_needed(step) {
             return Ok(());
         }
-        let Piece { steps, used } = &mut self.piece;
+        let StepPiece { steps, used } = &mut self.piece;
         if *used == steps.len() {
             steps.push(Step::blank());
         }
@@ -96,10 +96,10 @@ impl<'scope, 'a: 'scope> Behind<'scope, 'a> {
     }
 }
 
-fn record<'a>(
+fn record_pieces<'a>(
     mut recorder: RunRecorder<'a>,
-    from: &Receiver<Piece>,
-    back: &Sender<Piece>,
+    from: &Receiver<StepPiece>,
+    back: &Sender<StepPiece>,
 ) -> Result<RunRecorder<'a>, JobsError> {
     for mut piece in from {
         for step in piece.steps.iter().take(piece.used) {

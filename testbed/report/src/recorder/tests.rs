@@ -9,23 +9,27 @@ use std::path::Path;
 use std::thread::scope;
 
 use dormouse_analysis::RunMode;
-use dormouse_experiment::{Loaded, Override, Source, open};
+use dormouse_experiment::{ExperimentSource, LoadedExperiment, Override, open};
 use dormouse_log::Seal;
 use dormouse_model::Step;
 
-use super::{Behind, RunRecorded, RunRecorder};
-use crate::output::{Header, RunLogWriter};
+use super::{RecorderThread, RunRecorded, RunRecorder};
+use crate::output::{LogHeader, RunLogWriter};
 use crate::results::virtual_results;
 use crate::virtual_run::{model, play_requests};
 
-fn header(name: &str, set: &[&str]) -> Header {
+fn header(name: &str, set: &[&str]) -> LogHeader {
     let overrides = set.iter().map(|text| Override::set(text).unwrap()).collect();
-    let loaded = open(&Source { experiment: Some(name), overrides, ..Source::default() });
-    let Loaded { experiment, .. } = loaded.unwrap();
-    Header::new(RunMode::Virtual, "a test".to_owned(), experiment)
+    let loaded = open(&ExperimentSource {
+        experiment: Some(name),
+        overrides,
+        ..ExperimentSource::default()
+    });
+    let LoadedExperiment { experiment, .. } = loaded.unwrap();
+    LogHeader::new(RunMode::Virtual, "a test".to_owned(), experiment)
 }
 
-fn play(header: &Header, mut see: impl FnMut(&mut Step)) {
+fn play(header: &LogHeader, mut see: impl FnMut(&mut Step)) {
     let experiment = &header.experiment;
     let outside = (experiment.submissions().unwrap(), experiment.requests().unwrap());
     let mut run = experiment.run(None);
@@ -37,7 +41,7 @@ fn play(header: &Header, mut see: impl FnMut(&mut Step)) {
 }
 
 /// The recorder of a run whose steps are to come. A log that they are to be left out of is told so.
-fn recorder<'a>(header: &'a Header, folder: &Path, with_steps: bool) -> RunRecorder<'a> {
+fn recorder<'a>(header: &'a LogHeader, folder: &Path, with_steps: bool) -> RunRecorder<'a> {
     let mut log = RunLogWriter::begin(folder, header).unwrap();
     log.expect(if with_steps { 0 } else { 1_000_000 }).unwrap();
     RunRecorder::begin(folder, header, log).unwrap()
@@ -68,7 +72,7 @@ fn what_is_recorded_behind_a_run_is_what_would_be_recorded_within_it() {
             let within = within.finish().unwrap();
             let outside = scope(|scope| {
                 let recorder = recorder(&header, behind.path(), with_steps);
-                let mut outside = Behind::start(scope, recorder).unwrap();
+                let mut outside = RecorderThread::start(scope, recorder).unwrap();
                 play(&header, |step| outside.take(step).unwrap());
                 outside.finish().unwrap().finish().unwrap()
             });

@@ -6,17 +6,17 @@ use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::Counts;
 use dormouse_units::Time;
-use dormouse_view::{Block, Card, Page, TimeUnit, Tone};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
 
 use super::beside::RunsBeside;
-use super::outcome::OfBag;
-use super::{Line, RunView};
+use super::outcome::BagResults;
+use super::{RunView, SummaryLine};
 use super::{
     beginnings, emulation, faults, jobs, machine, prices, requests, sections, summary, tables,
     taken, times, vms,
 };
 
-pub(super) fn view(of: &OfBag<'_>) -> RunView {
+pub(super) fn view(of: &BagResults<'_>) -> RunView {
     let mut gantt = vms::gantt(of);
     if let Some(own) = &of.of.jobs {
         machine::add(&mut gantt, own);
@@ -29,8 +29,8 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
     files.extend(faults::table(&faulted).map(|table| ("faults", table)));
     RunView {
         summary: summary::summary(of, &beside),
-        lines: lines(of, &beside),
-        page: page(of, &beside, &gantt),
+        lines: summary_lines(of, &beside),
+        page: build_page(of, &beside, &gantt),
         gantt,
         plan: of.of.plan.as_ref().map(|plan| serde_json::json!(plan)),
         tables: files,
@@ -38,7 +38,7 @@ pub(super) fn view(of: &OfBag<'_>) -> RunView {
     }
 }
 
-fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
+fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
     let (header, record) = (of.of.header, of.record);
     let is_met = of.deadline_met();
     let makespan = record.makespan().map_or_else(
@@ -58,14 +58,14 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
     // Failures come first.
     let mut lines = Vec::from_iter(failed_line(of, outcomes));
     lines.extend([
-        Line::plain("experiment", of.of.in_words()),
-        Line::plain("makespan", makespan).and(Tone::verdict(is_met), met),
-        Line::plain("cost", format!("${:.4}", record.cost().as_usd()))
-            .and(Tone::Dim, planned.unwrap_or_default()),
-        Line::verdict("tasks", outcomes.is_complete(), outcomes.in_words(header.mode)),
+        SummaryLine::plain("experiment", of.of.in_words()),
+        SummaryLine::plain("makespan", makespan).and(TextTone::verdict(is_met), met),
+        SummaryLine::plain("cost", format!("${:.4}", record.cost().as_usd()))
+            .and(TextTone::Dim, planned.unwrap_or_default()),
+        SummaryLine::verdict("tasks", outcomes.is_complete(), outcomes.in_words(header.mode)),
     ]);
     lines.extend(of.of.jobs.as_ref().map(|own| {
-        Line::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
+        SummaryLine::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
     }));
     lines.extend(of.of.requests.iter().flat_map(requests::lines));
     let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
@@ -73,17 +73,17 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
     );
     let work = wording::work_line(c, record.work_lost());
-    lines.extend([Line::plain("machines", machines), Line::plain("work", work)]);
+    lines.extend([SummaryLine::plain("machines", machines), SummaryLine::plain("work", work)]);
     lines.extend(beside.lines(of));
     lines.extend(beginnings::line(of));
     if c.above_bid > 0 {
         let ended = format!("{} given back above the bid as an hour ended", c.above_bid);
         let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
-        lines.push(Line::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
+        lines.push(SummaryLine::plain("bids", ended + if c.unkept > 0 { &unkept } else { "" }));
     }
     lines.extend(prices::lines(of.of));
     lines.extend(faults::lines(of.of, &faults::faulted(of.of)));
-    lines.extend(record.service.in_words().map(|words| Line::plain("service", words)));
+    lines.extend(record.service.in_words().map(|words| SummaryLine::plain("service", words)));
     for (count, what) in [
         (c.hosts_lost, wording::HOSTS_LOST),
         (c.attempts_failed, "attempts failed"),
@@ -91,13 +91,13 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
         (c.rejected, "decisions rejected (a bug of the policy)"),
     ] {
         if count > 0 {
-            lines.push(Line::verdict("", false, format!("{count} {what}")));
+            lines.push(SummaryLine::verdict("", false, format!("{count} {what}")));
         }
     }
     let never = record.never_launched(&header.experiment.setup.interruptions);
     if !never.is_empty() {
         let what = "interruptions of VMs that were never launched";
-        lines.push(Line::verdict("", false, format!("{what}: {}", sections::names(&never))));
+        lines.push(SummaryLine::verdict("", false, format!("{what}: {}", sections::names(&never))));
     }
     if let Some(fidelity) = &of.of.fidelity {
         let TaskTimes { tasks_judged, tasks_finished, .. } = fidelity.tasks;
@@ -116,7 +116,7 @@ fn lines(of: &OfBag<'_>, beside: &RunsBeside) -> Vec<Line> {
 }
 
 /// A line with the number of tasks whose programs failed and the first failure, if there is one.
-fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
+fn failed_line(of: &BagResults<'_>, outcomes: OutcomeTally) -> Option<SummaryLine> {
     let (task, how) = of.tasks().find_map(|task| match of.record.outcome(task.is) {
         Some(WorkOutcome::Failed(how)) => Some((task.name(), how)),
         _ => None,
@@ -128,15 +128,20 @@ fn failed_line(of: &OfBag<'_>, outcomes: OutcomeTally) -> Option<Line> {
         outcomes.failed(),
         outcomes.given_up_in_brackets()
     );
-    Some(Line::verdict("failed", false, what))
+    Some(SummaryLine::verdict("failed", false, what))
 }
 
-fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt) -> Page {
+fn build_page(
+    of: &BagResults<'_>,
+    beside: &RunsBeside,
+    gantt: &dormouse_view::plot::GanttChart,
+) -> HtmlPage {
     let record = of.record;
-    let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), cards(of), gantt);
+    let mut page = of.of.page(&of.of.header.experiment.scheduler_name(), build_cards(of), gantt);
     if let Some(own) = &of.of.jobs {
-        let background = BackgroundSupply::from_record(record).map(|it| Block::text(it.sentence()));
-        let about = [Block::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
+        let background =
+            BackgroundSupply::from_record(record).map(|it| PageBlock::text(it.sentence()));
+        let about = [PageBlock::text(format!("{}.", jobs::line(own, of.of.time_unit())))];
         page.section(
             "Parallel jobs",
             about.into_iter().chain(background).chain(jobs::load(of.of, own)),
@@ -158,7 +163,7 @@ fn page(of: &OfBag<'_>, beside: &RunsBeside, gantt: &dormouse_view::plot::Gantt)
     page
 }
 
-fn cards(of: &OfBag<'_>) -> Vec<Card> {
+fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
     let record = of.record;
     let made = record.makespan();
     let met = of.deadline_met();
@@ -172,12 +177,16 @@ fn cards(of: &OfBag<'_>) -> Vec<Card> {
     let done = format!("{} / {}", outcomes.done(), outcomes.total);
     let restored = format!("{} from checkpoints", c.restores);
     let mut cards = vec![
-        Card::new("Makespan", makespan, due).verdict(met),
-        Card::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
-        Card::new("Tasks", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
-        Card::new("Hibernations", c.hibernations.to_string(), format!("{} resumes", c.resumes)),
-        Card::new("Migrations", c.migrations.to_string(), restored),
-        Card::new(wording::WORK_LOST_TILE, lost, format!("{} checkpoints", c.checkpoints)),
+        FigureCard::new("Makespan", makespan, due).verdict(met),
+        FigureCard::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
+        FigureCard::new("Tasks", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
+        FigureCard::new(
+            "Hibernations",
+            c.hibernations.to_string(),
+            format!("{} resumes", c.resumes),
+        ),
+        FigureCard::new("Migrations", c.migrations.to_string(), restored),
+        FigureCard::new(wording::WORK_LOST_TILE, lost, format!("{} checkpoints", c.checkpoints)),
     ];
     cards.extend(of.of.fidelity.as_ref().map(|fidelity| {
         let worst = fidelity.tasks.worst_task_error.abs() * 100.0;

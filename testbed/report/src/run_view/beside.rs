@@ -11,11 +11,11 @@ use dormouse_experiment::Experiment;
 use dormouse_model::{CheckpointConfig, Setup};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_units::{Money, Ppm, Span, Speedup, TaskId, Time};
-use dormouse_view::{Block, Cell, Column, Table, Tone};
+use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 use serde_json::{Value, json};
 
-use super::outcome::OfBag;
-use super::{Line, times};
+use super::outcome::BagResults;
+use super::{SummaryLine, times};
 use crate::virtual_run::virtual_run;
 
 /// Greatest number of tasks for which these runs are made: with more tasks the search for a plan
@@ -44,7 +44,7 @@ struct RunTotals {
 impl RunsBeside {
     /// Makes the runs for comparison: none if the work is shared with other tenants, takes an
     /// unknown time, or is free.
-    pub(super) fn of(run: &OfBag<'_>) -> Self {
+    pub(super) fn of(run: &BagResults<'_>) -> Self {
         let experiment = &as_it_took(&run.of.header.experiment, run.record);
         let is_bag_alone = experiment.jobs.is_none() && experiment.requests.is_none();
         let tasks = experiment.setup.bag.tasks.len();
@@ -56,50 +56,53 @@ impl RunsBeside {
         let on_demand = on_demand(experiment).filter(|_| is_paid && has_spot);
         let counts = &run.record.counts;
         let was_disturbed = counts.hibernations + counts.preemptions > 0;
-        let undisturbed = undisturbed(run, experiment).filter(|_| was_disturbed);
+        let undisturbed = undisturbed_experiment(run, experiment).filter(|_| was_disturbed);
         Self {
-            on_demand: on_demand.map(|(how, experiment)| (how, outcome(&experiment))),
-            undisturbed: undisturbed.and_then(|experiment| outcome(&experiment).ok()),
+            on_demand: on_demand.map(|(how, experiment)| (how, run_totals(&experiment))),
+            undisturbed: undisturbed.and_then(|experiment| run_totals(&experiment).ok()),
         }
     }
 
     /// Lines for a terminal.
-    pub(super) fn lines(&self, run: &OfBag<'_>) -> Vec<Line> {
+    pub(super) fn lines(&self, run: &BagResults<'_>) -> Vec<SummaryLine> {
         let mut lines = Vec::new();
         let own = RunTotals::of(run.record);
         if let Some((how, Ok(other))) = &self.on_demand {
             let compared = own.map(|own| own.against(*other)).unwrap_or_default();
             let (cost, makespan) = (other.cost.as_usd(), other.makespan.as_secs_f64());
             let what = format!("${cost:.4} and {makespan:.1} s for the same work ({how})");
-            lines.push(Line::plain("on demand", what).and(Tone::Dim, compared));
+            lines.push(SummaryLine::plain("on demand", what).and(TextTone::Dim, compared));
         }
         if let Some((own, without)) = own.zip(self.undisturbed) {
             let (cost, late) = own.more_than(without);
-            let what =
-                format!("{late:+.1} s and {} against the same run without them", signed(cost));
-            lines.push(Line::plain("interruptions", what));
+            let what = format!(
+                "{late:+.1} s and {} against the same run without them",
+                signed_dollars(cost)
+            );
+            lines.push(SummaryLine::plain("interruptions", what));
         }
         lines
     }
 
     /// The section of the page.
-    pub(super) fn section(&self, run: &OfBag<'_>) -> Vec<Block> {
+    pub(super) fn section(&self, run: &BagResults<'_>) -> Vec<PageBlock> {
         if self.on_demand.is_none() && self.undisturbed.is_none() {
             return Vec::new();
         }
         let unit = run.of.time_unit();
         let time = times::at(unit);
-        let columns = ["run", "makespan", "cost", "VMs", "the run against it"].map(Column::text);
-        let mut table = Table::new(columns);
+        let columns =
+            ["run", "makespan", "cost", "VMs", "the run against it"].map(TableColumn::text);
+        let mut table = TypedTable::new(columns);
         let own = RunTotals::of(run.record);
         let mut row = |name: String, of: Option<RunTotals>| {
             let against = own.zip(of).filter(|(own, of)| own != of);
             table.push([
-                Cell::text(name),
-                Cell::text(of.map_or("unfinished".to_owned(), |of| time(of.makespan))),
-                Cell::text(of.map_or(String::new(), |of| format!("${:.4}", of.cost.as_usd()))),
-                Cell::text(of.map_or(String::new(), |of| of.vms.to_string())),
-                Cell::text(against.map_or(String::new(), |(own, of)| own.against(of))),
+                TableCell::text(name),
+                TableCell::text(of.map_or("unfinished".to_owned(), |of| time(of.makespan))),
+                TableCell::text(of.map_or(String::new(), |of| format!("${:.4}", of.cost.as_usd()))),
+                TableCell::text(of.map_or(String::new(), |of| of.vms.to_string())),
+                TableCell::text(against.map_or(String::new(), |(own, of)| own.against(of))),
             ]);
         };
         row("this run".to_owned(), own);
@@ -109,11 +112,12 @@ impl RunsBeside {
         if let Some((how, Ok(other))) = &self.on_demand {
             row(format!("on demand alone ({how})"), Some(*other));
         }
-        let mut blocks = vec![Block::Table(table)];
+        let mut blocks = vec![PageBlock::Table(table)];
         if let Some((how, Err(why))) = &self.on_demand {
-            blocks.push(Block::text(format!("There is no run on demand alone ({how}): {why}.")));
+            blocks
+                .push(PageBlock::text(format!("There is no run on demand alone ({how}): {why}.")));
         }
-        blocks.push(Block::text(
+        blocks.push(PageBlock::text(
             "The other runs are in virtual time, with the same seed and the same times of tasks; they were made for \
              this page and are not in the log. On demand nothing is interrupted, and nothing is checkpointed.",
         ));
@@ -157,15 +161,19 @@ impl RunTotals {
     /// Comparison with another run in words: `32.0 % cheaper, 4.1 % slower`.
     fn against(self, other: Self) -> String {
         let [is, was] = [self, other].map(|of| of.cost.as_usd());
-        let cost = difference((is, was), "cost", ["cheaper", "dearer"]);
+        let cost = relative_difference((is, was), "cost", ["cheaper", "dearer"]);
         let [is, was] = [self, other].map(|of| of.makespan.as_secs_f64());
-        let makespan = difference((is, was), "makespan", ["faster", "slower"]);
+        let makespan = relative_difference((is, was), "makespan", ["faster", "slower"]);
         cost.into_iter().chain(makespan).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// Comparison of one figure, in per cent of the other's; `None` if that is zero.
-fn difference((is, was): (f64, f64), figure: &str, [less, more]: [&str; 2]) -> Option<String> {
+fn relative_difference(
+    (is, was): (f64, f64),
+    figure: &str,
+    [less, more]: [&str; 2],
+) -> Option<String> {
     let percent = (is / was - 1.0) * 100.0;
     let size = format!("{:.1}", percent.abs());
     (was > 0.0).then(|| match (percent, size.as_str()) {
@@ -178,13 +186,13 @@ fn difference((is, was): (f64, f64), figure: &str, [less, more]: [&str; 2]) -> O
 }
 
 /// Dollars with a sign.
-fn signed(dollars: f64) -> String {
+fn signed_dollars(dollars: f64) -> String {
     let sign = if dollars < 0.0 { '-' } else { '+' };
     format!("{sign}${:.4}", dollars.abs())
 }
 
 /// Runs an experiment in virtual time.
-fn outcome(experiment: &Experiment) -> Result<RunTotals, String> {
+fn run_totals(experiment: &Experiment) -> Result<RunTotals, String> {
     let (scheduler, _) = experiment.planned().map_err(|error| error.to_string())?;
     let mut record = RunRecord::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
@@ -217,7 +225,7 @@ fn on_demand(experiment: &Experiment) -> Option<(String, Experiment)> {
 }
 
 /// The experiment without interruptions; `None` if its scheduler is a program.
-fn undisturbed(run: &OfBag<'_>, experiment: &Experiment) -> Option<Experiment> {
+fn undisturbed_experiment(run: &BagResults<'_>, experiment: &Experiment) -> Option<Experiment> {
     if experiment.has_programs() {
         return None;
     }
@@ -285,7 +293,7 @@ fn without_interruptions(experiment: &Experiment) -> Experiment {
 mod tests {
     use std::fs;
 
-    use dormouse_experiment::{Source, open};
+    use dormouse_experiment::{ExperimentSource, open};
     use dormouse_model::{Effect, Event, Ledger, Report, StartReason, Step};
     use dormouse_units::{Attempt, CheckpointSeq, HostId, Price, VmId};
 
@@ -322,7 +330,7 @@ memory = "64 MB"
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("mine.toml");
         fs::write(&file, EXPERIMENT).unwrap();
-        let source = Source { experiment: file.to_str(), ..Source::default() };
+        let source = ExperimentSource { experiment: file.to_str(), ..ExperimentSource::default() };
         let experiment = open(&source).unwrap().experiment;
         let (vm, attempt) = (VmId::new(0), Attempt::default());
         let mut record = RunRecord::new(&experiment.setup).at(experiment.live.speedup);
@@ -366,7 +374,7 @@ memory = "64 MB"
         let kind = "c3.large".into();
         let seconds = |task| took.setup.runtime(TaskId::new(task), &kind).map(Span::as_secs_f64);
         assert_eq!([0, 1, 2].map(seconds), [Some(300.0), Some(540.0), Some(600.0)]);
-        let beside = outcome(&without_interruptions(&took)).unwrap();
+        let beside = run_totals(&without_interruptions(&took)).unwrap();
         // Two vCPUs: the third begins after the first, which ends 300 s after the boot.
         assert_eq!(beside.makespan, Time::from_secs(60 + 300 + 600));
         // In virtual time nothing else is known than what was said.
@@ -376,7 +384,7 @@ memory = "64 MB"
 
     #[test]
     fn what_does_not_differ_is_neither_more_nor_less() {
-        let said = |is, was| difference((is, was), "makespan", ["faster", "slower"]);
+        let said = |is, was| relative_difference((is, was), "makespan", ["faster", "slower"]);
         assert_eq!(said(750.0, 750.0).as_deref(), Some("the same makespan"));
         for is in [749.9, 750.1] {
             assert_eq!(said(is, 750.0).as_deref(), Some("the same makespan to within 0.1 %"));

@@ -3,10 +3,10 @@
 use dormouse_model::Calendar;
 use dormouse_units::Span;
 use dormouse_view::TimeUnit;
-use dormouse_view::plot::{Axis, Scale};
+use dormouse_view::plot::{AxisScale, PlotAxis};
 use serde_json::json;
 
-use super::{Line, RunView};
+use super::{RunView, SummaryLine};
 
 /// The beginning of the run in words; `None` if it is unknown.
 pub(super) fn begins(calendar: Calendar) -> Option<String> {
@@ -27,14 +27,14 @@ pub(super) fn from_date(calendar: Calendar) -> String {
 }
 
 /// Axis for figures over the time of a run.
-pub(super) fn time_axis(calendar: Calendar, unit: TimeUnit) -> Axis {
-    Axis::new(calendar.time_axis(), Scale::Time(unit))
+pub(super) fn time_axis(calendar: Calendar, unit: TimeUnit) -> PlotAxis {
+    PlotAxis::new(calendar.time_axis(), AxisScale::Time(unit))
 }
 
 /// Adds the beginning of the run to the lines and the summary.
 pub(super) fn add(view: &mut RunView, calendar: Calendar) {
     let Some(begins) = begins(calendar) else { return };
-    view.lines.insert(1.min(view.lines.len()), Line::plain("begins", begins));
+    view.lines.insert(1.min(view.lines.len()), SummaryLine::plain("begins", begins));
     let mut clock = json!({});
     if let Some(date) = calendar.beginning() {
         clock["begins"] = json!(date);

@@ -2,29 +2,30 @@
 
 use dormouse_host::calibration::Came;
 use dormouse_units::Span;
-use dormouse_view::{Block, Card, Column, Table, Tone};
+use dormouse_view::{FigureCard, PageBlock, TableColumn, TextTone, TypedTable};
 
-use super::Line;
-use super::outcome::OfBag;
+use super::SummaryLine;
+use super::outcome::BagResults;
 use super::summary_parts::by_count;
 use crate::calibration;
-use crate::output::Header;
+use crate::output::LogHeader;
 use dormouse_analysis::fidelity::{FidelityVerdict, task_times};
 
 /// Lines with the verdict, the errors in words, and the notes.
-pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<Line> {
+pub(super) fn lines(fidelity: &FidelityVerdict, errors: &str) -> Vec<SummaryLine> {
     let word = if fidelity.faithful { "faithful" } else { "NOT FAITHFUL" };
     let share = format!("{errors}worst share error {:.1} %", fidelity.worst_share_error * 100.0);
-    let verdict = Line::verdict("emulation", fidelity.faithful, word).and(Tone::Plain, share);
+    let verdict =
+        SummaryLine::verdict("emulation", fidelity.faithful, word).and(TextTone::Plain, share);
     let notes = fidelity.notes.iter().chain(&fidelity.evidence);
-    let notes = notes.map(|note| Line::plain("", note));
+    let notes = notes.map(|note| SummaryLine::plain("", note));
     [verdict].into_iter().chain(notes).collect()
 }
 
 /// A card with the verdict and the worst error in words.
-pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> Card {
+pub(super) fn card(fidelity: &FidelityVerdict, worst: String) -> FigureCard {
     let word = if fidelity.faithful { "faithful" } else { "not faithful" };
-    Card::new("Emulation", word, worst).verdict(fidelity.faithful)
+    FigureCard::new("Emulation", word, worst).verdict(fidelity.faithful)
 }
 
 /// The verdict as the beginning of a sentence.
@@ -34,27 +35,31 @@ pub(super) fn verdict(fidelity: &FidelityVerdict) -> String {
 
 /// Section "Fidelity" of a run with a bag: the verdict, the tasks' times, the use of their CPU
 /// time, and shares.
-pub(super) fn section(of: &OfBag<'_>) -> Vec<Block> {
+pub(super) fn section(of: &BagResults<'_>) -> Vec<PageBlock> {
     let Some(fidelity) = &of.of.fidelity else { return Vec::new() };
-    let mut blocks = vec![Block::text(format!("{}.", verdict(fidelity)))];
-    blocks.extend(fidelity.notes.iter().chain(&fidelity.evidence).map(Block::text));
+    let mut blocks = vec![PageBlock::text(format!("{}.", verdict(fidelity)))];
+    blocks.extend(fidelity.notes.iter().chain(&fidelity.evidence).map(PageBlock::text));
     blocks.extend(by_count(of.record).into_iter().map(|(why, count)| {
         let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
-        Block::text(format!("A checkpoint failed {times}: {why}."))
+        PageBlock::text(format!("A checkpoint failed {times}: {why}."))
     }));
     blocks.extend(fidelity.other_load.map(percent).map(|load| {
-        Block::text(format!("Other processes used {load} of the hosts' cores meanwhile."))
+        PageBlock::text(format!("Other processes used {load} of the hosts' cores meanwhile."))
     }));
-    blocks.extend(times(of, fidelity));
-    blocks.extend([Block::Table(cpu(fidelity)), shares_text(fidelity), Block::Table(shares(of))]);
+    blocks.extend(time_blocks(of, fidelity));
+    blocks.extend([
+        PageBlock::Table(cpu_table(fidelity)),
+        shares_text(fidelity),
+        PageBlock::Table(share_table(of)),
+    ]);
     blocks
 }
 
 /// Blocks on taken and promised times.
-fn times(of: &OfBag<'_>, fidelity: &FidelityVerdict) -> Vec<Block> {
+fn time_blocks(of: &BagResults<'_>, fidelity: &FidelityVerdict) -> Vec<PageBlock> {
     let tasks = &fidelity.tasks;
     if tasks.tasks_judged == 0 {
-        return vec![Block::text("No task finished: there is no time to be judged.")];
+        return vec![PageBlock::text("No task finished: there is no time to be judged.")];
     }
     let live = &of.of.header.experiment.live;
     let [low, middle, high] = tasks.task_error_quantiles.map(signed);
@@ -78,32 +83,34 @@ fn times(of: &OfBag<'_>, fidelity: &FidelityVerdict) -> Vec<Block> {
             tasks.checkpoints_missed.to_string(),
         ),
     ];
-    let table = Table::with_rows(rows)
-        .column(Column::text("tasks against their promises"), |(what, _)| *what)
-        .column(Column::text("count, or part of what was promised"), |(_, value)| value.clone());
+    let table = TypedTable::with_rows(rows)
+        .column(TableColumn::text("tasks against their promises"), |(what, _)| *what)
+        .column(TableColumn::text("count, or part of what was promised"), |(_, value)| {
+            value.clone()
+        });
     let about = "A task's error is by how much longer it took than its VM had promised. The promise is its \
                  work at the VM's speed and the pauses for its checkpoints, counted from the command \
                  to start it, without the time that its VM was hibernated.";
-    let every = Block::Folded(
+    let every = PageBlock::Folded(
         "Every task, the largest error first".to_owned(),
-        vec![Block::Table(every_task(of))],
+        vec![PageBlock::Table(every_task(of))],
     );
-    vec![Block::text(about), Block::Table(table.into()), every]
+    vec![PageBlock::text(about), PageBlock::Table(table.into()), every]
 }
 
-fn every_task(of: &OfBag<'_>) -> Table {
+fn every_task(of: &BagResults<'_>) -> TypedTable {
     let mut times = task_times(of.record);
     times.sort_by(|a, b| b.error().abs().total_cmp(&a.error().abs()));
-    Table::with_rows(times)
-        .column(Column::text("task"), |time| time.task.to_string())
-        .column(Column::seconds("promised").digits(2), |time| time.promised)
-        .column(Column::seconds("took").digits(2), |time| time.took)
-        .column(Column::text("error"), |time| signed(time.error()))
+    TypedTable::with_rows(times)
+        .column(TableColumn::text("task"), |time| time.task.to_string())
+        .column(TableColumn::seconds("promised").digits(2), |time| time.promised)
+        .column(TableColumn::seconds("took").digits(2), |time| time.took)
+        .column(TableColumn::text("error"), |time| signed(time.error()))
         .into()
 }
 
 /// Table of what the CPU time charged for tasks was used for.
-fn cpu(fidelity: &FidelityVerdict) -> Table {
+fn cpu_table(fidelity: &FidelityVerdict) -> TypedTable {
     let of = &fidelity.tasks;
     let parts = [
         ("the tasks' own work", of.worked_s),
@@ -111,14 +118,14 @@ fn cpu(fidelity: &FidelityVerdict) -> Table {
         ("CRIU: checkpoints and restores", of.criu_s),
         ("the rest: ending, waiting, reporting results", of.rest_s),
     ];
-    Table::with_rows(parts)
-        .column(Column::text("CPU time of tasks"), |(what, _)| *what)
-        .column(Column::number("real, s").digits(3), |(_, seconds)| *seconds)
+    TypedTable::with_rows(parts)
+        .column(TableColumn::text("CPU time of tasks"), |(what, _)| *what)
+        .column(TableColumn::number("real, s").digits(3), |(_, seconds)| *seconds)
         .into()
 }
 
-fn shares_text(fidelity: &FidelityVerdict) -> Block {
-    Block::text(format!(
+fn shares_text(fidelity: &FidelityVerdict) -> PageBlock {
+    PageBlock::text(format!(
         "CPU time that VMs received differs from what they were promised by {} on average, by {} \
          at worst.",
         percent(fidelity.mean_share_error),
@@ -126,13 +133,13 @@ fn shares_text(fidelity: &FidelityVerdict) -> Block {
     ))
 }
 
-fn shares(of: &OfBag<'_>) -> Table {
+fn share_table(of: &BagResults<'_>) -> TypedTable {
     // Real seconds, whatever the unit of emulated times.
-    let real = |heading| Column::number(heading).digits(3);
+    let real = |heading| TableColumn::number(heading).digits(3);
     let seconds = |us: u64| Span::from_micros(us).as_secs_f64();
-    Table::with_rows(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
-        .column(Column::text("VM"), |(vm, _)| vm.id.to_string())
-        .column(Column::text("type"), |(vm, _)| vm.kind.as_str())
+    TypedTable::with_rows(of.record.vms.values().filter_map(|vm| Some((vm, vm.share?))))
+        .column(TableColumn::text("VM"), |(vm, _)| vm.id.to_string())
+        .column(TableColumn::text("type"), |(vm, _)| vm.kind.as_str())
         .column(real("CPU time promised, real s"), |(_, share)| seconds(share.0))
         .column(real("received, real s"), |(_, share)| seconds(share.1))
         .into()
@@ -140,12 +147,12 @@ fn shares(of: &OfBag<'_>) -> Table {
 
 /// Section "Speed-up": the reason for a live run's speed-up and the measured limits of its host;
 /// empty if the speed-up was not chosen automatically.
-pub(super) fn speedup(header: &Header) -> Vec<Block> {
+pub(super) fn speedup(header: &LogHeader) -> Vec<PageBlock> {
     let Some(choice) = &header.speedup else { return Vec::new() };
-    let mut blocks = vec![Block::text(format!("It ran at {choice}."))];
+    let mut blocks = vec![PageBlock::text(format!("It ran at {choice}."))];
     let Some(calibration) = &choice.calibration else { return blocks };
     let host = &calibration.host;
-    blocks.push(Block::text(format!(
+    blocks.push(PageBlock::text(format!(
         "How far tasks were from their twins in virtual time, (live − virtual) / virtual of their times, \
          as dormouse calibrate measured it on this host until {} ({} cores, kernel {}). The load is the \
          part of the host's vCPUs that are busy at once; the host has 24 of them a core.",
@@ -153,9 +160,9 @@ pub(super) fn speedup(header: &Header) -> Vec<Block> {
         f64::from(host.millicores) / 1e3,
         host.kernel
     )));
-    blocks.push(Block::Table(calibration::table(calibration)));
+    blocks.push(PageBlock::Table(calibration::table(calibration)));
     blocks.extend(calibration.cells.iter().filter_map(|cell| match &cell.came {
-        Came::Refused { why } => Some(Block::text(format!(
+        Came::Refused { why } => Some(PageBlock::text(format!(
             "Speed-up {} at load {} was refused: {why}",
             cell.speedup, cell.load
         ))),

@@ -4,16 +4,16 @@ use dormouse_analysis::outcome::wording;
 use dormouse_analysis::{FaultCost, FaultHistory, RunMode, RunRecord};
 use dormouse_model::{Fault, FaultKind};
 use dormouse_units::{HostId, Span, Speedup, Time};
-use dormouse_view::plot::{Bar, Fill, Gantt, Lane, Place};
-use dormouse_view::{Block, Column, Table};
+use dormouse_view::plot::{BarFill, GanttBar, GanttChart, GanttLane, GanttPlace};
+use dormouse_view::{PageBlock, TableColumn, TypedTable};
 use serde_json::{Value, json};
 
-use super::Line;
-use super::outcome::Results;
+use super::SummaryLine;
+use super::outcome::RunResults;
 
 /// A fault of the experiment with its consequences.
 #[derive(Clone, Debug)]
-pub(super) struct Faulted<'a> {
+pub(super) struct FaultResult<'a> {
     n: usize,
     asked: &'a Fault,
     speedup: Option<Speedup>,
@@ -22,7 +22,7 @@ pub(super) struct Faulted<'a> {
 }
 
 /// All faults of the experiment; empty if it has none.
-pub(super) fn faulted<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
+pub(super) fn faulted<'a>(results: &'a RunResults<'_>) -> Vec<FaultResult<'a>> {
     let faults = &results.header.experiment.faults;
     let record = results.record.as_ref().or(results.of_hosts.as_ref());
     let came = |n: usize| {
@@ -32,12 +32,12 @@ pub(super) fn faulted<'a>(results: &'a Results<'_>) -> Vec<Faulted<'a>> {
     };
     let speedup = record.and_then(|record| record.speedup);
     let faults = faults.iter().enumerate();
-    faults.map(|(n, asked)| Faulted { n, asked, speedup, came: came(n) }).collect()
+    faults.map(|(n, asked)| FaultResult { n, asked, speedup, came: came(n) }).collect()
 }
 
-impl Faulted<'_> {
+impl FaultResult<'_> {
     /// Outcome of the fault in a word or two.
-    fn became(&self) -> String {
+    fn outcome_in_words(&self) -> String {
         let Some((history, _)) = &self.came else { return "not asked for".to_owned() };
         let refused = history.hosts.values().filter_map(|on| on.refused.as_deref()).next();
         match (history.hosts.is_empty(), refused) {
@@ -87,7 +87,7 @@ impl Faulted<'_> {
 }
 
 /// Kind of the fault in words.
-fn what(kind: FaultKind) -> String {
+fn kind_in_words(kind: FaultKind) -> String {
     let ms = |us: u64| format!("{} ms", us as f64 / 1e3);
     match kind {
         FaultKind::Delay { real_us } => format!("delay of {}", ms(real_us)),
@@ -100,45 +100,49 @@ fn what(kind: FaultKind) -> String {
 }
 
 /// The table `faults.csv`, one row for each fault; `None` if the experiment has none.
-pub(super) fn table(faults: &[Faulted<'_>]) -> Option<Table> {
+pub(super) fn table(faults: &[FaultResult<'_>]) -> Option<TypedTable> {
     if faults.is_empty() {
         return None;
     }
-    let table = Table::with_rows(faults.to_vec())
-        .column(Column::text("fault"), |it| format!("fault{}", it.n))
-        .column(Column::text("kind"), |it| it.asked.kind.name())
-        .column(Column::text("what"), |it| what(it.asked.kind))
-        .column(Column::text("meant for").named("meant_for"), |it| it.asked.on.to_string())
-        .column(Column::text("hosts"), Faulted::hosts)
-        .column(Column::seconds("due at").named("due_s"), |it| it.asked.at)
-        .column(Column::seconds("lasts").named("lasts_s"), |it| it.asked.lasts)
-        .column(Column::seconds("asked for at").named("asked_s"), Faulted::asked)
+    let table = TypedTable::with_rows(faults.to_vec())
+        .column(TableColumn::text("fault"), |it| format!("fault{}", it.n))
+        .column(TableColumn::text("kind"), |it| it.asked.kind.name())
+        .column(TableColumn::text("what"), |it| kind_in_words(it.asked.kind))
+        .column(TableColumn::text("meant for").named("meant_for"), |it| it.asked.on.to_string())
+        .column(TableColumn::text("hosts"), FaultResult::hosts)
+        .column(TableColumn::seconds("due at").named("due_s"), |it| it.asked.at)
+        .column(TableColumn::seconds("lasts").named("lasts_s"), |it| it.asked.lasts)
+        .column(TableColumn::seconds("asked for at").named("asked_s"), FaultResult::asked)
         .column(
-            Column::seconds("took effect after, real").named("took_real_s").digits(3),
-            Faulted::took,
+            TableColumn::seconds("took effect after, real").named("took_real_s").digits(3),
+            FaultResult::took,
         )
-        .column(Column::seconds("over at").named("over_s"), Faulted::over)
-        .column(Column::text("outcome").named("came_to"), Faulted::became)
-        .column(Column::count(wording::HOSTS_LOST).named("hosts_lost"), |it| it.cost().hosts_lost)
-        .column(Column::count(wording::VMS_LOST).named("vms_lost"), |it| it.cost().vms_lost)
-        .column(Column::count(wording::ATTEMPTS_LOST).named("attempts_lost"), |it| {
+        .column(TableColumn::seconds("over at").named("over_s"), FaultResult::over)
+        .column(TableColumn::text("outcome").named("came_to"), FaultResult::outcome_in_words)
+        .column(TableColumn::count(wording::HOSTS_LOST).named("hosts_lost"), |it| {
+            it.cost().hosts_lost
+        })
+        .column(TableColumn::count(wording::VMS_LOST).named("vms_lost"), |it| it.cost().vms_lost)
+        .column(TableColumn::count(wording::ATTEMPTS_LOST).named("attempts_lost"), |it| {
             it.cost().attempts_lost
         })
-        .column(Column::count("checkpoints failed").named("checkpoints_failed"), |it| {
+        .column(TableColumn::count("checkpoints failed").named("checkpoints_failed"), |it| {
             it.cost().checkpoints_failed
         })
-        .column(Column::seconds(wording::WORK_LOST).named("work_lost_s"), |it| it.cost().work_lost)
-        .column(Column::seconds("tasks late by").named("late_s"), |it| it.cost().late);
+        .column(TableColumn::seconds(wording::WORK_LOST).named("work_lost_s"), |it| {
+            it.cost().work_lost
+        })
+        .column(TableColumn::seconds("tasks late by").named("late_s"), |it| it.cost().late);
     Some(table.into())
 }
 
 /// Lines for a terminal: number and total cost of the faults, or that none came.
-pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> {
+pub(super) fn lines(results: &RunResults<'_>, faults: &[FaultResult<'_>]) -> Vec<SummaryLine> {
     if faults.is_empty() {
         return Vec::new();
     }
     if results.header.mode == RunMode::Virtual {
-        return vec![Line::plain("faults", not_in_virtual_time(faults.len()))];
+        return vec![SummaryLine::plain("faults", not_in_virtual_time(faults.len()))];
     }
     let over = faults.iter().filter(|fault| fault.is_over()).count();
     let cost = |of: fn(&FaultCost) -> u32| faults.iter().map(|it| of(&it.cost())).sum::<u32>();
@@ -150,11 +154,14 @@ pub(super) fn lines(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Line> 
     );
     let others = faults.iter().filter(|fault| !fault.is_over());
     let others = others.map(|fault| {
-        let (n, what) = (fault.n, what(fault.asked.kind));
-        Line::verdict("", false, format!("fault{n}, {what}: {}", fault.became()))
+        let (n, what) = (fault.n, kind_in_words(fault.asked.kind));
+        SummaryLine::verdict("", false, format!("fault{n}, {what}: {}", fault.outcome_in_words()))
     });
     let counts = "what they did to tasks and VMs counts in the verdict on the emulation";
-    [Line::plain("faults", all), Line::plain("", counts)].into_iter().chain(others).collect()
+    [SummaryLine::plain("faults", all), SummaryLine::plain("", counts)]
+        .into_iter()
+        .chain(others)
+        .collect()
 }
 
 fn not_in_virtual_time(count: usize) -> String {
@@ -166,10 +173,10 @@ fn not_in_virtual_time(count: usize) -> String {
 }
 
 /// Section "Faults": each fault with its cost.
-pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Block> {
+pub(super) fn section(results: &RunResults<'_>, faults: &[FaultResult<'_>]) -> Vec<PageBlock> {
     let Some(table) = table(faults) else { return Vec::new() };
     if results.header.mode == RunMode::Virtual {
-        return vec![Block::text(format!(
+        return vec![PageBlock::text(format!(
             "The experiment's {}.",
             not_in_virtual_time(faults.len())
         ))];
@@ -177,29 +184,29 @@ pub(super) fn section(results: &Results<'_>, faults: &[Faulted<'_>]) -> Vec<Bloc
     let about = "A fault counts what happened on its hosts from when it was asked for until it was over; where two \
                  are in effect on a host at once, both count it. Tasks are late by how much longer their attempts took \
                  than their VMs had promised.";
-    vec![Block::Table(table), Block::text(about)]
+    vec![PageBlock::Table(table), PageBlock::text(about)]
 }
 
 /// The part of `summary.json`; null if the experiment has no faults.
-pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
+pub(super) fn summary(faults: &[FaultResult<'_>]) -> Value {
     if faults.is_empty() {
         return Value::Null;
     }
-    let one = |it: &Faulted<'_>| {
+    let one = |it: &FaultResult<'_>| {
         let FaultCost { hosts_lost, vms_lost, attempts_lost, work_lost, checkpoints_failed, late } =
             it.cost();
         let hosts = it.came.as_ref().map(|(history, _)| history.hosts.keys().collect::<Vec<_>>());
         json!({
             "fault": it.n,
             "kind": it.asked.kind.name(),
-            "what": what(it.asked.kind),
+            "what": kind_in_words(it.asked.kind),
             "due_s": it.asked.at.as_secs_f64(),
             "lasts_s": it.asked.lasts.as_secs_f64(),
             "asked_s": it.asked().map(Time::as_secs_f64),
             "took_real_s": it.took().map(Span::as_secs_f64),
             "over_s": it.over().map(Time::as_secs_f64),
             "hosts": hosts,
-            "came_to": it.became(),
+            "came_to": it.outcome_in_words(),
             "hosts_lost": hosts_lost,
             "vms_lost": vms_lost,
             "attempts_lost": attempts_lost,
@@ -212,7 +219,7 @@ pub(super) fn summary(faults: &[Faulted<'_>]) -> Value {
 }
 
 /// Adds a lane for each host that had a fault, below the VMs.
-pub(super) fn draw(gantt: &mut Gantt, record: &RunRecord) {
+pub(super) fn draw(gantt: &mut GanttChart, record: &RunRecord) {
     for (host, name) in record.hosts.iter().map(|(host, history)| (*host, &history.name)) {
         let mut rows: Vec<Time> = Vec::new();
         let (lane, mut bars) = (gantt.lanes.len(), Vec::new());
@@ -223,12 +230,12 @@ pub(super) fn draw(gantt: &mut Gantt, record: &RunRecord) {
             rows.resize(rows.len().max(row + 1), Time::ZERO);
             rows[row] = until;
             let row = u32::try_from(row).unwrap_or(u32::MAX - 1);
-            let (fault, what) = (history.fault, what(history.kind));
-            bars.push(Bar {
-                place: Place::rows(lane, row..row + 1),
+            let (fault, what) = (history.fault, kind_in_words(history.kind));
+            bars.push(GanttBar {
+                place: GanttPlace::rows(lane, row..row + 1),
                 from,
                 until,
-                fill: Fill::Fault,
+                fill: BarFill::Fault,
                 label: history.fault.get().to_string(),
                 title: format!("{fault}: {what} on {host} ({name})"),
             });
@@ -236,12 +243,12 @@ pub(super) fn draw(gantt: &mut Gantt, record: &RunRecord) {
         if bars.is_empty() {
             continue;
         }
-        gantt.lanes.push(Lane {
+        gantt.lanes.push(GanttLane {
             name: host.to_string(),
             about: "its faults".to_owned(),
             title: format!("{host} ({name})"),
             rows: u32::try_from(rows.len()).unwrap_or(u32::MAX),
-            ..Lane::default()
+            ..GanttLane::default()
         });
         gantt.bars.extend(bars);
     }

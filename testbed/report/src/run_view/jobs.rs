@@ -6,14 +6,16 @@ use dormouse_analysis::fidelity::Consolidation;
 use dormouse_analysis::jobs::{JobFigures, JobQuantity};
 use dormouse_model::Work;
 use dormouse_policies::batch::Algorithm;
-use dormouse_view::plot::{Axis, Chart, Gantt, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Card, Column, Page, Table, TimeUnit};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, GanttChart, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableColumn, TimeUnit, TypedTable};
 use dormouse_workload::Skipped;
 use serde_json::{Value, json};
 
-use super::outcome::Results;
+use super::outcome::RunResults;
 use super::summary_parts::{checkpoint_failures, leave_out};
-use super::{Line, RunView};
+use super::{RunView, SummaryLine};
 use super::{dates, emulation, faults, machine, requests};
 use crate::jobs::JobsOutcome;
 
@@ -22,19 +24,19 @@ use crate::jobs::JobsOutcome;
 const VARIANT: &str =
     "extra nodes; estimates as given; no kill at the estimate; ties by order of submission";
 
-pub(super) fn view(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> RunView {
-    let mut gantt = Gantt { unit: run.time_unit(), ..Gantt::default() };
+pub(super) fn view(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> RunView {
+    let mut gantt = GanttChart { unit: run.time_unit(), ..GanttChart::default() };
     machine::add(&mut gantt, jobs);
     let faulted = faults::faulted(run);
     if let Some(record) = &run.of_hosts {
         faults::draw(&mut gantt, record);
     }
-    let mut page = page(run, jobs, &gantt);
+    let mut page = build_page(run, jobs, &gantt);
     page.section("Faults", faults::section(run, &faulted));
-    let mut lines = lines(run, jobs);
+    let mut lines = summary_lines(run, jobs);
     lines.extend(faults::lines(run, &faulted));
     lines.extend(run.requests.iter().flat_map(requests::lines));
-    let summary = summary(run, jobs);
+    let summary = summary_json(run, jobs);
     let tables = faults::table(&faulted).map(|table| ("faults", table)).into_iter().collect();
     RunView { summary, lines, gantt, page, plan: None, tables, hashes: BTreeMap::new() }
 }
@@ -65,7 +67,7 @@ pub(super) fn line(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> String {
 }
 
 /// The content of `summary.json`. Cost and deadline are null: parallel jobs have neither.
-fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
+fn summary_json(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Value {
     let (header, figures) = (run.header, &jobs.figures);
     let experiment = &header.experiment;
     let mut summary = json!({
@@ -123,7 +125,7 @@ fn summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
 }
 
 /// The object on jobs in the summary of a run that a bag shares.
-pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Value {
+pub(super) fn part_of_summary(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Value {
     /// Keys that are about the whole run.
     const OF_THE_RUN: [&str; 10] = [
         "requests",
@@ -137,7 +139,7 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
         "cancelled",
         "decisions_sha256",
     ];
-    let mut summary = summary(run, jobs);
+    let mut summary = summary_json(run, jobs);
     if let Some(own) = summary.as_object_mut() {
         for key in OF_THE_RUN {
             own.remove(key);
@@ -147,7 +149,7 @@ pub(super) fn part_of_summary(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Valu
     summary
 }
 
-fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
+fn summary_lines(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<SummaryLine> {
     let (header, figures) = (jobs.header, &jobs.figures);
     let JobFigures { swaps, kills, migrations, background_only, .. } = figures;
     let outcomes = jobs.outcomes();
@@ -158,40 +160,44 @@ fn lines(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Line> {
          background"
     );
     let mut lines = vec![
-        Line::plain("experiment", run.in_words()),
-        Line::verdict(
+        SummaryLine::plain("experiment", run.in_words()),
+        SummaryLine::verdict(
             "jobs",
             outcomes.is_complete(),
             format!("{}, on {machine} processors", outcomes.in_words(header.mode)),
         ),
-        Line::plain("response", format!("{:.1} s on average", figures.response.mean())),
-        Line::plain("slowdown", format!("{:.2} on average (bounded)", figures.slowdown.mean())),
-        Line::plain("wait", format!("{:.1} s on average", figures.wait.mean())),
-        Line::plain("makespan", format!("{makespan:.0} s, {rate}")),
-        Line::plain("promotions", promotions),
+        SummaryLine::plain("response", format!("{:.1} s on average", figures.response.mean())),
+        SummaryLine::plain(
+            "slowdown",
+            format!("{:.2} on average (bounded)", figures.slowdown.mean()),
+        ),
+        SummaryLine::plain("wait", format!("{:.1} s on average", figures.wait.mean())),
+        SummaryLine::plain("makespan", format!("{makespan:.0} s, {rate}")),
+        SummaryLine::plain("promotions", promotions),
     ];
     let skipped = jobs.skipped.filter(Skipped::is_worth_telling);
-    lines.extend(skipped.map(|skipped| Line::plain("log", skipped.to_string())));
+    lines.extend(skipped.map(|skipped| SummaryLine::plain("log", skipped.to_string())));
     if jobs.rejected > 0 {
         let what = format!("{} decisions rejected (a bug of the scheduler)", jobs.rejected);
-        lines.push(Line::verdict("", false, what));
+        lines.push(SummaryLine::verdict("", false, what));
     }
-    lines.extend(jobs.consolidation.iter().map(|c| Line::plain("sharing", c.line())));
+    lines.extend(jobs.consolidation.iter().map(|c| SummaryLine::plain("sharing", c.line())));
     lines.extend(jobs.fidelity.iter().flat_map(|fidelity| emulation::lines(fidelity, "")));
     lines
 }
 
-fn page(run: &Results<'_>, jobs: &JobsOutcome<'_>, gantt: &Gantt) -> Page {
-    let mut page = run.page(&jobs.batch.scheduler_name(), cards(jobs, run.time_unit()), gantt);
+fn build_page(run: &RunResults<'_>, jobs: &JobsOutcome<'_>, gantt: &GanttChart) -> HtmlPage {
+    let mut page =
+        run.page(&jobs.batch.scheduler_name(), build_cards(jobs, run.time_unit()), gantt);
     page.section("Load over time", load(run, jobs));
-    page.section("The longest waits", waits(jobs));
+    page.section("The longest waits", wait_blocks(jobs));
     run.requests.iter().for_each(|own| page.section("Requests", requests::section(run, own)));
-    page.section("Fidelity", fidelity(jobs));
+    page.section("Fidelity", fidelity_blocks(jobs));
     page.section("Reproduce", run.reproduce("", &jobs.decisions_sha256));
     page
 }
 
-fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
+fn build_cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<FigureCard> {
     let f = &jobs.figures;
     let time = |s: f64| unit.words(s, 0);
     let wait = format!("of which {} waiting", time(f.wait.mean()));
@@ -201,18 +207,18 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
     let machine = jobs.machine();
     let on = format!("processors' work on average, one job at a time on each; it has {machine}");
     let mut cards = vec![
-        Card::new("Mean response", time(f.response.mean()), wait),
-        Card::new(
+        FigureCard::new("Mean response", time(f.response.mean()), wait),
+        FigureCard::new(
             "Mean slowdown",
             format!("{:.2}", f.slowdown.mean()),
             "bounded: shorter jobs count as 10 s",
         ),
-        Card::new("Jobs", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
-        Card::new("Makespan", time(f.makespan().as_secs_f64()), ""),
-        Card::new("Work done", format!("{:.1}", f.work_rate()), on),
-        Card::new("Migrations", f.migrations.to_string(), "to other processors"),
-        Card::new("Kills", f.kills.to_string(), "restarted from the beginning"),
-        Card::new("Swaps", f.swaps.to_string(), background),
+        FigureCard::new("Jobs", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
+        FigureCard::new("Makespan", time(f.makespan().as_secs_f64()), ""),
+        FigureCard::new("Work done", format!("{:.1}", f.work_rate()), on),
+        FigureCard::new("Migrations", f.migrations.to_string(), "to other processors"),
+        FigureCard::new("Kills", f.kills.to_string(), "restarted from the beginning"),
+        FigureCard::new("Swaps", f.swaps.to_string(), background),
     ];
     cards.extend(jobs.fidelity.iter().map(|fidelity| {
         let worst = format!("worst share error {:.1} %", fidelity.worst_share_error * 100.0);
@@ -222,20 +228,20 @@ fn cards(jobs: &JobsOutcome<'_>, unit: TimeUnit) -> Vec<Card> {
 }
 
 /// Section "Load over time": busy processors and waiting jobs.
-pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
+pub(super) fn load(run: &RunResults<'_>, jobs: &JobsOutcome<'_>) -> Vec<PageBlock> {
     let all = &jobs.figures.series;
-    let series = |name: &str, colour: usize, quantity| Series {
+    let series = |name: &str, colour: usize, quantity| PointSeries {
         name: name.to_owned(),
         colour,
-        look: Look::Line,
-        points: all.points(quantity).into_iter().map(|(x, y)| Point::new(x, y)).collect(),
+        look: PointLook::Line,
+        points: all.points(quantity).into_iter().map(|(x, y)| SeriesPoint::new(x, y)).collect(),
     };
-    let panel = |title: &str, series| Panel {
+    let panel = |title: &str, series| ChartPanel {
         title: title.to_owned(),
         x: dates::time_axis(jobs.header.calendar, run.time_unit()),
-        y: Axis::new("", Scale::FromZero),
+        y: PlotAxis::new("", AxisScale::FromZero),
         series,
-        ..Panel::default()
+        ..ChartPanel::default()
     };
     let mut busy = vec![series("foreground", 0, JobQuantity::Foreground)];
     if jobs.batch.scheduler.name.promotion().is_some() {
@@ -245,29 +251,29 @@ pub(super) fn load(run: &Results<'_>, jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let panels = vec![panel("Busy processors", busy), panel("Jobs waiting", waiting)];
     let most = jobs.most_in_system;
     let mut blocks = vec![
-        Block::Plots(Chart { title: String::new(), panels }.to_markup()),
-        Block::text(format!(
+        PageBlock::Plots(PanelChart { title: String::new(), panels }.to_markup()),
+        PageBlock::text(format!(
             "A point is the mean over one of the equal parts that the run is cut into. At most {most} jobs \
              were in the system at once."
         )),
     ];
-    blocks.extend(jobs.skipped.map(|skipped| Block::text(format!("Of the log: {skipped}."))));
+    blocks.extend(jobs.skipped.map(|skipped| PageBlock::text(format!("Of the log: {skipped}."))));
     blocks
 }
 
-fn waits(jobs: &JobsOutcome<'_>) -> Vec<Block> {
-    let seconds = |heading| Column::seconds(heading).digits(0);
-    let table = Table::with_rows(jobs.figures.longest_waits())
-        .column(Column::text("job"), |job| format!("job {}", job.number.0))
-        .column(Column::count("processes"), |job| job.processes)
+fn wait_blocks(jobs: &JobsOutcome<'_>) -> Vec<PageBlock> {
+    let seconds = |heading| TableColumn::seconds(heading).digits(0);
+    let table = TypedTable::with_rows(jobs.figures.longest_waits())
+        .column(TableColumn::text("job"), |job| format!("job {}", job.number.0))
+        .column(TableColumn::count("processes"), |job| job.processes)
         .column(seconds("estimate"), |job| job.estimate)
         .column(seconds("wait"), |job| job.wait)
         .column(seconds("response"), |job| job.response);
     let about = "dormouse explain DIR NUMBER says what a job waited for, and why it moved.";
-    vec![Block::Table(table.into()), Block::text(about)]
+    vec![PageBlock::Table(table.into()), PageBlock::text(about)]
 }
 
-fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
+fn fidelity_blocks(jobs: &JobsOutcome<'_>) -> Vec<PageBlock> {
     let Some(fidelity) = &jobs.fidelity else { return Vec::new() };
     let verdict = format!(
         "{}: CPU time received differs from what was promised by {:.2} % on average, by {:.2} % at \
@@ -279,5 +285,5 @@ fn fidelity(jobs: &JobsOutcome<'_>) -> Vec<Block> {
     let sharing = jobs.consolidation.iter().flat_map(Consolidation::sentences);
     let said = fidelity.notes.iter().chain(&fidelity.evidence).cloned();
     let sentences = [verdict].into_iter().chain(said).chain(sharing);
-    sentences.map(Block::Text).collect()
+    sentences.map(PageBlock::Text).collect()
 }

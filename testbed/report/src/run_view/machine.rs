@@ -6,7 +6,9 @@ use std::ops::Range;
 use dormouse_analysis::{JobHistory, JobSpell, SpellEnd};
 use dormouse_units::{Tier, Time};
 use dormouse_view::TimeUnit;
-use dormouse_view::plot::{Bar, COLOURS, Fill, Gantt, Lane, Link, Mark, MarkKind, Place};
+use dormouse_view::plot::{
+    BarFill, COLOURS, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, MarkKind,
+};
 
 use super::{dates, times};
 use crate::jobs::JobsOutcome;
@@ -15,7 +17,7 @@ use crate::jobs::JobsOutcome;
 const MOST_ROWS: u32 = 1_024;
 
 /// Adds the machine and its jobs below the other lanes.
-pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
+pub(super) fn add(gantt: &mut GanttChart, jobs: &JobsOutcome<'_>) {
     let rows = jobs.machine().min(MOST_ROWS);
     let (from, until) = jobs.drawn.window();
     let is_alone = gantt.lanes.is_empty();
@@ -39,7 +41,7 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
     let lane = gantt.lanes.len();
     // Colours of kinds of tasks must not be those of jobs.
     let first = gantt.colours.len().min(COLOURS - 1);
-    gantt.lanes.push(Lane {
+    gantt.lanes.push(GanttLane {
         name: if is_alone { String::new() } else { "jobs' machine".to_owned() },
         about: format!("{} processors", jobs.machine()),
         title: format!("{} processors of {}", jobs.machine(), jobs.batch.scheduler_name()),
@@ -54,11 +56,11 @@ pub(super) fn add(gantt: &mut Gantt, jobs: &JobsOutcome<'_>) {
         let number = usize::try_from(job.job.number).unwrap_or(0);
         let colour = first + number % (COLOURS - first);
         for spell in job.spells.iter().filter(|spell| spell.from < end) {
-            bars(gantt, (lane, rows), job, spell, Fill::Work(colour));
+            draw_bars(gantt, (lane, rows), job, spell, BarFill::Work(colour));
         }
         for pair in job.spells.windows(2) {
             let [was, is] = pair else { continue };
-            promotion(gantt, (lane, rows), job, was, is);
+            draw_promotion(gantt, (lane, rows), job, was, is);
         }
     }
 }
@@ -78,31 +80,44 @@ pub(super) fn left_out(jobs: &JobsOutcome<'_>) -> Option<String> {
 }
 
 /// The drawn place of a job.
-fn place((lane, rows): (usize, u32), spell: &JobSpell) -> Place {
+fn job_place((lane, rows): (usize, u32), spell: &JobSpell) -> GanttPlace {
     let mut on: Vec<u32> = spell.on.iter().copied().filter(|&cpu| cpu < rows).collect();
     on.sort_unstable();
     let blocks = on.chunk_by(|a, b| a + 1 == *b);
     let rows: Vec<Range<u32>> = blocks.map(|b| b[0]..b[b.len() - 1] + 1).collect();
-    Place { lane, rows, tier: spell.tier }
+    GanttPlace { lane, rows, tier: spell.tier }
 }
 
-fn bars(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, spell: &JobSpell, fill: Fill) {
+fn draw_bars(
+    gantt: &mut GanttChart,
+    at: (usize, u32),
+    job: &JobHistory,
+    spell: &JobSpell,
+    fill: BarFill,
+) {
     let until = spell.until.map_or(gantt.window.1, |(at, _)| at);
-    let (place, from) = (place(at, spell), spell.from);
+    let (place, from) = (job_place(at, spell), spell.from);
     if place.rows.is_empty() {
         return;
     }
     let is_lost = matches!(spell.until, Some((_, SpellEnd::Killed | SpellEnd::Failed)));
-    let (label, title) = (job.job.number.to_string(), title(job, spell, until, gantt.unit));
-    let bar = Bar { place, from, until, fill, label, title };
-    let lost = is_lost.then(|| Bar { fill: Fill::Lost, label: String::new(), ..bar.clone() });
+    let (label, title) = (job.job.number.to_string(), bar_title(job, spell, until, gantt.unit));
+    let bar = GanttBar { place, from, until, fill, label, title };
+    let lost =
+        is_lost.then(|| GanttBar { fill: BarFill::Lost, label: String::new(), ..bar.clone() });
     gantt.bars.extend([bar].into_iter().chain(lost));
 }
 
 /// Draws how a job came to the foreground.
-fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &JobSpell, is: &JobSpell) {
+fn draw_promotion(
+    gantt: &mut GanttChart,
+    at: (usize, u32),
+    job: &JobHistory,
+    was: &JobSpell,
+    is: &JobSpell,
+) {
     let Some((when, why)) = was.until.filter(|(when, _)| *when < gantt.window.1) else { return };
-    let (from, to) = (place(at, was), place(at, is));
+    let (from, to) = (job_place(at, was), job_place(at, is));
     if from.rows.is_empty() || to.rows.is_empty() {
         return;
     }
@@ -114,13 +129,13 @@ fn promotion(gantt: &mut Gantt, at: (usize, u32), job: &JobHistory, was: &JobSpe
     };
     let title = format!("job {} at {}: {what}", job.job.number, times::at(gantt.unit)(when));
     if why == SpellEnd::Swapped {
-        gantt.marks.push(Mark { place: to, at: when, kind: MarkKind::Swapped, title });
+        gantt.marks.push(GanttMark { place: to, at: when, kind: MarkKind::Swapped, title });
     } else {
-        gantt.links.push(Link { from: (from, when), to: (to, is.from), title });
+        gantt.links.push(GanttLink { from: (from, when), to: (to, is.from), title });
     }
 }
 
-fn title(job: &JobHistory, spell: &JobSpell, until: Time, unit: TimeUnit) -> String {
+fn bar_title(job: &JobHistory, spell: &JobSpell, until: Time, unit: TimeUnit) -> String {
     let tier = match spell.tier {
         Tier::Foreground => "foreground",
         Tier::Background => "background",

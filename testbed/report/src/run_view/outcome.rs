@@ -9,19 +9,19 @@ use dormouse_model::Work;
 use dormouse_model::{PlannedTask, PlannedVm, Task};
 use dormouse_policies::Plan;
 use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
-use dormouse_view::plot::Gantt;
-use dormouse_view::{Block, Card, Page};
+use dormouse_view::plot::GanttChart;
+use dormouse_view::{FigureCard, HtmlPage, PageBlock};
 
 use super::{RequestsOutcome, dates, machine};
 use crate::jobs::JobsOutcome;
-use crate::output::Header;
+use crate::output::LogHeader;
 use dormouse_analysis::fidelity::FidelityVerdict;
 
 /// Results of a run of any kind.
 #[derive(Debug)]
-pub struct Results<'a> {
+pub struct RunResults<'a> {
     /// The first line of the log.
-    pub header: &'a Header,
+    pub header: &'a LogHeader,
     /// Histories of its bag's tasks, VMs and hosts; `None` if it has parallel jobs alone.
     pub record: Option<RunRecord>,
     /// Histories of the hosts of a live run of parallel jobs alone.
@@ -46,14 +46,14 @@ pub struct Results<'a> {
 
 /// A run with a bag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct OfBag<'a> {
-    pub(super) of: &'a Results<'a>,
+pub(super) struct BagResults<'a> {
+    pub(super) of: &'a RunResults<'a>,
     pub(super) record: &'a RunRecord,
 }
 
 /// A task of the bag.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct TaskOf<'a> {
+pub(super) struct TaskOutcome<'a> {
     /// Index of the task.
     pub(super) n: usize,
     /// Its history.
@@ -64,10 +64,10 @@ pub(super) struct TaskOf<'a> {
     pub(super) planned: Option<(usize, PlannedTask)>,
 }
 
-impl<'a> Results<'a> {
+impl<'a> RunResults<'a> {
     /// Empty results of a virtual run.
     #[must_use]
-    pub const fn new(header: &'a Header) -> Self {
+    pub const fn new(header: &'a LogHeader) -> Self {
         let (record, plan, fidelity, jobs, requests) = (None, None, None, None, None);
         let (of_hosts, log, share, wall_s) = (None, None, None, 0.0);
         let hashes = BTreeMap::new();
@@ -117,7 +117,7 @@ impl<'a> Results<'a> {
     }
 
     /// The beginning of a page: title, description and cards.
-    pub(super) fn lead(&self, scheduler: &str, cards: Vec<Card>) -> Page {
+    pub(super) fn lead(&self, scheduler: &str, cards: Vec<FigureCard>) -> HtmlPage {
         let experiment = &self.header.experiment;
         let how = match self.header.live_speedup() {
             None => "in virtual time".to_owned(),
@@ -133,39 +133,44 @@ impl<'a> Results<'a> {
         let begins = dates::begins(self.header.calendar);
         let begins = begins.map(|begins| format!(" It begins {begins}.")).unwrap_or_default();
         let lead = format!("{}. Run {how}, seed {seed}.{begins}", experiment.description);
-        Page { cards, time_unit: self.time_unit(), ..Page::new(title, lead) }
+        HtmlPage { cards, time_unit: self.time_unit(), ..HtmlPage::new(title, lead) }
     }
 
     /// The beginning of a page, followed by the chart.
-    pub(super) fn page(&self, scheduler: &str, cards: Vec<Card>, gantt: &Gantt) -> Page {
+    pub(super) fn page(
+        &self,
+        scheduler: &str,
+        cards: Vec<FigureCard>,
+        gantt: &GanttChart,
+    ) -> HtmlPage {
         let mut page = self.lead(scheduler, cards);
         let left_out = self.jobs.as_ref().and_then(machine::left_out).map(|what| {
-            Block::text(format!(
+            PageBlock::text(format!(
                 "The figure does not show all; {what}. jobs.csv and allocations.csv have all; \
                  dormouse export DIR --as svg --from TIME --until TIME draws another window."
             ))
         });
-        let figure = [Block::Figure(gantt.to_markup())];
+        let figure = [PageBlock::Figure(gantt.to_markup())];
         page.section("Where everything ran", figure.into_iter().chain(left_out));
         page
     }
 
     /// Blocks on how to make the run again: the command, the versions, and the digest of its
     /// decisions.
-    pub(super) fn reproduce(&self, how: &str, digest: &str) -> [Block; 3] {
+    pub(super) fn reproduce(&self, how: &str, digest: &str) -> [PageBlock; 3] {
         let header = self.header;
         [
-            Block::Command(header.command.clone()),
-            Block::text(format!(
+            PageBlock::Command(header.command.clone()),
+            PageBlock::text(format!(
                 "Made by dormouse {}{how}. The digest of the decisions below is the same for every run that decides the same:",
                 header.dormouse
             )),
-            Block::Command(digest.to_owned()),
+            PageBlock::Command(digest.to_owned()),
         ]
     }
 }
 
-impl OfBag<'_> {
+impl BagResults<'_> {
     pub(super) fn deadline(&self) -> Span {
         self.of.header.experiment.setup.bag.deadline
     }
@@ -182,16 +187,17 @@ impl OfBag<'_> {
     }
 
     /// The tasks in their order.
-    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskOf<'_>> {
-        let planned = self.planned();
+    pub(super) fn tasks(&self) -> impl Iterator<Item = TaskOutcome<'_>> {
+        let planned = self.planned_tasks();
         let specs = self.of.header.experiment.setup.bag.tasks.iter();
-        let of = move |(n, (is, spec))| TaskOf { n, is, spec, planned: planned.get(&n).copied() };
+        let of =
+            move |(n, (is, spec))| TaskOutcome { n, is, spec, planned: planned.get(&n).copied() };
         self.record.tasks.iter().zip(specs).enumerate().map(of)
     }
 
     /// Planned VM and times of each task, by its number. VMs of a plan are launched in its order,
     /// so their numbers are those that the tenant gave to the real VMs.
-    fn planned(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
+    fn planned_tasks(&self) -> BTreeMap<usize, (usize, PlannedTask)> {
         let tenants = self.of.header.experiment.tenants();
         let numbers = tenants.numbers(tenants.with_bag().unwrap_or_default());
         let of_vm = |(own, vm): (u32, &PlannedVm)| {
@@ -215,7 +221,7 @@ impl OfBag<'_> {
     }
 }
 
-impl TaskOf<'_> {
+impl TaskOutcome<'_> {
     pub(super) fn id(&self) -> TaskId {
         TaskId::new(u32::try_from(self.n).unwrap_or(u32::MAX))
     }

@@ -5,13 +5,13 @@ use dormouse_analysis::{AttemptEnd, AttemptHistory, RunRecord, VmHistory};
 use dormouse_cloud::{Action, Billing, Market, Target, TariffName, Terms};
 use dormouse_model::VmEnd;
 use dormouse_units::{Money, Span, Time, VmId};
-use dormouse_view::{Block, Cell, Column, Table};
+use dormouse_view::{PageBlock, TableCell, TableColumn, TypedTable};
 
-use super::outcome::OfBag;
+use super::outcome::BagResults;
 use super::times;
 
 /// Section "The bill": the cost of each VM, and how it is computed.
-pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
+pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
     let record = of.record;
     let terms = &of.of.header.experiment.setup.terms;
     // Where prices change, the price at its launch does not explain a VM's cost.
@@ -25,23 +25,28 @@ pub(super) fn bill(of: &OfBag<'_>) -> Vec<Block> {
         let charges: Vec<_> = charges.collect();
         if charges.is_empty() { "never".to_owned() } else { charges.join(", ") }
     };
-    let table = Table::with_rows(record.vms.values())
-        .column(Column::text("VM"), |vm| vm.id.to_string())
-        .column(Column::text("type"), |vm| vm.kind.as_str())
-        .column(Column::text("market"), |vm| vm.market.to_string())
-        .column(Column::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
-        .column(Column::text(wording::CHARGED), |vm| charged(vm))
-        .column(Column::count("tasks"), |vm| record.finished_on(vm.id))
-        .column(Column::text(price), |vm| vm.price.to_string())
-        .column(Column::dollars("cost").digits(6), |vm| vm.cost());
-    let mut totals = Table::new([Column::text("market"), Column::dollars("total").digits(6)]);
+    let table = TypedTable::with_rows(record.vms.values())
+        .column(TableColumn::text("VM"), |vm| vm.id.to_string())
+        .column(TableColumn::text("type"), |vm| vm.kind.as_str())
+        .column(TableColumn::text("market"), |vm| vm.market.to_string())
+        .column(TableColumn::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
+        .column(TableColumn::text(wording::CHARGED), |vm| charged(vm))
+        .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))
+        .column(TableColumn::text(price), |vm| vm.price.to_string())
+        .column(TableColumn::dollars("cost").digits(6), |vm| vm.cost());
+    let mut totals =
+        TypedTable::new([TableColumn::text("market"), TableColumn::dollars("total").digits(6)]);
     for market in [Market::Spot, Market::OnDemand] {
         let of_market = record.vms.values().filter(|vm| vm.market == market);
         let total: Money = of_market.map(VmHistory::cost).sum();
-        totals.push([Cell::text(market.to_string()), Cell::from(total)]);
+        totals.push([TableCell::text(market.to_string()), TableCell::from(total)]);
     }
-    totals.push([Cell::text("all"), Cell::from(record.cost())]);
-    vec![Block::Table(table.into()), Block::Table(totals), Block::Text(charged_how(terms))]
+    totals.push([TableCell::text("all"), TableCell::from(record.cost())]);
+    vec![
+        PageBlock::Table(table.into()),
+        PageBlock::Table(totals),
+        PageBlock::Text(charged_how(terms)),
+    ]
 }
 
 /// The sentence on the page about charged times and prices, under these terms.
@@ -76,29 +81,34 @@ fn charged_how(terms: &Terms) -> String {
 }
 
 /// Section "What happened": interruptions, migrations, failures and lost hosts, with their costs.
-pub(super) fn happened(of: &OfBag<'_>) -> Vec<Block> {
+pub(super) fn happened(of: &BagResults<'_>) -> Vec<PageBlock> {
     let record = of.record;
-    let tables = [interruptions(record), hosts(record), migrations(of), failures(record)];
+    let tables = [
+        interruption_table(record),
+        host_table(record),
+        migration_table(of),
+        failure_table(record),
+    ];
     let mut blocks: Vec<_> =
-        tables.into_iter().filter(|table| !table.is_empty()).map(Block::Table).collect();
+        tables.into_iter().filter(|table| !table.is_empty()).map(PageBlock::Table).collect();
     if let Some(why) = &record.cancelled {
-        blocks.push(Block::text(format!("The run was ended before its time: {why}.")));
+        blocks.push(PageBlock::text(format!("The run was ended before its time: {why}.")));
     }
     let time = times::at(of.of.time_unit());
-    for (n, attempt) in attempts(record) {
+    for (n, attempt) in all_attempts(record) {
         if let Some(why) = &attempt.unsaved {
-            blocks.push(Block::text(format!("task{n} on {}: {why}.", attempt.vm)));
+            blocks.push(PageBlock::text(format!("task{n} on {}: {why}.", attempt.vm)));
         }
         for (at, what) in attempt.changed_words().into_iter().chain(attempt.idle_words()) {
             let text = format!("task{n} on {} {what}, as was said at {}.", attempt.vm, time(at));
-            blocks.push(Block::text(text));
+            blocks.push(PageBlock::text(text));
         }
     }
     blocks.extend(record.rejected.iter().map(|(at, why)| {
-        Block::text(format!("A decision at {} could not be carried out: {why}.", time(*at)))
+        PageBlock::text(format!("A decision at {} could not be carried out: {why}.", time(*at)))
     }));
     if blocks.is_empty() {
-        blocks.push(Block::text("Nothing out of the ordinary."));
+        blocks.push(PageBlock::text("Nothing out of the ordinary."));
     }
     blocks
 }
@@ -107,35 +117,35 @@ pub(super) fn names<'a>(vms: impl IntoIterator<Item = &'a VmId>) -> String {
     vms.into_iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn interruptions(record: &RunRecord) -> Table {
-    Table::with_rows(&record.interruptions)
-        .column(Column::text("act of the provider"), |i| match i.action {
+fn interruption_table(record: &RunRecord) -> TypedTable {
+    TypedTable::with_rows(&record.interruptions)
+        .column(TableColumn::text("act of the provider"), |i| match i.action {
             Action::Hibernate => "hibernate",
             Action::Resume => "resume",
             Action::Preempt => "preempt",
             Action::Rebalance => "rebalance",
         })
-        .column(Column::text("meant for"), |i| match &i.target {
+        .column(TableColumn::text("meant for"), |i| match &i.target {
             Target::Type(kind) => format!("all spot {kind}"),
             Target::Vm(vm) => vm.to_string(),
             Target::Zone(zone) => format!("all spot VMs of {zone}"),
             Target::All => "all spot VMs".to_owned(),
         })
-        .column(Column::text("VMs hit"), |i| match i.vms.as_slice() {
+        .column(TableColumn::text("VMs hit"), |i| match i.vms.as_slice() {
             [] => "none: no such VM ran".to_owned(),
             hit => names(hit),
         })
-        .column(Column::text("asked for by"), |i| match &i.asked_by {
+        .column(TableColumn::text("asked for by"), |i| match &i.asked_by {
             None => "the provider".to_owned(),
             Some(why) => format!("a person who watched: {why}"),
         })
-        .column(Column::seconds("asked for at"), |i| i.asked)
-        .column(Column::seconds("took effect at"), |i| record.took_effect(i))
-        .column(Column::seconds(wording::WORK_LOST), |i| record.lost_by(i))
+        .column(TableColumn::seconds("asked for at"), |i| i.asked)
+        .column(TableColumn::seconds("took effect at"), |i| record.took_effect(i))
+        .column(TableColumn::seconds(wording::WORK_LOST), |i| record.lost_by(i))
         .into()
 }
 
-fn hosts(record: &RunRecord) -> Table {
+fn host_table(record: &RunRecord) -> TypedTable {
     let lost = record.hosts.iter().filter_map(|(id, host)| {
         let (at, why) = host.lost.as_ref()?;
         let gone = record.vms.values().filter(|vm| {
@@ -144,71 +154,71 @@ fn hosts(record: &RunRecord) -> Table {
         let gone: Vec<_> = gone.map(|vm| vm.id).collect();
         Some((format!("{id} ({})", host.name), gone, *at, why))
     });
-    Table::with_rows(lost)
-        .column(Column::text(wording::HOST_LOST), |(name, ..)| name.clone())
-        .column(Column::text("why"), |(.., why)| why.as_str())
-        .column(Column::text("VMs on it"), |(_, gone, ..)| names(gone))
-        .column(Column::seconds(wording::LOST_AT), |(_, _, at, _)| *at)
-        .column(Column::seconds(wording::WORK_LOST), |(_, gone, at, _)| {
+    TypedTable::with_rows(lost)
+        .column(TableColumn::text(wording::HOST_LOST), |(name, ..)| name.clone())
+        .column(TableColumn::text("why"), |(.., why)| why.as_str())
+        .column(TableColumn::text("VMs on it"), |(_, gone, ..)| names(gone))
+        .column(TableColumn::seconds(wording::LOST_AT), |(_, _, at, _)| *at)
+        .column(TableColumn::seconds(wording::WORK_LOST), |(_, gone, at, _)| {
             gone.iter().map(|&vm| record.lost_on(vm, *at, *at)).sum::<Span>()
         })
         .into()
 }
 
 /// Table with one row for each migration.
-fn migrations(of: &OfBag<'_>) -> Table {
+fn migration_table(of: &BagResults<'_>) -> TypedTable {
     let mut all: Vec<_> = of
         .tasks()
         .flat_map(|task| task.is.migrations().map(move |(was, is)| (task, was, is)))
         .collect();
     all.sort_by_key(|(.., is)| is.sent);
-    Table::with_rows(all)
-        .column(Column::text("task that migrated"), |(task, ..)| task.name())
-        .column(Column::text("from"), |(_, was, _)| was.vm.to_string())
-        .column(Column::text("to"), |(.., is)| is.vm.to_string())
-        .column(Column::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
-        .column(Column::seconds("ran again at"), |(.., is)| is.started)
-        .column(Column::text("work kept"), |(.., is)| {
+    TypedTable::with_rows(all)
+        .column(TableColumn::text("task that migrated"), |(task, ..)| task.name())
+        .column(TableColumn::text("from"), |(_, was, _)| was.vm.to_string())
+        .column(TableColumn::text("to"), |(.., is)| is.vm.to_string())
+        .column(TableColumn::seconds("left at"), |(_, was, _)| Some(was.ended.as_ref()?.0))
+        .column(TableColumn::seconds("ran again at"), |(.., is)| is.started)
+        .column(TableColumn::text("work kept"), |(.., is)| {
             is.from.map_or("nothing".to_owned(), |(_, done)| done.to_string())
         })
-        .column(Column::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
+        .column(TableColumn::seconds(wording::WORK_LOST), |(_, was, _)| of.record.lost(was))
         .into()
 }
 
 /// Attempts at all tasks, each with the number of its task.
-fn attempts(record: &RunRecord) -> impl Iterator<Item = (usize, &AttemptHistory)> {
+fn all_attempts(record: &RunRecord) -> impl Iterator<Item = (usize, &AttemptHistory)> {
     let tasks = record.tasks.iter().enumerate();
     tasks.flat_map(|(n, task)| task.attempts.iter().map(move |attempt| (n, attempt)))
 }
 
-fn failures(record: &RunRecord) -> Table {
-    let failed = attempts(record).filter_map(|(n, attempt)| match &attempt.ended {
+fn failure_table(record: &RunRecord) -> TypedTable {
+    let failed = all_attempts(record).filter_map(|(n, attempt)| match &attempt.ended {
         Some((at, AttemptEnd::Failed(why))) => Some((n, attempt, *at, why)),
         _ => None,
     });
-    Table::with_rows(failed)
-        .column(Column::text("task whose attempt failed"), |(n, ..)| format!("task{n}"))
-        .column(Column::text("on VM"), |(_, attempt, ..)| attempt.vm.to_string())
-        .column(Column::text("why"), |(.., why)| why.as_str())
-        .column(Column::seconds("failed at"), |(_, _, at, _)| *at)
-        .column(Column::seconds(wording::WORK_LOST), |(_, attempt, ..)| record.lost(attempt))
+    TypedTable::with_rows(failed)
+        .column(TableColumn::text("task whose attempt failed"), |(n, ..)| format!("task{n}"))
+        .column(TableColumn::text("on VM"), |(_, attempt, ..)| attempt.vm.to_string())
+        .column(TableColumn::text("why"), |(.., why)| why.as_str())
+        .column(TableColumn::seconds("failed at"), |(_, _, at, _)| *at)
+        .column(TableColumn::seconds(wording::WORK_LOST), |(_, attempt, ..)| record.lost(attempt))
         .into()
 }
 
 /// Section "Plan and outcome": the scheduler's plan beside the results; empty without a plan.
-pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
+pub(super) fn plan(of: &BagResults<'_>) -> Vec<PageBlock> {
     let Some((plan, planned)) = of.of.plan.as_ref().zip(of.planned_figures()) else {
         return Vec::new();
     };
-    let columns = ["figure", "planned", "actual", "difference"].map(Column::text);
-    let mut table = Table::new(columns);
+    let columns = ["figure", "planned", "actual", "difference"].map(TableColumn::text);
+    let mut table = TypedTable::new(columns);
     let mut row = |name: &str, words: &dyn Fn(f64) -> String, was: f64, now: Option<f64>| {
         let change =
             now.filter(|_| was != 0.0 && planned.is_whole()).map(|now| (now / was - 1.0) * 100.0);
         table.push([
-            Cell::text(name),
-            Cell::text(words(was)),
-            Cell::text(now.map_or("unfinished".to_owned(), words)),
+            TableCell::text(name),
+            TableCell::text(words(was)),
+            TableCell::text(now.map_or("unfinished".to_owned(), words)),
             change.map(|change| format!("{change:+.1} %")).into(),
         ]);
     };
@@ -231,28 +241,30 @@ pub(super) fn plan(of: &OfBag<'_>) -> Vec<Block> {
         times::round(unit, plan.spot_limit),
         plan.evaluations
     );
-    let every = vec![Block::Table(every_task(of))];
+    let every = vec![PageBlock::Table(every_task(of))];
     vec![
-        Block::Table(table),
-        Block::Text(about),
-        Block::Folded("Every task, planned and actual".to_owned(), every),
+        PageBlock::Table(table),
+        PageBlock::Text(about),
+        PageBlock::Folded("Every task, planned and actual".to_owned(), every),
     ]
 }
 
-fn every_task(of: &OfBag<'_>) -> Table {
-    let seconds = |heading: &str| Column::seconds(heading).digits(0);
-    Table::with_rows(of.tasks().filter_map(|task| task.planned.map(|(vm, plan)| (task, vm, plan))))
-        .column(Column::text("task"), |(task, ..)| task.name())
-        .column(Column::text("planned on"), |(_, vm, _)| format!("vm{vm}"))
-        .column(Column::text("finished on"), |(t, ..)| t.is.last().map(|a| a.vm.to_string()))
-        .column(seconds("planned start"), |(.., plan)| plan.start)
-        .column(seconds("first start"), |(task, ..)| task.started())
-        .column(seconds("planned end"), |(.., plan)| plan.end)
-        .column(seconds("end"), |(task, ..)| task.is.finished)
-        .column(seconds("later than planned by"), |(task, _, plan)| {
-            task.is.finished.map(|at| at.as_secs_f64() - plan.end.as_secs_f64())
-        })
-        .into()
+fn every_task(of: &BagResults<'_>) -> TypedTable {
+    let seconds = |heading: &str| TableColumn::seconds(heading).digits(0);
+    TypedTable::with_rows(
+        of.tasks().filter_map(|task| task.planned.map(|(vm, plan)| (task, vm, plan))),
+    )
+    .column(TableColumn::text("task"), |(task, ..)| task.name())
+    .column(TableColumn::text("planned on"), |(_, vm, _)| format!("vm{vm}"))
+    .column(TableColumn::text("finished on"), |(t, ..)| t.is.last().map(|a| a.vm.to_string()))
+    .column(seconds("planned start"), |(.., plan)| plan.start)
+    .column(seconds("first start"), |(task, ..)| task.started())
+    .column(seconds("planned end"), |(.., plan)| plan.end)
+    .column(seconds("end"), |(task, ..)| task.is.finished)
+    .column(seconds("later than planned by"), |(task, _, plan)| {
+        task.is.finished.map(|at| at.as_secs_f64() - plan.end.as_secs_f64())
+    })
+    .into()
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use dormouse_units::{Span, Time};
 use serde_json::{Value, json};
 
 use super::beside::RunsBeside;
-use super::outcome::OfBag;
+use super::outcome::BagResults;
 use super::summary_parts::{checkpoint_failures, leave_out};
 use super::{beginnings, faults, jobs, prices, requests, taken};
 use dormouse_analysis::fidelity::BackgroundSupply;
 
 /// The summary of a run with a bag, as JSON.
-pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
+pub(super) fn summary(of: &BagResults<'_>, beside: &RunsBeside) -> Value {
     let (header, record) = (of.of.header, of.record);
     let plan = of.of.plan.as_ref().zip(of.planned_figures());
     let experiment = &header.experiment;
@@ -58,7 +58,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
         "background": BackgroundSupply::from_record(record).map(|background| background.summary()),
         "taken": taken::all_taken(of).map(|taken| taken.summary()),
         "faults": faults::summary(&faults::faulted(of.of)),
-        "service": service(of),
+        "service": service_figures(of),
         "prices": prices::summary(of.of),
         "cancelled": record.cancelled,
         "speedup_choice": header.speedup.as_ref().map(speedup_choice),
@@ -95,7 +95,7 @@ pub(super) fn summary(of: &OfBag<'_>, beside: &RunsBeside) -> Value {
 }
 
 /// Figures of the batch service, if it ran the bag.
-fn service(of: &OfBag<'_>) -> Option<Value> {
+fn service_figures(of: &BagResults<'_>) -> Option<Value> {
     let figures = of.record.service.figures(of.cost_of_bag());
     let figures: serde_json::Map<_, _> =
         figures.map(|(name, figure)| (name.to_owned(), json!(figure))).collect();
@@ -103,7 +103,7 @@ fn service(of: &OfBag<'_>) -> Option<Value> {
 }
 
 /// Results of a bag that shares the run.
-fn of_bag(of: &OfBag<'_>) -> Value {
+fn of_bag(of: &BagResults<'_>) -> Value {
     json!({
         "work": Work::Bag.name(),
         "scheduler": of.of.header.experiment.scheduler_name(),

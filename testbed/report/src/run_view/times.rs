@@ -3,9 +3,9 @@
 use dormouse_units::{Span, Time};
 use dormouse_view::TimeUnit;
 
-use super::outcome::Results;
+use super::outcome::RunResults;
 
-impl Results<'_> {
+impl RunResults<'_> {
     /// Unit of all times on the page and in the chart: seconds, or hours in a long run.
     pub(super) fn time_unit(&self) -> TimeUnit {
         let record = self.record.as_ref().or(self.of_hosts.as_ref());

@@ -7,26 +7,27 @@ use dormouse_model::Work;
 use dormouse_model::{StartReason, VmEnd};
 use dormouse_units::{Mode, Span, Time, VmId};
 use dormouse_view::plot::{
-    Bar, COLOURS, Fill, Gantt, Lane, Limit, Link, Mark, MarkKind, Measure, Place,
+    BarFill, COLOURS, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace,
+    LaneMeasure, MarkKind, PlotLimit,
 };
 
-use super::outcome::{OfBag, TaskOf};
+use super::outcome::{BagResults, TaskOutcome};
 use super::{dates, times};
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Colour of each kind of tasks; the kind is the part of a task's name before its number.
 type Kinds<'a> = BTreeMap<&'a str, usize>;
 
-struct Lanes<'a> {
-    of: &'a OfBag<'a>,
+struct VmLanes<'a> {
+    of: &'a BagResults<'a>,
     kinds: Kinds<'a>,
     /// Lane number of each VM.
     lanes: BTreeMap<VmId, usize>,
-    gantt: Gantt,
+    gantt: GanttChart,
 }
 
 /// Chart of the bag's run, over its whole time.
-pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
+pub(super) fn gantt(of: &BagResults<'_>) -> GanttChart {
     let experiment = &of.of.header.experiment;
     let mut kinds = Kinds::new();
     for task in experiment.setup.bag.tasks.iter() {
@@ -38,16 +39,16 @@ pub(super) fn gantt(of: &OfBag<'_>) -> Gantt {
     let own = |vm: &&VmHistory| of.of.jobs.is_none() || tenants.owns(Work::Bag, vm.id);
     let own: Vec<_> = of.record.vms.values().filter(own).collect();
     let lanes = own.iter().enumerate().map(|(n, vm)| (vm.id, n)).collect();
-    let mut all = Lanes { of, gantt: frame(of, &kinds), kinds, lanes };
-    own.iter().for_each(|vm| all.vm(vm));
-    of.tasks().for_each(|task| all.task(&task));
-    own.iter().for_each(|vm| all.hibernations(vm));
-    of.tasks().for_each(|task| all.migrations(&task));
+    let mut all = VmLanes { of, gantt: empty_chart(of, &kinds), kinds, lanes };
+    own.iter().for_each(|vm| all.draw_vm(vm));
+    of.tasks().for_each(|task| all.draw_task(&task));
+    own.iter().for_each(|vm| all.draw_hibernations(vm));
+    of.tasks().for_each(|task| all.draw_migrations(&task));
     all.gantt
 }
 
 /// An empty chart with title, figures, window, colours and marks.
-fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
+fn empty_chart(of: &BagResults<'_>, kinds: &Kinds<'_>) -> GanttChart {
     let (header, record, unit) = (of.of.header, of.record, of.of.time_unit());
     let experiment = &header.experiment;
     let made = record.makespan();
@@ -73,16 +74,17 @@ fn frame(of: &OfBag<'_>, kinds: &Kinds<'_>) -> Gantt {
         ("limit of spot VMs", spot.filter(|at| *at < deadline)),
         ("deadline", Some(deadline)),
     ];
-    let limit =
-        |(name, at): (&str, Option<Time>)| Some(Limit { name: name.into(), at: at?.as_secs_f64() });
-    Gantt {
+    let limit = |(name, at): (&str, Option<Time>)| {
+        Some(PlotLimit { name: name.into(), at: at?.as_secs_f64() })
+    };
+    GanttChart {
         title: format!("{} · {}", experiment.name, experiment.scheduler_name()),
         lead,
         window: (Time::ZERO, record.end().max(Time::from_secs(1))),
         unit,
         colours: names.into_iter().map(|(kind, _)| format!("task '{kind}'")).collect(),
         limits: limits.into_iter().filter_map(limit).collect(),
-        ..Gantt::default()
+        ..GanttChart::default()
     }
 }
 
@@ -90,22 +92,28 @@ fn kind_of(name: &str) -> &str {
     name.rsplit_once('-').map_or(name, |(kind, _)| kind)
 }
 
-impl Lanes<'_> {
-    fn lane(&self, vm: VmId) -> usize {
+impl VmLanes<'_> {
+    fn lane_of(&self, vm: VmId) -> usize {
         self.lanes.get(&vm).copied().unwrap_or(usize::MAX)
     }
 
-    fn row(&self, attempt: &AttemptHistory) -> Place {
+    fn row_of(&self, attempt: &AttemptHistory) -> GanttPlace {
         let row = u32::try_from(attempt.lane).unwrap_or(u32::MAX - 1);
-        Place::rows(self.lane(attempt.vm), row..row + 1)
+        GanttPlace::rows(self.lane_of(attempt.vm), row..row + 1)
     }
 
-    fn bar(&mut self, place: Place, (from, until): (Time, Time), fill: Fill, title: String) {
-        self.gantt.bars.push(Bar { place, from, until, fill, label: String::new(), title });
+    fn draw_bar(
+        &mut self,
+        place: GanttPlace,
+        (from, until): (Time, Time),
+        fill: BarFill,
+        title: String,
+    ) {
+        self.gantt.bars.push(GanttBar { place, from, until, fill, label: String::new(), title });
     }
 
     /// Adds a VM's lane, boot and credits.
-    fn vm(&mut self, vm: &VmHistory) {
+    fn draw_vm(&mut self, vm: &VmHistory) {
         let (record, s) = (self.of.record, times::at(self.gantt.unit));
         let end = vm.end_or(record.end());
         let used = record.tasks.iter().flat_map(|task| &task.attempts);
@@ -122,12 +130,12 @@ impl Lanes<'_> {
         };
         let points: Vec<_> = points.into_iter().map(|(at, c)| (at, c.as_f64())).collect();
         let name = "CPU credits".to_owned();
-        let measure = (!points.is_empty()).then_some(Measure { name, points });
+        let measure = (!points.is_empty()).then_some(LaneMeasure { name, points });
         let done = record.finished_on(vm.id);
         let tasks = if done == 1 { "1 task".to_owned() } else { format!("{done} tasks") };
         let (VmHistory { id, kind, price, .. }, cost) = (vm, vm.cost());
         let launched = s(vm.launched);
-        self.gantt.lanes.push(Lane {
+        self.gantt.lanes.push(GanttLane {
             name: format!("{id} {kind}"),
             about: format!("{market} · ${:.4} · {tasks} done", cost.as_usd()),
             title: format!(
@@ -137,21 +145,26 @@ impl Lanes<'_> {
             life: Some((vm.launched, end)),
             rows,
             measure,
-            ..Lane::default()
+            ..GanttLane::default()
         });
-        let place = Place::rows(self.lane(vm.id), 0..rows);
+        let place = GanttPlace::rows(self.lane_of(vm.id), 0..rows);
         let booted = vm.ready.unwrap_or(end);
-        self.bar(place.clone(), (vm.launched, booted), Fill::Boot, format!("{} boots", vm.id));
+        self.draw_bar(
+            place.clone(),
+            (vm.launched, booted),
+            BarFill::Boot,
+            format!("{} boots", vm.id),
+        );
         if let Some((at, why @ (VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed), _)) = vm.ended
         {
             let title = format!("{} {} {}", vm.id, why.word(), s(at));
-            self.gantt.marks.push(Mark { place, at, kind: MarkKind::Gone, title });
+            self.gantt.marks.push(GanttMark { place, at, kind: MarkKind::Gone, title });
         }
     }
 
-    fn hibernations(&mut self, vm: &VmHistory) {
+    fn draw_hibernations(&mut self, vm: &VmHistory) {
         let (end, s) = (vm.end_or(self.of.record.end()), times::at(self.gantt.unit));
-        let lane = self.lane(vm.id);
+        let lane = self.lane_of(vm.id);
         let rows = self.gantt.lanes.get(lane).map_or(1, |lane| lane.rows);
         for h in &vm.hibernations {
             let back = h.resumed.map(|(_, at)| at);
@@ -159,27 +172,28 @@ impl Lanes<'_> {
             let after = back.map_or("never resumed".to_owned(), |at| format!("resumed {}", s(at)));
             let title =
                 format!("{} hibernated: asked {asked}, took effect {frozen}, {after}", vm.id);
-            let place = Place::rows(lane, 0..rows);
-            self.bar(place, (h.frozen, back.unwrap_or(end)), Fill::Hibernated, title);
+            let place = GanttPlace::rows(lane, 0..rows);
+            self.draw_bar(place, (h.frozen, back.unwrap_or(end)), BarFill::Hibernated, title);
         }
     }
 
     /// Draws every attempt at a task.
-    fn task(&mut self, task: &TaskOf<'_>) {
+    fn draw_task(&mut self, task: &TaskOutcome<'_>) {
         let (id, name) = (task.id(), &task.spec.name);
         let s = times::at(self.gantt.unit);
         let colour = self.kinds.get(kind_of(name)).copied().unwrap_or(0);
         for attempt in &task.is.attempts {
             let until = attempt.end_or(self.of.record.end());
             let from = attempt.started.unwrap_or(attempt.sent);
-            let place = self.row(attempt);
-            let (on, story) = (attempt.vm, self.story(task.is, attempt));
+            let place = self.row_of(attempt);
+            let (on, story) = (attempt.vm, self.attempt_story(task.is, attempt));
             let title = format!("{id} ({name}) on {on}: {} to {}\n{story}", s(from), s(until));
-            let (fill, label) = (Fill::Work(colour), task.n.to_string());
-            let bar = Bar { place: place.clone(), from, until, fill, label, title: title.clone() };
+            let (fill, label) = (BarFill::Work(colour), task.n.to_string());
+            let bar =
+                GanttBar { place: place.clone(), from, until, fill, label, title: title.clone() };
             self.gantt.bars.push(bar);
-            self.overlays(attempt, until, &title);
-            let mark = |at, kind, title| Mark { place: place.clone(), at, kind, title };
+            self.draw_overlays(attempt, until, &title);
+            let mark = |at, kind, title| GanttMark { place: place.clone(), at, kind, title };
             self.gantt.marks.extend(attempt.checkpoints.iter().map(|kept| {
                 let (seq, done) = (kept.seq.get(), kept.done);
                 let title = format!("checkpoint {seq} of {id} at {}: keeps {done}", s(kept.at));
@@ -193,39 +207,39 @@ impl Lanes<'_> {
     }
 
     /// Draws where an attempt ran at the baseline, and the part that it computed for nothing.
-    fn overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
-        let place = self.row(attempt);
+    fn draw_overlays(&mut self, attempt: &AttemptHistory, until: Time, title: &str) {
+        let place = self.row_of(attempt);
         let changes = attempt.modes.iter().map(|&(at, _)| at).skip(1).chain([until]);
         for (&(from, mode), to) in attempt.modes.iter().zip(changes) {
             if mode == Mode::Baseline {
-                self.bar(place.clone(), (from, to), Fill::Baseline, title.to_owned());
+                self.draw_bar(place.clone(), (from, to), BarFill::Baseline, title.to_owned());
             }
         }
         let Some(vm) = self.of.record.vms.get(&attempt.vm) else { return };
         if let Some(since) = attempt.kept_at().filter(|_| attempt.lost(vm) > Span::ZERO) {
             let frozen = vm.hibernations.iter().map(|h| h.frozen).find(|at| *at >= since);
             let end = frozen.map_or(until, |at| at.min(until));
-            self.bar(place, (since, end), Fill::Lost, title.to_owned());
+            self.draw_bar(place, (since, end), BarFill::Lost, title.to_owned());
         }
     }
 
     /// Draws links from what a checkpoint kept to where the task continued.
-    fn migrations(&mut self, task: &TaskOf<'_>) {
+    fn draw_migrations(&mut self, task: &TaskOutcome<'_>) {
         for (was, is) in task.is.migrations() {
             let from = was.kept_at().unwrap_or(was.sent);
             let to = is.started.unwrap_or(is.sent);
             let done =
                 is.from.map_or("from the beginning".to_owned(), |(_, done)| format!("from {done}"));
-            self.gantt.links.push(Link {
-                from: (self.row(was), from),
-                to: (self.row(is), to),
+            self.gantt.links.push(GanttLink {
+                from: (self.row_of(was), from),
+                to: (self.row_of(is), to),
                 title: format!("{} went from {} to {}, {done}", task.id(), was.vm, is.vm),
             });
         }
     }
 
     /// What became of an attempt, in words.
-    fn story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
+    fn attempt_story(&self, task: &TaskHistory, attempt: &AttemptHistory) -> String {
         let from = attempt.from.map_or(String::new(), |(_, done)| format!(" from {done}"));
         let mode = match attempt.first_mode() {
             Mode::Baseline => ", in baseline mode",
@@ -244,11 +258,11 @@ impl Lanes<'_> {
                 format!("its VM was gone ({}), {} kept", why.word(), attempt.kept())
             }
         };
-        format!("{}{from}{mode}; {end}", self.started(&attempt.reason))
+        format!("{}{from}{mode}; {end}", self.start_reason(&attempt.reason))
     }
 
     /// The reason for a start in a word or two.
-    const fn started(&self, why: &StartReason) -> &'static str {
+    const fn start_reason(&self, why: &StartReason) -> &'static str {
         match why {
             StartReason::Chosen => "chosen",
             StartReason::Planned if self.of.of.plan.is_some() => "planned",

@@ -15,7 +15,7 @@ use dormouse_workload::WorkloadError;
 
 use super::TwinError;
 use crate::jobs::JobsError;
-use crate::output::{Header, LiveHeader, RunLog, live_header};
+use crate::output::{LiveHeader, LogHeader, RunLog, live_header};
 use crate::virtual_run::{limit, model, play_out};
 use dormouse_experiment::Experiment;
 
@@ -34,7 +34,7 @@ pub fn twin_of(dir: &Path) -> Result<TwinComparison, TwinError> {
     match header.experiment.scheduler {
         Some(_) => of_bag(&header, steps, dir),
         None => {
-            let pace = pace(&header, dir)?;
+            let pace = pace_of(&header, dir)?;
             of_jobs(&header, steps, (dir, pace))
         }
     }
@@ -43,7 +43,7 @@ pub fn twin_of(dir: &Path) -> Result<TwinComparison, TwinError> {
 /// Distance of a live run with these steps from its twin; `None` if it has no twin, or several
 /// tenants.
 pub(crate) fn distance_of(
-    header: &Header,
+    header: &LogHeader,
     live: &LiveHeader,
     steps: &[Step],
 ) -> Option<TwinDistance> {
@@ -61,7 +61,7 @@ pub(crate) fn distance_of(
     twin.ok().map(|twin| twin.distance())
 }
 
-fn about(header: &Header) -> ComparedRun {
+fn compared_run(header: &LogHeader) -> ComparedRun {
     let experiment = &header.experiment;
     ComparedRun {
         experiment: experiment.name.clone(),
@@ -73,12 +73,12 @@ fn about(header: &Header) -> ComparedRun {
 }
 
 /// The error for a run in which this step differs.
-fn other_version(header: &Header, dir: &Path) -> impl FnOnce(u64) -> TwinError {
+fn other_version(header: &LogHeader, dir: &Path) -> impl FnOnce(u64) -> TwinError {
     let (path, made_by) = (dir.to_owned(), header.dormouse.clone());
     move |step| TwinError::OtherVersion { path, step, made_by }
 }
 
-fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<TwinComparison, TwinError> {
+fn of_bag(header: &LogHeader, steps: Vec<Step>, dir: &Path) -> Result<TwinComparison, TwinError> {
     let given = TwinInputs::from_steps(&steps);
     if !given.began() {
         return Err(TwinError::NeverBegan(dir.to_owned()));
@@ -97,7 +97,7 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<TwinCompariso
     };
     let again = Run::of_tenants(setup.clone(), experiment.policies(scheduler()?));
     let twin = Run::of_tenants(setup, experiment.following(scheduler()?, &steps));
-    let (of, runs) = ((about(header), &experiment.setup), [again, twin]);
+    let (of, runs) = ((compared_run(header), &experiment.setup), [again, twin]);
     twin_of_bag(of, header.record(), (given, steps), runs, limit(experiment))
         .map_err(other_version(header, dir))
 }
@@ -105,7 +105,7 @@ fn of_bag(header: &Header, steps: Vec<Step>, dir: &Path) -> Result<TwinCompariso
 /// Compares a run of parallel jobs with its twin. The twin of a live run uses the exact processors
 /// by which its jobs are judged, that of a virtual run its own model.
 fn of_jobs(
-    header: &Header,
+    header: &LogHeader,
     live: Vec<Step>,
     (dir, pace): (&Path, RunPace),
 ) -> Result<TwinComparison, TwinError> {
@@ -116,30 +116,30 @@ fn of_jobs(
     decided_again(experiment.run(None), &live).map_err(other_version(header, dir))?;
     let (twin, migration) = match header.mode {
         RunMode::Virtual => {
-            (played(experiment, &mut model(experiment), (header.mode, &live))?, None)
+            (play_twin(experiment, &mut model(experiment), (header.mode, &live))?, None)
         }
         RunMode::Live => {
             let MeasuredMoves { pace, migration, moves } = MeasuredMoves::from_steps(&live, pace);
             let modelled = experiment.simulation().map(|jobs| jobs.migration_cost);
             let cost = migration.or(modelled).unwrap_or_default();
             (
-                played(experiment, &mut TwoTier::new(pace, moves, cost), (header.mode, &live))?,
+                play_twin(experiment, &mut TwoTier::new(pace, moves, cost), (header.mode, &live))?,
                 migration,
             )
         }
     };
-    Ok(twin_of_jobs(about(header), &LiveAndTwin { live, twin }, migration))
+    Ok(twin_of_jobs(compared_run(header), &LiveAndTwin { live, twin }, migration))
 }
 
 /// Speed of a live run's clock, and length of its jobs' phases.
-fn pace(header: &Header, dir: &Path) -> Result<RunPace, JobsError> {
+fn pace_of(header: &LogHeader, dir: &Path) -> Result<RunPace, JobsError> {
     let phase = live_header(dir)?.phase();
     Ok(RunPace { phase, ..RunPace::at(header.experiment.live.speedup) })
 }
 
 /// The steps of this run in virtual time on these machines, with the jobs that were submitted from
 /// outside.
-fn played(
+fn play_twin(
     experiment: &Experiment,
     on: &mut impl World,
     (mode, live): (RunMode, &[Step]),

@@ -14,45 +14,45 @@ const WORST: usize = 10;
 /// The comparison as text: totals, or with `all` also every task and VM.
 #[must_use]
 pub fn table(twin: &TwinComparison, terminal: Terminal, all: bool) -> String {
-    let mut table = Lines { twin, terminal, text: String::new() };
-    table.head();
-    table.totals();
-    table.spreads();
+    let mut table = ComparisonText { twin, terminal, text: String::new() };
+    table.add_head();
+    table.add_totals();
+    table.add_spreads();
     if all {
-        table.heading(&format!("every {}", table.unit(1)));
-        table.tasks(twin.tasks.iter());
-        table.vms();
+        table.add_heading(&format!("every {}", table.unit_word(1)));
+        table.add_tasks(twin.tasks.iter());
+        table.add_vms();
     } else {
         let differs = |row: &&TwinTask| row.difference != Some(0.0);
-        table.heading(&format!("the {} that differ most", table.unit(WORST)));
-        table.tasks(twin.worst().into_iter().filter(differs).take(WORST));
+        table.add_heading(&format!("the {} that differ most", table.unit_word(WORST)));
+        table.add_tasks(twin.worst().into_iter().filter(differs).take(WORST));
     }
-    table.divergence();
+    table.add_divergence();
     table.text.trim_end().to_owned()
 }
 
-struct Lines<'a> {
+struct ComparisonText<'a> {
     twin: &'a TwinComparison,
     terminal: Terminal,
     text: String,
 }
 
-impl Lines<'_> {
-    fn line(&mut self, line: &str) {
+impl ComparisonText<'_> {
+    fn add_line(&mut self, line: &str) {
         self.text += line.trim_end();
         self.text.push('\n');
     }
 
-    fn heading(&mut self, text: &str) {
-        self.line(&format!("\n  {}", self.terminal.dim(text)));
+    fn add_heading(&mut self, text: &str) {
+        self.add_line(&format!("\n  {}", self.terminal.dim(text)));
     }
 
-    fn row(&mut self, name: &str, value: &str) {
+    fn add_row(&mut self, name: &str, value: &str) {
         self.text += &format!("  {} {value}\n", self.terminal.dim(&format!("{name:<13}")));
     }
 
     /// The word for this number of tasks or jobs.
-    fn unit(&self, n: usize) -> &'static str {
+    fn unit_word(&self, n: usize) -> &'static str {
         match (self.twin.work, n) {
             (Work::Jobs, 1) => "job",
             (Work::Jobs, _) => "jobs",
@@ -61,14 +61,14 @@ impl Lines<'_> {
         }
     }
 
-    fn head(&mut self) {
+    fn add_head(&mut self) {
         let twin = self.twin;
         let about = &twin.about;
         let speed = about.speedup.map(|x| format!(" at {x}x")).unwrap_or_default();
         let (experiment, scheduler, mode) = (&about.experiment, &about.scheduler, about.mode);
         let seed = about.seed;
-        self.row("run", &format!("{experiment} under {scheduler}, {mode}{speed}, seed {seed}"));
-        self.row(
+        self.add_row("run", &format!("{experiment} under {scheduler}, {mode}{speed}, seed {seed}"));
+        self.add_row(
             "twin",
             &match (mode, twin.work) {
                 (RunMode::Virtual, _) => "a run of virtual time is its own twin".to_owned(),
@@ -88,73 +88,73 @@ impl Lines<'_> {
         let early = &twin.ended_early;
         for (which, why) in [("the run", &early.live), ("the twin", &early.twin)] {
             if let Some(why) = why {
-                let early = format!("{which} ended with {} left: {why}", self.unit(2));
-                self.row("", &self.terminal.verdict(false, &early));
+                let early = format!("{which} ended with {} left: {why}", self.unit_word(2));
+                self.add_row("", &self.terminal.verdict(false, &early));
             }
         }
     }
 
-    fn totals(&mut self) {
+    fn add_totals(&mut self) {
         let twin = self.twin;
         let head = columns("", &twin.about.mode.to_string(), "twin", "difference");
-        self.line(&format!("\n{}", self.terminal.dim(head.trim_end())));
+        self.add_line(&format!("\n{}", self.terminal.dim(head.trim_end())));
         if twin.about.mode == RunMode::Live {
-            let unit = self.unit(2);
+            let unit = self.unit_word(2);
             let by =
                 format!("  by the log, which has an end when it was due; the {unit} are measured");
-            self.line(&self.terminal.dim(&by));
+            self.add_line(&self.terminal.dim(&by));
         }
         let end = |span: Option<Span>| span.map_or_else(missing, seconds);
         let (LiveAndTwin { live, twin: other }, more) = (twin.makespan, twin.makespan_difference());
-        self.line(&columns("makespan", &end(live), &end(other), &percent(more)));
+        self.add_line(&columns("makespan", &end(live), &end(other), &percent(more)));
         if let Some(LiveAndTwin { live, twin: other }) = twin.cost {
             let usd = |cost: Money| format!("${:.4}", cost.as_usd());
             let more = percent(twin.cost_difference());
-            self.line(&columns("cost", &usd(live), &usd(other), &more));
+            self.add_line(&columns("cost", &usd(live), &usd(other), &more));
         }
         for count in twin.counts.iter().filter(|count| count.sides.live + count.sides.twin > 0) {
             let LiveAndTwin { live, twin } = count.sides;
             let more = i128::from(live) - i128::from(twin);
             let more = if more == 0 { String::new() } else { format!("{more:+}") };
             let name = count.name.replace('_', " ");
-            self.line(&columns(&name, &live.to_string(), &twin.to_string(), &more));
+            self.add_line(&columns(&name, &live.to_string(), &twin.to_string(), &more));
         }
     }
 
-    fn spreads(&mut self) {
+    fn add_spreads(&mut self) {
         let alone = match self.twin.work {
             Work::Jobs => "foreground",
             _ => "undisturbed",
         };
-        self.line("");
+        self.add_line("");
         match &self.twin.undisturbed {
-            Some(of) => self.spread(alone, of),
-            None => self.row(alone, &format!("no {} of these", self.unit(2))),
+            Some(of) => self.add_spread(alone, of),
+            None => self.add_row(alone, &format!("no {} of these", self.unit_word(2))),
         }
         if let Some(of) = &self.twin.background {
-            self.spread("background", of);
+            self.add_spread("background", of);
         }
     }
 
-    fn spread(&mut self, name: &str, of: &DurationSpread) {
+    fn add_spread(&mut self, name: &str, of: &DurationSpread) {
         let (n, all, past) = (of.tasks(), self.twin.tasks.len(), of.past_5_percent());
         let figures = format!(
             "{n} of {all} {}: mean {}, shortest {}, longest {}",
-            self.unit(2),
+            self.unit_word(2),
             percent(Some(of.mean())),
             percent(Some(of.shortest())),
             percent(Some(of.longest())),
         );
         let bins: Vec<_> = of.bins().into_iter().map(|(name, n)| format!("{name}: {n}")).collect();
-        self.row(name, &figures);
-        self.row("", &self.terminal.verdict(past == 0, &format!("{past} past 5 %")));
-        self.row("", &bins.join("  "));
+        self.add_row(name, &figures);
+        self.add_row("", &self.terminal.verdict(past == 0, &format!("{past} past 5 %")));
+        self.add_row("", &bins.join("  "));
     }
 
-    fn tasks<'a>(&mut self, rows: impl Iterator<Item = &'a TwinTask>) {
+    fn add_tasks<'a>(&mut self, rows: impl Iterator<Item = &'a TwinTask>) {
         let mut rows = rows.peekable();
         if rows.peek().is_none() {
-            return self.line("  none");
+            return self.add_line("  none");
         }
         let head = format!(
             "{:>6}  {:<12} {:>10} {:>10} {:>9}  {:<32}",
@@ -169,7 +169,7 @@ impl Lines<'_> {
                 true => live.place.clone(),
                 false => format!("{} / {}", live.place, twin.place),
             };
-            self.line(&format!(
+            self.add_line(&format!(
                 "  {number:>6}  {name:<12} {:>10} {:>10} {:>9}  {place:<32} {}",
                 took(live.took()),
                 took(twin.took()),
@@ -179,11 +179,11 @@ impl Lines<'_> {
         }
     }
 
-    fn vms(&mut self) {
+    fn add_vms(&mut self) {
         if self.twin.vms.is_empty() {
             return;
         }
-        self.heading("every VM: type, launched, ended, cost; live / twin");
+        self.add_heading("every VM: type, launched, ended, cost; live / twin");
         let side = |vm: &Option<VmFate>| {
             let Some(vm) = vm else { return missing() };
             let at = |at: Time| seconds(at.since(Time::ZERO));
@@ -197,34 +197,34 @@ impl Lines<'_> {
         }
     }
 
-    fn divergence(&mut self) {
-        self.line("");
+    fn add_divergence(&mut self) {
+        self.add_line("");
         let Some(of) = &self.twin.divergence else {
-            return self.row("they diverge", "nowhere: the same decisions in the same order");
+            return self.add_row("they diverge", "nowhere: the same decisions in the same order");
         };
-        self.row("they diverge", &format!("after {} equal decisions", of.same));
-        self.decided(&of.decided, "nothing is left to decide");
+        self.add_row("they diverge", &format!("after {} equal decisions", of.same));
+        self.add_decided(&of.decided, "nothing is left to decide");
         if of.alone.live.is_none() && of.alone.twin.is_none() {
-            self.row("", "they decide the same, in another order");
+            self.add_row("", "they decide the same, in another order");
         } else if of.alone != of.decided {
-            self.row("", "what only one of them ever decides:");
-            self.decided(&of.alone, "nothing that the other does not");
+            self.add_row("", "what only one of them ever decides:");
+            self.add_decided(&of.alone, "nothing that the other does not");
         }
     }
 
     /// Writes the decision of each run, or `none`.
-    fn decided(&mut self, of: &LiveAndTwin<Option<DivergentDecision>>, none: &str) {
+    fn add_decided(&mut self, of: &LiveAndTwin<Option<DivergentDecision>>, none: &str) {
         let sides = [("live", "in the twin", &of.live), ("in the twin", "live", &of.twin)];
         for (which, other, decided) in sides {
             let Some(DivergentDecision { at, what, heard, other_heard }) = decided else {
-                self.row("", &format!("{which}, {none}"));
+                self.add_row("", &format!("{which}, {none}"));
                 continue;
             };
             let s = |at: Time| format!("{:.3} s", at.as_secs_f64());
             let other = other_heard
                 .map_or_else(|| format!("never {other}"), |at| format!("{other} at {}", s(at)));
             let at = s(*at);
-            self.row("", &format!("{which}, {heard} at {at} ({other}), and so: {what}"));
+            self.add_row("", &format!("{which}, {heard} at {at} ({other}), and so: {what}"));
         }
     }
 }

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use dormouse_analysis::RunSample;
 use dormouse_experiment::{Experiment, label_of, names_a_program};
 use dormouse_model::CheckpointConfig;
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
-use crate::measures::Measures;
-use crate::runs::{self, Run};
-use crate::sweep::{Cell, OwnProgram, Samples, Shared, SweepError};
+use crate::measures::ShownFigures;
+use crate::runs::{self, RunRow};
+use crate::sweep::{OwnProgram, Samples, SharedInputs, SweepCell, SweepError};
 
 /// Key of an experiment with its scheduler's name.
 const SCHEDULER: &str = "scheduler.name";
@@ -27,7 +27,7 @@ fn is_of_programs(set: &str) -> bool {
 }
 
 /// Refuses a list that names something twice.
-fn once(option: &str, list: &[String]) -> Result<(), SweepError> {
+fn refuse_duplicates(option: &str, list: &[String]) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     match list.iter().find(|name| !seen.insert(*name)) {
         Some(twice) => {
@@ -55,18 +55,18 @@ fn settings_of(word: &str, experiment: &Experiment) -> Option<Vec<String>> {
 /// A comparison of schedulers, or of ways to save work, on experiments: all are compared with the
 /// first.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct SchedulerComparison {
     /// Experiments: files or built-in names.
     pub on: Vec<String>,
     /// Names of the schedulers or ways to save work; the others are compared with the first.
     pub schedulers: Vec<String>,
     /// One cell for each of them on each experiment, grouped by experiment.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<SweepCell>,
     /// Heading of the column with the schedulers or ways to save work.
     pub compared: &'static str,
 }
 
-impl Comparison {
+impl SchedulerComparison {
     /// The cells of a comparison of schedulers.
     ///
     /// # Errors
@@ -77,14 +77,14 @@ impl Comparison {
         (on, own): (&[String], &OwnProgram),
         schedulers: &[String],
         set: &[String],
-        shared: &Shared,
+        shared: &SharedInputs,
     ) -> Result<Self, SweepError> {
         let bad = |what: String| Err(SweepError::BadInput(what));
         if schedulers.len() < 2 {
             return bad("--schedulers: name two or more, such as burst-hads,hads".to_owned());
         }
-        once("--schedulers", schedulers)?;
-        once("--on", on)?;
+        refuse_duplicates("--schedulers", schedulers)?;
+        refuse_duplicates("--on", on)?;
         // A scheduler program is labelled with its file name, unless two have the same.
         let labels: Vec<String> = schedulers.iter().map(|word| label_of(word)).collect();
         let are_different = labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
@@ -105,7 +105,7 @@ impl Comparison {
                 let set: Vec<_> = named.iter().chain(set.iter().filter(is_its)).cloned().collect();
                 let said_with = |set: &str| if set == named[0] { "--schedulers" } else { "--set" };
                 let case = format!("{name}/{label}");
-                let cell = Cell::load_as_said(&case, (name, own), &set, &said_with)?;
+                let cell = SweepCell::load_as_said(&case, (name, own), &set, &said_with)?;
                 cell.check(cell.experiment.setup.seed, shared)?;
                 cells.push(cell);
             }
@@ -124,14 +124,14 @@ impl Comparison {
         (on, own): (&[String], &OwnProgram),
         saves: &[String],
         (scheduler, set): (Option<&str>, &[String]),
-        shared: &Shared,
+        shared: &SharedInputs,
     ) -> Result<Self, SweepError> {
         let bad = |what: String| Err(SweepError::BadInput(what));
         if saves.len() < 2 {
             return bad("--saves: name two or more, such as criu,notice,none".to_owned());
         }
-        once("--saves", saves)?;
-        once("--on", on)?;
+        refuse_duplicates("--saves", saves)?;
+        refuse_duplicates("--on", on)?;
         if let Some(text) = set.iter().find(|text| text.trim_start().starts_with("checkpoint=")) {
             return bad(format!(
                 "--set {text}: set its keys one by one, such as checkpoint.fixed=13s"
@@ -141,7 +141,7 @@ impl Comparison {
         let set: Vec<_> = named.into_iter().chain(set.iter().cloned()).collect();
         let mut cells = Vec::new();
         for name in on {
-            let as_it_is = Cell::load_as_said(name, (name, own), &set, &|_| "--set")?;
+            let as_it_is = SweepCell::load_as_said(name, (name, own), &set, &|_| "--set")?;
             if as_it_is.experiment.scheduler.is_none() {
                 return bad(format!(
                     "--on {name}: it has no bag of tasks whose work is saved; name one that has"
@@ -157,7 +157,7 @@ impl Comparison {
                 let said_with =
                     |text: &str| if text.starts_with("checkpoint=") { "--saves" } else { "--set" };
                 let case = format!("{name}/{word}");
-                let mut cell = Cell::load_as_said(&case, (name, own), &set, &said_with)?;
+                let mut cell = SweepCell::load_as_said(&case, (name, own), &set, &said_with)?;
                 // The way in which programs save their work is what is compared.
                 if let Some(written) = cell.experiment.own_tasks.written_checkpoint.take() {
                     cell.experiment.setup.checkpoint = written;
@@ -185,27 +185,27 @@ impl Comparison {
     }
 
     /// The figures shown to people; for ways to save work also lost work and checkpoints.
-    pub fn measures(&self, samples: &Samples) -> Measures {
+    pub fn measures(&self, samples: &Samples) -> ShownFigures {
         let of_saves = ["work_lost_s", "checkpoints", "hibernations"];
         let always = if self.compared == SAVED_BY { &of_saves[..] } else { &[] };
-        Measures::of_runs(samples, always)
+        ShownFigures::of_runs(samples, always)
     }
 
     /// Table of all runs with their figures, one row each; seeds are 1 to `seeds`.
-    pub fn runs(&self, samples: &Samples, seeds: u64) -> Table {
+    pub fn runs(&self, samples: &Samples, seeds: u64) -> TypedTable {
         let labels = ["experiment".to_owned(), self.compared.replace(' ', "_")];
         let cells = self.by_experiment(samples).flat_map(|(on, samples)| {
             let cells = self.schedulers.iter().zip(samples);
             cells.map(move |(scheduler, samples)| ([on, scheduler], samples))
         });
         let runs = cells.flat_map(|(labels, samples)| {
-            (1..=seeds).zip(samples).map(move |(seed, sample)| Run {
+            (1..=seeds).zip(samples).map(move |(seed, sample)| RunRow {
                 labels: labels.map(str::to_owned).into(),
                 seed,
                 sample,
             })
         });
-        runs::table(labels.map(Column::text).into(), runs.collect())
+        runs::table(labels.map(TableColumn::text).into(), runs.collect())
     }
 }
 
@@ -219,8 +219,13 @@ mod tests {
         let of = |on: &[&str], schedulers: &[&str], set: &[&str]| {
             let [on, schedulers, set] = [on, schedulers, set]
                 .map(|l| l.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
-            Comparison::new((&on, &OwnProgram::default()), &schedulers, &set, &Shared::default())
-                .map_err(|e| e.to_string())
+            SchedulerComparison::new(
+                (&on, &OwnProgram::default()),
+                &schedulers,
+                &set,
+                &SharedInputs::default(),
+            )
+            .map_err(|e| e.to_string())
         };
         let cells = of(&["j60", "j60-sc2"], &["burst-hads", "hads"], &[]).unwrap().cells;
         let cases: Vec<_> = cells.iter().map(|cell| cell.case.as_str()).collect();
@@ -243,17 +248,17 @@ mod tests {
             let [saves, set] =
                 [saves, set].map(|l| l.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>());
             let on = ["j60-sc2".to_owned()];
-            Comparison::of_saves(
+            SchedulerComparison::of_saves(
                 (&on, &OwnProgram::default()),
                 &saves,
                 (None, &set),
-                &Shared::default(),
+                &SharedInputs::default(),
             )
             .map_err(|e| e.to_string())
         };
         let cells = of(&["criu", "own", "notice", "none"], &["checkpoint.fixed=7s"]).unwrap().cells;
         let [criu, own, notice, none] = &cells[..] else { panic!("four cells") };
-        let of_cell = |cell: &Cell| cell.experiment.setup.checkpoint.clone();
+        let of_cell = |cell: &SweepCell| cell.experiment.setup.checkpoint.clone();
         assert_eq!(of_cell(criu), of_cell(own));
         for (cell, at_notice, never) in [(notice, true, false), (none, false, true)] {
             let is = of_cell(cell);

@@ -7,5 +7,5 @@ mod plots;
 mod sentence;
 mod tables;
 
-pub use comparison::Comparison;
-pub use pair::Pair;
+pub use comparison::SchedulerComparison;
+pub use pair::FigurePair;

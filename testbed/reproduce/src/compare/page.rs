@@ -1,14 +1,14 @@
 //! The page of a comparison.
 
-use dormouse_view::{Block, Card, Page};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock};
 
-use super::Comparison;
+use super::SchedulerComparison;
 use crate::runs::FILES;
 use crate::sweep::Samples;
 
-impl Comparison {
+impl SchedulerComparison {
     /// The page of `report.html`.
-    pub fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> Page {
+    pub fn page(&self, samples: &Samples, (seeds, command): (u64, &str)) -> HtmlPage {
         let first = self.first();
         let under =
             if seeds == 1 { "the same seed".to_owned() } else { format!("the same {seeds} seeds") };
@@ -19,24 +19,28 @@ impl Comparison {
         );
         let said = self.sentences(samples).join(" ");
         let lead = if said.is_empty() { lead } else { format!("{said} {lead}") };
-        let mut page = Page::new(self.schedulers.join(" and "), lead);
+        let mut page = HtmlPage::new(self.schedulers.join(" and "), lead);
         let measures = self.measures(samples);
         let pairs = self.pairs(samples, &measures.told);
         let differ = pairs.iter().filter(|pair| pair.difference.is_some());
         let (shown, all) =
             differ.fold((0, 0), |(n, all), pair| (n + usize::from(pair.is_shown()), all + 1));
-        page.cards.push(Card::new("Experiments", self.on.len().to_string(), self.on.join(", ")));
+        page.cards.push(FigureCard::new(
+            "Experiments",
+            self.on.len().to_string(),
+            self.on.join(", "),
+        ));
         let which = match seeds {
             1 => "the same for all: 1".to_owned(),
             _ => format!("the same for all: 1 to {seeds}"),
         };
-        page.cards.push(Card::new("Seeds", seeds.to_string(), which));
+        page.cards.push(FigureCard::new("Seeds", seeds.to_string(), which));
         let remark = format!("of {all}: those whose 95 % interval leaves out 0");
-        page.cards.push(Card::new("Clear differences", shown.to_string(), remark));
+        page.cards.push(FigureCard::new("Clear differences", shown.to_string(), remark));
         let plots = self.plots(samples).iter().flat_map(|chart| chart.to_markup()).collect();
         page.section(format!("Every seed, and its difference from {first}"), [
-            Block::Plots(plots),
-            Block::text(format!(
+            PageBlock::Plots(plots),
+            PageBlock::text(format!(
                 "A small point is a seed, a large one the mean of all seeds with its 95 % interval. A \
                  difference in per cent is a part of the mean under {first}."
             )),
@@ -44,15 +48,15 @@ impl Comparison {
         page.section(
             "Every figure",
             [
-                Block::Table(self.table(samples)),
-                Block::text(measures.interval_note().unwrap_or_default()),
-                Block::text(measures.left_out().unwrap_or_default()),
+                PageBlock::Table(self.table(samples)),
+                PageBlock::text(measures.interval_note().unwrap_or_default()),
+                PageBlock::text(measures.left_out().unwrap_or_default()),
             ],
         );
-        page.section("In this folder", [Block::text(format!(
+        page.section("In this folder", [PageBlock::text(format!(
             "table.csv has the table, with every digit. {FILES} plot-1.svg and those after it are the plots."
         ))]);
-        page.section("Reproduce", [Block::Command(command.to_owned())]);
+        page.section("Reproduce", [PageBlock::Command(command.to_owned())]);
         page
     }
 }

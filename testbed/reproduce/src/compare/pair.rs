@@ -4,19 +4,19 @@ use dormouse_analysis::{RunSample, series};
 use dormouse_estimate::Estimate;
 use dormouse_view::number::fixed;
 
-use super::Comparison;
-use crate::measures::Measure;
+use super::SchedulerComparison;
+use crate::measures::ShownFigure;
 use crate::sweep::Samples;
 
 /// A scheduler's figure on an experiment beside the first scheduler's.
 #[derive(Clone, Debug)]
-pub struct Pair<'a> {
+pub struct FigurePair<'a> {
     /// Experiment of both.
     pub on: &'a str,
     /// Scheduler that is compared with the first.
     pub scheduler: &'a str,
     /// Figure that is compared.
-    pub measure: Measure,
+    pub measure: ShownFigure,
     /// Mean over the runs that have the figure; an unfinished run has no makespan.
     pub figure: Estimate,
     /// The figure of each run in order of seeds, or, for a single run, of each batch of jobs.
@@ -35,16 +35,16 @@ pub struct Pair<'a> {
     pub lower: usize,
 }
 
-impl Comparison {
+impl SchedulerComparison {
     /// Every scheduler on every experiment, by each of these figures that they have, in this order.
-    pub fn pairs(&self, samples: &Samples, measures: &[Measure]) -> Vec<Pair<'_>> {
+    pub fn pairs(&self, samples: &Samples, measures: &[ShownFigure]) -> Vec<FigurePair<'_>> {
         let mut pairs = Vec::new();
         for (on, samples) in self.on.iter().zip(samples.chunks(self.schedulers.len())) {
             let Some(first) = samples.first() else { continue };
             for measure in measures {
                 for (n, (scheduler, samples)) in self.schedulers.iter().zip(samples).enumerate() {
                     let against = (n > 0).then_some(first.as_slice());
-                    pairs.extend(Pair::new((on, scheduler), *measure, samples, against));
+                    pairs.extend(FigurePair::new((on, scheduler), *measure, samples, against));
                 }
             }
         }
@@ -52,11 +52,11 @@ impl Comparison {
     }
 }
 
-impl<'a> Pair<'a> {
+impl<'a> FigurePair<'a> {
     /// A figure of these samples beside the first scheduler's; `None` if no sample has it.
     fn new(
         (on, scheduler): (&'a str, &'a str),
-        measure: Measure,
+        measure: ShownFigure,
         samples: &[RunSample],
         against: Option<&[RunSample]>,
     ) -> Option<Self> {
@@ -127,21 +127,21 @@ impl<'a> Pair<'a> {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::measures::Measures;
+    use crate::measures::ShownFigures;
 
     fn sample(makespan: f64) -> RunSample {
         let figures = [("makespan_s".to_owned(), makespan)].into();
         RunSample { figures, batches: [].into(), steps: 0, decisions: String::new() }
     }
 
-    fn makespan() -> Measure {
+    fn makespan() -> ShownFigure {
         let runs = vec![vec![sample(1.0)]];
-        Measures::of_runs(&runs, &[]).told[0]
+        ShownFigures::of_runs(&runs, &[]).told[0]
     }
 
-    fn pair(mine: &[f64], theirs: &[f64]) -> Pair<'static> {
+    fn pair(mine: &[f64], theirs: &[f64]) -> FigurePair<'static> {
         let of = |all: &[f64]| all.iter().copied().map(sample).collect::<Vec<_>>();
-        Pair::new(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
+        FigurePair::new(("j60", "hads"), makespan(), &of(mine), Some(&of(theirs))).unwrap()
     }
 
     /// Means that overlap may differ under every seed.
@@ -160,7 +160,7 @@ mod tests {
     fn runs_without_a_figure_are_told_of() {
         let unfinished = RunSample { figures: [].into(), ..sample(0.0) };
         let samples = [sample(100.0), unfinished, sample(102.0)];
-        let pair = Pair::new(("j60", "hads"), makespan(), &samples, None).unwrap();
+        let pair = FigurePair::new(("j60", "hads"), makespan(), &samples, None).unwrap();
         let said = pair.figure_in_words();
         assert!(said.starts_with("101 [") && said.ends_with(", of 2 of 3 runs only"), "{said}");
     }

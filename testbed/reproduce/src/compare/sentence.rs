@@ -5,10 +5,10 @@ use dormouse_analysis::BetterSide;
 use dormouse_estimate::FEWEST;
 use dormouse_view::number::fixed;
 
-use super::{Comparison, Pair};
+use super::{FigurePair, SchedulerComparison};
 use crate::sweep::Samples;
 
-impl Comparison {
+impl SchedulerComparison {
     /// One sentence for each experiment and each scheduler after the first, in this order.
     pub fn sentences(&self, samples: &Samples) -> Vec<String> {
         let pairs = self.pairs(samples, &self.measures(samples).told);
@@ -18,7 +18,7 @@ impl Comparison {
         });
         let of_cell = |(on, scheduler)| {
             let own = pairs.iter().filter(|pair| (pair.on, pair.scheduler) == (on, scheduler));
-            sentence((on, scheduler), self.first(), &own.collect::<Vec<_>>())
+            sentence_on((on, scheduler), self.first(), &own.collect::<Vec<_>>())
         };
         cells.filter_map(of_cell).collect()
     }
@@ -26,7 +26,11 @@ impl Comparison {
 
 /// A sentence on the figures of a scheduler for which lower or higher is better, beside the first
 /// scheduler's.
-fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> Option<String> {
+fn sentence_on(
+    (on, scheduler): (&str, &str),
+    first: &str,
+    pairs: &[&FigurePair<'_>],
+) -> Option<String> {
     let judged = pairs.iter().filter_map(|pair| {
         let difference = pair.difference?;
         Some((*pair, pair.measure.metric.better?, difference))
@@ -57,12 +61,12 @@ fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> 
     let shown: Vec<_> = shown
         .into_iter()
         .filter(|(_, names)| !names.is_empty())
-        .map(|(how, names)| format!("{how} {}", list(&names)))
+        .map(|(how, names)| format!("{how} {}", join_names(&names)))
         .collect();
     let may_be = match chance.as_slice() {
         [] => None,
         [one] => Some(format!("the difference in {one} may be chance")),
-        several => Some(format!("the differences in {} may be chance", list(several))),
+        several => Some(format!("the differences in {} may be chance", join_names(several))),
     };
     match (shown.is_empty(), may_be) {
         (true, None) => None,
@@ -78,11 +82,11 @@ fn sentence((on, scheduler): (&str, &str), first: &str, pairs: &[&Pair<'_>]) -> 
 
 /// Size of a difference: in per cent of the first scheduler's mean, or in the figure's unit if that
 /// is zero.
-fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
+fn by_how_much(pair: &FigurePair<'_>, difference: f64) -> String {
     if let Some(relative) = pair.relative {
-        return format!("{} %", size(relative.mean * 100.0, 1));
+        return format!("{} %", size_in_words(relative.mean * 100.0, 1));
     }
-    let size = size(pair.measure.value(difference), pair.measure.digits());
+    let size = size_in_words(pair.measure.value(difference), pair.measure.digits());
     let heading = pair.measure.heading();
     match heading.strip_prefix(pair.measure.name()).and_then(|rest| rest.strip_prefix(", ")) {
         Some("$") => format!("${size}"),
@@ -92,7 +96,7 @@ fn by_how_much(pair: &Pair<'_>, difference: f64) -> String {
 }
 
 /// A size with this many decimals; one that rounds to zero is called less than the last of them.
-fn size(of: f64, digits: usize) -> String {
+fn size_in_words(of: f64, digits: usize) -> String {
     let text = fixed(of.abs(), digits);
     let is_nothing = !text.contains(|digit: char| ('1'..='9').contains(&digit));
     if is_nothing {
@@ -103,7 +107,7 @@ fn size(of: f64, digits: usize) -> String {
 }
 
 /// Names joined by commas and "and".
-fn list(names: &[String]) -> String {
+fn join_names(names: &[String]) -> String {
     match names {
         [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
         _ => names.join(""),
@@ -114,7 +118,7 @@ fn list(names: &[String]) -> String {
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::sweep::{OwnProgram, Shared};
+    use crate::sweep::{OwnProgram, SharedInputs};
     use dormouse_analysis::RunSample;
 
     /// Runs of two schedulers on j60, with a makespan, a cost and a number of checkpoints each.
@@ -126,8 +130,12 @@ mod tests {
     fn said_with(figure: &str, runs: &[[(f64, f64); 2]]) -> Vec<String> {
         let words = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
         let (on, schedulers) = (words(&["j60"]), words(&["burst-hads", "hads"]));
-        let comparison =
-            Comparison::new((&on, &OwnProgram::default()), &schedulers, &[], &Shared::default());
+        let comparison = SchedulerComparison::new(
+            (&on, &OwnProgram::default()),
+            &schedulers,
+            &[],
+            &SharedInputs::default(),
+        );
         let comparison = comparison.unwrap();
         let sample = |(makespan, cost): (f64, f64)| RunSample {
             figures: [
@@ -197,7 +205,12 @@ mod tests {
         let said = said(&runs);
         assert!(said[0].contains("worse in makespan by less than 0.1 %"), "{said:?}");
         assert_eq!(
-            [size(0.04, 1), size(-0.06, 1), size(0.2, 0), size(3.0, 0)],
+            [
+                size_in_words(0.04, 1),
+                size_in_words(-0.06, 1),
+                size_in_words(0.2, 0),
+                size_in_words(3.0, 0)
+            ],
             ["less than 0.1", "0.1", "less than 1", "3"]
         );
     }

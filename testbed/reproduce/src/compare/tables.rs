@@ -1,34 +1,34 @@
 //! Tables of a comparison, for people and for programs.
 
 use dormouse_estimate::Estimate;
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
-use super::{Comparison, Pair};
+use super::{FigurePair, SchedulerComparison};
 use crate::sweep::Samples;
 
-impl Comparison {
+impl SchedulerComparison {
     /// Table for people: each figure and its difference.
-    pub fn table(&self, samples: &Samples) -> Table {
-        Table::with_rows(self.pairs(samples, &self.measures(samples).told))
-            .column(Column::text("experiment"), |pair| pair.on)
-            .column(Column::text("figure"), |pair| pair.measure.heading())
-            .column(Column::text(self.compared), |pair| pair.scheduler)
-            .column(Column::text("mean [95 % interval]"), Pair::figure_in_words)
-            .column(Column::text(format!("against {}", self.first())), Pair::in_words)
-            .column(Column::text("lower under"), |pair| {
+    pub fn table(&self, samples: &Samples) -> TypedTable {
+        TypedTable::with_rows(self.pairs(samples, &self.measures(samples).told))
+            .column(TableColumn::text("experiment"), |pair| pair.on)
+            .column(TableColumn::text("figure"), |pair| pair.measure.heading())
+            .column(TableColumn::text(self.compared), |pair| pair.scheduler)
+            .column(TableColumn::text("mean [95 % interval]"), FigurePair::figure_in_words)
+            .column(TableColumn::text(format!("against {}", self.first())), FigurePair::in_words)
+            .column(TableColumn::text("lower under"), |pair| {
                 pair.difference.map(|d| format!("{} of {} seeds", pair.lower, d.n))
             })
             .into()
     }
 
     /// Table for programs, `table.csv`: exact values, and also figures that were zero in all runs.
-    pub fn exact(&self, samples: &Samples) -> Table {
-        type Of = fn(&Pair<'_>) -> Option<Estimate>;
+    pub fn exact(&self, samples: &Samples) -> TypedTable {
+        type Of = fn(&FigurePair<'_>) -> Option<Estimate>;
         let measures = self.measures(samples).in_files();
-        let mut table = Table::with_rows(self.pairs(samples, &measures))
-            .column(Column::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
-            .column(Column::text("metric"), |pair| pair.measure.metric.name)
-            .column(Column::text("against"), |pair| {
+        let mut table = TypedTable::with_rows(self.pairs(samples, &measures))
+            .column(TableColumn::text("case"), |pair| format!("{}/{}", pair.on, pair.scheduler))
+            .column(TableColumn::text("metric"), |pair| pair.measure.metric.name)
+            .column(TableColumn::text("against"), |pair| {
                 pair.difference.map(|_| self.first().to_owned())
             });
         let figures: [([&str; 3], Of); 3] = [
@@ -38,13 +38,13 @@ impl Comparison {
         ];
         for ([mean, low, high], of) in figures {
             table = table
-                .column(Column::number(mean), |pair| of(pair).map(|e| e.mean))
-                .column(Column::number(low), |pair| Some(of(pair)?.ci95?.0))
-                .column(Column::number(high), |pair| Some(of(pair)?.ci95?.1));
+                .column(TableColumn::number(mean), |pair| of(pair).map(|e| e.mean))
+                .column(TableColumn::number(low), |pair| Some(of(pair)?.ci95?.0))
+                .column(TableColumn::number(high), |pair| Some(of(pair)?.ci95?.1));
         }
         table
-            .column(Column::count("lower"), |pair| pair.difference.map(|_| pair.lower))
-            .column(Column::count("n"), |pair| pair.figure.n)
+            .column(TableColumn::count("lower"), |pair| pair.difference.map(|_| pair.lower))
+            .column(TableColumn::count("n"), |pair| pair.figure.n)
             .into()
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use dormouse_experiment::command_line;
 
-use super::Engine;
+use super::JobEngine;
 
 /// Subfolder of the results for an engine's files and the output of its jobs.
 const JOB: &str = "job";
@@ -13,7 +13,7 @@ const JOB: &str = "job";
 #[derive(Clone, Debug)]
 pub struct ArrayJob {
     /// Engine that runs the job.
-    pub engine: Engine,
+    pub engine: JobEngine,
     /// Words of the command without the folder of its results, `dormouse` first.
     pub words: Vec<String>,
     /// Program on the nodes in place of `dormouse`.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::Engine;
+use super::JobEngine;
 
 /// Reason for which an engine does not run a job, or did not finish it.
 #[derive(Debug, thiserror::Error)]
@@ -13,7 +13,7 @@ pub enum EngineError {
     )]
     NotInstalled {
         /// Engine that was asked for.
-        engine: Engine,
+        engine: JobEngine,
         /// Name of the command.
         command: &'static str,
         /// Where to get the command.
@@ -29,7 +29,7 @@ pub enum EngineError {
     #[error("--engine {engine}: `{line}` failed: {said}")]
     Refused {
         /// Engine that was asked for.
-        engine: Engine,
+        engine: JobEngine,
         /// Command that was run.
         line: String,
         /// Output of the command.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 /// An engine that runs the shards of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum JobEngine {
     /// Slurm, by `sbatch`.
     Slurm,
     /// HyperQueue, by `hq`.
@@ -16,7 +16,7 @@ pub enum Engine {
     Local,
 }
 
-impl Engine {
+impl JobEngine {
     /// All engines.
     pub const ALL: [Self; 4] = [Self::Slurm, Self::HyperQueue, Self::Kubernetes, Self::Local];
 
@@ -44,13 +44,13 @@ impl Engine {
     }
 }
 
-impl fmt::Display for Engine {
+impl fmt::Display for JobEngine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Engine {
+impl FromStr for JobEngine {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {

@@ -10,7 +10,7 @@ const USER: u16 = 7380;
 
 /// Names of the Jobs of the shards and of the merge. They depend on the folder of results only, so
 /// that a new submission replaces the old one.
-fn names(job: &ArrayJob) -> [String; 2] {
+fn job_names(job: &ArrayJob) -> [String; 2] {
     let folder = format!("{}\0{}", job.claim, job.out.display());
     let hash = blake3::hash(folder.as_bytes()).to_hex();
     let name = format!("{}-{}", job.name(), &hash[..8]);
@@ -40,12 +40,12 @@ pub(super) fn check(job: &ArrayJob) -> Result<(), EngineError> {
 /// and is started again.
 pub(super) fn manifest(job: &ArrayJob) -> String {
     let ArrayJob { shards, threads, .. } = job;
-    let [name, merge] = names(job);
+    let [name, merge] = job_names(job);
     let comment = job.command().replace('\n', " ");
     let shard = format!("exec {} \"$((JOB_COMPLETION_INDEX + 1))/{shards}\"", job.shard_line());
-    let pods_of_shards = pods(job, "shard", "Never", &shard, &threads.to_string());
+    let pods_of_shards = pod_template(job, "shard", "Never", &shard, &threads.to_string());
     let pods_of_merge =
-        pods(job, "merge", "OnFailure", &format!("exec {}", job.merge_line()), "100m");
+        pod_template(job, "merge", "OnFailure", &format!("exec {}", job.merge_line()), "100m");
     format!(
         "# The shards of\n\
          #   {comment}\n\
@@ -73,7 +73,7 @@ pub(super) fn manifest(job: &ArrayJob) -> String {
 }
 
 /// Template of pods with one container that runs a line of shell.
-fn pods(job: &ArrayJob, name: &str, restart: &str, line: &str, requested: &str) -> String {
+fn pod_template(job: &ArrayJob, name: &str, restart: &str, line: &str, requested: &str) -> String {
     // Kubernetes expands $(NAME) and takes $$ for a dollar.
     let line = quoted(&line.replace('$', "$$"));
     let (image, claim) = (quoted(&job.image), quoted(&job.claim));

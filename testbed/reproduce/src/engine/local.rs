@@ -21,7 +21,7 @@ pub fn run_here(
     write_files(job)?;
     let mut shards = Vec::new();
     for shard in 1..=job.shards {
-        shards.push((shard, start(job, shard)?));
+        shards.push((shard, start_shard(job, shard)?));
     }
     let (of, mut failed) = (shards.len(), Vec::new());
     progress("shards", 0, of);
@@ -41,7 +41,7 @@ pub fn run_here(
         return Err(EngineError::Unfinished {
             said: format!(
                 "shard {shard}/{of} ended with {}{more}; {log} has its words",
-                how(*ended)
+                end_in_words(*ended)
             ),
             is_bad_input: ended.code() == Some(2),
         });
@@ -52,12 +52,12 @@ pub fn run_here(
     if ended.success() {
         return Ok(());
     }
-    let said = format!("the merge of the shards ended with {}", how(ended));
+    let said = format!("the merge of the shards ended with {}", end_in_words(ended));
     Err(EngineError::Unfinished { said, is_bad_input: ended.code() == Some(2) })
 }
 
 /// Starts a shard, whose output is appended to that of earlier starts.
-fn start(job: &ArrayJob, shard: u16) -> Result<Child, EngineError> {
+fn start_shard(job: &ArrayJob, shard: u16) -> Result<Child, EngineError> {
     let path = job.folder.join(job.file(&format!("{shard}.txt")));
     let open = || -> std::io::Result<(File, File)> {
         let log = OpenOptions::new().create(true).append(true).open(&path)?;
@@ -70,7 +70,7 @@ fn start(job: &ArrayJob, shard: u16) -> Result<Child, EngineError> {
     process.spawn().map_err(EngineError::io("run sh in", &job.folder))
 }
 
-fn how(ended: ExitStatus) -> String {
+fn end_in_words(ended: ExitStatus) -> String {
     match (ended.code(), ended.signal()) {
         (Some(code), _) => format!("status {code}"),
         (None, Some(signal)) => format!("signal {signal}"),

@@ -13,6 +13,6 @@ mod submission;
 
 pub use array_job::ArrayJob;
 pub use error::EngineError;
-pub use kinds::Engine;
+pub use kinds::JobEngine;
 pub use local::run_here;
-pub use submission::{Submission, check_installed, printed, submit};
+pub use submission::{EngineSubmission, check_installed, printed, submit};

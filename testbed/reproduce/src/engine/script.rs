@@ -2,7 +2,7 @@
 
 use dormouse_experiment::command_line;
 
-use super::{ArrayJob, Engine};
+use super::{ArrayJob, JobEngine};
 
 /// Name of the script in the folder of the job.
 pub(super) const FILE: &str = "job.sh";
@@ -15,7 +15,7 @@ pub(super) fn script(job: &ArrayJob) -> String {
     let spec = job.out.join("sweep.json");
     let [spec, program] = [&spec, &job.program].map(|path| command_line([path.to_string_lossy()]));
     // Slurm gives all tasks of an array the same arguments.
-    let index = if *engine == Engine::Slurm { "${1:-$SLURM_ARRAY_TASK_ID}" } else { "$1" };
+    let index = if *engine == JobEngine::Slurm { "${1:-$SLURM_ARRAY_TASK_ID}" } else { "$1" };
     format!(
         "#!/bin/sh\n\
          # A shard, by its number, of\n\

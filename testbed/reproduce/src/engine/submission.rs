@@ -7,11 +7,11 @@ use std::process::{Command, Stdio};
 
 use dormouse_experiment::command_line;
 
-use super::{ArrayJob, Engine, EngineError, hyper_queue, kubernetes, script, slurm};
+use super::{ArrayJob, EngineError, JobEngine, hyper_queue, kubernetes, script, slurm};
 
 /// Jobs that an engine has accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Submission {
+pub struct EngineSubmission {
     /// Names or numbers of the jobs; the last is the merge's if that is a job of its own.
     pub jobs: Vec<String>,
     /// Command that shows their state.
@@ -19,7 +19,7 @@ pub struct Submission {
 }
 
 /// Files and commands that submit a job.
-struct Steps {
+struct SubmissionSteps {
     /// Content of each file by its path, relative to the folder of the job.
     files: Vec<(String, String)>,
     /// Standard input of the commands.
@@ -28,20 +28,20 @@ struct Steps {
     commands: Vec<Vec<String>>,
 }
 
-impl Steps {
+impl SubmissionSteps {
     /// The files and commands of a job; `array` is the number of Slurm's array job.
     fn new(job: &ArrayJob, array: &str) -> Self {
         let of_script = || (job.file(script::FILE), script::script(job));
         let (files, input, commands) = match job.engine {
-            Engine::Slurm => (vec![of_script()], None, slurm::commands(job, array).into()),
-            Engine::HyperQueue => {
+            JobEngine::Slurm => (vec![of_script()], None, slurm::commands(job, array).into()),
+            JobEngine::HyperQueue => {
                 let file = (job.file(hyper_queue::FILE), hyper_queue::file(job));
                 (vec![of_script(), file], None, vec![hyper_queue::command(job)])
             }
-            Engine::Kubernetes => {
+            JobEngine::Kubernetes => {
                 (Vec::new(), Some(kubernetes::manifest(job)), kubernetes::commands(job).into())
             }
-            Engine::Local => {
+            JobEngine::Local => {
                 let shard = |word: &str| ["sh", &job.file(script::FILE), word].map(str::to_owned);
                 let words = (1..=job.shards).map(|n| n.to_string()).chain(["merge".to_owned()]);
                 (vec![of_script()], None, words.map(|word| shard(&word).into()).collect())
@@ -56,7 +56,7 @@ impl Steps {
 /// # Errors
 ///
 /// [`EngineError::NotInstalled`].
-pub fn check_installed(engine: Engine) -> Result<(), EngineError> {
+pub fn check_installed(engine: JobEngine) -> Result<(), EngineError> {
     let Some((command, remedy)) = engine.command() else { return Ok(()) };
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(command).is_file()) {
@@ -71,10 +71,10 @@ pub fn check_installed(engine: Engine) -> Result<(), EngineError> {
 ///
 /// [`EngineError::NotInClaim`].
 pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
-    if job.engine == Engine::Kubernetes {
+    if job.engine == JobEngine::Kubernetes {
         kubernetes::check(job)?;
     }
-    let Steps { files, input, commands } = Steps::new(job, "JOB");
+    let SubmissionSteps { files, input, commands } = SubmissionSteps::new(job, "JOB");
     let mut text = String::new();
     for (path, content) in files {
         text += &format!("# {path}\n{content}\n");
@@ -83,7 +83,7 @@ pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
     let lead = if input.is_some() { "# " } else { "" };
     text += &input.unwrap_or_default();
     let after =
-        if job.engine == Engine::Slurm { ", JOB being the number of the first" } else { "" };
+        if job.engine == JobEngine::Slurm { ", JOB being the number of the first" } else { "" };
     text += &format!("# submitted with{after}\n");
     for words in commands {
         text += &format!("{lead}{}\n", command_line(words));
@@ -97,7 +97,7 @@ pub fn printed(job: &ArrayJob) -> Result<String, EngineError> {
 ///
 /// The system refuses.
 pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
-    for (path, content) in Steps::new(job, "").files {
+    for (path, content) in SubmissionSteps::new(job, "").files {
         let path = job.folder.join(path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(EngineError::io("make", parent))?;
@@ -115,20 +115,20 @@ pub(super) fn write_files(job: &ArrayJob) -> Result<(), EngineError> {
 /// # Errors
 ///
 /// The engine's command is missing or refuses the job, or the system refuses.
-pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
+pub fn submit(job: &ArrayJob) -> Result<EngineSubmission, EngineError> {
     check_installed(job.engine)?;
-    if job.engine == Engine::Kubernetes {
+    if job.engine == JobEngine::Kubernetes {
         kubernetes::check(job)?;
     }
     write_files(job)?;
-    let Steps { input, commands, .. } = Steps::new(job, "");
+    let SubmissionSteps { input, commands, .. } = SubmissionSteps::new(job, "");
     let mut jobs: Vec<String> = Vec::new();
     for (n, words) in commands.iter().enumerate() {
-        if job.engine == Engine::Kubernetes {
+        if job.engine == JobEngine::Kubernetes {
             jobs.clear();
         }
         let said = match (job.engine, jobs.first()) {
-            (Engine::Slurm, Some(array)) => submit_merge(job, array, n)?,
+            (JobEngine::Slurm, Some(array)) => submit_merge(job, array, n)?,
             _ => run(job, words, input.as_deref())?,
         };
         // Slurm prints the cluster after a number if there are several.
@@ -136,12 +136,12 @@ pub fn submit(job: &ArrayJob) -> Result<Submission, EngineError> {
         jobs.extend(lines.map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()));
     }
     let status = match job.engine {
-        Engine::Slurm => format!("squeue --jobs {}", jobs.join(",")),
-        Engine::HyperQueue => format!("hq job info {}", jobs.join(",")),
-        Engine::Kubernetes => format!("kubectl get {}", jobs.join(" ")),
-        Engine::Local => String::new(),
+        JobEngine::Slurm => format!("squeue --jobs {}", jobs.join(",")),
+        JobEngine::HyperQueue => format!("hq job info {}", jobs.join(",")),
+        JobEngine::Kubernetes => format!("kubectl get {}", jobs.join(" ")),
+        JobEngine::Local => String::new(),
     };
-    Ok(Submission { jobs, status })
+    Ok(EngineSubmission { jobs, status })
 }
 
 /// Submits the merge after an array that Slurm has accepted.

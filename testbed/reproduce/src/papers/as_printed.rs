@@ -7,7 +7,7 @@
 use dormouse_estimate::{Verdict, middle95};
 use dormouse_units::Stream;
 
-use super::claim::{Measure, Over};
+use super::claim::{CellCombination, ClaimMeasure};
 
 /// Number of means that are drawn: the borders of their middle 95 % are then known to some
 /// hundredths of the spread.
@@ -50,7 +50,7 @@ impl PairedSamples {
 
     /// The measure of the means of `runs` samples, drawn with replacement.
     #[expect(clippy::cast_precision_loss, reason = "a count of runs")]
-    fn drawn(&self, runs: usize, measure: Measure, chance: &mut Stream) -> f64 {
+    fn draw_measure(&self, runs: usize, measure: ClaimMeasure, chance: &mut Stream) -> f64 {
         let (mut of, mut than) = (0.0, 0.0);
         for _ in 0..runs {
             let n = chance.below(self.of.len());
@@ -66,17 +66,17 @@ impl PairedSamples {
 /// one of means, or a cell has fewer than two runs.
 pub(super) fn as_printed(
     cells: &[PairedSamples],
-    (measure, over): (Measure, Over),
+    (measure, over): (ClaimMeasure, CellCombination),
     (printed, digit): (f64, f64),
     (runs, name): (usize, &str),
 ) -> Option<AsPrinted> {
     let of_means = match measure {
-        Measure::Value
-        | Measure::PercentBelow
-        | Measure::PercentAbove
-        | Measure::Less
-        | Measure::Ratio => over != Over::Each,
-        Measure::Worst | Measure::Slope | Measure::BreakEven => false,
+        ClaimMeasure::Value
+        | ClaimMeasure::PercentBelow
+        | ClaimMeasure::PercentAbove
+        | ClaimMeasure::Less
+        | ClaimMeasure::Ratio => over != CellCombination::Each,
+        ClaimMeasure::Worst | ClaimMeasure::Slope | ClaimMeasure::BreakEven => false,
     };
     if !of_means || runs == 0 || cells.is_empty() || cells.iter().any(|cell| cell.of.len() < 2) {
         return None;
@@ -85,7 +85,7 @@ pub(super) fn as_printed(
     let drawn: Vec<f64> = (0..DRAWS)
         .map(|_| {
             let each: Vec<f64> =
-                cells.iter().map(|cell| cell.drawn(runs, measure, &mut chance)).collect();
+                cells.iter().map(|cell| cell.draw_measure(runs, measure, &mut chance)).collect();
             over.combine(&each)
         })
         .collect();
@@ -120,8 +120,13 @@ mod tests {
     }
 
     fn value(cells: &[PairedSamples], printed: f64, runs: usize) -> AsPrinted {
-        as_printed(cells, (Measure::Value, Over::Mean), (printed, 0.01), (runs, "test"))
-            .expect("it can be drawn")
+        as_printed(
+            cells,
+            (ClaimMeasure::Value, CellCombination::Mean),
+            (printed, 0.01),
+            (runs, "test"),
+        )
+        .expect("it can be drawn")
     }
 
     #[test]
@@ -150,11 +155,14 @@ mod tests {
         let (of, than): (Vec<_>, Vec<_>) =
             (1..=50).map(|n| (Some(f64::from(n)), Some(2.0 * f64::from(n)))).unzip();
         let cells = [PairedSamples::new(&of, &than)];
-        let below = (Measure::PercentBelow, Over::Mean);
+        let below = (ClaimMeasure::PercentBelow, CellCombination::Mean);
         let ours = as_printed(&cells, below, (50.0, 0.01), (3, "test")).expect("it can be drawn");
         assert!((ours.range.0 - 50.0).abs() < 1e-9 && (ours.range.1 - 50.0).abs() < 1e-9);
-        for measure in [Measure::Worst, Measure::BreakEven] {
-            assert_eq!(as_printed(&cells, (measure, Over::Mean), (1.0, 0.0), (3, "test")), None);
+        for measure in [ClaimMeasure::Worst, ClaimMeasure::BreakEven] {
+            assert_eq!(
+                as_printed(&cells, (measure, CellCombination::Mean), (1.0, 0.0), (3, "test")),
+                None
+            );
         }
         assert_eq!(as_printed(&[alone(&[1.0])], below, (1.0, 0.0), (3, "test")), None);
     }

@@ -2,10 +2,10 @@
 
 use dormouse_estimate::{Estimate, Series};
 
-use super::claim::Over;
+use super::claim::CellCombination;
 
-/// Cost at which a gain vanishes, at the load where that is soonest ([`Over::Least`]) or latest
-/// ([`Over::Most`]).
+/// Cost at which a gain vanishes, at the load where that is soonest ([`CellCombination::Least`]) or latest
+/// ([`CellCombination::Most`]).
 ///
 /// `gains` has for each load the gain at each of the ascending `costs`, sample by sample; a gain is
 /// positive. A gain can only fall with its cost, so at each load the means are replaced by the
@@ -18,7 +18,7 @@ use super::claim::Over;
 pub(super) fn break_even(
     gains: &[Vec<Series>],
     costs: &[f64],
-    over: Over,
+    over: CellCombination,
 ) -> Option<(Estimate, Series)> {
     let all = || gains.iter().flatten();
     let count = all().map(|series| series.each.len()).min()?;
@@ -30,9 +30,10 @@ pub(super) fn break_even(
             let sum: f64 = left().filter_map(|sample| series.each[*sample]).sum();
             sum / number(left().count())
         };
-        let of_load =
-            |load: &Vec<Series>| crossing(&never_rising(load.iter().map(mean).collect()), costs);
-        let pick = if over == Over::Most { f64::max } else { f64::min };
+        let of_load = |load: &Vec<Series>| {
+            crossing_cost(&never_rising(load.iter().map(mean).collect()), costs)
+        };
+        let pick = if over == CellCombination::Most { f64::max } else { f64::min };
         gains.iter().filter_map(of_load).reduce(pick)
     };
     let n = whole.len();
@@ -71,7 +72,7 @@ fn mean((sum, count): (f64, usize)) -> f64 {
 
 /// Cost at which falling gains reach 0, or the first or last cost if that is before or after all.
 /// `None` for no gains.
-fn crossing(gains: &[f64], costs: &[f64]) -> Option<f64> {
+fn crossing_cost(gains: &[f64], costs: &[f64]) -> Option<f64> {
     let mut last: Option<(f64, f64)> = None;
     for (&cost, &gain) in costs.iter().zip(gains) {
         if gain <= 0.0 {
@@ -108,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_gain_is_gone_where_its_line_crosses_zero() {
-        assert_eq!(crossing(&[3.0, 2.0, 1.0, -1.0, -2.0], &COSTS), Some(690.0));
-        assert_eq!(crossing(&[-1.0, -2.0, -3.0, -4.0, -5.0], &COSTS), Some(20.0));
-        assert_eq!(crossing(&[5.0, 4.0, 3.0, 2.0, 1.0], &COSTS), Some(1500.0));
-        assert_eq!(crossing(&[], &[]), None);
+        assert_eq!(crossing_cost(&[3.0, 2.0, 1.0, -1.0, -2.0], &COSTS), Some(690.0));
+        assert_eq!(crossing_cost(&[-1.0, -2.0, -3.0, -4.0, -5.0], &COSTS), Some(20.0));
+        assert_eq!(crossing_cost(&[5.0, 4.0, 3.0, 2.0, 1.0], &COSTS), Some(1500.0));
+        assert_eq!(crossing_cost(&[], &[]), None);
     }
 
     /// At 120 s one load is behind by chance. Lines between the means would have it that the gain is gone at
@@ -119,7 +120,7 @@ mod tests {
     #[test]
     fn a_gain_that_is_lost_once_by_chance_is_not_gone() {
         let noisy = load([&[1.0, 1.2], &[-0.9, -1.3], &[2.4, 2.0], &[0.3, 0.1], &[-1.4, -1.2]]);
-        let (least, _) = break_even(&[noisy], &COSTS, Over::Least).expect("two samples");
+        let (least, _) = break_even(&[noisy], &COSTS, CellCombination::Least).expect("two samples");
         let (low, high) = least.ci95.expect("two samples");
         assert!((950.0..1_000.0).contains(&least.mean), "{least:?}");
         assert!(low < least.mean && least.mean < high && least.n == 2, "{least:?}");
@@ -139,7 +140,7 @@ mod tests {
             load([&gains[0], &gains[1], &gains[2], &gains[3], &gains[4]])
         };
         let loads = [until(600.0, 0), until(1_200.0, 1)];
-        for (over, truth) in [(Over::Least, 600.0), (Over::Most, 1_200.0)] {
+        for (over, truth) in [(CellCombination::Least, 600.0), (CellCombination::Most, 1_200.0)] {
             let (ours, _) = break_even(&loads, &COSTS, over).expect("ten samples");
             let (low, high) = ours.ci95.expect("ten samples");
             assert!(low < truth && truth < high && high - low < 200.0, "{over:?}: {ours:?}");
@@ -150,13 +151,13 @@ mod tests {
     fn one_sample_has_no_interval_and_a_torn_one_does_not_count() {
         let one = load([&[3.0], &[2.0], &[1.0], &[-1.0], &[-2.0]]);
         let one_load = std::slice::from_ref(&one);
-        let (ours, _) = break_even(one_load, &COSTS, Over::Least).expect("a sample");
+        let (ours, _) = break_even(one_load, &COSTS, CellCombination::Least).expect("a sample");
         assert_eq!((ours.mean, ours.ci95, ours.n), (690.0, None, 1));
         let mut torn = load([&[3.0, 9.0], &[2.0, 9.0], &[1.0, 9.0], &[-1.0, 9.0], &[-2.0, 9.0]]);
         torn[2].each[1] = None;
-        assert_eq!(break_even(&[torn], &COSTS, Over::Least).map(|of| of.0), Some(ours));
+        assert_eq!(break_even(&[torn], &COSTS, CellCombination::Least).map(|of| of.0), Some(ours));
         let mut nothing = one;
         nothing[0].each[0] = None;
-        assert_eq!(break_even(&[nothing], &COSTS, Over::Least), None);
+        assert_eq!(break_even(&[nothing], &COSTS, CellCombination::Least), None);
     }
 }

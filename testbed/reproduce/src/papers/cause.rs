@@ -3,9 +3,9 @@
 
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
-use super::claims::{Judged, said};
-use super::paper::Paper;
-use super::readings::Reading;
+use super::claims::{JudgedClaim, said};
+use super::paper::PaperEvaluation;
+use super::readings::PaperReading;
 
 /// A factor is named as a cause if it removes at least this part of the distance to the paper.
 const ENOUGH: f64 = 0.1;
@@ -19,15 +19,15 @@ const BY_CHANCE: f64 = 0.05;
 
 /// Trials of one factor each; the first has none.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trials<'a> {
-    pub(super) readings: &'a [Reading],
+pub(super) struct FactorTrials<'a> {
+    pub(super) readings: &'a [PaperReading],
     /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
 }
 
 /// Cause of a claim that does not hold, as far as changing one factor at a time shows it.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
+pub enum ClaimCause {
     /// One factor brings ours nearer to the paper than all others, and by more than chance.
     Factor {
         /// Name of the factor.
@@ -56,18 +56,22 @@ pub enum Cause {
     NotTried,
 }
 
-impl Cause {
+impl ClaimCause {
     /// The cause of a claim, from trials of one factor each. `None` if the claim needs no cause: it
     /// holds, nobody can judge it, or the paper is silent.
-    pub(super) fn find(paper: &Paper, judged: &Judged, trials: Trials<'_>) -> Option<Self> {
+    pub(super) fn find(
+        paper: &PaperEvaluation,
+        judged: &JudgedClaim,
+        trials: FactorTrials<'_>,
+    ) -> Option<Self> {
         if !matches!(judged.verdict, Verdict::Fails | Verdict::Open) {
             return None;
         }
         if is_as_said(judged) {
             return Some(Self::TooWide);
         }
-        let same = |reading: &Reading| {
-            let same = |other: &&Judged| other.claim.says == judged.claim.says;
+        let same = |reading: &PaperReading| {
+            let same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
             reading.claims.iter().find(same).cloned()
         };
         let Some((without, tried)) = trials.readings.split_first() else {
@@ -75,10 +79,12 @@ impl Cause {
         };
         let Some(before) = same(without) else { return Some(Self::NotTried) };
         // A counterfactual shows what something costs, and explains nothing.
-        let explains = |reading: &&Reading| !reading.factors.iter().any(|of| of.counterfactual);
-        let concerns =
-            |reading: &&Reading| reading.factors.iter().any(|of| paper.concerns(of, &judged.claim));
-        let tried: Vec<(&Reading, Judged)> = tried
+        let explains =
+            |reading: &&PaperReading| !reading.factors.iter().any(|of| of.counterfactual);
+        let concerns = |reading: &&PaperReading| {
+            reading.factors.iter().any(|of| paper.concerns(of, &judged.claim))
+        };
+        let tried: Vec<(&PaperReading, JudgedClaim)> = tried
             .iter()
             .filter(explains)
             .filter(concerns)
@@ -94,18 +100,19 @@ impl Cause {
         if !trials.are_ours {
             return unexplained("the trials are of other runs than the figure".to_owned());
         }
-        let pairs = before.series.iter().map(count).min().unwrap_or(0);
+        let pairs = before.series.iter().map(count_samples).min().unwrap_or(0);
         if pairs < LEAST_PAIRS {
             return unexplained(format!(
                 "a cause takes {LEAST_PAIRS} pairs of runs, here are {pairs}"
             ));
         }
-        let enough = (1.0 - ENOUGH) * distance(&before);
-        let nearer = tried.iter().filter(|(_, after)| distance(after) < enough);
+        let enough = (1.0 - ENOUGH) * distance_to_claim(&before);
+        let nearer = tried.iter().filter(|(_, after)| distance_to_claim(after) < enough);
         let shown = nearer.filter_map(|(reading, after)| {
             Some((reading, after, paired_change(&before, after, tried.len())?))
         });
-        let nearest = shown.min_by(|(_, a, _), (_, b, _)| distance(a).total_cmp(&distance(b)));
+        let nearest = shown
+            .min_by(|(_, a, _), (_, b, _)| distance_to_claim(a).total_cmp(&distance_to_claim(b)));
         let Some((reading, after, change)) = nearest else {
             return unexplained("none is shown to bring it nearer".to_owned());
         };
@@ -171,12 +178,12 @@ impl Cause {
 }
 
 /// Number of samples with a value.
-fn count(series: &Series) -> usize {
+fn count_samples(series: &Series) -> usize {
     series.each.iter().flatten().count()
 }
 
 /// Whether our mean agrees with the claim, in every cell of the claim.
-fn is_as_said(judged: &Judged) -> bool {
+fn is_as_said(judged: &JudgedClaim) -> bool {
     if judged.claim.is_about_each() {
         return cells_beside(judged) <= 0.0;
     }
@@ -193,11 +200,11 @@ fn is_as_said(judged: &Judged) -> bool {
 /// Interval of the difference that a factor makes to a claim's figure, paired by sample, if it lies
 /// on the claim's side with the confidence left to each of `trials` trials; for a claim about every
 /// cell, the sum over the cells that disagree. `None` if it does not.
-fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64, f64)> {
+fn paired_change(before: &JudgedClaim, after: &JudgedClaim, trials: usize) -> Option<(f64, f64)> {
     if before.series.len() != after.series.len() {
         return None;
     }
-    let short = |n: usize| Some(toward(before, before.series[n].estimate()?.mean));
+    let short = |n: usize| Some(direction_to_claim(before, before.series[n].estimate()?.mean));
     let mut changes: Vec<Option<f64>> = Vec::new();
     let (mut direction, mut is_resampled) = (0.0, false);
     for (n, (was, is)) in before.series.iter().zip(&after.series).enumerate() {
@@ -230,7 +237,7 @@ fn paired_change(before: &Judged, after: &Judged, trials: usize) -> Option<(f64,
 }
 
 /// Direction from our figure to the claim: 1 up, −1 down, 0 if it agrees.
-fn toward(judged: &Judged, ours: f64) -> f64 {
+fn direction_to_claim(judged: &JudgedClaim, ours: f64) -> f64 {
     match said(&judged.claim) {
         Said::Nothing => 0.0,
         Said::Within { low, .. } if ours < low => 1.0,
@@ -243,7 +250,7 @@ fn toward(judged: &Judged, ours: f64) -> f64 {
 }
 
 /// Number of cells whose mean disagrees with a claim about every cell.
-fn cells_beside(judged: &Judged) -> f64 {
+fn cells_beside(judged: &JudgedClaim) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let all = judged.ours.n as f64;
     all - judged.ours.mean
@@ -252,7 +259,7 @@ fn cells_beside(judged: &Judged) -> f64 {
 /// Distance of our mean from the claim, in the claim's unit: from a figure, whatever its tolerance,
 /// so that of two means within it the nearer one is better; or from a bound that it does not reach.
 /// For a claim about every cell, the number of cells that disagree.
-fn distance(judged: &Judged) -> f64 {
+fn distance_to_claim(judged: &JudgedClaim) -> f64 {
     let ours = judged.ours.mean;
     if judged.claim.is_about_each() {
         return cells_beside(judged);
@@ -271,19 +278,19 @@ fn distance(judged: &Judged) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::claim::Claim;
-    use super::super::explained::Explained;
-    use super::super::factor::Factor;
+    use super::super::claim::PaperClaim;
+    use super::super::explained::ExplainedStatements;
+    use super::super::factor::ReadingFactor;
     use super::*;
 
     /// A claim of 10 ± 1 whose samples are these; `verdict` is what was judged.
-    fn judged(verdict: Verdict, samples: &[f64]) -> Judged {
+    fn judged(verdict: Verdict, samples: &[f64]) -> JudgedClaim {
         let claim = "says = \"s\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\nmeasure = \"value\"\nof = \"a\"\n\
                      over = \"mean\"\nfigure = [10.0]\nrelative = 0.1";
-        let claim: Claim = toml::from_str(claim).expect("it is right");
+        let claim: PaperClaim = toml::from_str(claim).expect("it is right");
         let series = Series::of_runs(samples.iter().copied().map(Some).collect());
         let ours = series.estimate().expect("samples");
-        Judged {
+        JudgedClaim {
             claim,
             ours,
             verdict,
@@ -301,26 +308,26 @@ mod tests {
         (0..33).map(|n| mean + scatter(n)).collect()
     }
 
-    fn reading(name: Option<&str>, verdict: Verdict, samples: &[f64]) -> Reading {
-        let factor = |name: &str| -> Factor {
+    fn reading(name: Option<&str>, verdict: Verdict, samples: &[f64]) -> PaperReading {
+        let factor = |name: &str| -> ReadingFactor {
             let changes = if name == "elsewhere" { "y" } else { "x" };
             let metrics = format!("metrics = {{ {changes} = \"z\" }}");
             toml::from_str(&format!("name = \"{name}\"\nabout = \"other {name}\"\n{metrics}"))
                 .expect("it is right")
         };
-        Reading {
+        PaperReading {
             factors: name.map(factor).into_iter().collect(),
             rows: Vec::new(),
             claims: vec![judged(verdict, samples)],
             within: (0, 0),
-            explained: Explained::default(),
+            explained: ExplainedStatements::default(),
             is_whole: true,
         }
     }
 
-    fn found(ours: &Judged, readings: &[Reading]) -> Option<Cause> {
+    fn found(ours: &JudgedClaim, readings: &[PaperReading]) -> Option<ClaimCause> {
         let (paper, _) = super::super::named("opie").expect("it is there");
-        Cause::find(&paper, ours, Trials { readings, are_ours: true })
+        ClaimCause::find(&paper, ours, FactorTrials { readings, are_ours: true })
     }
 
     #[test]
@@ -343,8 +350,8 @@ mod tests {
         let two = [trials[0].clone(), trials[3].clone(), trials[4].clone()];
         let none = found(&fails, &two).expect("it fails");
         assert_eq!(none.words(""), "tried 1, unexplained: none is shown to bring it nearer (away)");
-        assert_eq!(found(&fails, &[]), Some(Cause::NotTried));
-        assert_eq!(Cause::NotTried.words("the record is short"), "the record is short");
+        assert_eq!(found(&fails, &[]), Some(ClaimCause::NotTried));
+        assert_eq!(ClaimCause::NotTried.words("the record is short"), "the record is short");
         assert_eq!(found(&judged(Verdict::Holds, &runs(10.0, 0.0)), &trials), None);
     }
 
@@ -362,14 +369,14 @@ mod tests {
             .map(|(x, n)| x - 2.0 + 10.0 * (f64::from(n * 5 % 7) - 3.0))
             .collect();
         let chance = [none.clone(), reading(Some("chance"), Verdict::Open, &by_chance)];
-        assert!(matches!(found(&ours, &chance), Some(Cause::Unexplained(..))));
+        assert!(matches!(found(&ours, &chance), Some(ClaimCause::Unexplained(..))));
 
         let near = reading(Some("near"), Verdict::Holds, &runs(10.0, 0.0));
         let real = [none.clone(), near.clone()];
-        assert!(matches!(found(&ours, &real), Some(Cause::Factor { pairs: 33, .. })));
+        assert!(matches!(found(&ours, &real), Some(ClaimCause::Factor { pairs: 33, .. })));
         let (paper, _) = super::super::named("opie").expect("it is there");
-        let others = Trials { readings: &real, are_ours: false };
-        let cause = Cause::find(&paper, &ours, others).expect("it fails");
+        let others = FactorTrials { readings: &real, are_ours: false };
+        let cause = ClaimCause::find(&paper, &ours, others).expect("it fails");
         assert!(cause.words("").contains("other runs than the figure"), "{cause:?}");
         let few = [
             reading(None, Verdict::Fails, &before[..10]),
@@ -387,6 +394,6 @@ mod tests {
             reading(None, Verdict::Fails, &runs(15.0, 0.0)),
             reading(Some("near"), Verdict::Holds, &runs(10.0, 0.0)),
         ];
-        assert_eq!(found(&open, &trials), Some(Cause::TooWide));
+        assert_eq!(found(&open, &trials), Some(ClaimCause::TooWide));
     }
 }

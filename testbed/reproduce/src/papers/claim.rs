@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 
-use super::paper::Tolerance;
+use super::paper::FigureTolerance;
 use super::tolerance::QuantityKind;
 
 /// A statement of the text. If its texts contain `$`, it is one claim for each word of `each`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Claim {
+pub struct PaperClaim {
     /// The claim in words.
     pub says: String,
     /// The paper's own words; empty if it is silent.
@@ -29,7 +29,7 @@ pub struct Claim {
     /// The claim's metric in `table.csv`.
     pub name: String,
     /// Quantity computed from the cells' figures.
-    pub measure: Measure,
+    pub measure: ClaimMeasure,
     /// The figure.
     pub metric: String,
     /// For a slope: the figure on the horizontal axis.
@@ -39,7 +39,7 @@ pub struct Claim {
     /// Cells that they are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
     /// How the measures of several cells are combined.
-    pub over: Over,
+    pub over: CellCombination,
     /// Words for `$`.
     #[serde(default)]
     pub each: Vec<String>,
@@ -96,20 +96,20 @@ pub struct ClaimReading {
     /// Its figure.
     pub metric: Option<String>,
     /// How the measures of several cells are combined.
-    pub over: Option<Over>,
+    pub over: Option<CellCombination>,
 }
 
-impl Claim {
+impl PaperClaim {
     /// Tolerance of the claim's figure; `None` if it has none.
-    pub(super) fn tolerance(&self) -> Option<Tolerance> {
+    pub(super) fn tolerance(&self) -> Option<FigureTolerance> {
         let figure = *self.figure.first()?;
         let of_kind = |kind: QuantityKind| kind.tolerance(self.measure, figure, self.digit);
-        self.relative.map(Tolerance::Relative).or_else(|| self.kind.map(of_kind))
+        self.relative.map(FigureTolerance::Relative).or_else(|| self.kind.map(of_kind))
     }
 
     /// Whether it is about each of several cells or groups: then the cells that agree are counted.
     pub(super) fn is_about_each(&self) -> bool {
-        self.over == Over::Each || !self.groups.is_empty()
+        self.over == CellCombination::Each || !self.groups.is_empty()
     }
 
     /// The claim for one of its groups.
@@ -144,7 +144,7 @@ impl Claim {
 /// A quantity computed from the figures of cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Measure {
+pub enum ClaimMeasure {
     /// The figure itself.
     Value,
     /// The smallest of the samples, for statements about every run.
@@ -164,7 +164,7 @@ pub enum Measure {
     BreakEven,
 }
 
-impl Measure {
+impl ClaimMeasure {
     /// Whether it divides one figure by another; over runs, mean by mean.
     pub(super) const fn is_ratio(self) -> bool {
         matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
@@ -185,7 +185,7 @@ impl Measure {
 /// How the measures of several cells are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Over {
+pub enum CellCombination {
     /// The mean of the cells' measures.
     Mean,
     /// The mean over all samples of all cells.
@@ -198,7 +198,7 @@ pub enum Over {
     Each,
 }
 
-impl Over {
+impl CellCombination {
     /// Combines the measures of several cells; not for [`Self::Each`], whose cells stay apart.
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     pub(super) fn combine(self, each: &[f64]) -> f64 {

@@ -6,20 +6,20 @@ use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackk
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
-use super::claim::{Claim, Measure, Over};
+use super::claim::{CellCombination, ClaimMeasure, PaperClaim};
 use super::host_load::refusal;
-use super::paper::{Paper, Tolerance};
-use super::results::Results;
+use super::paper::{FigureTolerance, PaperEvaluation};
+use super::results::CellResults;
 
 /// Number of cells that are named if a claim does not hold.
 const NAMED: usize = 4;
 
 /// A claim with its verdict.
 #[derive(Clone, Debug)]
-pub struct Judged {
+pub struct JudgedClaim {
     /// The claim that was judged.
-    pub claim: Claim,
-    /// Our estimate; for [`Over::Each`], the number of cells that agree.
+    pub claim: PaperClaim,
+    /// Our estimate; for [`CellCombination::Each`], the number of cells that agree.
     pub ours: Estimate,
     /// The verdict on it.
     pub verdict: Verdict,
@@ -47,7 +47,7 @@ pub struct JudgedReading {
 }
 
 /// Judges all claims of a paper for which these results have cells.
-pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
+pub(super) fn judge_all(paper: &PaperEvaluation, results: &CellResults) -> Vec<JudgedClaim> {
     paper
         .claims()
         .into_iter()
@@ -56,22 +56,30 @@ pub(super) fn judge_all(paper: &Paper, results: &Results) -> Vec<Judged> {
 }
 
 /// Judges a claim with all of its readings.
-fn judge_all_readings(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+fn judge_all_readings(
+    claim: PaperClaim,
+    paper: &PaperEvaluation,
+    results: &CellResults,
+) -> Option<JudgedClaim> {
     // A silent claim has no verdict to refuse.
     let refused = if claim.silent { None } else { refusal(&claim, paper, results) };
     let undecidable = claim.undecidable.clone().or(refused);
-    let claim = Claim { undecidable, ..claim };
+    let claim = PaperClaim { undecidable, ..claim };
     let read = claim.readings.iter().filter_map(|reading| {
-        let Judged { ours, verdict, .. } = judge(claim.under(reading), paper, results)?;
+        let JudgedClaim { ours, verdict, .. } = judge_claim(claim.under(reading), paper, results)?;
         Some(JudgedReading { name: reading.name.clone(), ours, verdict })
     });
     let readings = read.collect();
-    Some(Judged { readings, ..judge(claim, paper, results)? })
+    Some(JudgedClaim { readings, ..judge_claim(claim, paper, results)? })
 }
 
 /// Judges a claim about each of its groups.
-fn judge_groups(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
-    let of_group = |word: &String| judge(claim.of_group(word), paper, results);
+fn judge_groups(
+    claim: PaperClaim,
+    paper: &PaperEvaluation,
+    results: &CellResults,
+) -> Option<JudgedClaim> {
+    let of_group = |word: &String| judge_claim(claim.of_group(word), paper, results);
     let all = claim.groups.iter().map(of_group).collect::<Option<Vec<_>>>()?;
     let each: Vec<Estimate> = all.iter().map(|judged| judged.ours).collect();
     let series = all.into_iter().flat_map(|judged| judged.series).collect();
@@ -80,28 +88,32 @@ fn judge_groups(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged
 }
 
 /// Judges a claim; `None` if a cell of it is missing.
-fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
+fn judge_claim(
+    claim: PaperClaim,
+    paper: &PaperEvaluation,
+    results: &CellResults,
+) -> Option<JudgedClaim> {
     if !claim.groups.is_empty() {
         return judge_groups(claim, paper, results);
     }
     let of = paper.expand(&claim.of);
     let than: Vec<String> = claim.than.iter().flat_map(|pattern| paper.expand(pattern)).collect();
     let (mut all, mut beside) = (Vec::new(), "");
-    if claim.measure != Measure::BreakEven {
+    if claim.measure != ClaimMeasure::BreakEven {
         for (n, case) in of.iter().enumerate() {
             let other = than.get(n * than.len() / of.len());
-            all.push(measured(&claim, results, case, other)?);
+            all.push(measured_series(&claim, results, case, other)?);
         }
     }
     let (ours, series) = match claim.over {
-        _ if claim.measure == Measure::BreakEven => {
+        _ if claim.measure == ClaimMeasure::BreakEven => {
             let (ours, series) = break_even_of(&claim, &of, &than, results)?;
             if claim.costs.last().is_some_and(|most| ours.mean >= *most) {
                 beside = "; lower at the highest cost that was tried";
             }
             (ours, series)
         }
-        Over::Each => {
+        CellCombination::Each => {
             let of_cell = |(n, series): (usize, &Series)| {
                 let than = than.get(n * than.len() / of.len());
                 of_means(&claim, results, &[(&of[n], than)]).or_else(|| series.estimate())
@@ -109,13 +121,15 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             let each: Option<Vec<_>> = all.iter().enumerate().map(of_cell).collect();
             return each.map(|each| judge_each(claim, &of, (&each, all), paper));
         }
-        Over::Pooled => {
+        CellCombination::Pooled => {
             let pooled = Series::pooled(&all);
             (pooled.estimate()?, pooled)
         }
-        Over::Most => (extreme(&all, Extreme::Largest)?, cell_at(&all, f64::total_cmp)?),
-        Over::Least => (extreme(&all, Extreme::Smallest)?, cell_at(&all, |a, b| b.total_cmp(a))?),
-        Over::Mean => {
+        CellCombination::Most => (extreme(&all, Extreme::Largest)?, cell_at(&all, f64::total_cmp)?),
+        CellCombination::Least => {
+            (extreme(&all, Extreme::Smallest)?, cell_at(&all, |a, b| b.total_cmp(a))?)
+        }
+        CellCombination::Mean => {
             let pairs: Vec<_> = of
                 .iter()
                 .enumerate()
@@ -126,9 +140,9 @@ fn judge(claim: Claim, paper: &Paper, results: &Results) -> Option<Judged> {
             (by_means.or_else(|| series.estimate())?, series)
         }
     };
-    let (verdict, how) = shown(&claim, &ours, paper);
+    let (verdict, how) = verdict_shown(&claim, &ours, paper);
     let as_printed = as_few_runs(&claim, paper, results);
-    Some(Judged {
+    Some(JudgedClaim {
         claim,
         ours,
         verdict,
@@ -148,7 +162,11 @@ fn cell_at(all: &[Series], order: impl Fn(&f64, &f64) -> Ordering) -> Option<Ser
 
 /// The claim's figure beside means of as few of our runs as the paper's; `None` if the paper does
 /// not tell its number of runs, or the claim has no figure.
-fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrinted> {
+fn as_few_runs(
+    claim: &PaperClaim,
+    paper: &PaperEvaluation,
+    results: &CellResults,
+) -> Option<AsPrinted> {
     let runs = claim.runs.or(paper.runs)?;
     let printed = *claim.figure.first()?;
     let of = paper.expand(&claim.of);
@@ -172,9 +190,9 @@ fn as_few_runs(claim: &Claim, paper: &Paper, results: &Results) -> Option<AsPrin
 
 /// The claim's measure of a cell, sample by sample; if the claim has resamples, the samples are
 /// spread by as much as those. `None` if a cell has no such figure, or no resample was made.
-fn measured(
-    claim: &Claim,
-    results: &Results,
+fn measured_series(
+    claim: &PaperClaim,
+    results: &CellResults,
     case: &str,
     other: Option<&String>,
 ) -> Option<Series> {
@@ -183,7 +201,7 @@ fn measured(
     let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
     let named = |case: &str| case.replace(&word, &instead);
     let other = other.map(|other| named(other));
-    let each = |of: &Series, than: &Series, measure: Measure| {
+    let each = |of: &Series, than: &Series, measure: ClaimMeasure| {
         of.compared(than, |pair| measure.value(pair))
     };
     let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
@@ -198,21 +216,21 @@ fn measured(
 /// The claim's measure of a cell, sample by sample, without resamples; `compare` compares two
 /// cells.
 fn measured_once(
-    claim: &Claim,
-    results: &Results,
+    claim: &PaperClaim,
+    results: &CellResults,
     (case, other): (&str, Option<&String>),
-    compare: impl Fn(&Series, &Series, Measure) -> Option<Series>,
+    compare: impl Fn(&Series, &Series, ClaimMeasure) -> Option<Series>,
 ) -> Option<Series> {
     let series = results.series(case, &claim.metric)?;
     match claim.measure {
-        Measure::Value => Some(series),
-        Measure::Worst => {
+        ClaimMeasure::Value => Some(series),
+        ClaimMeasure::Worst => {
             let worst = series.each.iter().flatten().copied().reduce(f64::min)?;
             Some(Series { each: vec![Some(worst); series.each.len()], is_share: false, ..series })
         }
-        Measure::Slope => {
+        ClaimMeasure::Slope => {
             let per = results.series(case, claim.per.as_ref()?)?;
-            slope(&series, &per, &results.series(other?, &claim.metric)?)
+            slope_series(&series, &per, &results.series(other?, &claim.metric)?)
         }
         measure => {
             let other = results.series(other?, &claim.metric)?;
@@ -222,7 +240,7 @@ fn measured_once(
 }
 
 /// Comparison of two cells; over runs, a ratio is that of their means.
-pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<Series> {
+pub(super) fn compared(of: &Series, than: &Series, measure: ClaimMeasure) -> Option<Series> {
     if measure.is_ratio() {
         of.compared_by_means(than, |pair| measure.value(pair))
     } else {
@@ -234,8 +252,8 @@ pub(super) fn compared(of: &Series, than: &Series, measure: Measure) -> Option<S
 /// paired bootstrap over the seeds. `None` if the claim is about no ratio, if the samples are no
 /// runs, or if the claim's interval covers resamples as well.
 fn of_means(
-    claim: &Claim,
-    results: &Results,
+    claim: &PaperClaim,
+    results: &CellResults,
     pairs: &[(&String, Option<&String>)],
 ) -> Option<Estimate> {
     if !claim.measure.is_ratio() || claim.resamples.is_some() {
@@ -253,7 +271,7 @@ fn of_means(
 /// with.
 pub(super) fn ratio_of_means(
     series: &[Series],
-    (measure, over): (Measure, Over),
+    (measure, over): (ClaimMeasure, CellCombination),
 ) -> Option<Estimate> {
     let count = series.first()?.each.len();
     let are_runs =
@@ -272,7 +290,7 @@ pub(super) fn ratio_of_means(
 
 /// Slope of `y` over `x` in per cent of the mean of `whole`, with the jackknife's samples. `None`
 /// if all runs have the same `x`.
-fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
+fn slope_series(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
     let of = |series: &Series| series.each.iter().copied().collect::<Option<Vec<f64>>>();
     let (x, y, whole) = (of(x)?, of(y)?, of(whole)?);
     if x.iter().all(|one| *one == x[0]) {
@@ -288,17 +306,21 @@ fn slope(y: &Series, x: &Series, whole: &Series) -> Option<Series> {
 }
 
 /// Verdict that an estimate gives for a claim, and the reason.
-fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
+fn verdict_shown(
+    claim: &PaperClaim,
+    ours: &Estimate,
+    paper: &PaperEvaluation,
+) -> (Verdict, String) {
     if let Some(reason) = &claim.undecidable {
         return (Verdict::Undecidable, reason.clone());
     }
     let figure = claim.figure.first().filter(|_| !claim.silent && ours.ci95.is_some());
     let (verdict, how) = ours.shows(said(claim), &paper.more);
     let off = figure.zip(claim.tolerance()).and_then(|(figure, tolerance)| match tolerance {
-        Tolerance::Points(most) => {
+        FigureTolerance::Points(most) => {
             Some(format!("ours is {:+.2} off, of {most} at most", ours.mean - figure))
         }
-        Tolerance::Relative(most) | Tolerance::AtMost(most) => {
+        FigureTolerance::Relative(most) | FigureTolerance::AtMost(most) => {
             let off = 100.0 * ours.relative_to(*figure)?;
             Some(format!("ours is {off:+.1} % off, of {:.0} % at most", 100.0 * most))
         }
@@ -307,11 +329,12 @@ fn shown(claim: &Claim, ours: &Estimate, paper: &Paper) -> (Verdict, String) {
 }
 
 /// The range or the bounds of a claim.
-pub(super) fn said(claim: &Claim) -> Said {
+pub(super) fn said(claim: &PaperClaim) -> Said {
     match claim.figure.first() {
         _ if claim.silent => Said::Nothing,
         Some(figure) => {
-            let (low, high) = claim.tolerance().unwrap_or(Tolerance::Points(0.0)).band(*figure);
+            let (low, high) =
+                claim.tolerance().unwrap_or(FigureTolerance::Points(0.0)).band(*figure);
             Said::Within { low, high }
         }
         None => Said::Order { above: claim.above, below: claim.below },
@@ -319,16 +342,18 @@ pub(super) fn said(claim: &Claim) -> Said {
 }
 
 fn judge_each(
-    claim: Claim,
+    claim: PaperClaim,
     of: &[String],
     (each, series): (&[Estimate], Vec<Series>),
-    paper: &Paper,
-) -> Judged {
-    let verdicts: Vec<Verdict> = each.iter().map(|ours| shown(&claim, ours, paper).0).collect();
+    paper: &PaperEvaluation,
+) -> JudgedClaim {
+    let verdicts: Vec<Verdict> =
+        each.iter().map(|ours| verdict_shown(&claim, ours, paper).0).collect();
     let count = |wanted: Verdict| verdicts.iter().filter(|v| **v == wanted).count();
     let named = |wanted: Verdict, words: &str| {
         let cells = of.iter().zip(each).zip(&verdicts).filter(|(_, verdict)| **verdict == wanted);
-        let mut named: Vec<String> = cells.map(|((case, ours), _)| figure(case, ours)).collect();
+        let mut named: Vec<String> =
+            cells.map(|((case, ours), _)| figure_in_words(case, ours)).collect();
         let more = named.len().saturating_sub(NAMED);
         named.truncate(NAMED);
         if more > 0 {
@@ -362,10 +387,10 @@ fn judge_each(
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
     let each = of.iter().cloned().zip(each.iter().copied()).collect();
-    Judged { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), each, series }
+    JudgedClaim { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), each, series }
 }
 
-fn figure(case: &str, ours: &Estimate) -> String {
+fn figure_in_words(case: &str, ours: &Estimate) -> String {
     let interval = ours.ci95.map(|(low, high)| format!(" [{low:.2}, {high:.2}]"));
     format!("{case} {:.2}{}", ours.mean, interval.unwrap_or_default())
 }
@@ -373,13 +398,14 @@ fn figure(case: &str, ours: &Estimate) -> String {
 /// Cost from which `of` is no longer lower than `than`. `of` has the cells of each cost in turn, as
 /// many as `than`.
 fn break_even_of(
-    claim: &Claim,
+    claim: &PaperClaim,
     of: &[String],
     than: &[String],
-    results: &Results,
+    results: &CellResults,
 ) -> Option<(Estimate, Series)> {
-    let gain =
-        |n: usize, k: usize| measured(claim, results, of.get(k * than.len() + n)?, than.get(n));
+    let gain = |n: usize, k: usize| {
+        measured_series(claim, results, of.get(k * than.len() + n)?, than.get(n))
+    };
     let of_load = |n: usize| (0..claim.costs.len()).map(|k| gain(n, k)).collect();
     let gains: Vec<Vec<Series>> = (0..than.len()).map(of_load).collect::<Option<_>>()?;
     break_even(&gains, &claim.costs, claim.over)
@@ -390,7 +416,7 @@ mod tests {
     use super::super::results::tests::of_runs;
     use super::*;
 
-    fn paper(claim: &str) -> Paper {
+    fn paper(claim: &str) -> PaperEvaluation {
         let data = format!(
             "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"more seeds\"\n\
              part = []\n[[claim]]\nsays = \"\"\ncase = \"\"\nname = \"\"\nmetric = \"x\"\n{claim}"
@@ -399,7 +425,7 @@ mod tests {
     }
 
     /// What becomes of a claim on the figure `x` of these cells.
-    fn judged(claim: &str, cells: &[(&str, &[f64])]) -> Judged {
+    fn judged(claim: &str, cells: &[(&str, &[f64])]) -> JudgedClaim {
         judge_all(&paper(claim), &of_runs("x", cells)).pop().expect("its cells are there")
     }
 
@@ -474,7 +500,7 @@ mod tests {
                 x.iter().zip(beside).map(|(x, beside)| Some(100.0 + 3.0 * x + beside)).collect();
             let runs = |each| Series::of_runs(each);
             let whole = runs(vec![Some(100.0); 5]);
-            slope(&runs(y), &runs(x.map(Some).to_vec()), &whole)
+            slope_series(&runs(y), &runs(x.map(Some).to_vec()), &whole)
         };
         let exact = of([0.0; 5]).and_then(|s| s.estimate()).expect("they differ");
         let (low, high) = exact.ci95.expect("five runs");
@@ -484,7 +510,7 @@ mod tests {
         let (low, high) = rough.ci95.expect("five runs");
         assert!(low < 3.0 && 3.0 < high && high - low > 0.5, "{rough:?}");
         let runs = Series::of_runs(vec![Some(0.1); 30]);
-        assert_eq!(slope(&runs, &runs, &runs), None);
+        assert_eq!(slope_series(&runs, &runs, &runs), None);
     }
 
     /// Ours are 4 in a and about 5 in b, known much less well.

@@ -9,9 +9,9 @@
 use dormouse_estimate::{Estimate, Verdict};
 
 use super::as_printed::AsPrinted;
-use super::claims::Judged;
-use super::figures::Row;
-use super::paper::Paper;
+use super::claims::JudgedClaim;
+use super::figures::FigureRow;
+use super::paper::PaperEvaluation;
 
 /// Standard deviations of chance by which a reading has to explain more than another to count as
 /// better. With as many readings as are tried, the best is two or three away by chance alone.
@@ -19,16 +19,21 @@ const BEYOND_CHANCE: f64 = 3.0;
 
 /// Statements of a paper, and whether our runs contradict them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Explained {
+pub struct ExplainedStatements {
     /// For each printed figure in the order of cells: true if it is not contradicted.
     figures: Vec<bool>,
     /// For each claim in the paper's order: true if it is not contradicted.
     claims: Vec<bool>,
 }
 
-impl Explained {
+impl ExplainedStatements {
     /// Tests the printed figures of these metrics, without inputs, and the claims.
-    pub(super) fn new(paper: &Paper, rows: &[Row], claims: &[Judged], metrics: &[&String]) -> Self {
+    pub(super) fn new(
+        paper: &PaperEvaluation,
+        rows: &[FigureRow],
+        claims: &[JudgedClaim],
+        metrics: &[&String],
+    ) -> Self {
         let rows = rows.iter().filter(|row| !row.is_input && metrics.contains(&&row.metric));
         Self {
             figures: rows.filter_map(|row| is_possible_row(paper, row)).collect(),
@@ -71,7 +76,7 @@ impl Explained {
 
 /// Whether a printed figure is not contradicted; `None` if nothing was printed, or ours has no
 /// verdict.
-fn is_possible_row(paper: &Paper, row: &Row) -> Option<bool> {
+fn is_possible_row(paper: &PaperEvaluation, row: &FigureRow) -> Option<bool> {
     let (printed, _) = row.paper?;
     let verdict = row.verdict?;
     let runs = paper.printed(&row.case, &row.metric).and_then(|(_, table)| table.runs);
@@ -84,7 +89,7 @@ fn is_possible_row(paper: &Paper, row: &Row) -> Option<bool> {
 }
 
 /// Whether a claim is not contradicted; `None` if it has no verdict.
-fn is_possible_claim(paper: &Paper, judged: &Judged) -> Option<bool> {
+fn is_possible_claim(paper: &PaperEvaluation, judged: &JudgedClaim) -> Option<bool> {
     if matches!(judged.verdict, Verdict::Silent | Verdict::Undecidable) {
         return None;
     }
@@ -138,14 +143,20 @@ mod tests {
     /// which chance does.
     #[test]
     fn a_few_statements_more_are_chance() {
-        let of = |figures: &[bool]| Explained { figures: figures.to_vec(), claims: vec![true] };
+        let of = |figures: &[bool]| ExplainedStatements {
+            figures: figures.to_vec(),
+            claims: vec![true],
+        };
         let bare = of(&[[false; 12].as_slice(), &[true; 8]].concat());
         let with = |gained: usize, lost: usize| {
             let figure = |n: usize| if n < 12 { n < gained } else { n >= 12 + lost };
             of(&(0..20).map(figure).collect::<Vec<_>>()).is_beyond_chance(&bare)
         };
         assert!(with(12, 1) && with(10, 0) && !with(11, 1) && !with(8, 3) && !with(0, 0));
-        assert!(!Explained::default().is_beyond_chance(&bare), "there is nothing to compare");
+        assert!(
+            !ExplainedStatements::default().is_beyond_chance(&bare),
+            "there is nothing to compare"
+        );
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 /// The reading of a paper that explains most of its printed statements.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Best {
+pub struct BestReading {
     /// Names of its factors; `NAME@SCHEDULER` is a factor for the cells of that scheduler alone.
     pub factors: Vec<String>,
     /// Command whose search found it.
@@ -17,7 +17,7 @@ pub struct Best {
 /// One change to an evaluation that the text leaves open, or that we can't know.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Factor {
+pub struct ReadingFactor {
     /// Name of the factor.
     pub name: String,
     /// The change in words.
@@ -42,7 +42,7 @@ pub struct Factor {
     #[serde(default)]
     pub preset: bool,
     /// Evidence for it; without a ground it is no reading of the paper.
-    pub ground: Option<Ground>,
+    pub ground: Option<FactorGround>,
     /// Number of changes to the text that it counts as.
     #[serde(default = "one")]
     pub changes: usize,
@@ -62,7 +62,7 @@ const fn one() -> usize {
 /// Evidence for another reading of a paper; later variants are weaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Ground {
+pub enum FactorGround {
     /// The text allows it, or says it elsewhere: it may become the default.
     Text,
     /// Only the authors' code or data have it; the text says otherwise.
@@ -71,7 +71,7 @@ pub enum Ground {
     Fitted,
 }
 
-impl Ground {
+impl FactorGround {
     /// The ground in words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -82,7 +82,7 @@ impl Ground {
     }
 }
 
-impl Factor {
+impl ReadingFactor {
     /// Whether both factors can be applied: they set nothing in common, or not of the same
     /// scheduler.
     pub(super) fn goes_with(&self, other: &Self) -> bool {

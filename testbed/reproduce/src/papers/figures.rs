@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
 use super::as_printed::{AsPrinted, PairedSamples, as_printed, printed_zero};
-use super::claim::{Measure, Over};
+use super::claim::{CellCombination, ClaimMeasure};
 use super::claims::{compared as compared_series, ratio_of_means};
-use super::paper::{Compared, Paper, Part, Printed, Tolerance};
-use super::results::Results;
+use super::paper::{FigureTolerance, PaperEvaluation, PaperPart, PrintedComparison, PrintedTable};
+use super::results::CellResults;
 
 /// A figure of ours, with the paper's if it printed one.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct FigureRow {
     /// Part of the paper.
     pub part: String,
     /// The cell, or the comparison of two.
@@ -20,7 +20,7 @@ pub struct Row {
     /// Name of the figure.
     pub metric: String,
     /// The paper's value and its tolerance.
-    pub paper: Option<(f64, Tolerance)>,
+    pub paper: Option<(f64, FigureTolerance)>,
     /// A value that the paper does not print, computed from its data or by its method.
     pub refit: Option<f64>,
     /// Our estimate of the figure.
@@ -35,7 +35,7 @@ pub struct Row {
     pub as_printed: Option<AsPrinted>,
 }
 
-impl Row {
+impl FigureRow {
     /// Difference from the paper's value, relative to it.
     pub fn difference(&self) -> Option<f64> {
         self.paper.and_then(|(paper, _)| self.ours.relative_to(paper))
@@ -59,7 +59,11 @@ impl Row {
 }
 
 /// All figures of these parts, in the order of their cells.
-pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row> {
+pub(super) fn rows(
+    paper: &PaperEvaluation,
+    parts: &[&PaperPart],
+    results: &CellResults,
+) -> Vec<FigureRow> {
     let (mut rows, mut seen, mut inputs) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
     for part in parts {
         for case in paper.cells_of(part) {
@@ -74,10 +78,10 @@ pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row
                 let experiment = case.rsplit_once('/').map_or(&*case, |(experiment, _)| experiment);
                 let is_judged = !is_input || inputs.insert((experiment.to_owned(), metric.clone()));
                 let shown = printed.filter(|_| is_judged).map(|(value, table)| {
-                    judged(paper, (&case, metric), (value, table), (&ours, &series))
+                    judge_figure(paper, (&case, metric), (value, table), (&ours, &series))
                 });
                 let (verdict, as_printed) = shown.unzip();
-                rows.push(Row {
+                rows.push(FigureRow {
                     part: part.name.clone(),
                     case: case.clone(),
                     metric: metric.clone(),
@@ -89,17 +93,17 @@ pub(super) fn rows(paper: &Paper, parts: &[&Part], results: &Results) -> Vec<Row
                     as_printed: as_printed.flatten(),
                 });
             }
-            rows.extend(compared(paper, part, &case, results));
+            rows.extend(compare_cells(paper, part, &case, results));
         }
     }
     rows
 }
 
 /// Verdict on a printed figure, and whether as few runs as the paper's could print it.
-fn judged(
-    paper: &Paper,
+fn judge_figure(
+    paper: &PaperEvaluation,
     (case, metric): (&str, &str),
-    (printed, table): (f64, &Printed),
+    (printed, table): (f64, &PrintedTable),
     (ours, series): (&Estimate, &Series),
 ) -> (Verdict, Option<AsPrinted>) {
     let runs = table.runs.or(paper.runs);
@@ -112,7 +116,7 @@ fn judged(
     let few = runs.filter(|_| !series.are_batches && series.whole.is_none()).and_then(|runs| {
         as_printed(
             &[PairedSamples::alone(&series.each)],
-            (Measure::Value, Over::Mean),
+            (ClaimMeasure::Value, CellCombination::Mean),
             (printed, paper.last_digit(metric)),
             (runs, &format!("{case} {metric}")),
         )
@@ -121,8 +125,13 @@ fn judged(
 }
 
 /// Comparisons that end with this cell.
-fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Row> {
-    let row = |comparison: &Compared| {
+fn compare_cells(
+    paper: &PaperEvaluation,
+    part: &PaperPart,
+    cell: &str,
+    results: &CellResults,
+) -> Vec<FigureRow> {
+    let row = |comparison: &PrintedComparison| {
         let [cases, of, than] = [&comparison.case, &comparison.of, &comparison.than]
             .map(|pattern| paper.expand(pattern));
         let n = than.iter().position(|than| than == cell)?;
@@ -130,9 +139,9 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
         let runs = |case: &str| printed(case).and_then(|(_, table)| table.runs.or(paper.runs));
         let series = |case: &str| results.series(case, &comparison.from);
         let (of, case) = (of.get(n)?, cases.get(n)?);
-        let below = |pair| Measure::PercentBelow.value(pair);
+        let below = |pair| ClaimMeasure::PercentBelow.value(pair);
         let (ours_of, ours_than) = (series(of)?, series(cell)?);
-        let of_means = (Measure::PercentBelow, Over::Mean);
+        let of_means = (ClaimMeasure::PercentBelow, CellCombination::Mean);
         let ours = match ratio_of_means(&[ours_of.clone(), ours_than.clone()], of_means) {
             Some(ours) => ours,
             None => compared_series(&ours_of, &ours_than, of_means.0)?.estimate()?,
@@ -148,7 +157,7 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
                 (runs, &format!("{case} {}", comparison.metric)),
             )
         });
-        Some(Row {
+        Some(FigureRow {
             part: part.name.clone(),
             case: case.clone(),
             metric: comparison.metric.clone(),
@@ -165,7 +174,7 @@ fn compared(paper: &Paper, part: &Part, cell: &str, results: &Results) -> Vec<Ro
 
 /// Number of printed figures by verdict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct FigureTally {
     /// Our whole interval is within the tolerance.
     pub within: usize,
     /// Our whole interval is beyond the tolerance.
@@ -179,10 +188,10 @@ pub struct Tally {
     pub of_few_runs: usize,
 }
 
-impl Tally {
+impl FigureTally {
     /// Counts the results among these rows, of one figure or of all; with `inputs` the inputs
     /// instead.
-    pub fn new(rows: &[Row], metric: Option<&str>, inputs: bool) -> Self {
+    pub fn new(rows: &[FigureRow], metric: Option<&str>, inputs: bool) -> Self {
         let rows = rows
             .iter()
             .filter(|row| row.is_input == inputs && metric.is_none_or(|name| row.metric == name));
@@ -208,8 +217,8 @@ impl Tally {
 
 /// Number of printed figures beyond their tolerance, and of all judged ones, of one name or of all.
 /// Inputs are left out.
-pub fn beyond(rows: &[Row], metric: Option<&str>) -> (usize, usize) {
-    let tally = Tally::new(rows, metric, false);
+pub fn beyond(rows: &[FigureRow], metric: Option<&str>) -> (usize, usize) {
+    let tally = FigureTally::new(rows, metric, false);
     (tally.beyond, tally.all())
 }
 
@@ -219,7 +228,7 @@ mod tests {
     use super::*;
 
     /// The rows of a paper that prints a figure of the cells e/a and e/b, with these words about its table.
-    fn rows_of(table: &str, printed: [f64; 2], samples: [&[f64]; 2]) -> Vec<Row> {
+    fn rows_of(table: &str, printed: [f64; 2], samples: [&[f64]; 2]) -> Vec<FigureRow> {
         let [a, b] = printed;
         let data = format!(
             "name = \"p\"\ntitle = \"\"\nsource = \"\"\nabout = []\nsamples = \"\"\nmore = \"\"\nruns = 3\n\
@@ -228,7 +237,7 @@ mod tests {
              [printed.rows]\n\"e/a\" = [{a:?}]\n\"e/b\" = [{b:?}]\n\
              [[refit]]\nsource = \"by hand\"\nmetrics = [\"x\"]\n[refit.rows]\n\"e/b\" = [7.0]\n"
         );
-        let paper: Paper = toml::from_str(&data).expect("it is right");
+        let paper: PaperEvaluation = toml::from_str(&data).expect("it is right");
         let results = of_runs("x", &[("e/a", samples[0]), ("e/b", samples[1])]);
         rows(&paper, &paper.parts(None), &results)
     }
@@ -237,22 +246,22 @@ mod tests {
     fn a_figure_is_judged_by_its_whole_interval_and_by_few_runs() {
         let wide: Vec<f64> = (0..40).map(|n| 60.0 + 2.0 * f64::from(n)).collect();
         let rows = rows_of("", [100.0, 76.0], [&[100.0, 101.0, 99.0, 100.0], &wide]);
-        let words: Vec<_> = rows.iter().map(Row::word).collect();
+        let words: Vec<_> = rows.iter().map(FigureRow::word).collect();
         // The second: 99 on average, and three of its runs may well come to 76.
         assert_eq!(words, ["within", "beyond"], "{rows:?}");
         assert!(rows.iter().all(|row| row.as_printed.is_some_and(|few| few.is_within)), "{rows:?}");
         assert_eq!(rows.iter().map(|row| row.refit).collect::<Vec<_>>(), [None, Some(7.0)]);
-        let tally = Tally { within: 1, beyond: 1, open: 0, as_printed: 2, of_few_runs: 2 };
-        assert_eq!(Tally::new(&rows, None, false), tally);
+        let tally = FigureTally { within: 1, beyond: 1, open: 0, as_printed: 2, of_few_runs: 2 };
+        assert_eq!(FigureTally::new(&rows, None, false), tally);
         assert_eq!(beyond(&rows, Some("y")), (0, 0));
     }
 
     #[test]
     fn an_input_is_judged_once_for_its_experiment_and_apart() {
         let rows = rows_of("inputs = [\"x\"]", [1.0, 1.0], [&[1.0, 1.0], &[9.0, 9.0]]);
-        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["within", ""]);
+        assert_eq!(rows.iter().map(FigureRow::word).collect::<Vec<_>>(), ["within", ""]);
         assert_eq!(
-            (Tally::new(&rows, None, false).all(), Tally::new(&rows, None, true).all()),
+            (FigureTally::new(&rows, None, false).all(), FigureTally::new(&rows, None, true).all()),
             (0, 1)
         );
     }
@@ -261,15 +270,15 @@ mod tests {
     fn a_printed_zero_of_counts_is_judged_by_its_probability() {
         let seldom: Vec<f64> = (0..40).map(|n| if n % 4 == 0 { 1.0 } else { 0.0 }).collect();
         let rows = rows_of("counts = [\"x\"]", [0.0, 0.0], [&seldom, &[2.0; 40]]);
-        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["within", "beyond"]);
+        assert_eq!(rows.iter().map(FigureRow::word).collect::<Vec<_>>(), ["within", "beyond"]);
         // Of anything but a count only zero itself is near zero.
         let rows = rows_of("", [0.0, 0.0], [&seldom, &[0.0; 40]]);
-        assert_eq!(rows.iter().map(Row::word).collect::<Vec<_>>(), ["beyond", "within"]);
+        assert_eq!(rows.iter().map(FigureRow::word).collect::<Vec<_>>(), ["beyond", "within"]);
     }
 
     #[test]
     fn what_is_said_to_be_no_more_is_judged_on_one_side() {
-        let (low, high) = Tolerance::AtMost(0.1).band(10.0);
+        let (low, high) = FigureTolerance::AtMost(0.1).band(10.0);
         let shown = |samples: &[f64]| {
             Estimate::from_samples(samples).map(|ours| ours.shows(Said::Within { low, high }, "").0)
         };

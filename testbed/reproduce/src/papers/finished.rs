@@ -1,20 +1,20 @@
 //! A finished reproduction: its figures, claims and readings, before they are written.
 
-use super::cause::Trials;
+use super::cause::FactorTrials;
 use super::input_files::InputFile;
 use super::live::LiveRun;
 use super::origin::RunOrigin;
-use super::paper::{Paper, Part};
+use super::paper::{PaperEvaluation, PaperPart};
 use super::price_notes::PriceNotes;
-use super::readings::Reading;
+use super::readings::PaperReading;
 use super::reference::ClaimList;
-use super::results::Results;
+use super::results::CellResults;
 
 /// All results of a reproduction.
 #[derive(Debug)]
-pub struct Finished {
+pub struct FinishedReproduction {
     /// The paper that is reproduced.
-    pub paper: Paper,
+    pub paper: PaperEvaluation,
     /// Reproduced part, such as `burst-hads/table-4`.
     pub what: String,
     /// Command that makes the same again.
@@ -30,19 +30,19 @@ pub struct Finished {
     /// Cells, each with the command that makes its figures alone.
     pub cells: Vec<(String, String)>,
     /// Samples of every cell.
-    pub results: Results,
+    pub results: CellResults,
     /// Our figures and claims, with the presets that were asked for.
-    pub ours: Reading,
+    pub ours: PaperReading,
     /// Every factor alone, after the experiments without any; empty if none was tried.
-    pub trials: Vec<Reading>,
+    pub trials: Vec<PaperReading>,
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
-    pub read: Vec<Reading>,
+    pub read: Vec<PaperReading>,
     /// The best reading of an earlier search, if it is recorded and nothing else is asked for.
-    pub best: Option<Reading>,
+    pub best: Option<PaperReading>,
     /// Cells that are left out, with what they need.
     pub without: Vec<(String, String)>,
     /// Price records that were used.
@@ -53,7 +53,7 @@ pub struct Finished {
     pub charts: Vec<(String, String)>,
 }
 
-impl Finished {
+impl FinishedReproduction {
     /// The claims as a list for programs.
     #[must_use]
     pub fn claim_list(&self) -> ClaimList {
@@ -66,8 +66,8 @@ impl Finished {
     }
 
     /// The trials, for finding causes.
-    pub(super) fn as_trials(&self) -> Trials<'_> {
-        Trials { readings: &self.trials, are_ours: self.are_trials_ours }
+    pub(super) fn as_trials(&self) -> FactorTrials<'_> {
+        FactorTrials { readings: &self.trials, are_ours: self.are_trials_ours }
     }
 
     /// Price records with an oddity.
@@ -76,7 +76,7 @@ impl Finished {
     }
 
     /// The paper's parts that were asked for.
-    pub(super) fn parts(&self) -> impl Iterator<Item = &Part> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = &PaperPart> {
         self.paper.parts.iter().filter(|part| self.parts.contains(&part.name))
     }
 }

@@ -6,9 +6,9 @@
 
 use std::fs;
 
-use super::claim::Claim;
-use super::paper::Paper;
-use super::results::Results;
+use super::claim::PaperClaim;
+use super::paper::PaperEvaluation;
+use super::results::CellResults;
 
 /// Figure of a measurement: mean number of processors that other programs used meanwhile.
 pub(super) const OTHERS: &str = "others_processors";
@@ -81,7 +81,11 @@ impl ProcessorTicks {
 
 /// Reason for which a claim about measured times is not judged: others kept the host busy. `None`
 /// if it was idle enough, or nothing was measured for the claim.
-pub(super) fn refusal(claim: &Claim, paper: &Paper, results: &Results) -> Option<String> {
+pub(super) fn refusal(
+    claim: &PaperClaim,
+    paper: &PaperEvaluation,
+    results: &CellResults,
+) -> Option<String> {
     let cells = claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern));
     let others = cells.filter_map(|case| results.ours(&case, OTHERS)).map(|ours| ours.mean);
     let most = others.fold(0.0, f64::max);

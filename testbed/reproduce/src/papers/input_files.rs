@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::sweep::{Reproduction, SweepError};
+use crate::sweep::{ReproductionSpec, SweepError};
 
 /// An input file with the hash of its content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -24,7 +24,7 @@ impl InputFile {
     /// # Errors
     ///
     /// A file can't be read.
-    pub(super) fn read_all(spec: &Reproduction) -> Result<Vec<Self>, SweepError> {
+    pub(super) fn read_all(spec: &ReproductionSpec) -> Result<Vec<Self>, SweepError> {
         let mut files: Vec<PathBuf> = spec.paper.iter().chain(&spec.lifetimes).cloned().collect();
         if let Some(folder) = &spec.prices {
             files.extend(csv_files(folder).map_err(SweepError::io("read", folder))?);
@@ -61,15 +61,17 @@ mod tests {
         for (name, text) in [("b.csv", "abc"), ("a.csv", ""), ("notes.txt", "x")] {
             fs::write(dir.path().join(name), text).expect("it is written");
         }
-        let spec =
-            Reproduction { prices: Some(dir.path().to_path_buf()), ..Reproduction::default() };
+        let spec = ReproductionSpec {
+            prices: Some(dir.path().to_path_buf()),
+            ..ReproductionSpec::default()
+        };
         let all = InputFile::read_all(&spec).expect("they are there");
         let names: Vec<&str> = all.iter().map(|of| of.file.as_str()).collect();
         assert_eq!(names, ["a.csv", "b.csv"]);
         // The test vector of FIPS 180-2.
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(all[1].sha256, abc);
-        let gone = Reproduction { lifetimes: Some(dir.path().join("gone")), ..spec };
+        let gone = ReproductionSpec { lifetimes: Some(dir.path().join("gone")), ..spec };
         let error = InputFile::read_all(&gone).expect_err("it is not there").to_string();
         assert!(error.contains("gone"), "{error}");
     }

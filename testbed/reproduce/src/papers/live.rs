@@ -11,10 +11,10 @@ use serde::Deserialize;
 use dormouse_analysis::RunTally;
 use dormouse_estimate::Estimate;
 
-use super::paper::Paper;
+use super::paper::PaperEvaluation;
 use super::progress::Progress;
-use super::results::Results;
-use crate::sweep::{Cell, SweepError};
+use super::results::CellResults;
+use crate::sweep::{SweepCell, SweepError};
 use dormouse_report::output::{RunLog, read_header};
 
 /// A live run, from its `summary.json`.
@@ -31,7 +31,7 @@ pub struct LiveRun {
     pub makespan_s: Option<f64>,
     /// Cost in dollars; `None` if nothing is bought.
     pub cost_usd: Option<f64>,
-    fidelity: Option<Faithful>,
+    fidelity: Option<FidelityField>,
     /// Figures by their names in `table.csv`, computed from its log like those of virtual runs.
     #[serde(skip)]
     figures: BTreeMap<String, f64>,
@@ -41,7 +41,7 @@ pub struct LiveRun {
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-struct Faithful {
+struct FidelityField {
     faithful: bool,
     worst_share_error: Option<f64>,
     #[serde(default)]
@@ -119,8 +119,8 @@ impl LiveRun {
     /// cost.
     pub(super) fn shown_figures(
         &self,
-        paper: &Paper,
-        parts: &[&super::paper::Part],
+        paper: &PaperEvaluation,
+        parts: &[&super::paper::PaperPart],
     ) -> Vec<(String, f64)> {
         let case = self.case();
         let of_part = parts.iter().filter(|part| paper.cells_of(part).contains(&case));
@@ -138,13 +138,13 @@ impl LiveRun {
     pub(super) fn against(
         &self,
         metric: &str,
-        (results, first_seed): (&Results, u64),
-    ) -> Option<Against> {
+        (results, first_seed): (&CellResults, u64),
+    ) -> Option<VirtualFigure> {
         let case = self.case();
         let samples = results.samples(&case)?;
         let seeded = usize::try_from(self.seed.checked_sub(first_seed)?).ok();
         let same = seeded.and_then(|n| samples.get(n)).and_then(|sample| sample.figure(metric));
-        Some(Against { same, all: results.ours(&case, metric)? })
+        Some(VirtualFigure { same, all: results.ours(&case, metric)? })
     }
 }
 
@@ -170,7 +170,7 @@ fn figures_of_log(folder: &Path) -> Result<Option<BTreeMap<String, f64>>, SweepE
 
 /// A figure of virtual runs, to compare a live run with.
 #[derive(Clone, Copy, Debug)]
-pub struct Against {
+pub struct VirtualFigure {
     /// The figure with the live run's seed.
     pub same: Option<f64>,
     /// The figure over all seeds.
@@ -191,7 +191,7 @@ impl MakeLive {
     /// their logs.
     pub(super) fn make(
         &self,
-        cells: &[&Cell],
+        cells: &[&SweepCell],
         folder: &Path,
         progress: Progress<'_>,
     ) -> Result<Vec<LiveRun>, SweepError> {
@@ -210,7 +210,7 @@ impl MakeLive {
         Ok(runs)
     }
 
-    fn run(&self, cell: &Cell, seed: u64, out: &Path) -> Result<(), SweepError> {
+    fn run(&self, cell: &SweepCell, seed: u64, out: &Path) -> Result<(), SweepError> {
         let scheduler = cell.experiment.scheduler_name();
         let is_named = cell.set.iter().any(|set| set.starts_with("scheduler.name="));
         // The experiment's speed-up is used whatever this host is calibrated for, so that runs are
@@ -241,7 +241,7 @@ impl MakeLive {
 }
 
 /// Whether a finished live run of this very experiment exists.
-fn is_there(out: &Path, cell: &Cell, seed: u64) -> bool {
+fn is_there(out: &Path, cell: &SweepCell, seed: u64) -> bool {
     let finished = LiveRun::read(out).is_ok_and(|run| run.makespan_s.is_some());
     let mut wanted = cell.experiment.clone();
     wanted.seed(seed);

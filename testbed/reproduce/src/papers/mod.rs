@@ -43,28 +43,31 @@ mod tolerance;
 pub use dormouse_estimate::Verdict;
 
 pub use as_printed::AsPrinted;
-pub use cause::{Cause, LEAST_PAIRS};
-pub use claim::{Claim, ClaimReading, Measure, Over};
-pub use claims::{Judged, JudgedReading};
-pub use explained::Explained;
-pub use factor::{Best, Factor, Ground};
-pub use figures::{Row, Tally, beyond};
-pub use finished::Finished;
+pub use cause::{ClaimCause, LEAST_PAIRS};
+pub use claim::{CellCombination, ClaimMeasure, ClaimReading, PaperClaim};
+pub use claims::{JudgedClaim, JudgedReading};
+pub use explained::ExplainedStatements;
+pub use factor::{BestReading, FactorGround, ReadingFactor};
+pub use figures::{FigureRow, FigureTally, beyond};
+pub use finished::FinishedReproduction;
 pub use input_files::InputFile;
-pub use live::{Against, LiveRun, MakeLive};
+pub use live::{LiveRun, MakeLive, VirtualFigure};
 pub use origin::{HostFacts, RunOrigin};
-pub use own::Own;
+pub use own::FigureSource;
 pub use own_paper::read_paper;
-pub use paper::{Compared, Paper, Part, Plot, Printed, Refit, Tolerance};
+pub use paper::{
+    FigureTolerance, PaperEvaluation, PaperPart, PaperPlot, PrintedComparison, PrintedTable,
+    RefitTable,
+};
 pub use progress::Progress;
-pub use readings::Reading;
+pub use readings::PaperReading;
 pub use reference::{CLAIMS, ClaimList, ListedClaim, ListedFigure};
 pub use report::table;
-pub use reproduction::Request;
-pub use results::Results;
+pub use reproduction::ReproductionRequest;
+pub use results::CellResults;
 pub use tolerance::{QuantityKind, TOLERANCE_RULE};
 
-use crate::sweep::{Reproduction, SweepError};
+use crate::sweep::{ReproductionSpec, SweepError};
 
 /// Names of the papers, with their data files.
 pub const PAPERS: [(&str, &str); 6] = [
@@ -82,7 +85,7 @@ pub const PAPERS: [(&str, &str); 6] = [
 /// # Errors
 ///
 /// There is no such paper or part, or a cell of it can't be loaded.
-pub fn live_part_needs_criu(spec: &Reproduction) -> Result<Option<bool>, SweepError> {
+pub fn live_part_needs_criu(spec: &ReproductionSpec) -> Result<Option<bool>, SweepError> {
     let (paper, Some(part)) = asked(spec)? else { return Ok(None) };
     let mut needs_criu = None;
     for part in paper.parts(Some(&part)).into_iter().filter(|part| part.live) {
@@ -95,7 +98,7 @@ pub fn live_part_needs_criu(spec: &Reproduction) -> Result<Option<bool>, SweepEr
 }
 
 /// The paper and the part of a reproduction: from the user's data file, or built in.
-fn asked(spec: &Reproduction) -> Result<(Paper, Option<String>), SweepError> {
+fn asked(spec: &ReproductionSpec) -> Result<(PaperEvaluation, Option<String>), SweepError> {
     match &spec.paper {
         Some(file) => part_of(read_paper(file)?, &spec.what),
         None => named(&spec.what),
@@ -107,7 +110,7 @@ fn asked(spec: &Reproduction) -> Result<(Paper, Option<String>), SweepError> {
 /// # Errors
 ///
 /// There is no such paper or part.
-pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
+pub fn named(what: &str) -> Result<(PaperEvaluation, Option<String>), SweepError> {
     let name = what.split('/').next().unwrap_or(what);
     let unknown = |known: Vec<String>| {
         let known = known.join(", ");
@@ -116,13 +119,16 @@ pub fn named(what: &str) -> Result<(Paper, Option<String>), SweepError> {
     let Some((_, data)) = PAPERS.iter().find(|(known, _)| *known == name) else {
         return Err(unknown(PAPERS.iter().map(|(name, _)| (*name).to_owned()).collect()));
     };
-    let paper: Paper = toml::from_str(data)
+    let paper: PaperEvaluation = toml::from_str(data)
         .map_err(|error| SweepError::BadInput(format!("the data file of {name}: {error}")))?;
     part_of(paper, what)
 }
 
 /// The paper, and the part of it that `what` names after a slash.
-fn part_of(paper: Paper, what: &str) -> Result<(Paper, Option<String>), SweepError> {
+fn part_of(
+    paper: PaperEvaluation,
+    what: &str,
+) -> Result<(PaperEvaluation, Option<String>), SweepError> {
     let part = what.split_once('/').map(|(_, part)| part.to_owned());
     if part.is_some() && paper.parts(part.as_deref()).is_empty() {
         let known: Vec<String> =

@@ -11,7 +11,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::sweep::{Folder, SweepError};
+use crate::sweep::{SweepError, SweepFolder};
 
 /// File in the folder of a reproduction with its results for programs, including the origin.
 pub(super) const RESULTS: &str = "results.json";
@@ -71,25 +71,26 @@ impl OriginClock {
     }
 
     /// Origin of everything made into this folder since the start.
-    pub(super) fn origin(self, folder: &Folder, threads: usize) -> RunOrigin {
+    pub(super) fn origin(self, folder: &SweepFolder, threads: usize) -> RunOrigin {
         let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let status = read("/proc/self/status");
         RunOrigin {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            commit: commit(),
+            commit: commit_of_clone(),
             host: HostFacts {
                 processors: std::thread::available_parallelism().map_or(1, usize::from),
-                processor: field(&read("/proc/cpuinfo"), "model name").map(str::to_owned),
-                memory_bytes: field(&read("/proc/meminfo"), "MemTotal").and_then(kibibytes),
+                processor: proc_field(&read("/proc/cpuinfo"), "model name").map(str::to_owned),
+                memory_bytes: proc_field(&read("/proc/meminfo"), "MemTotal")
+                    .and_then(parse_kibibytes),
                 kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             },
             threads,
             runs_made: folder.made(),
             runs_reused: folder.reused(),
             took_s: self.began.elapsed().as_secs_f64(),
-            peak_memory_bytes: field(&status, "VmHWM")
+            peak_memory_bytes: proc_field(&status, "VmHWM")
                 .filter(|_| self.is_own_peak)
-                .and_then(kibibytes),
+                .and_then(parse_kibibytes),
         }
     }
 }
@@ -156,7 +157,7 @@ impl RunOrigin {
 }
 
 /// Commit of the clone that this program is in.
-fn commit() -> Option<String> {
+fn commit_of_clone() -> Option<String> {
     let program = std::env::current_exe().ok()?;
     let clone = program.ancestors().find(|folder| folder.join(OF_THIS_CLONE).is_file())?;
     let git = |words: &[&str]| {
@@ -170,7 +171,7 @@ fn commit() -> Option<String> {
 }
 
 /// Text after the colon in the line `name` of a file in /proc.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+fn proc_field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name).then_some(value.trim())
@@ -178,7 +179,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// Number of bytes of a text such as `2048 kB`.
-fn kibibytes(text: &str) -> Option<u64> {
+fn parse_kibibytes(text: &str) -> Option<u64> {
     text.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
@@ -202,7 +203,7 @@ fn in_minutes(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::{Reproduction, Spec};
+    use crate::sweep::{FolderSpec, ReproductionSpec};
 
     fn origin(runs_made: usize, runs_reused: usize) -> RunOrigin {
         RunOrigin {
@@ -238,8 +239,8 @@ mod tests {
     #[test]
     fn the_peak_is_that_of_this_reproduction() {
         let dir = tempfile::tempdir().expect("a folder");
-        let spec = Spec::Reproduce(Reproduction::default());
-        let folder = Folder::open(dir.path(), &spec, false).expect("it is empty");
+        let spec = FolderSpec::Reproduce(ReproductionSpec::default());
+        let folder = SweepFolder::open(dir.path(), &spec, false).expect("it is empty");
         let held = vec![1_u8; 256 << 20];
         assert_eq!(held.iter().filter(|byte| **byte == 1).count(), held.len());
         let with = OriginClock::begin().origin(&folder, 1);
@@ -258,8 +259,8 @@ mod tests {
     #[test]
     fn lines_of_proc_are_read() {
         let text = "MemTotal:       8034 kB\nmodel name\t: A CPU @ 2 GHz\n";
-        assert_eq!(field(text, "MemTotal").and_then(kibibytes), Some(8034 * 1024));
-        assert_eq!(field(text, "model name"), Some("A CPU @ 2 GHz"));
-        assert_eq!((field(text, "VmHWM"), kibibytes("12 MB")), (None, None));
+        assert_eq!(proc_field(text, "MemTotal").and_then(parse_kibibytes), Some(8034 * 1024));
+        assert_eq!(proc_field(text, "model name"), Some("A CPU @ 2 GHz"));
+        assert_eq!((proc_field(text, "VmHWM"), parse_kibibytes("12 MB")), (None, None));
     }
 }

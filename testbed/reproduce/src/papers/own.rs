@@ -10,16 +10,16 @@ use dormouse_fit::{LifeQuery, read_lifetimes};
 use serde::{Deserialize, Serialize};
 
 use super::acc::{self, PriceFiles};
-use super::bathtub::{self, Evidence};
+use super::bathtub::{self, LifetimeEvidence};
 use super::opie;
 use super::pattern::unique;
-use crate::sweep::{Sampled, Shared, SweepError, digest_of, digest_of_file};
+use crate::sweep::{SampleSource, SharedInputs, SweepError, digest_of, digest_of_file};
 use dormouse_experiment::read_file;
 
 /// Source of the figures of such a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Own {
+pub enum FigureSource {
     /// The host tables of the OPIE paper: the selected VMs.
     HostTables,
     /// Latency of the provider's scheduler on this machine.
@@ -32,14 +32,14 @@ pub enum Own {
 
 /// Recorded data that the user gives, with their digest.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Recorded {
-    lives: Arc<Evidence>,
+pub(super) struct RecordedInputs {
+    lives: Arc<LifetimeEvidence>,
     prices: Option<Arc<PriceFiles>>,
-    prices_by: acc::Settings,
+    prices_by: acc::RecordSettings,
     digest: Option<String>,
 }
 
-impl Recorded {
+impl RecordedInputs {
     /// Reads a file of lifetimes with one row for each VM, or a folder of prices with the settings
     /// `set`.
     pub(super) fn read(
@@ -47,11 +47,11 @@ impl Recorded {
         prices: Option<&Path>,
         set: &[String],
     ) -> Result<Self, SweepError> {
-        let mut all = Self { prices_by: acc::Settings::read(set)?, ..Self::default() };
+        let mut all = Self { prices_by: acc::RecordSettings::read(set)?, ..Self::default() };
         if let Some(path) = lives {
             let query = LifeQuery::default();
             let record = read_file(path, |source| read_lifetimes(source, &query))?;
-            all.lives = Arc::new(Evidence::new(Some(record)));
+            all.lives = Arc::new(LifetimeEvidence::new(Some(record)));
             all.digest = digest_of_file(path);
         }
         if let Some(folder) = prices {
@@ -68,37 +68,49 @@ impl Recorded {
 
 /// A computation that makes several cells at once: those whose names begin with its case.
 #[derive(Debug)]
-pub(super) struct Made {
-    pub(super) own: Own,
+pub(super) struct CellComputation {
+    pub(super) own: FigureSource,
     pub(super) case: String,
     digest: String,
-    recorded: Recorded,
+    recorded: RecordedInputs,
     /// Figures without chance, computed once for all seeds.
     exact: OnceLock<Option<BTreeMap<String, f64>>>,
     /// Jobs over prices, run once for all resamples of their record.
-    jobs: acc::Memory,
+    jobs: acc::CaseJobs,
     /// Greatest number of seeds.
     most_seeds: Option<u64>,
 }
 
-impl Own {
+impl FigureSource {
     /// Whether it is measured on this machine, so that nothing else may run meanwhile.
     pub(super) const fn is_measured(self) -> bool {
         matches!(self, Self::Latency)
     }
 
     /// Computations needed for these cells.
-    pub(super) fn all(self, cells: &[String], recorded: &Recorded) -> impl Iterator<Item = Made> {
+    pub(super) fn all(
+        self,
+        cells: &[String],
+        recorded: &RecordedInputs,
+    ) -> impl Iterator<Item = CellComputation> {
         let cases = cells.iter().filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned()));
-        unique(cases).into_iter().map(move |case| Made::new(self, case, recorded))
+        unique(cases).into_iter().map(move |case| CellComputation::new(self, case, recorded))
     }
 }
 
-impl Made {
-    fn new(own: Own, case: String, recorded: &Recorded) -> Self {
+impl CellComputation {
+    fn new(own: FigureSource, case: String, recorded: &RecordedInputs) -> Self {
         let digest = digest_of(&(own, &case, &recorded.digest));
         let (recorded, exact) = (recorded.clone(), OnceLock::new());
-        Self { own, case, digest, recorded, exact, jobs: acc::Memory::default(), most_seeds: None }
+        Self {
+            own,
+            case,
+            digest,
+            recorded,
+            exact,
+            jobs: acc::CaseJobs::default(),
+            most_seeds: None,
+        }
     }
 
     /// Limits the number of seeds.
@@ -142,7 +154,7 @@ impl Made {
     /// The missing data.
     pub(super) fn check(&self) -> Result<(), SweepError> {
         match (self.own, &self.recorded.prices) {
-            (Own::Prices, Some(prices)) => acc::check(&self.case, prices),
+            (FigureSource::Prices, Some(prices)) => acc::check(&self.case, prices),
             _ => Ok(()),
         }
     }
@@ -156,7 +168,7 @@ impl Made {
     }
 }
 
-impl Sampled for Made {
+impl SampleSource for CellComputation {
     fn case(&self) -> &str {
         &self.case
     }
@@ -171,15 +183,15 @@ impl Sampled for Made {
         *wanted.start()..=last
     }
 
-    fn run(&self, seed: u64, _: &Shared) -> Result<RunSample, SweepError> {
+    fn run(&self, seed: u64, _: &SharedInputs) -> Result<RunSample, SweepError> {
         let figures = match self.own {
-            Own::HostTables => opie::selections(&self.case, seed),
-            Own::Latency => opie::latencies(&self.case, seed),
-            Own::Lifetimes => self.of_lifetimes(seed),
-            Own::Prices => {
-                let Recorded { prices, prices_by, .. } = &self.recorded;
+            FigureSource::HostTables => opie::selections(&self.case, seed),
+            FigureSource::Latency => opie::latencies(&self.case, seed),
+            FigureSource::Lifetimes => self.of_lifetimes(seed),
+            FigureSource::Prices => {
+                let RecordedInputs { prices, prices_by, .. } = &self.recorded;
                 let records = prices.as_deref();
-                let given = acc::Given { records, settings: prices_by, memory: &self.jobs };
+                let given = acc::CaseInputs { records, settings: prices_by, memory: &self.jobs };
                 acc::simulated(&self.case, given, seed)?
             }
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use super::paper::Paper;
+use super::paper::PaperEvaluation;
 use super::tolerance::QuantityKind;
 use crate::sweep::SweepError;
 
@@ -13,19 +13,19 @@ use crate::sweep::SweepError;
 /// # Errors
 ///
 /// It can't be read, or has a flaw that prevents a verdict.
-pub fn read_paper(file: &Path) -> Result<Paper, SweepError> {
+pub fn read_paper(file: &Path) -> Result<PaperEvaluation, SweepError> {
     let wrong = |error: &dyn std::fmt::Display| {
         SweepError::BadInput(format!("{}: {error}", file.display()))
     };
     let text = fs::read_to_string(file).map_err(|error| wrong(&error))?;
-    let paper: Paper = toml::from_str(&text).map_err(|error| wrong(&error))?;
+    let paper: PaperEvaluation = toml::from_str(&text).map_err(|error| wrong(&error))?;
     match paper.flaws().first() {
         Some(flaw) => Err(wrong(flaw)),
         None => Ok(paper),
     }
 }
 
-impl Paper {
+impl PaperEvaluation {
     /// All flaws of the data file, in words; those of an experiment appear when it is loaded.
     pub(super) fn flaws(&self) -> Vec<String> {
         let name_is_plain = self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');

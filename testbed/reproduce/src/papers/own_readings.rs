@@ -3,16 +3,16 @@
 
 use dormouse_analysis::RunSample;
 
-use super::factor::Factor;
-use super::own::Made;
-use super::paper::{Paper, Part};
+use super::factor::ReadingFactor;
+use super::own::CellComputation;
+use super::paper::{PaperEvaluation, PaperPart};
 use super::pattern::matches;
-use super::readings::Reading;
-use super::results::Results;
+use super::readings::PaperReading;
+use super::results::CellResults;
 use crate::sweep::{Samples, SweepError};
 
 /// Cells, with the name of each under a factor.
-type Named<'a> = Vec<(&'a Made, String)>;
+type Named<'a> = Vec<(&'a CellComputation, String)>;
 
 /// Readings of cells under each factor that changes a word in one of their names, one factor at a
 /// time, after the reading without any. Empty if no factor does. Only the cells in `about` are
@@ -22,20 +22,20 @@ type Named<'a> = Vec<(&'a Made, String)>;
 ///
 /// Those of `run`.
 pub(super) fn each_alone(
-    (paper, parts): (&Paper, &[&Part]),
-    (own, about): (&[Made], &[String]),
-    mut run: impl FnMut(&[Made]) -> Result<Samples, SweepError>,
-) -> Result<(Vec<Reading>, Vec<Made>), SweepError> {
-    let is_about = |made: &&Made| {
+    (paper, parts): (&PaperEvaluation, &[&PaperPart]),
+    (own, about): (&[CellComputation], &[String]),
+    mut run: impl FnMut(&[CellComputation]) -> Result<Samples, SweepError>,
+) -> Result<(Vec<PaperReading>, Vec<CellComputation>), SweepError> {
+    let is_about = |made: &&CellComputation| {
         let begins = format!("{}/", made.case);
         about.iter().any(|cell| cell.starts_with(&begins))
     };
-    let all: Vec<&Made> = own.iter().filter(is_about).collect();
+    let all: Vec<&CellComputation> = own.iter().filter(is_about).collect();
     let plain = all.iter().map(|made| (*made, made.case.clone())).collect();
-    let mut wanted: Vec<(Vec<Factor>, Named<'_>)> = vec![(Vec::new(), plain)];
+    let mut wanted: Vec<(Vec<ReadingFactor>, Named<'_>)> = vec![(Vec::new(), plain)];
     for factor in &paper.factors {
         // Cells that a factor does not change have the same figures, which are made once.
-        let named = |made: &&Made| {
+        let named = |made: &&CellComputation| {
             case_with(paper, factor, &made.case).unwrap_or_else(|| made.case.clone())
         };
         let cells: Vec<_> = all.iter().map(|made| (*made, named(made))).collect();
@@ -48,26 +48,32 @@ pub(super) fn each_alone(
     }
     let tried =
         wanted.iter().flat_map(|(_, cells)| cells.iter().map(|(made, case)| made.named(case)));
-    let tried: Vec<Made> = tried.collect();
+    let tried: Vec<CellComputation> = tried.collect();
     let mut samples = tried.iter().zip(run(&tried)?);
     let mut readings = Vec::new();
     for (factors, cells) in wanted {
-        let of_cell =
-            |((cell, _), (other, samples)): ((&Made, String), (&Made, Vec<RunSample>))| {
-                let by_cell = other.by_cell(&samples).into_iter();
-                let named = |(case, samples): (String, _)| {
-                    (case.replacen(&other.case, &cell.case, 1), samples)
-                };
-                by_cell.map(named).collect::<Vec<_>>()
-            };
+        let of_cell = |((cell, _), (other, samples)): (
+            (&CellComputation, String),
+            (&CellComputation, Vec<RunSample>),
+        )| {
+            let by_cell = other.by_cell(&samples).into_iter();
+            let named =
+                |(case, samples): (String, _)| (case.replacen(&other.case, &cell.case, 1), samples);
+            by_cell.map(named).collect::<Vec<_>>()
+        };
         let results = cells.into_iter().zip(samples.by_ref()).flat_map(of_cell);
-        readings.push(Reading::new(paper, parts, factors, &Results::new(results).of_trial()));
+        readings.push(PaperReading::new(
+            paper,
+            parts,
+            factors,
+            &CellResults::new(results).of_trial(),
+        ));
     }
     Ok((readings, tried))
 }
 
 /// Name of the cells of `case` under a factor; `None` if it changes no word of it.
-fn case_with(paper: &Paper, factor: &Factor, case: &str) -> Option<String> {
+fn case_with(paper: &PaperEvaluation, factor: &ReadingFactor, case: &str) -> Option<String> {
     let mut words: Vec<&str> = case.split('/').collect();
     let before = words.clone();
     for (pattern, [word, instead]) in &factor.words {
@@ -81,7 +87,7 @@ fn case_with(paper: &Paper, factor: &Factor, case: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::named;
-    use super::super::own::{Own, Recorded};
+    use super::super::own::{FigureSource, RecordedInputs};
     use super::*;
 
     #[test]
@@ -89,8 +95,9 @@ mod tests {
         let (paper, part) = named("acc/figure-7").expect("it is there");
         let parts = paper.parts(part.as_deref());
         let cells = paper.cells_of(parts[0]);
-        let own: Vec<Made> = Own::Prices.all(&cells, &Recorded::default()).collect();
-        let run = |all: &[Made]| {
+        let own: Vec<CellComputation> =
+            FigureSource::Prices.all(&cells, &RecordedInputs::default()).collect();
+        let run = |all: &[CellComputation]| {
             let cost = |case: &str| if case.contains("/tc-15/") { 3.0 } else { 2.0 };
             let sample = |case: &str, n: f64| RunSample {
                 figures: [

@@ -5,18 +5,18 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::claim::Claim;
-use super::factor::{Best, Factor};
-use super::own::Own;
+use super::claim::PaperClaim;
+use super::factor::{BestReading, ReadingFactor};
+use super::own::FigureSource;
 use super::pattern::{Lists, expand, matches, unique};
-use crate::sweep::Cell;
+use crate::sweep::SweepCell;
 use dormouse_experiment::InputError;
 
 /// Evaluation of a paper: its experiments, printed values, claims, and factors that could explain a
 /// difference.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Paper {
+pub struct PaperEvaluation {
     /// Name of the paper on the command line.
     pub name: String,
     /// Title of the page.
@@ -52,31 +52,31 @@ pub struct Paper {
     pub from_zero: Vec<String>,
     /// Tables and figures.
     #[serde(rename = "part")]
-    pub parts: Vec<Part>,
+    pub parts: Vec<PaperPart>,
     /// The printed values.
     #[serde(default)]
-    pub printed: Vec<Printed>,
+    pub printed: Vec<PrintedTable>,
     /// Values that the paper does not print, computed from its data or by its method for
     /// comparison.
     #[serde(default)]
-    pub refit: Vec<Refit>,
+    pub refit: Vec<RefitTable>,
     /// Printed comparisons of two cells.
     #[serde(default)]
-    pub compared: Vec<Compared>,
+    pub compared: Vec<PrintedComparison>,
     /// Claims of its text.
     #[serde(default, rename = "claim")]
-    pub claims: Vec<Claim>,
+    pub claims: Vec<PaperClaim>,
     /// Factors that could explain a difference.
     #[serde(default, rename = "factor")]
-    pub factors: Vec<Factor>,
+    pub factors: Vec<ReadingFactor>,
     /// Plots of several parts.
     #[serde(default, rename = "plot")]
-    pub plots: Vec<Plot>,
+    pub plots: Vec<PaperPlot>,
     /// Cells of bags that are run live.
     #[serde(default)]
     pub live: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.
-    pub best: Option<Best>,
+    pub best: Option<BestReading>,
     /// Scheduler whose figures are shown beside the printed ones of all others.
     pub beside: Option<String>,
 }
@@ -84,7 +84,7 @@ pub struct Paper {
 /// A table or figure.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Part {
+pub struct PaperPart {
     /// Name of the part, such as `table-4`.
     pub name: String,
     /// Title of the part.
@@ -107,7 +107,7 @@ pub struct Part {
     pub seeds: Option<u64>,
     /// Source of the figures of a part that is not made of experiments. Their case is the cell's
     /// name without its last word.
-    pub own: Option<Own>,
+    pub own: Option<FigureSource>,
     /// Figures for which a search finds the reading that explains most of them and of the claims.
     /// It takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
@@ -136,11 +136,11 @@ fn loads() -> (String, String) {
 /// Printed values of a table.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Printed {
+pub struct PrintedTable {
     /// Figures in its columns.
     pub metrics: Vec<String>,
     /// Tolerance of each column.
-    pub tolerance: Tolerance,
+    pub tolerance: FigureTolerance,
     /// Reason for that tolerance.
     #[serde(default)]
     pub because: String,
@@ -160,7 +160,7 @@ pub struct Printed {
 /// Values of a table that the paper does not print.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Refit {
+pub struct RefitTable {
     /// Source of the values, in words.
     pub source: String,
     /// Figures in its columns.
@@ -172,7 +172,7 @@ pub struct Refit {
 /// Greatest accepted distance from a paper's value.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Tolerance {
+pub enum FigureTolerance {
     /// As a part of the paper's value.
     Relative(f64),
     /// In the figure's own unit.
@@ -184,7 +184,7 @@ pub enum Tolerance {
 /// A printed comparison: per cent by which a figure is lower in one cell than in another.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Compared {
+pub struct PrintedComparison {
     /// Pattern of the comparison's cases in `table.csv`.
     pub case: String,
     /// Name of the comparison's figure in `table.csv`.
@@ -196,7 +196,7 @@ pub struct Compared {
     /// Cells that these are compared with.
     pub than: String,
     /// Tolerance.
-    pub tolerance: Tolerance,
+    pub tolerance: FigureTolerance,
     /// Reason for that tolerance.
     #[serde(default)]
     pub because: String,
@@ -205,7 +205,7 @@ pub struct Compared {
 /// A plot of several cells.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Plot {
+pub struct PaperPlot {
     /// Heading of the plot.
     pub title: String,
     /// Pattern of the plot's cells.
@@ -216,7 +216,7 @@ pub struct Plot {
     pub limit: Option<(f64, String)>,
 }
 
-impl Paper {
+impl PaperEvaluation {
     /// Puts a folder of records in place of `$DATA` in its settings.
     pub(super) fn with_data(mut self, folder: Option<&Path>) -> Self {
         if let Some(folder) = folder {
@@ -231,14 +231,14 @@ impl Paper {
 
     /// The requested parts: the one with this name, or all that are not searches, live, or made by
     /// name only.
-    pub(super) fn parts(&self, part: Option<&str>) -> Vec<&Part> {
-        let is_asked_anyway = |p: &Part| p.search.is_empty() && !p.by_name && !p.live;
-        let asked = |p: &&Part| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
+    pub(super) fn parts(&self, part: Option<&str>) -> Vec<&PaperPart> {
+        let is_asked_anyway = |p: &PaperPart| p.search.is_empty() && !p.by_name && !p.live;
+        let asked = |p: &&PaperPart| part.map_or_else(|| is_asked_anyway(p), |name| p.name == name);
         self.parts.iter().filter(asked).collect()
     }
 
     /// Names of a part's cells.
-    pub(super) fn cells_of(&self, part: &Part) -> Vec<String> {
+    pub(super) fn cells_of(&self, part: &PaperPart) -> Vec<String> {
         part.cells.iter().flat_map(|pattern| self.expand(pattern)).collect()
     }
 
@@ -259,7 +259,7 @@ impl Paper {
     }
 
     /// A cell by its case, `EXPERIMENT[/SETTING…]/SCHEDULER`, with more settings.
-    pub(super) fn cell(&self, case: &str, more: &[String]) -> Result<Cell, InputError> {
+    pub(super) fn cell(&self, case: &str, more: &[String]) -> Result<SweepCell, InputError> {
         let words: Vec<&str> = case.split('/').collect();
         let (experiment, settings, scheduler) = match &words[..] {
             [experiment, settings @ .., scheduler] => (*experiment, settings, *scheduler),
@@ -268,11 +268,11 @@ impl Paper {
         let mut set = vec![format!("{}={scheduler}", self.scheduler)];
         set.extend(settings.iter().flat_map(|word| self.settings.get(*word)).flatten().cloned());
         set.extend(more.iter().cloned());
-        Cell::load(case, experiment, &set)
+        SweepCell::load(case, experiment, &set)
     }
 
     /// Settings of a factor for a cell.
-    pub(super) fn settings(&self, factor: &Factor, case: &str) -> Vec<String> {
+    pub(super) fn settings(&self, factor: &ReadingFactor, case: &str) -> Vec<String> {
         let only = factor.only.as_deref();
         if only.is_some_and(|only| case.rsplit('/').next() != Some(only)) {
             return Vec::new();
@@ -281,7 +281,7 @@ impl Paper {
     }
 
     /// Cells that a factor replaces, with their replacements.
-    pub(super) fn stand_ins(&self, factor: &Factor) -> BTreeMap<String, String> {
+    pub(super) fn stand_ins(&self, factor: &ReadingFactor) -> BTreeMap<String, String> {
         let pairs = factor.cells.iter();
         pairs
             .flat_map(|(of, others)| self.expand(of).into_iter().zip(self.expand(others)))
@@ -289,7 +289,7 @@ impl Paper {
     }
 
     /// Whether a factor can change a claim: its figure, or one of its cells.
-    pub(super) fn concerns(&self, factor: &Factor, claim: &Claim) -> bool {
+    pub(super) fn concerns(&self, factor: &ReadingFactor, claim: &PaperClaim) -> bool {
         let mut figures = std::iter::once(&claim.metric).chain(&claim.per);
         let stand_ins = self.stand_ins(factor);
         let is_changed = |case: String| {
@@ -304,7 +304,7 @@ impl Paper {
     }
 
     /// The factor with this name.
-    pub(super) fn factor(&self, name: &str) -> Option<&Factor> {
+    pub(super) fn factor(&self, name: &str) -> Option<&ReadingFactor> {
         self.factors.iter().find(|factor| factor.name == name)
     }
 
@@ -313,7 +313,7 @@ impl Paper {
     /// # Errors
     ///
     /// A name that no factor has.
-    pub(super) fn best_factors(&self, best: &Best) -> Result<Vec<Factor>, String> {
+    pub(super) fn best_factors(&self, best: &BestReading) -> Result<Vec<ReadingFactor>, String> {
         let named = |name: &String| {
             let (whole, only) =
                 name.split_once('@').map_or((&**name, None), |(n, of)| (n, Some(of)));
@@ -324,7 +324,7 @@ impl Paper {
     }
 
     /// Printed value of a figure in a cell, with its table.
-    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, &Printed)> {
+    pub(super) fn printed(&self, case: &str, metric: &str) -> Option<(f64, &PrintedTable)> {
         self.printed.iter().find_map(|table| {
             let column = table.metrics.iter().position(|m| m == metric)?;
             Some((*table.rows.get(case)?.get(column)?, table))
@@ -353,14 +353,14 @@ impl Paper {
     }
 
     /// The paper's claims; one with words in `each` becomes one claim for each word.
-    pub(super) fn claims(&self) -> Vec<Claim> {
+    pub(super) fn claims(&self) -> Vec<PaperClaim> {
         let mut all = Vec::new();
         for claim in &self.claims {
             let words =
                 if claim.each.is_empty() { vec![String::new()] } else { claim.each.clone() };
             for (n, word) in words.iter().enumerate() {
                 let with = |text: &str| text.replace('$', word);
-                all.push(Claim {
+                all.push(PaperClaim {
                     says: with(&claim.says),
                     case: with(&claim.case),
                     name: with(&claim.name),
@@ -387,7 +387,7 @@ impl Paper {
     }
 }
 
-impl Tolerance {
+impl FigureTolerance {
     /// Smallest and largest value within the tolerance. A part of a printed 0 would be 0: then half
     /// of the last of two decimals is accepted.
     pub(super) fn band(self, paper: f64) -> (f64, f64) {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::own::Made;
-use crate::sweep::Cell;
+use super::own::CellComputation;
+use crate::sweep::SweepCell;
 
 /// Note on a file without prices in a folder of records.
 pub(super) const NO_PRICES: &str = "it has no spot prices, and was left out";
@@ -18,11 +18,11 @@ pub struct PriceNotes {
 }
 
 /// Notes on the records of these cells and other computations, each file once.
-pub(super) fn collect(cells: &[Cell], own: &[Made]) -> Vec<PriceNotes> {
+pub(super) fn collect(cells: &[SweepCell], own: &[CellComputation]) -> Vec<PriceNotes> {
     let of_cells = cells.iter().flat_map(|cell| &cell.experiment.price_files);
     let of_cells = of_cells.map(|file| (file.file.clone(), file.notes.clone()));
     // All of them use the same folder.
-    let of_own = own.iter().take(1).flat_map(Made::price_notes);
+    let of_own = own.iter().take(1).flat_map(CellComputation::price_notes);
     let mut all = BTreeMap::<String, BTreeSet<String>>::new();
     for (file, notes) in of_cells.chain(of_own) {
         all.entry(file).or_default().extend(notes);

@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use dormouse_analysis::RunSample;
 use dormouse_estimate::Verdict;
 
-use super::claims::{Judged, judge_all};
-use super::explained::Explained;
-use super::factor::{Factor, Ground};
-use super::figures::{Row, beyond, rows};
-use super::paper::{Paper, Part};
+use super::claims::{JudgedClaim, judge_all};
+use super::explained::ExplainedStatements;
+use super::factor::{FactorGround, ReadingFactor};
+use super::figures::{FigureRow, beyond, rows};
+use super::paper::{PaperEvaluation, PaperPart};
 use super::pattern::unique;
-use super::results::Results;
-use super::search::{Changes, score, search};
-use crate::sweep::{Cell, Samples, SweepError};
+use super::results::CellResults;
+use super::search::{ReadingChanges, score, search};
+use crate::sweep::{Samples, SweepCell, SweepError};
 use dormouse_experiment::InputError;
 
 /// Number of best readings of a search that get more runs, and as many of those whose changes the
@@ -33,28 +33,28 @@ const AT_ONCE: usize = 16;
 
 /// A reading with its results.
 #[derive(Clone, Debug)]
-pub struct Reading {
+pub struct PaperReading {
     /// Its factors; empty for our default reading.
-    pub factors: Vec<Factor>,
+    pub factors: Vec<ReadingFactor>,
     /// Figures with this reading.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FigureRow>,
     /// Claims, judged with this reading.
-    pub claims: Vec<Judged>,
+    pub claims: Vec<JudgedClaim>,
     /// Number of the figures that the paper searches by that are within their tolerance, and of all
     /// of them, without inputs of a run.
     pub within: (usize, usize),
     /// Statements of these figures and claims that our runs do not contradict.
-    pub explained: Explained,
+    pub explained: ExplainedStatements,
     /// Whether every cell could be planned.
     pub(super) is_whole: bool,
 }
 
-impl Reading {
+impl PaperReading {
     pub(super) fn new(
-        paper: &Paper,
-        parts: &[&Part],
-        factors: Vec<Factor>,
-        results: &Results,
+        paper: &PaperEvaluation,
+        parts: &[&PaperPart],
+        factors: Vec<ReadingFactor>,
+        results: &CellResults,
     ) -> Self {
         let (rows, mut claims) = (rows(paper, parts, results), judge_all(paper, results));
         let is_trial = results.is_trial() || factors.iter().any(|factor| !factor.preset);
@@ -62,7 +62,7 @@ impl Reading {
         let search: Vec<&String> = paper.parts.iter().flat_map(|part| &part.search).collect();
         let counts = search.iter().map(|metric| beyond(&rows, Some(metric)));
         let (off, printed) = counts.fold((0, 0), |all, one| (all.0 + one.0, all.1 + one.1));
-        let explained = Explained::new(paper, &rows, &claims, &search);
+        let explained = ExplainedStatements::new(paper, &rows, &claims, &search);
         Self { factors, rows, claims, within: (printed - off, printed), explained, is_whole: true }
     }
 
@@ -76,13 +76,13 @@ impl Reading {
         self.said(|factor| &factor.about, "; ", "as ours are")
     }
 
-    fn said(&self, of: impl Fn(&Factor) -> &str, between: &str, nothing: &str) -> String {
+    fn said(&self, of: impl Fn(&ReadingFactor) -> &str, between: &str, nothing: &str) -> String {
         let all: Vec<&str> = self.factors.iter().map(of).collect();
         if all.is_empty() { nothing.to_owned() } else { all.join(between) }
     }
 
     /// Evidence for it: the weakest ground of its factors.
-    pub fn ground(&self) -> Option<Ground> {
+    pub fn ground(&self) -> Option<FactorGround> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
 
@@ -138,9 +138,9 @@ impl Reading {
 
 /// The reading that explains more than ours by more than its price and by more than chance; presets
 /// are left out. `None` if there is none.
-pub(super) fn recommended(read: &[Reading]) -> Option<&Reading> {
+pub(super) fn recommended(read: &[PaperReading]) -> Option<&PaperReading> {
     let ours = read.iter().find(|reading| reading.factors.is_empty())?;
-    let is_reading = |reading: &&Reading| !reading.factors.iter().any(|factor| factor.preset);
+    let is_reading = |reading: &&PaperReading| !reading.factors.iter().any(|factor| factor.preset);
     let best = read.iter().filter(is_reading).max_by_key(|reading| reading.score())?;
     let is_better = best.score() > ours.score();
     (is_better && best.explained.is_beyond_chance(&ours.explained)).then_some(best)
@@ -162,10 +162,10 @@ pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
 }
 
 /// Common inputs for making readings.
-pub(super) struct Maker<'a, S, R> {
-    pub(super) paper: &'a Paper,
+pub(super) struct ReadingMaker<'a, S, R> {
+    pub(super) paper: &'a PaperEvaluation,
     /// Parts whose figures are used.
-    pub(super) parts: &'a [&'a Part],
+    pub(super) parts: &'a [&'a PaperPart],
     /// Cells that are run.
     pub(super) cases: Vec<String>,
     /// Samples of cells without settings, such as those of a record, which are the same with all
@@ -177,21 +177,21 @@ pub(super) struct Maker<'a, S, R> {
     pub(super) run: R,
 }
 
-impl<S, R> Maker<'_, S, R>
+impl<S, R> ReadingMaker<'_, S, R>
 where
-    S: Fn(&str, &[Factor]) -> Vec<String>,
-    R: FnMut(&str, Vec<Cell>, u64) -> Result<Samples, SweepError>,
+    S: Fn(&str, &[ReadingFactor]) -> Vec<String>,
+    R: FnMut(&str, Vec<SweepCell>, u64) -> Result<Samples, SweepError>,
 {
     /// Makes each of these readings, all runs together. A cell that can't be planned with a factor
     /// is left out of the reading, and what needs it is not judged there.
     pub(super) fn make(
         &mut self,
         stage: &str,
-        all: Vec<Vec<Factor>>,
+        all: Vec<Vec<ReadingFactor>>,
         seeds: u64,
-    ) -> Result<Vec<Reading>, SweepError> {
+    ) -> Result<Vec<PaperReading>, SweepError> {
         let (mut cells, mut known) = (Vec::new(), BTreeMap::new());
-        let mut planned = |case: &String, factors: &[Factor]| -> Result<_, InputError> {
+        let mut planned = |case: &String, factors: &[ReadingFactor]| -> Result<_, InputError> {
             let set = (self.settings)(case, factors);
             let at = match known.entry((case.clone(), set)) {
                 Entry::Occupied(at) => *at.get(),
@@ -220,15 +220,18 @@ where
             let instead = factors.iter().flat_map(|factor| factor.metrics.clone()).collect();
             let stand_ins = factors.iter().flat_map(|factor| self.paper.stand_ins(factor));
             let all = self.beside.iter().cloned().chain(samples);
-            let results = Results::new(all).with(instead, stand_ins.collect());
-            Reading { is_whole, ..Reading::new(self.paper, self.parts, factors, &results) }
+            let results = CellResults::new(all).with(instead, stand_ins.collect());
+            PaperReading {
+                is_whole,
+                ..PaperReading::new(self.paper, self.parts, factors, &results)
+            }
         });
         Ok(read.collect())
     }
 
     /// Makes every factor alone that changes any cell, after the reading without any.
-    pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<Reading>, SweepError> {
-        let changes = |factor: &&Factor| {
+    pub(super) fn each_alone(&mut self, seeds: u64) -> Result<Vec<PaperReading>, SweepError> {
+        let changes = |factor: &&ReadingFactor| {
             let sets = |case: &String| !self.paper.settings(factor, case).is_empty();
             !factor.preset && (self.reads_otherwise(factor) || self.cases.iter().any(sets))
         };
@@ -239,7 +242,7 @@ where
 
     /// Factors that a search may change; a factor that schedulers may have separately becomes one
     /// for each scheduler.
-    fn changes(&self) -> Vec<Factor> {
+    fn changes(&self) -> Vec<ReadingFactor> {
         let grounded = self.paper.factors.iter().filter(|f| f.ground.is_some() && !f.preset);
         let each = grounded.flat_map(|factor| {
             if !factor.each_scheduler {
@@ -253,7 +256,7 @@ where
     }
 
     /// Whether a factor replaces any of the present figures or cells.
-    fn reads_otherwise(&self, factor: &Factor) -> bool {
+    fn reads_otherwise(&self, factor: &ReadingFactor) -> bool {
         let stand_ins = self.paper.stand_ins(factor);
         let is_made =
             |(case, _): &(String, Vec<RunSample>)| stand_ins.values().any(|other| other == case);
@@ -270,17 +273,17 @@ where
     /// Searches readings with `few` runs each, then makes `many` runs of those that explain most.
     /// In the result ours comes first, then the best ones, with those that the text allows, then
     /// the paper's presets.
-    pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<Reading>, SweepError> {
+    pub(super) fn search(&mut self, few: u64, many: u64) -> Result<Vec<PaperReading>, SweepError> {
         check_seeds(few)?;
         let all = self.changes();
-        let cells_of = |factor: &Factor| -> BTreeSet<&String> {
+        let cells_of = |factor: &ReadingFactor| -> BTreeSet<&String> {
             let is_set = |case: &&String| !self.paper.settings(factor, case).is_empty();
             self.cases.iter().filter(is_set).collect()
         };
         let cells: Vec<BTreeSet<String>> =
             all.iter().map(|factor| cells_of(factor).into_iter().cloned().collect()).collect();
         let of = |changes: &[usize]| changes.iter().map(|&c| all[c].clone()).collect::<Vec<_>>();
-        let changes = Changes {
+        let changes = ReadingChanges {
             count: all.len(),
             together: &|a, b| all[a].goes_with(&all[b]),
             touch: &|a, b| !cells[a].is_disjoint(&cells[b]),
@@ -299,14 +302,14 @@ where
             }
             Ok::<_, SweepError>(explained)
         })?;
-        let is_of_text = |c: &usize| all[*c].ground == Some(Ground::Text);
+        let is_of_text = |c: &usize| all[*c].ground == Some(FactorGround::Text);
         let of_text = tried.iter().filter(|tried| tried.changes.iter().all(is_of_text)).take(BEST);
         let best = tried.iter().take(BEST).chain(of_text).map(|tried| &tried.changes[..]);
         let chosen = unique(std::iter::once(&[][..]).chain(best)).into_iter().map(of);
         let presets = self.paper.factors.iter().filter(|factor| factor.preset);
         let presets = presets.map(|factor| vec![factor.clone()]);
         let mut found = self.make("the best readings", chosen.chain(presets).collect(), many)?;
-        let is_preset = |reading: &Reading| reading.factors.iter().any(|factor| factor.preset);
+        let is_preset = |reading: &PaperReading| reading.factors.iter().any(|factor| factor.preset);
         // Ours has no changes, and no other reading has none.
         found.sort_by_key(|r| (!r.factors.is_empty(), is_preset(r), -r.score()));
         found.retain(|reading| reading.is_whole);
@@ -318,10 +321,10 @@ where
 mod tests {
     use dormouse_analysis::RunSample;
 
-    use super::super::factor::Best;
+    use super::super::factor::BestReading;
     use super::super::named;
     use super::*;
-    use crate::sweep::Sampled as _;
+    use crate::sweep::SampleSource as _;
 
     #[test]
     fn factors_of_the_same_key_exclude_each_other() {
@@ -340,7 +343,8 @@ mod tests {
     fn every_factor_with_a_ground_can_be_planned_in_every_cell() {
         let (paper, part) = named("burst-hads/readings").expect("it is there");
         let cases = paper.cells_of(paper.parts(part.as_deref())[0]);
-        let grounded: Vec<&Factor> = paper.factors.iter().filter(|f| f.ground.is_some()).collect();
+        let grounded: Vec<&ReadingFactor> =
+            paper.factors.iter().filter(|f| f.ground.is_some()).collect();
         assert!(cases.len() == 52 && grounded.len() > 20, "{} {}", cases.len(), grounded.len());
         for (factor, case) in grounded.iter().flat_map(|f| cases.iter().map(move |c| (f, c))) {
             let cell = paper.cell(case, &paper.settings(factor, case));
@@ -353,16 +357,16 @@ mod tests {
     fn searched(
         kept: &[&str],
         seeds: (u64, u64),
-        sample: impl Fn(&Cell, u64) -> Option<(f64, f64)>,
-    ) -> Result<(Vec<Reading>, (usize, usize)), SweepError> {
+        sample: impl Fn(&SweepCell, u64) -> Option<(f64, f64)>,
+    ) -> Result<(Vec<PaperReading>, (usize, usize)), SweepError> {
         let (mut paper, part) = named("burst-hads/readings").expect("it is there");
         paper.factors.retain(|factor| kept.contains(&&*factor.name));
         paper.runs = Some(3);
         let parts = paper.parts(part.as_deref());
         let mut asked = (0, 0);
-        let run = |_: &str, cells: Vec<Cell>, count: u64| {
+        let run = |_: &str, cells: Vec<SweepCell>, count: u64| {
             *(if count == seeds.0 { &mut asked.0 } else { &mut asked.1 }) += 1;
-            let of_cell = |cell: &Cell| {
+            let of_cell = |cell: &SweepCell| {
                 let figures = (1..=count).filter_map(|seed| sample(cell, seed));
                 let of_run = |(cost, makespan): (f64, f64)| RunSample {
                     figures: [("cost_usd".into(), cost), ("makespan_s".into(), makespan)].into(),
@@ -374,12 +378,12 @@ mod tests {
             };
             Ok(cells.iter().map(of_cell).collect())
         };
-        let mut maker = Maker {
+        let mut maker = ReadingMaker {
             paper: &paper,
             parts: &parts,
             cases: paper.cells_of(parts[0]),
             beside: Vec::new(),
-            settings: |case: &str, factors: &[Factor]| {
+            settings: |case: &str, factors: &[ReadingFactor]| {
                 factors.iter().flat_map(|factor| paper.settings(factor, case)).collect()
             },
             run,
@@ -395,7 +399,7 @@ mod tests {
         let kept = ["frozen-charged", "costs-in-dollars", "artifact"];
         let (found, asked) = searched(&kept, (3, 4), |_, _| None).expect("nothing fails");
         let grounds: Vec<_> = found[..4].iter().map(|r| (r.score(), r.ground())).collect();
-        let (text, code) = (Some(Ground::Text), Some(Ground::Code));
+        let (text, code) = (Some(FactorGround::Text), Some(FactorGround::Code));
         assert_eq!(grounds, [(0, None), (-3, text), (-3, code), (-6, code)]);
         assert_eq!((found[0].name(), found[4].name()), ("none".into(), "artifact".into()));
         assert_eq!(asked, (3, 1), "a size of readings is run at once");
@@ -404,7 +408,12 @@ mod tests {
 
     /// Every cell has what the paper prints, or has it where the factor is set, give or take a
     /// tenth by chance.
-    fn near(paper: &Paper, cell: &Cell, seed: u64, is_right: bool) -> Option<(f64, f64)> {
+    fn near(
+        paper: &PaperEvaluation,
+        cell: &SweepCell,
+        seed: u64,
+        is_right: bool,
+    ) -> Option<(f64, f64)> {
         let printed = |metric| paper.printed(&cell.case, metric).map(|(value, _)| value);
         let mut chance = dormouse_units::Stream::named(seed, "near", cell.digest());
         let mut about = |x: f64| x * (0.9 + 0.2 * chance.below(1_000) as f64 / 1_000.0);
@@ -414,12 +423,12 @@ mod tests {
 
     #[test]
     fn a_reading_that_explains_more_is_recommended() {
-        let is_billed = |cell: &Cell| cell.command(&(1..=1)).contains("bill-frozen");
+        let is_billed = |cell: &SweepCell| cell.command(&(1..=1)).contains("bill-frozen");
         let (paper, _) = named("burst-hads").expect("it is there");
-        let sample = |cell: &Cell, seed| near(&paper, cell, seed, is_billed(cell));
+        let sample = |cell: &SweepCell, seed| near(&paper, cell, seed, is_billed(cell));
         let (found, _) = searched(&["frozen-charged", "checkpoints-everywhere"], (5, 10), sample)
             .expect("nothing fails");
-        assert_eq!(recommended(&found).map(Reading::name), Some("frozen-charged".to_owned()));
+        assert_eq!(recommended(&found).map(PaperReading::name), Some("frozen-charged".to_owned()));
     }
 
     /// No factor changes anything but chance. A search that looks at single runs would find the reading that
@@ -428,7 +437,7 @@ mod tests {
     fn chance_is_not_recommended() {
         let kept = ["costs-in-dollars", "frozen-charged", "checkpoints-everywhere", "relax-always"];
         let (paper, _) = named("burst-hads").expect("it is there");
-        let drawn = |cell: &Cell, seed| {
+        let drawn = |cell: &SweepCell, seed| {
             let (cost, makespan) = near(&paper, cell, seed, true)?;
             let mut chance = dormouse_units::Stream::named(seed, "far", cell.digest());
             let mut times = || 0.2 + 1.6 * chance.below(1_000) as f64 / 1_000.0;
@@ -438,7 +447,7 @@ mod tests {
         assert!(refused.to_string().contains("--cause-seeds 2"), "{refused}");
         for seeds in [(3, 3), (3, 10), (10, 30)] {
             let (found, _) = searched(&kept, seeds, drawn).expect("nothing fails");
-            assert_eq!(recommended(&found).map(Reading::name), None, "{seeds:?}");
+            assert_eq!(recommended(&found).map(PaperReading::name), None, "{seeds:?}");
         }
     }
 
@@ -451,7 +460,8 @@ mod tests {
         assert!(!paper.settings(&hads, "j60/hads").is_empty());
         assert!(paper.settings(&hads, "j60/burst-hads").is_empty());
         assert!(hads.goes_with(&ils) && !hads.goes_with(&hads) && !hads.goes_with(whole));
-        let best = |name: &str| Best { factors: vec![name.to_owned()], command: String::new() };
+        let best =
+            |name: &str| BestReading { factors: vec![name.to_owned()], command: String::new() };
         let found = paper.best_factors(&best("frozen-charged@hads")).expect("it is known");
         assert_eq!(
             (&*found[0].name, found[0].only.as_deref()),

@@ -6,9 +6,9 @@ use std::path::Path;
 use dormouse_estimate::Estimate;
 use serde::{Deserialize, Serialize};
 
-use super::cause::Cause;
-use super::claims::Judged;
-use super::finished::Finished;
+use super::cause::ClaimCause;
+use super::claims::JudgedClaim;
+use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
 use crate::sweep::SweepError;
 
@@ -84,9 +84,9 @@ pub struct ListedFigure {
 
 impl ClaimList {
     /// The list of a finished reproduction.
-    pub(super) fn new(done: &Finished) -> Self {
+    pub(super) fn new(done: &FinishedReproduction) -> Self {
         let claims = (1..).zip(&done.ours.claims).map(|(n, judged)| {
-            let cause = Cause::find(&done.paper, judged, done.as_trials());
+            let cause = ClaimCause::find(&done.paper, judged, done.as_trials());
             let cause = cause.map(|cause| cause.words(""));
             ListedClaim { cause: cause.unwrap_or_default(), ..ListedClaim::new(n, judged) }
         });
@@ -160,7 +160,7 @@ impl ClaimList {
 }
 
 impl ListedClaim {
-    fn new(number: usize, judged: &Judged) -> Self {
+    fn new(number: usize, judged: &JudgedClaim) -> Self {
         let (claim, ours) = (&judged.claim, &judged.ours);
         Self {
             number,

@@ -3,28 +3,31 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::factor::Factor;
-use super::finished::Finished;
+use super::factor::ReadingFactor;
+use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
 use super::live::{LiveRun, MakeLive};
 use super::origin::OriginClock;
-use super::own::{Made, Recorded};
-use super::paper::{Paper, Part};
+use super::own::{CellComputation, RecordedInputs};
+use super::paper::{PaperEvaluation, PaperPart};
 use super::pattern::{matches, unique};
 use super::price_notes;
 use super::progress::Progress;
-use super::readings::{Maker, Reading, check_seeds};
-use super::results::Results;
+use super::readings::{PaperReading, ReadingMaker, check_seeds};
+use super::results::CellResults;
 use super::{asked as asked_paper, own_readings, report};
-use crate::sweep::{Cell, Folder, Reproduction, Shard, Shared, Spec, SweepError, Work};
+use crate::sweep::{
+    FolderSpec, ReproductionSpec, SharedInputs, SweepCell, SweepError, SweepFolder, SweepShard,
+    SweepWork,
+};
 
-/// How to reproduce, beside the [`Spec`].
+/// How to reproduce, beside the [`FolderSpec`].
 #[derive(Clone, Debug)]
-pub struct Request {
+pub struct ReproductionRequest {
     /// Number of threads.
     pub threads: usize,
     /// Runs to make; `None` if all have to be in the folder.
-    pub compute: Option<Shard>,
+    pub compute: Option<SweepShard>,
     /// Folders of live runs for comparison.
     pub live: Vec<PathBuf>,
     /// Live runs to make into the folder, for comparison.
@@ -33,17 +36,17 @@ pub struct Request {
 
 /// A spec with its paper, parts and readings looked up.
 struct ResolvedSpec<'a> {
-    spec: &'a Reproduction,
-    paper: &'a Paper,
-    parts: Vec<&'a Part>,
+    spec: &'a ReproductionSpec,
+    paper: &'a PaperEvaluation,
+    parts: Vec<&'a PaperPart>,
     /// Factors that all cells have.
-    readings: Vec<Factor>,
+    readings: Vec<ReadingFactor>,
 }
 
 impl<'a> ResolvedSpec<'a> {
     fn resolve(
-        spec: &'a Reproduction,
-        paper: &'a Paper,
+        spec: &'a ReproductionSpec,
+        paper: &'a PaperEvaluation,
         part: Option<&str>,
     ) -> Result<Self, SweepError> {
         let named = |name: &String| {
@@ -60,13 +63,13 @@ impl<'a> ResolvedSpec<'a> {
 
     /// Settings of a cell with these readings: presets, then the user's settings, then other
     /// readings.
-    fn settings(&self, case: &str, readings: &[Factor]) -> Vec<String> {
+    fn settings(&self, case: &str, readings: &[ReadingFactor]) -> Vec<String> {
         let of = |preset: bool| {
             let readings = readings.iter().filter(move |factor| factor.preset == preset);
             readings.flat_map(|factor| self.paper.settings(factor, case))
         };
         let set = of(true).chain(self.spec.set.iter().cloned()).chain(of(false));
-        set.chain(self.chosen(&self.spec.of_cells, case)).collect()
+        set.chain(self.settings_chosen(&self.spec.of_cells, case)).collect()
     }
 
     fn is_without(&self, case: &str) -> bool {
@@ -82,13 +85,13 @@ impl<'a> ResolvedSpec<'a> {
         self.spec.without.iter().filter(is_of_it).cloned().collect()
     }
 
-    fn chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
+    fn settings_chosen(&self, of_cells: &[(String, String)], case: &str) -> Vec<String> {
         let fits = of_cells.iter().filter(|(of, _)| matches(of, case, &self.paper.lists));
         fits.map(|(_, set)| set.clone()).collect()
     }
 
     /// Cells of all parts, without those that are left out.
-    fn cells(&self, shared: &Shared) -> Result<Vec<Cell>, SweepError> {
+    fn cells(&self, shared: &SharedInputs) -> Result<Vec<SweepCell>, SweepError> {
         let parts = self.parts.iter().filter(|part| part.own.is_none());
         let cases = parts.flat_map(|part| self.paper.cells_of(part));
         let mut cells = Vec::new();
@@ -107,10 +110,10 @@ impl<'a> ResolvedSpec<'a> {
     }
 
     /// Computations of the parts that are not made of experiments, without what is left out.
-    fn own(&self) -> Result<Vec<Made>, SweepError> {
-        let Reproduction { lifetimes, prices, own_set, .. } = self.spec;
-        let recorded = Recorded::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
-        let of = |part: &&Part| {
+    fn own(&self) -> Result<Vec<CellComputation>, SweepError> {
+        let ReproductionSpec { lifetimes, prices, own_set, .. } = self.spec;
+        let recorded = RecordedInputs::read(lifetimes.as_deref(), prices.as_deref(), own_set)?;
+        let of = |part: &&PaperPart| {
             let mut cases = self.paper.cells_of(part);
             cases.retain(|case| !self.is_without(case));
             let all = part.own?.all(&cases, &recorded);
@@ -119,15 +122,15 @@ impl<'a> ResolvedSpec<'a> {
         let all = self.parts.iter().filter_map(of).flatten();
         let mut seen = BTreeSet::new();
         // Two parts may have the same case.
-        let all: Vec<Made> = all.filter(|made| seen.insert(made.case.clone())).collect();
-        all.iter().try_for_each(Made::check)?;
+        let all: Vec<CellComputation> = all.filter(|made| seen.insert(made.case.clone())).collect();
+        all.iter().try_for_each(CellComputation::check)?;
         Ok(all)
     }
 
     /// Presets that are not asked for; `None` is the text.
-    fn other_presets(&self) -> Vec<Option<&'a Factor>> {
+    fn other_presets(&self) -> Vec<Option<&'a ReadingFactor>> {
         let presets = self.paper.factors.iter().filter(|factor| factor.preset);
-        let is_other = |preset: &Option<&Factor>| {
+        let is_other = |preset: &Option<&ReadingFactor>| {
             let mine = self.readings.iter().find(|factor| factor.preset);
             mine.map(|f| &f.name) != preset.map(|f| &f.name)
         };
@@ -135,10 +138,10 @@ impl<'a> ResolvedSpec<'a> {
     }
 }
 
-impl Request {
+impl ReproductionRequest {
     /// All runs on this many threads, and no live run.
     pub const fn new(threads: usize) -> Self {
-        Self { threads, compute: Some(Shard::ALL), live: Vec::new(), make_live: None }
+        Self { threads, compute: Some(SweepShard::ALL), live: Vec::new(), make_live: None }
     }
 
     /// Makes the runs of `spec` into `folder` and, unless it is a shard, all results. Results of
@@ -149,19 +152,20 @@ impl Request {
     /// The request makes no sense, a run can't be made, or the system refuses.
     pub fn run(
         &self,
-        spec: &Reproduction,
+        spec: &ReproductionSpec,
         (folder, force): (&Path, bool),
         progress: Progress<'_>,
-    ) -> Result<Option<Finished>, SweepError> {
+    ) -> Result<Option<FinishedReproduction>, SweepError> {
         let clock = OriginClock::begin();
         // Nothing is made before the request is known to be right.
-        let shared = Shared::default();
+        let shared = SharedInputs::default();
         let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
-        let made = self.checked(&asked, self.compute.is_some_and(Shard::is_part), &shared)?;
-        let mut folder = Folder::open(folder, &Spec::Reproduce(spec.clone()), force)?;
-        self.make(&asked, (made, clock), &shared, &mut folder, progress)
+        let made =
+            self.check_request(&asked, self.compute.is_some_and(SweepShard::is_part), &shared)?;
+        let mut folder = SweepFolder::open(folder, &FolderSpec::Reproduce(spec.clone()), force)?;
+        self.make_all(&asked, (made, clock), &shared, &mut folder, progress)
     }
 
     /// Checks everything that [`Self::run`] checks before it makes anything, for runs that are made
@@ -170,20 +174,20 @@ impl Request {
     /// # Errors
     ///
     /// The request makes no sense, or can't be made in shards.
-    pub fn check_parts(&self, spec: &Reproduction) -> Result<(), SweepError> {
+    pub fn check_parts(&self, spec: &ReproductionSpec) -> Result<(), SweepError> {
         let (paper, part) = asked_paper(spec)?;
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(spec, &paper, part.as_deref())?;
-        self.checked(&asked, true, &Shared::default()).map(drop)
+        self.check_request(&asked, true, &SharedInputs::default()).map(drop)
     }
 
     /// Cells and computations of the parts, if the request makes sense.
-    fn checked(
+    fn check_request(
         &self,
         asked: &ResolvedSpec<'_>,
         in_parts: bool,
-        shared: &Shared,
-    ) -> Result<(Vec<Cell>, Vec<Made>), SweepError> {
+        shared: &SharedInputs,
+    ) -> Result<(Vec<SweepCell>, Vec<CellComputation>), SweepError> {
         let made = (asked.cells(shared)?, asked.own()?);
         let search = asked.parts.iter().find(|part| !part.search.is_empty());
         if let Some(part) = search.filter(|_| in_parts) {
@@ -212,94 +216,99 @@ impl Request {
         parts: &[PathBuf],
         (folder, force): (&Path, bool),
         progress: Progress<'_>,
-    ) -> Result<Option<Finished>, SweepError> {
+    ) -> Result<Option<FinishedReproduction>, SweepError> {
         let clock = OriginClock::begin();
-        let mut folder = Folder::merge(folder, parts, force)?;
-        let Spec::Reproduce(spec) = folder.spec().clone() else {
+        let mut folder = SweepFolder::merge(folder, parts, force)?;
+        let FolderSpec::Reproduce(spec) = folder.spec().clone() else {
             return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
         };
-        let (shared, (paper, part)) = (Shared::default(), asked_paper(&spec)?);
+        let (shared, (paper, part)) = (SharedInputs::default(), asked_paper(&spec)?);
         let paper = paper.with_data(spec.prices.as_deref());
         let asked = ResolvedSpec::resolve(&spec, &paper, part.as_deref())?;
         let request = Self { compute: None, ..self.clone() };
         let made = (asked.cells(&shared)?, asked.own()?);
-        request.make(&asked, (made, clock), &shared, &mut folder, progress)
+        request.make_all(&asked, (made, clock), &shared, &mut folder, progress)
     }
 
-    fn make(
+    fn make_all(
         &self,
         asked: &ResolvedSpec<'_>,
-        ((cells, own), clock): ((Vec<Cell>, Vec<Made>), OriginClock),
-        shared: &Shared,
-        folder: &mut Folder,
+        ((cells, own), clock): ((Vec<SweepCell>, Vec<CellComputation>), OriginClock),
+        shared: &SharedInputs,
+        folder: &mut SweepFolder,
         progress: Progress<'_>,
-    ) -> Result<Option<Finished>, SweepError> {
+    ) -> Result<Option<FinishedReproduction>, SweepError> {
         let (paper, parts, spec) = (asked.paper, &asked.parts[..], asked.spec);
         let until = |count: u64| spec.first_seed..=spec.first_seed + count.max(1) - 1;
-        let work =
-            |count, compute| Work { seeds: until(count), threads: self.threads, compute, shared };
+        let work = |count, compute| SweepWork {
+            seeds: until(count),
+            threads: self.threads,
+            compute,
+            shared,
+        };
         let mut told = |n, of| progress("runs", n, of);
         let samples = work(spec.seeds, self.compute).run(&cells, folder, &mut told)?;
         // Measurements are made one after the other, with nothing else running.
         let mut told = |n, of| progress("measured", n, of);
         let threads = if own.iter().any(|made| made.own.is_measured()) { 1 } else { self.threads };
-        let of_own = Work { threads, ..work(spec.seeds, self.compute) };
+        let of_own = SweepWork { threads, ..work(spec.seeds, self.compute) };
         let of_own = of_own.run(&own, folder, &mut told)?;
-        if self.compute.is_some_and(Shard::is_part) {
+        if self.compute.is_some_and(SweepShard::is_part) {
             return Ok(None);
         }
         let all: Vec<String> = cells.iter().map(|cell| cell.case.clone()).collect();
         let of_own = own.iter().zip(of_own).flat_map(|(of, samples)| of.by_cell(&samples));
         let beside: Vec<_> = of_own.collect();
         let of_cells = all.iter().cloned().zip(samples);
-        let results = Results::new(of_cells.chain(beside.iter().cloned()));
+        let results = CellResults::new(of_cells.chain(beside.iter().cloned()));
         let (presets, others): (Vec<_>, Vec<_>) =
             asked.readings.iter().cloned().partition(|factor| factor.preset);
-        let ours = Reading::new(paper, parts, presets, &results);
+        let ours = PaperReading::new(paper, parts, presets, &results);
 
         // Other readings are made where everything comes together, whatever the shards.
         let (mut trials, mut tried) = (Vec::new(), Vec::new());
         let by_words = paper.factors.iter().any(|factor| !factor.words.is_empty());
         if all.is_empty() && by_words && spec.trial_seeds > 0 {
             let mut told = |n, of| progress("factors", n, of);
-            let work = Work { threads, ..work(spec.trial_seeds, Some(Shard::ALL)) };
-            let run = |tried: &[Made]| work.run(tried, folder, &mut told);
-            let cases = about(paper, &ours);
+            let work = SweepWork { threads, ..work(spec.trial_seeds, Some(SweepShard::ALL)) };
+            let run = |tried: &[CellComputation]| work.run(tried, folder, &mut told);
+            let cases = cells_in_question(paper, &ours);
             (trials, tried) = own_readings::each_alone((paper, parts), (&own, &cases), run)?;
         }
-        let mut made: Vec<(Vec<Cell>, u64)> = Vec::new();
-        let mut run = |stage: &str, cells: Vec<Cell>, count: u64| {
+        let mut made: Vec<(Vec<SweepCell>, u64)> = Vec::new();
+        let mut run = |stage: &str, cells: Vec<SweepCell>, count: u64| {
             let mut told = |n, of| progress(stage, n, of);
-            let samples = work(count, Some(Shard::ALL)).run(&cells, folder, &mut told)?;
+            let samples = work(count, Some(SweepShard::ALL)).run(&cells, folder, &mut told)?;
             made.push((cells, count));
             Ok(samples)
         };
         // A preset comes before the user's settings, a tried factor after them.
-        let preset = |case: &str, of: &[Factor]| asked.settings(case, &[of, &others].concat());
-        let trial = |case: &str, of: &[Factor]| {
+        let preset =
+            |case: &str, of: &[ReadingFactor]| asked.settings(case, &[of, &others].concat());
+        let trial = |case: &str, of: &[ReadingFactor]| {
             let ours = asked.settings(case, &asked.readings);
             let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
-            [ours, asked.chosen(&spec.trial_set, case), tried.collect()].concat()
+            [ours, asked.settings_chosen(&spec.trial_set, case), tried.collect()].concat()
         };
         let (mut read, mut best) = (Vec::new(), None);
         if parts.iter().any(|part| !part.search.is_empty()) {
-            let mut maker = Maker { paper, parts, cases: all, beside, settings: trial, run };
+            let mut maker = ReadingMaker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
         } else if !parts.iter().any(|part| part.live) {
             if spec.trial_seeds > 0 && trials.is_empty() {
                 // Cells that are not experiments have no settings: other cells may replace them.
-                let mut cases = about(paper, &ours);
+                let mut cases = cells_in_question(paper, &ours);
                 cases.retain(|case| all.contains(case));
                 let beside = beside.clone();
                 let mut maker =
-                    Maker { paper, parts, cases, beside, settings: trial, run: &mut run };
+                    ReadingMaker { paper, parts, cases, beside, settings: trial, run: &mut run };
                 trials = maker.each_alone(spec.trial_seeds)?;
             }
             let other = asked.other_presets();
             if !other.is_empty() {
                 let (cases, beside) = (all.clone(), Vec::new());
                 let mut maker =
-                    Maker { paper, parts, cases, beside, settings: preset, run: &mut run };
+                    ReadingMaker { paper, parts, cases, beside, settings: preset, run: &mut run };
                 let other = other.into_iter().map(|preset| preset.cloned().into_iter().collect());
                 read = maker.make("presets", other.collect(), spec.seeds)?;
                 read.push(ours.clone());
@@ -313,8 +322,14 @@ impl Request {
                         "{what} has a factor {name} that it does not know"
                     ))
                 })?;
-                let mut maker =
-                    Maker { paper, parts, cases: all, beside, settings: trial, run: &mut run };
+                let mut maker = ReadingMaker {
+                    paper,
+                    parts,
+                    cases: all,
+                    beside,
+                    settings: trial,
+                    run: &mut run,
+                };
                 best = maker.make("the best reading", vec![factors], spec.seeds)?.pop();
             }
         }
@@ -325,11 +340,12 @@ impl Request {
             let of_parts = parts.iter().filter(|part| part.live).flat_map(|part| &part.cells);
             let patterns = paper.live.iter().chain(of_parts).flat_map(|p| paper.expand(p));
             let patterns: Vec<String> = patterns.collect();
-            let cells: Vec<&Cell> = cells.iter().filter(|c| patterns.contains(&c.case)).collect();
+            let cells: Vec<&SweepCell> =
+                cells.iter().filter(|c| patterns.contains(&c.case)).collect();
             live.extend(make.make(&cells, folder.path(), progress)?);
         }
-        let charts = charts(asked, &cells, &results, shared, folder)?;
-        let done = Finished {
+        let charts = draw_charts(asked, &cells, &results, shared, folder)?;
+        let done = FinishedReproduction {
             what: spec.what.clone(),
             command: folder.spec().command(),
             seeds: (spec.first_seed, spec.first_seed + spec.seeds.max(1) - 1),
@@ -364,7 +380,7 @@ impl Request {
 }
 
 /// Cells of printed figures, and of claims on which the paper is not silent.
-fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
+fn cells_in_question(paper: &PaperEvaluation, ours: &PaperReading) -> Vec<String> {
     let printed = ours.rows.iter().filter(|row| row.paper.is_some()).map(|row| row.case.clone());
     let said = ours.claims.iter().filter(|judged| !judged.claim.silent).flat_map(|judged| {
         judged.claim.patterns().into_iter().flat_map(|pattern| paper.expand(&pattern))
@@ -376,12 +392,12 @@ fn about(paper: &Paper, ours: &Reading) -> Vec<String> {
 }
 
 /// Chart of each cell's run with the median makespan: its name and its file.
-fn charts(
+fn draw_charts(
     asked: &ResolvedSpec<'_>,
-    cells: &[Cell],
-    results: &Results,
-    shared: &Shared,
-    folder: &mut Folder,
+    cells: &[SweepCell],
+    results: &CellResults,
+    shared: &SharedInputs,
+    folder: &mut SweepFolder,
 ) -> Result<Vec<(String, String)>, SweepError> {
     let mut made = Vec::new();
     let parts = asked.parts.iter().filter(|part| part.gantt);

@@ -10,7 +10,7 @@ const RESPONSE: &str = "response_s";
 
 /// Samples of every cell.
 #[derive(Clone, Debug, Default)]
-pub struct Results {
+pub struct CellResults {
     samples: BTreeMap<String, Vec<RunSample>>,
     /// Figures that are replaced by others.
     instead: BTreeMap<String, String>,
@@ -20,7 +20,7 @@ pub struct Results {
     is_trial: bool,
 }
 
-impl Results {
+impl CellResults {
     /// The samples of these cells.
     pub(super) fn new(samples: impl IntoIterator<Item = (String, Vec<RunSample>)>) -> Self {
         Self { samples: samples.into_iter().collect(), ..Self::default() }
@@ -77,7 +77,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Results with these values of one figure in each cell, one for each run.
-    pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> Results {
+    pub(in crate::papers) fn of_runs(metric: &str, cells: &[(&str, &[f64])]) -> CellResults {
         let sample = |x: &f64| RunSample {
             figures: [(metric.to_owned(), *x)].into(),
             batches: BTreeMap::new(),
@@ -87,7 +87,7 @@ pub(super) mod tests {
         let cell = |(case, values): &(&str, &[f64])| {
             ((*case).to_owned(), values.iter().map(sample).collect())
         };
-        Results::new(cells.iter().map(cell))
+        CellResults::new(cells.iter().map(cell))
     }
 
     #[test]
@@ -110,7 +110,7 @@ pub(super) mod tests {
         };
         let cell = |case: &str, means| (case.to_owned(), vec![of(means)]);
         let grows = (0..20).map(f64::from).collect();
-        let results = Results::new([cell("a", grows), cell("b", vec![1.0; 20])]);
+        let results = CellResults::new([cell("a", grows), cell("b", vec![1.0; 20])]);
         let [a, b] = ["a", "b"].map(|case| results.ours(case, RESPONSE).expect("it is there"));
         assert!(a.is_saturated && a.ci95.is_none(), "{a:?}");
         assert!(!b.is_saturated && b.ci95.is_some(), "{b:?}");

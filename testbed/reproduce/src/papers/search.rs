@@ -15,14 +15,14 @@ const WIDTH: usize = 4;
 
 /// A reading with what it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tried {
+pub(super) struct TriedReading {
     /// Indices of its changes, ascending.
     pub(super) changes: Vec<usize>,
     /// Number of figures and claims that it explains.
     pub(super) explained: usize,
 }
 
-impl Tried {
+impl TriedReading {
     fn score(&self) -> i64 {
         score(self.explained, self.changes.len())
     }
@@ -36,7 +36,7 @@ pub(super) fn score(explained: usize, changes: usize) -> i64 {
 }
 
 /// Changes that readings are made of.
-pub(super) struct Changes<'a> {
+pub(super) struct ReadingChanges<'a> {
     /// Number of changes.
     pub(super) count: usize,
     /// Whether two changes can be combined.
@@ -53,17 +53,19 @@ pub(super) struct Changes<'a> {
 /// `explained` returns for each reading of a size the number of figures and claims that it
 /// explains; `None` if nothing can be run with it.
 pub(super) fn search<E>(
-    all: &Changes<'_>,
+    all: &ReadingChanges<'_>,
     mut explained: impl FnMut(&[Vec<usize>]) -> Result<Vec<Option<usize>>, E>,
-) -> Result<Vec<Tried>, E> {
-    let mut tried: Vec<Tried> = Vec::new();
+) -> Result<Vec<TriedReading>, E> {
+    let mut tried: Vec<TriedReading> = Vec::new();
     let mut size: Vec<Vec<usize>> = vec![Vec::new()];
     let mut best = i64::MIN;
     while !size.is_empty() {
         let found = explained(&size)?;
         let of_size = size.into_iter().zip(found);
-        let mut of_size: Vec<Tried> = of_size
-            .filter_map(|(changes, explained)| Some(Tried { changes, explained: explained? }))
+        let mut of_size: Vec<TriedReading> = of_size
+            .filter_map(|(changes, explained)| {
+                Some(TriedReading { changes, explained: explained? })
+            })
             .collect();
         of_size.sort_by_key(|t| (-t.score(), t.changes.clone()));
         let first = of_size.first();
@@ -106,8 +108,8 @@ mod tests {
         touch: impl Fn(usize, usize) -> bool,
         together: impl Fn(usize, usize) -> bool,
         explains: impl Fn(&[usize]) -> Option<usize>,
-    ) -> (Tried, usize) {
-        let all = Changes { count: 4, together: &together, touch: &touch };
+    ) -> (TriedReading, usize) {
+        let all = ReadingChanges { count: 4, together: &together, touch: &touch };
         let tried = search(&all, |readings| {
             Ok::<_, ()>(readings.iter().map(|changes| explains(changes)).collect())
         });
@@ -118,12 +120,12 @@ mod tests {
     fn best(
         together: impl Fn(usize, usize) -> bool,
         explains: impl Fn(&[usize]) -> Option<usize>,
-    ) -> (Tried, usize) {
+    ) -> (TriedReading, usize) {
         best_of(|_, _| true, together, explains)
     }
 
-    fn trial(changes: &[usize], explained: usize) -> Tried {
-        Tried { changes: changes.to_vec(), explained }
+    fn trial(changes: &[usize], explained: usize) -> TriedReading {
+        TriedReading { changes: changes.to_vec(), explained }
     }
 
     #[test]
@@ -164,7 +166,7 @@ mod tests {
         assert_eq!(best(|a, b| a + b != 3, many).0.explained, 18, "two of each pair");
         let without_2 = |c: &[usize]| many(c).filter(|_| !c.contains(&2));
         assert_eq!(best(|_, _| true, without_2).0, trial(&[0, 1, 3], 22));
-        let all = Changes { count: 3, together: &|_, _| true, touch: &|_, _| true };
+        let all = ReadingChanges { count: 3, together: &|_, _| true, touch: &|_, _| true };
         assert_eq!(search(&all, |_| Err("no")), Err("no"));
     }
 }

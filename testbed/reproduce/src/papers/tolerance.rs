@@ -2,8 +2,8 @@
 
 use serde::Deserialize;
 
-use super::claim::Measure;
-use super::paper::Tolerance;
+use super::claim::ClaimMeasure;
+use super::paper::FigureTolerance;
 
 /// The rule, as pages print it.
 pub const TOLERANCE_RULE: &str = "The tolerance of a claim's figure follows from one rule. What the text states of a model, a formula \
@@ -28,18 +28,23 @@ pub enum QuantityKind {
 impl QuantityKind {
     /// Tolerance of a figure of this kind with this measure, whose last printed digit is worth
     /// `digit`.
-    pub(super) fn tolerance(self, measure: Measure, figure: f64, digit: f64) -> Tolerance {
+    pub(super) fn tolerance(
+        self,
+        measure: ClaimMeasure,
+        figure: f64,
+        digit: f64,
+    ) -> FigureTolerance {
         let part: f64 = match self {
-            Self::Stated => return Tolerance::Points(digit / 2.0),
+            Self::Stated => return FigureTolerance::Points(digit / 2.0),
             Self::Computed => 0.05,
             Self::Measured => 0.15,
         };
-        if matches!(measure, Measure::PercentBelow | Measure::PercentAbove) {
-            return Tolerance::Points((100.0_f64 * part).max(digit / 2.0));
+        if matches!(measure, ClaimMeasure::PercentBelow | ClaimMeasure::PercentAbove) {
+            return FigureTolerance::Points((100.0_f64 * part).max(digit / 2.0));
         }
         match part * figure.abs() {
-            far if far < digit / 2.0 => Tolerance::Points(digit / 2.0),
-            _ => Tolerance::Relative(part),
+            far if far < digit / 2.0 => FigureTolerance::Points(digit / 2.0),
+            _ => FigureTolerance::Relative(part),
         }
     }
 }
@@ -52,12 +57,15 @@ mod tests {
     fn a_tolerance_follows_from_the_kind_and_the_rounding() {
         let of =
             |kind: QuantityKind, measure, figure, digit| kind.tolerance(measure, figure, digit);
-        let value = Measure::Value;
-        assert_eq!(of(QuantityKind::Stated, value, 3.0, 1.0), Tolerance::Points(0.5));
-        assert_eq!(of(QuantityKind::Measured, value, 2_300.0, 1.0), Tolerance::Relative(0.15));
-        assert_eq!(of(QuantityKind::Measured, value, 3.0, 1.0), Tolerance::Points(0.5));
-        let below = Measure::PercentBelow;
-        assert_eq!(of(QuantityKind::Measured, below, 44.37, 0.01), Tolerance::Points(15.0));
-        assert_eq!(of(QuantityKind::Computed, below, 23.1, 0.1), Tolerance::Points(5.0));
+        let value = ClaimMeasure::Value;
+        assert_eq!(of(QuantityKind::Stated, value, 3.0, 1.0), FigureTolerance::Points(0.5));
+        assert_eq!(
+            of(QuantityKind::Measured, value, 2_300.0, 1.0),
+            FigureTolerance::Relative(0.15)
+        );
+        assert_eq!(of(QuantityKind::Measured, value, 3.0, 1.0), FigureTolerance::Points(0.5));
+        let below = ClaimMeasure::PercentBelow;
+        assert_eq!(of(QuantityKind::Measured, below, 44.37, 0.01), FigureTolerance::Points(15.0));
+        assert_eq!(of(QuantityKind::Computed, below, 23.1, 0.1), FigureTolerance::Points(5.0));
     }
 }

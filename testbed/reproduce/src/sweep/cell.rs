@@ -11,17 +11,19 @@ use dormouse_model::Step;
 use dormouse_workload::Jobs;
 use serde::Serialize;
 
-use super::{OwnProgram, RunError, Sampled, Shared, SweepError};
+use super::{OwnProgram, RunError, SampleSource, SharedInputs, SweepError};
 use dormouse_experiment::command_line;
-use dormouse_experiment::{Batch, Experiment, InputError, Override, Place, Source, Start, open};
+use dormouse_experiment::{
+    BatchSetup, Experiment, ExperimentSource, InputError, Override, Place, ProgramStart, open,
+};
 use dormouse_report::jobs::JobsError;
-use dormouse_report::output::Header;
-use dormouse_report::run_view::Results;
+use dormouse_report::output::LogHeader;
+use dormouse_report::run_view::RunResults;
 use dormouse_report::virtual_run::{model, play_out, virtual_run};
 
 /// An experiment with settings but without a seed, and its name in tables.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct SweepCell {
     /// Name of the cell, such as `j60-sc2/burst-hads`.
     pub case: String,
     /// File or built-in experiment.
@@ -36,7 +38,7 @@ pub struct Cell {
     digest: OnceLock<String>,
 }
 
-impl Cell {
+impl SweepCell {
     /// Loads the built-in experiment or file `name` with these settings (`key=value`).
     ///
     /// # Errors
@@ -62,7 +64,12 @@ impl Cell {
         let mut overrides = set.iter().map(said).collect::<Result<Vec<_>, InputError>>()?;
         overrides.extend(own.settings());
         let (experiment, own_said) = (Some(name), own.said());
-        let loaded = open(&Source { experiment, overrides, own: own_said, ..Source::default() })?;
+        let loaded = open(&ExperimentSource {
+            experiment,
+            overrides,
+            own: own_said,
+            ..ExperimentSource::default()
+        })?;
         if let Some(why) = loaded.experiment.unknown_runtime() {
             return Err(InputError::new(
                 &Place::whole(name),
@@ -93,13 +100,18 @@ impl Cell {
     }
 
     /// Reads or generates its parallel jobs, if it has any, so that errors appear before any run.
-    pub(crate) fn check(&self, seed: u64, shared: &Shared) -> Result<(), SweepError> {
+    pub(crate) fn check(&self, seed: u64, shared: &SharedInputs) -> Result<(), SweepError> {
         let Some(batch) = &self.experiment.jobs else { return Ok(()) };
         let jobs = self.jobs(batch, seed, shared);
         jobs.map(|_| ()).map_err(SweepError::of_run(&self.case, seed))
     }
 
-    fn jobs(&self, batch: &Batch, seed: u64, shared: &Shared) -> Result<Jobs, JobsError> {
+    fn jobs(
+        &self,
+        batch: &BatchSetup,
+        seed: u64,
+        shared: &SharedInputs,
+    ) -> Result<Jobs, JobsError> {
         Ok(Jobs::listed(&batch.wanted(seed), &self.case, &shared.jobs(batch, seed)?)?)
     }
 
@@ -126,8 +138,8 @@ impl Cell {
         command_line(words)
     }
 
-    fn sample(&self, seed: u64, shared: &Shared) -> Result<RunSample, RunError> {
-        let experiment = self.seeded(seed, shared)?;
+    fn sample(&self, seed: u64, shared: &SharedInputs) -> Result<RunSample, RunError> {
+        let experiment = self.with_seed(seed, shared)?;
         if experiment.scheduler.is_none()
             && let Some(batch) = &experiment.jobs
         {
@@ -141,11 +153,11 @@ impl Cell {
     fn run_jobs(
         &self,
         experiment: &Experiment,
-        batch: &Batch,
-        shared: &Shared,
+        batch: &BatchSetup,
+        shared: &SharedInputs,
     ) -> Result<RunSample, RunError> {
         let jobs = self.jobs(batch, experiment.setup.seed, shared)?;
-        let mut run = experiment.start(None, Start::VIRTUAL).map_err(JobsError::from)?;
+        let mut run = experiment.start(None, ProgramStart::VIRTUAL).map_err(JobsError::from)?;
         let setup = experiment.whole_setup();
         let mut tally = RunTally::new(&setup, experiment.tenants(), jobs.known());
         let see = |step: &Step| {
@@ -166,20 +178,20 @@ impl Cell {
     /// # Errors
     ///
     /// As its run.
-    pub fn gantt(&self, seed: u64, shared: &Shared) -> Result<String, SweepError> {
+    pub fn gantt(&self, seed: u64, shared: &SharedInputs) -> Result<String, SweepError> {
         let wrong = SweepError::of_run(&self.case, seed);
-        let experiment = self.seeded(seed, shared).map_err(&wrong)?;
+        let experiment = self.with_seed(seed, shared).map_err(&wrong)?;
         let mut record = RunRecord::new(&experiment.setup);
         let scheduler = experiment.scheduler().map_err(|error| wrong(error.into()))?;
         virtual_run(&experiment, scheduler, |step| record.see(step))
             .map_err(|error| wrong(error.into()))?;
         let plan = experiment.scheduler.as_ref().and_then(|config| config.plan.clone());
-        let header = Header::new(RunMode::Virtual, String::new(), experiment);
-        let results = Results { record: Some(record), plan, ..Results::new(&header) };
+        let header = LogHeader::new(RunMode::Virtual, String::new(), experiment);
+        let results = RunResults { record: Some(record), plan, ..RunResults::new(&header) };
         Ok(results.view().gantt.to_svg())
     }
 
-    fn seeded(&self, seed: u64, shared: &Shared) -> Result<Experiment, RunError> {
+    fn with_seed(&self, seed: u64, shared: &SharedInputs) -> Result<Experiment, RunError> {
         let mut experiment = self.experiment.clone();
         experiment.seed(seed);
         let plan = shared.plan(&experiment)?;
@@ -190,7 +202,7 @@ impl Cell {
     }
 }
 
-impl Sampled for Cell {
+impl SampleSource for SweepCell {
     fn case(&self) -> &str {
         &self.case
     }
@@ -210,7 +222,7 @@ impl Sampled for Cell {
         self.seed.map_or_else(|| wanted.clone(), |seed| seed..=seed)
     }
 
-    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError> {
+    fn run(&self, seed: u64, shared: &SharedInputs) -> Result<RunSample, SweepError> {
         self.sample(seed, shared).map_err(SweepError::of_run(&self.case, seed))
     }
 }
@@ -218,7 +230,7 @@ impl Sampled for Cell {
 /// Digest of a value and of this program.
 pub(crate) fn digest_of(what: &impl Serialize) -> String {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(program().as_bytes());
+    hasher.update(program_digest().as_bytes());
     hasher.update(serde_json::json!(what).to_string().as_bytes());
     hasher.finalize().to_hex()[..24].to_owned()
 }
@@ -230,7 +242,7 @@ pub(crate) fn digest_of_file(file: &Path) -> Option<String> {
 }
 
 /// Identifier of this build: results of another program are not reused.
-fn program() -> &'static str {
+fn program_digest() -> &'static str {
     static PROGRAM: OnceLock<String> = OnceLock::new();
     PROGRAM.get_or_init(|| {
         let image = std::env::current_exe().and_then(std::fs::read);

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use dormouse_analysis::RunSample;
 use dormouse_report::output::make_folder;
-use dormouse_view::{ParquetError, Table};
+use dormouse_view::{ParquetError, TypedTable};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::part_files::{self, PART};
-use super::{Sampled, Shard, Spec, SweepError};
+use super::{FolderSpec, SampleSource, SweepError, SweepShard};
 
 pub(super) const SPEC: &str = "sweep.json";
 /// Beginning of the names of temporary files that become the spec's file.
@@ -29,7 +29,7 @@ const SYNCED_EVERY: Duration = Duration::from_secs(1);
 
 /// One line of a file of samples.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Line {
+struct SampleLine {
     case: String,
     cell: String,
     seed: u64,
@@ -39,13 +39,13 @@ struct Line {
 /// A folder of a sweep with its samples. Call [`Self::keep`] for each new sample, then
 /// [`Self::settle`].
 #[derive(Debug)]
-pub struct Folder {
+pub struct SweepFolder {
     path: PathBuf,
-    spec: Spec,
+    spec: FolderSpec,
     known: HashMap<(String, u64), RunSample>,
     part: Option<File>,
     /// Shard whose samples are kept.
-    shard: Shard,
+    shard: SweepShard,
     /// Last time at which a shard's samples were certain to survive its node.
     synced: Instant,
     /// Samples that were there when the folder was opened, and those of them that this command
@@ -61,10 +61,10 @@ pub struct Folder {
     written: BTreeSet<String>,
 }
 
-impl Folder {
+impl SweepFolder {
     /// Opens or creates a sweep's folder; existing samples are used. Replacing the folder of
     /// another sweep requires `force`.
-    pub fn open(path: &Path, spec: &Spec, force: bool) -> Result<Self, SweepError> {
+    pub fn open(path: &Path, spec: &FolderSpec, force: bool) -> Result<Self, SweepError> {
         make_folder(path)?;
         let entries = fs::read_dir(path).map_err(SweepError::io("read", path))?;
         // Another shard may be about to write the spec.
@@ -76,7 +76,7 @@ impl Folder {
         let (mut earlier, named) = (BTreeSet::new(), path.join(SPEC));
         if named.is_file() {
             if !force {
-                let there = Spec::read(path)?;
+                let there = FolderSpec::read(path)?;
                 if !spec.continues(&there) {
                     return Err(SweepError::BadInput(format!(
                         "--out {}: it holds the results of another command, {}; give another folder, \
@@ -101,7 +101,7 @@ impl Folder {
         }
         let (path, spec) = (path.to_path_buf(), spec.clone());
         let (known, written) = (HashMap::new(), BTreeSet::new());
-        let (part, shard, parts) = (None, Shard::ALL, BTreeSet::new());
+        let (part, shard, parts) = (None, SweepShard::ALL, BTreeSet::new());
         let synced = Instant::now();
         let (there, reused, made) = (HashSet::new(), HashSet::new(), 0);
         let mut folder = Self {
@@ -118,7 +118,7 @@ impl Folder {
             earlier,
             written,
         };
-        folder.name(&folder.earlier)?;
+        folder.write_spec(&folder.earlier)?;
         folder.read_samples(&folder.path.clone())?;
         folder.there = folder.known.keys().cloned().collect();
         Ok(folder)
@@ -126,7 +126,7 @@ impl Folder {
 
     /// Opens a folder like [`Self::open`], and reads the samples of all shards of its sweep.
     pub fn merge(path: &Path, parts: &[PathBuf], force: bool) -> Result<Self, SweepError> {
-        let spec = Spec::of_parts(parts)?;
+        let spec = FolderSpec::of_parts(parts)?;
         let mut folder = Self::open(path, &spec, force)?;
         for part in parts {
             folder.read_samples(part)?;
@@ -135,7 +135,7 @@ impl Folder {
     }
 
     /// Writes the spec, and the names of the results in the folder.
-    fn name(&self, results: &BTreeSet<String>) -> Result<(), SweepError> {
+    fn write_spec(&self, results: &BTreeSet<String>) -> Result<(), SweepError> {
         let mut said = serde_json::json!(self.spec);
         if !results.is_empty() {
             said["results"] = serde_json::json!(results);
@@ -169,7 +169,7 @@ impl Folder {
             };
             let mut lines = text.lines().enumerate().peekable();
             while let Some((n, text)) = lines.next() {
-                match serde_json::from_str::<Line>(text) {
+                match serde_json::from_str::<SampleLine>(text) {
                     Ok(line) => {
                         self.known.insert((line.cell, line.seed), line.sample);
                     }
@@ -184,12 +184,12 @@ impl Folder {
     }
 
     /// Sample of a cell with a seed, if it is known.
-    pub fn known(&self, cell: &dyn Sampled, seed: u64) -> Option<&RunSample> {
+    pub fn known(&self, cell: &dyn SampleSource, seed: u64) -> Option<&RunSample> {
         self.known.get(&(cell.digest().to_owned(), seed))
     }
 
     /// Counts a sample of an earlier command as reused, if it is one.
-    pub(super) fn reuse(&mut self, cell: &dyn Sampled, seed: u64) {
+    pub(super) fn reuse(&mut self, cell: &dyn SampleSource, seed: u64) {
         let key = (cell.digest().to_owned(), seed);
         if self.there.contains(&key) {
             self.reused.insert(key);
@@ -209,14 +209,14 @@ impl Folder {
     }
 
     /// Keeps samples for a shard from now on; other shards may use the folder at the same time.
-    pub(super) const fn keep_for(&mut self, shard: Shard) {
+    pub(super) const fn keep_for(&mut self, shard: SweepShard) {
         self.shard = shard;
     }
 
     /// Stores a sample durably.
     pub fn keep(
         &mut self,
-        cell: &dyn Sampled,
+        cell: &dyn SampleSource,
         seed: u64,
         sample: RunSample,
     ) -> Result<(), SweepError> {
@@ -227,7 +227,7 @@ impl Folder {
                 .map_err(SweepError::io("make a file of samples in", &self.path))?,
             None => whole_lines(&path).map_err(SweepError::io("open", &path))?,
         };
-        let text = line(cell, seed, &sample);
+        let text = sample_line(cell, seed, &sample);
         file.write_all(text.as_bytes()).map_err(SweepError::io("write", &path))?;
         // A node that loses power loses what the kernel has not written yet.
         if self.shard.is_part() && self.synced.elapsed() >= SYNCED_EVERY {
@@ -244,10 +244,10 @@ impl Folder {
     /// of an earlier command that this one did not write.
     pub fn settle<'a>(
         &mut self,
-        wanted: impl Iterator<Item = (&'a dyn Sampled, RangeInclusive<u64>)>,
+        wanted: impl Iterator<Item = (&'a dyn SampleSource, RangeInclusive<u64>)>,
     ) -> Result<(), SweepError> {
         let (mut text, mut there) = (String::new(), HashSet::new());
-        let of = |(cell, seeds): (&'a dyn Sampled, RangeInclusive<u64>)| {
+        let of = |(cell, seeds): (&'a dyn SampleSource, RangeInclusive<u64>)| {
             cell.seeds(&seeds).map(move |seed| (cell, seed))
         };
         for (cell, seed) in wanted.flat_map(of) {
@@ -255,10 +255,10 @@ impl Folder {
             if there.insert((cell.digest(), seed))
                 && let Some(sample) = self.known(cell, seed)
             {
-                text += &line(cell, seed, sample);
+                text += &sample_line(cell, seed, sample);
             }
         }
-        self.put(SAMPLES, text.as_bytes())?;
+        self.put_file(SAMPLES, text.as_bytes())?;
         self.part = None;
         let parts = self.parts.iter().map(String::as_str).chain([PART]);
         for stale in self.earlier.difference(&self.written).map(String::as_str).chain(parts) {
@@ -270,18 +270,18 @@ impl Folder {
                 _ => {}
             }
         }
-        self.name(&self.written)
+        self.write_spec(&self.written)
     }
 
     /// Writes a whole file of results; an existing one is replaced atomically.
     pub fn write(&mut self, name: &str, content: &str) -> Result<(), SweepError> {
         self.written.insert(name.to_owned());
-        self.put(name, content.as_bytes())
+        self.put_file(name, content.as_bytes())
     }
 
     /// Writes a table with one row for each run: `samples.csv`, and `samples.parquet` if that is
     /// built in.
-    pub fn write_runs(&mut self, table: &Table) -> Result<(), SweepError> {
+    pub fn write_runs(&mut self, table: &TypedTable) -> Result<(), SweepError> {
         self.write("samples.csv", &table.to_csv())?;
         let name = "samples.parquet";
         let content = match table.to_parquet() {
@@ -290,10 +290,10 @@ impl Folder {
             Err(error) => return Err(SweepError::Parquet(error.to_string())),
         };
         self.written.insert(name.to_owned());
-        self.put(name, &content)
+        self.put_file(name, &content)
     }
 
-    fn put(&self, name: &str, content: &[u8]) -> Result<(), SweepError> {
+    fn put_file(&self, name: &str, content: &[u8]) -> Result<(), SweepError> {
         let path = self.path.join(name);
         let aside = self.path.join(format!("{name}.part"));
         if let Some(parent) = path.parent() {
@@ -304,7 +304,7 @@ impl Folder {
     }
 
     /// The command of the folder.
-    pub const fn spec(&self) -> &Spec {
+    pub const fn spec(&self) -> &FolderSpec {
         &self.spec
     }
 
@@ -330,22 +330,22 @@ fn whole_lines(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn line(cell: &dyn Sampled, seed: u64, sample: &RunSample) -> String {
+fn sample_line(cell: &dyn SampleSource, seed: u64, sample: &RunSample) -> String {
     let (case, cell) = (cell.case().to_owned(), cell.digest().to_owned());
-    format!("{}\n", serde_json::json!(Line { case, cell, seed, sample: sample.clone() }))
+    format!("{}\n", serde_json::json!(SampleLine { case, cell, seed, sample: sample.clone() }))
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
     use super::*;
-    use crate::sweep::{OwnProgram, Reproduction};
+    use crate::sweep::{OwnProgram, ReproductionSpec};
 
-    fn compare(on: &str) -> Spec {
+    fn compare(on: &str) -> FolderSpec {
         let (schedulers, set) = (Vec::new(), Vec::new());
         let (saves, own) = (Vec::new(), OwnProgram::default());
         let (on, allow_inputs) = (vec![on.to_owned()], Vec::new());
-        Spec::Compare { schedulers, saves, on, set, seeds: 1, own, allow_inputs }
+        FolderSpec::Compare { schedulers, saves, on, set, seeds: 1, own, allow_inputs }
     }
 
     #[test]
@@ -354,21 +354,21 @@ mod tests {
         let of = |inputs: &str| {
             let what = "burst-hads/plans".to_owned();
             let inputs = Some(PathBuf::from(inputs));
-            Spec::Reproduce(Reproduction { what, inputs, ..Reproduction::default() })
+            FolderSpec::Reproduce(ReproductionSpec { what, inputs, ..ReproductionSpec::default() })
         };
-        drop(Folder::open(dir.path(), &of("ours"), false).unwrap());
-        drop(Folder::open(dir.path(), &of("ours"), false).unwrap());
-        let refused = Folder::open(dir.path(), &of("theirs"), false).unwrap_err();
+        drop(SweepFolder::open(dir.path(), &of("ours"), false).unwrap());
+        drop(SweepFolder::open(dir.path(), &of("ours"), false).unwrap());
+        let refused = SweepFolder::open(dir.path(), &of("theirs"), false).unwrap_err();
         assert!(refused.to_string().contains("--force"), "{refused}");
-        drop(Folder::open(dir.path(), &of("theirs"), true).unwrap());
-        assert_eq!(Spec::read(dir.path()).unwrap(), of("theirs"));
+        drop(SweepFolder::open(dir.path(), &of("theirs"), true).unwrap());
+        assert_eq!(FolderSpec::read(dir.path()).unwrap(), of("theirs"));
     }
 
     #[test]
     fn results_of_an_earlier_command_that_are_not_written_again_are_taken_away() {
         let dir = tempfile::tempdir().unwrap();
-        let make = |spec: &Spec, results: &[&str]| {
-            let mut folder = Folder::open(dir.path(), spec, true).unwrap();
+        let make = |spec: &FolderSpec, results: &[&str]| {
+            let mut folder = SweepFolder::open(dir.path(), spec, true).unwrap();
             results.iter().for_each(|name| folder.write(name, "x").unwrap());
             folder.settle(std::iter::empty()).unwrap();
         };
@@ -379,12 +379,12 @@ mod tests {
         make(&compare("j80"), &["table.csv", "plot-1.svg"]);
         assert!(there("table.csv") && there("plot-1.svg") && there("plot-9.svg"));
         assert!(!there("plot-2.svg") && !there("gantt/j60.svg"));
-        assert_eq!(Spec::read(dir.path()).unwrap(), compare("j80"));
+        assert_eq!(FolderSpec::read(dir.path()).unwrap(), compare("j80"));
         // One that is killed before its end leaves them to the next.
-        drop(Folder::open(dir.path(), &compare("j60"), true).unwrap());
+        drop(SweepFolder::open(dir.path(), &compare("j60"), true).unwrap());
         make(&compare("j60"), &["table.csv"]);
         assert!(!there("plot-1.svg"));
-        let other = Folder::open(dir.path(), &compare("j80"), false).unwrap_err();
+        let other = SweepFolder::open(dir.path(), &compare("j80"), false).unwrap_err();
         assert!(other.to_string().contains("results of another command"), "{other}");
     }
 }

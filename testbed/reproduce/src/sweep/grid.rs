@@ -1,6 +1,6 @@
 //! Cells of `dormouse sweep`: one experiment with lists of values for one or several keys.
 
-use super::{Cell, Shared, SweepError};
+use super::{SharedInputs, SweepCell, SweepError};
 
 /// The key whose values are seeds, instead of being run with seeds.
 pub(super) const SEED: &str = "seed";
@@ -9,16 +9,16 @@ const MAX_EXPERIMENTS: usize = 10_000;
 
 /// An experiment with every combination of values of some keys.
 #[derive(Clone, Debug)]
-pub struct Sweep {
+pub struct ParameterSweep {
     /// Keys, such as `scheduler.alpha`.
     pub keys: Vec<String>,
     /// Values of the keys in each cell; those of the last key change first.
     pub values: Vec<Vec<String>>,
     /// One cell for each combination.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<SweepCell>,
 }
 
-impl Sweep {
+impl ParameterSweep {
     /// The cells of a sweep of `experiment`: settings may have lists of values; without any it is
     /// the experiment alone. Values of `seed` are the seeds; else `seeds` is their number, if
     /// given.
@@ -31,13 +31,13 @@ impl Sweep {
         experiment: &str,
         set: &[String],
         seeds: Option<u64>,
-        shared: &Shared,
+        shared: &SharedInputs,
     ) -> Result<Self, SweepError> {
         let bad = |what: String| Err(SweepError::BadInput(what));
         let (mut lists, mut fixed) = (Vec::<(String, Vec<String>)>::new(), Vec::new());
         for text in set {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
-            let (key, values) = (key.trim(), split(value));
+            let (key, values) = (key.trim(), split_list(value));
             if values.len() < 2 && key != SEED {
                 fixed.push(text.clone());
             } else if lists.iter().any(|(other, _)| other == key) {
@@ -64,11 +64,11 @@ impl Sweep {
             let settings: Vec<String> =
                 keys.iter().zip(values).map(|(key, value)| format!("{key}={value}")).collect();
             let case = if settings.is_empty() { experiment.to_owned() } else { settings.join(" ") };
-            let cell = Cell::load(&case, experiment, &[fixed.clone(), settings].concat())?;
+            let cell = SweepCell::load(&case, experiment, &[fixed.clone(), settings].concat())?;
             cell.check(cell.experiment.setup.seed, shared)?;
             cells.push(if own { cell.under_its_seed() } else { cell });
         }
-        let of_jobs = |cell: &&Cell| cell.experiment.scheduler.is_none();
+        let of_jobs = |cell: &&SweepCell| cell.experiment.scheduler.is_none();
         if ![0, cells.len()].contains(&cells.iter().filter(of_jobs).count()) {
             let what = "some of the values are of bags of tasks, others of parallel jobs; sweep \
                         one kind at a time";
@@ -89,7 +89,7 @@ fn each_with_each(lists: &[(String, Vec<String>)]) -> Vec<Vec<String>> {
 }
 
 /// Splits a list at the commas outside brackets and quotes.
-fn split(list: &str) -> Vec<String> {
+fn split_list(list: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quoted) = (vec![String::new()], 0_i32, false);
     for c in list.chars() {
         match c {
@@ -110,19 +110,23 @@ fn split(list: &str) -> Vec<String> {
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use super::super::Sampled as _;
+    use super::super::SampleSource as _;
     use super::*;
 
     #[test]
     fn lists_split_at_outer_commas() {
-        assert_eq!(split("0.1,0.3, 0.5"), ["0.1", "0.3", "0.5"]);
-        assert_eq!(split("[1,2],[3]"), ["[1,2]", "[3]"]);
-        assert_eq!(split("\"a,b\",{ x = 1, y = 2 }"), ["\"a,b\"", "{ x = 1, y = 2 }"]);
+        assert_eq!(split_list("0.1,0.3, 0.5"), ["0.1", "0.3", "0.5"]);
+        assert_eq!(split_list("[1,2],[3]"), ["[1,2]", "[3]"]);
+        assert_eq!(split_list("\"a,b\",{ x = 1, y = 2 }"), ["\"a,b\"", "{ x = 1, y = 2 }"]);
     }
 
-    fn sweep(experiment: &str, set: &[&str], seeds: Option<u64>) -> Result<Sweep, SweepError> {
+    fn sweep(
+        experiment: &str,
+        set: &[&str],
+        seeds: Option<u64>,
+    ) -> Result<ParameterSweep, SweepError> {
         let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
-        Sweep::new(experiment, &set, seeds, &Shared::default())
+        ParameterSweep::new(experiment, &set, seeds, &SharedInputs::default())
     }
 
     #[test]

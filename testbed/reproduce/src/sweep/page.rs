@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_view::{Block, Page};
+use dormouse_view::{HtmlPage, PageBlock};
 
-use super::{Samples, Sweep};
+use super::{ParameterSweep, Samples};
 use crate::runs::FILES;
 
-impl Sweep {
+impl ParameterSweep {
     /// The page of `report.html`.
-    pub fn page(&self, samples: &Samples, command: &str) -> Page {
+    pub fn page(&self, samples: &Samples, command: &str) -> HtmlPage {
         let names: BTreeSet<&str> = self.cells.iter().map(|cell| cell.name.as_str()).collect();
         let name = names.into_iter().collect::<Vec<_>>().join(", ");
         let title = match self.keys.is_empty() {
@@ -24,24 +24,24 @@ impl Sweep {
         let lead = format!(
             "{runs} runs in virtual time, of {settings}; means with their 95 % confidence intervals."
         );
-        let mut page = Page::new(title, lead);
+        let mut page = HtmlPage::new(title, lead);
         let measures = Self::measures(samples);
         page.section(
             "Figures",
             [
-                Block::Table(self.table(samples)),
-                Block::text(measures.interval_note().unwrap_or_default()),
-                Block::text(measures.left_out().unwrap_or_default()),
+                PageBlock::Table(self.table(samples)),
+                PageBlock::text(measures.interval_note().unwrap_or_default()),
+                PageBlock::text(measures.left_out().unwrap_or_default()),
             ],
         );
-        page.section("Plots", [Block::Plots(self.plot(samples).to_markup())]);
+        page.section("Plots", [PageBlock::Plots(self.plot(samples).to_markup())]);
         page.section(
             "In this folder",
-            [Block::text(format!(
+            [PageBlock::text(format!(
                 "table.csv has every figure's mean and interval. {FILES} plot.svg is the plots."
             ))],
         );
-        page.section("Reproduce", [Block::Command(command.to_owned())]);
+        page.section("Reproduce", [PageBlock::Command(command.to_owned())]);
         page
     }
 }

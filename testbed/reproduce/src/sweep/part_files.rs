@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Error, ErrorKind, Result};
 use std::path::Path;
 
-use super::Shard;
+use super::SweepShard;
 
 /// File of a command that makes everything; it continues the file after a kill.
 pub(super) const PART: &str = "samples.part.jsonl";
@@ -39,7 +39,7 @@ pub(super) fn names(folder: &Path) -> Result<Vec<String>> {
 /// # Errors
 ///
 /// The file can't be created.
-pub(super) fn create(folder: &Path, shard: Shard) -> Result<File> {
+pub(super) fn create(folder: &Path, shard: SweepShard) -> Result<File> {
     let shard = shard.to_string().replace('/', "-of-");
     for start in 1..=u32::MAX {
         let path = folder.join(format!("{OF_SHARDS}{shard}.{start}.jsonl"));

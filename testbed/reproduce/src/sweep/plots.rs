@@ -3,12 +3,14 @@
 
 use dormouse_analysis::RunSample;
 use dormouse_units::Span;
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
 
 use super::grid::SEED;
 use super::tables::estimate;
-use super::{Samples, Sweep};
-use crate::measures::{Measure, figure};
+use super::{ParameterSweep, Samples};
+use crate::measures::{ShownFigure, figure};
 
 /// Greatest number of cells that are drawn as bars.
 const MOST_BARS: usize = 60;
@@ -46,17 +48,17 @@ impl NumberUnit {
     }
 }
 
-impl Sweep {
+impl ParameterSweep {
     /// The content of `plot.svg` and of the page's plots.
-    pub fn plot(&self, samples: &Samples) -> Chart {
+    pub fn plot(&self, samples: &Samples) -> PanelChart {
         let measures = Self::measures(samples).told;
-        let mut panels: Vec<Panel> = match self.number_key() {
-            Some(key) => measures.iter().map(|it| self.against(&key, it, samples)).collect(),
+        let mut panels: Vec<ChartPanel> = match self.number_key() {
+            Some(key) => measures.iter().map(|it| self.against_number(&key, it, samples)).collect(),
             None if self.keys.is_empty() || self.cells.len() > MOST_BARS => Vec::new(),
             None => measures.iter().map(|measure| self.bars(measure, samples)).collect(),
         };
         panels.push(self.scatter(samples));
-        Chart { title: String::new(), panels }
+        PanelChart { title: String::new(), panels }
     }
 
     /// The first key whose values are all numbers, at least two of them different. Seeds count as
@@ -77,7 +79,7 @@ impl Sweep {
     }
 
     /// Values of a cell's other keys in words; empty if there is no other key.
-    fn others(&self, cell: usize, but: usize) -> String {
+    fn other_values(&self, cell: usize, but: usize) -> String {
         let others = self.keys.iter().zip(&self.values[cell]).enumerate();
         let word = |(_, (key, value)): (usize, (&String, &String))| match key.rsplit('.').next() {
             Some("name") | None => value.clone(),
@@ -88,7 +90,12 @@ impl Sweep {
 
     /// A figure against the swept number: each run, and a line through the means for each
     /// combination of the other keys' values.
-    fn against(&self, key: &NumberKey, measure: &Measure, samples: &Samples) -> Panel {
+    fn against_number(
+        &self,
+        key: &NumberKey,
+        measure: &ShownFigure,
+        samples: &Samples,
+    ) -> ChartPanel {
         let unit = measure.unit();
         let (factor, symbol) = match key.unit {
             NumberUnit::Plain => (1.0, None),
@@ -97,7 +104,7 @@ impl Sweep {
         };
         let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
         for cell in 0..self.cells.len() {
-            let name = self.others(cell, key.n);
+            let name = self.other_values(cell, key.n);
             match lines.iter_mut().find(|(known, _)| *known == name) {
                 Some((_, cells)) => cells.push(cell),
                 None => lines.push((name, vec![cell])),
@@ -110,54 +117,72 @@ impl Sweep {
             let of = |cell: usize| samples.get(cell).map_or(&[][..], Vec::as_slice);
             let run = |cell: usize| {
                 let figures = of(cell).iter().filter_map(|run| figure(run, measure.metric.name));
-                figures.map(move |y| Point::new(at(cell), measure.value(y)))
+                figures.map(move |y| SeriesPoint::new(at(cell), measure.value(y)))
             };
             let points = cells.iter().flat_map(|cell| run(*cell)).collect();
-            runs.push(Series { name: "a run".to_owned(), colour, look: Look::Sample, points });
-            let mean = |cell: &usize| mean(of(*cell), measure, |y| Point::new(at(*cell), y));
+            runs.push(PointSeries {
+                name: "a run".to_owned(),
+                colour,
+                look: PointLook::Sample,
+                points,
+            });
+            let mean = |cell: &usize| mean(of(*cell), measure, |y| SeriesPoint::new(at(*cell), y));
             let points = cells.iter().filter_map(mean).collect();
             let name = if name.is_empty() { MEAN.to_owned() } else { name };
-            means.push(Series { name, colour, look: Look::Line, points });
+            means.push(PointSeries { name, colour, look: PointLook::Line, points });
         }
         let label = self.keys.get(key.n).map_or("", String::as_str);
         let label = symbol.map_or(label.to_owned(), |symbol| format!("{label}, {symbol}"));
-        Panel {
+        ChartPanel {
             title: format!("{} over {}", measure.name(), self.keys[key.n]),
-            x: Axis::new(label, scale(&key.values)),
-            y: Axis::new(measure.heading(), Scale::Linear),
+            x: PlotAxis::new(label, scale_for(&key.values)),
+            y: PlotAxis::new(measure.heading(), AxisScale::Linear),
             series: runs.into_iter().chain(means).collect(),
-            ..Panel::default()
+            ..ChartPanel::default()
         }
     }
 
     /// A figure of each cell as a bar.
-    fn bars(&self, measure: &Measure, samples: &Samples) -> Panel {
+    fn bars(&self, measure: &ShownFigure, samples: &Samples) -> ChartPanel {
         let mut series = Vec::new();
         for (row, (samples, values)) in (0_u32..).zip(samples.iter().zip(&self.values)) {
             let (row, colour, name) = (f64::from(row), row as usize, values.join(", "));
-            let bar = mean(samples, measure, |x| Point {
+            let bar = mean(samples, measure, |x| SeriesPoint {
                 name: format!("{name}, mean"),
-                ..Point::new(x, row)
+                ..SeriesPoint::new(x, row)
             });
             let points = bar.into_iter().collect();
-            series.push(Series { name: MEAN.to_owned(), colour, look: Look::Column, points });
-            let run = |x| Point { name: name.clone(), ..Point::new(measure.value(x), row + 0.3) };
+            series.push(PointSeries {
+                name: MEAN.to_owned(),
+                colour,
+                look: PointLook::Column,
+                points,
+            });
+            let run = |x| SeriesPoint {
+                name: name.clone(),
+                ..SeriesPoint::new(measure.value(x), row + 0.3)
+            };
             let figures = samples.iter().filter_map(|run| figure(run, measure.metric.name));
             let points = figures.map(run).collect();
-            series.push(Series { name: "a run".to_owned(), colour, look: Look::Sample, points });
+            series.push(PointSeries {
+                name: "a run".to_owned(),
+                colour,
+                look: PointLook::Sample,
+                points,
+            });
         }
-        Panel {
+        ChartPanel {
             title: measure.name().to_owned(),
-            x: Axis::new(measure.heading(), Scale::FromZero),
+            x: PlotAxis::new(measure.heading(), AxisScale::FromZero),
             rows: self.values.iter().map(|values| values.join(", ")).collect(),
             series,
-            ..Panel::default()
+            ..ChartPanel::default()
         }
     }
 
     /// One figure against another: each run, and the means with their intervals; joined if the
     /// values are numbers of one key.
-    fn scatter(&self, samples: &Samples) -> Panel {
+    fn scatter(&self, samples: &Samples) -> ChartPanel {
         let first = self.cells.first().map(|cell| &cell.experiment);
         let [x, y] = match first.map(|of| (of.scheduler.is_some(), of.jobs.is_some())) {
             Some((false, true)) => ["mean_response_s", "mean_bounded_slowdown"],
@@ -171,68 +196,78 @@ impl Sweep {
         };
         let mut series = Vec::new();
         for (colour, (values, samples)) in self.values.iter().zip(samples).enumerate() {
-            let at = |sample: &RunSample, of: &Measure| {
+            let at = |sample: &RunSample, of: &ShownFigure| {
                 sample.figure(of.metric.name).map(|figure| of.value(figure))
             };
-            let point = |sample: &RunSample| Some(Point::new(at(sample, &x)?, at(sample, &y)?));
+            let point =
+                |sample: &RunSample| Some(SeriesPoint::new(at(sample, &x)?, at(sample, &y)?));
             let points = samples.iter().filter_map(point).collect();
-            series.push(Series { name: name(values), colour, look: Look::Sample, points });
+            series.push(PointSeries {
+                name: name(values),
+                colour,
+                look: PointLook::Sample,
+                points,
+            });
         }
         let means = self.values.iter().zip(samples).filter_map(|(values, samples)| {
             let along = estimate(samples, x.metric.name)?;
             let at = x.value(along.mean);
             let name = format!("mean of {}", name(values));
-            mean(samples, &y, |mean| Point { name, ..Point::new(at, mean) })
+            mean(samples, &y, |mean| SeriesPoint { name, ..SeriesPoint::new(at, mean) })
         });
         let is_line = self.keys.len() == 1 && self.number_key().is_some();
         let (look, called) = match is_line {
-            true => (Look::Line, "means, in order"),
-            false => (Look::Mean, "means"),
+            true => (PointLook::Line, "means, in order"),
+            false => (PointLook::Mean, "means"),
         };
         let points = means.collect();
-        series.push(Series { name: called.to_owned(), colour: 7, look, points });
+        series.push(PointSeries { name: called.to_owned(), colour: 7, look, points });
         let over = match self.keys.is_empty() {
             true => String::new(),
             false => format!(", over {}", self.keys.join(" and ")),
         };
-        Panel {
+        ChartPanel {
             title: format!("{} against {}{over}", y.name(), x.name()),
-            x: Axis::new(x.heading(), Scale::Linear),
-            y: Axis::new(y.heading(), Scale::Linear),
+            x: PlotAxis::new(x.heading(), AxisScale::Linear),
+            y: PlotAxis::new(y.heading(), AxisScale::Linear),
             series,
-            ..Panel::default()
+            ..ChartPanel::default()
         }
     }
 }
 
 /// Mean of a figure over runs as a point with its interval; `at` makes the point of a value.
-fn mean(samples: &[RunSample], measure: &Measure, at: impl FnOnce(f64) -> Point) -> Option<Point> {
+fn mean(
+    samples: &[RunSample],
+    measure: &ShownFigure,
+    at: impl FnOnce(f64) -> SeriesPoint,
+) -> Option<SeriesPoint> {
     let of = estimate(samples, measure.metric.name)?;
     let value = |x: f64| measure.value(x);
     let interval = of.ci95.map(|(low, high)| (value(low), value(high)));
-    Some(Point { interval, ..at(value(of.mean)) })
+    Some(SeriesPoint { interval, ..at(value(of.mean)) })
 }
 
 /// Scale of an axis for these numbers.
-fn scale(values: &[f64]) -> Scale {
+fn scale_for(values: &[f64]) -> AxisScale {
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if least > 0.0 && most >= least * WIDE { Scale::Logarithmic } else { Scale::Linear }
+    if least > 0.0 && most >= least * WIDE { AxisScale::Logarithmic } else { AxisScale::Linear }
 }
 
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests {
-    use super::super::Shared;
+    use super::super::SharedInputs;
     use super::*;
 
-    fn sweep(set: &[&str]) -> Sweep {
+    fn sweep(set: &[&str]) -> ParameterSweep {
         let set: Vec<_> = set.iter().map(|&s| s.to_owned()).collect();
-        Sweep::new("j60", &set, None, &Shared::default()).unwrap()
+        ParameterSweep::new("j60", &set, None, &SharedInputs::default()).unwrap()
     }
 
     /// Two runs of each cell: their makespans are 100 s and 110 s times the number of the cell.
-    fn samples(of: &Sweep) -> Samples {
+    fn samples(of: &ParameterSweep) -> Samples {
         let sample = |makespan: f64| RunSample {
             figures: [("makespan_s", makespan), ("cost_usd", 1.0)]
                 .map(|(name, figure)| (name.to_owned(), figure))
@@ -245,9 +280,9 @@ mod tests {
         (1..).take(of.cells.len()).map(cell).collect()
     }
 
-    fn of_look(panel: &Panel, look: Look) -> Vec<(&str, Vec<(f64, f64)>)> {
+    fn of_look(panel: &ChartPanel, look: PointLook) -> Vec<(&str, Vec<(f64, f64)>)> {
         let series = panel.series.iter().filter(|series| series.look == look);
-        let points = |series: &Series| series.points.iter().map(|p| (p.x, p.y)).collect();
+        let points = |series: &PointSeries| series.points.iter().map(|p| (p.x, p.y)).collect();
         series.map(|series| (series.name.as_str(), points(series))).collect()
     }
 
@@ -266,14 +301,14 @@ mod tests {
             ("burst-hads", vec![(5.0, 210.0), (20.0, 105.0)]),
             ("hads", vec![(5.0, 420.0), (20.0, 315.0)]),
         ];
-        assert_eq!(of_look(&panels[0], Look::Line), lines);
+        assert_eq!(of_look(&panels[0], PointLook::Line), lines);
         assert!(
             panels[0]
                 .series
                 .iter()
-                .all(|s| s.look == Look::Sample || s.points[0].interval.is_some())
+                .all(|s| s.look == PointLook::Sample || s.points[0].interval.is_some())
         );
-        assert_eq!(of_look(&panels[0], Look::Sample)[0].1.len(), 4, "each run is a point");
+        assert_eq!(of_look(&panels[0], PointLook::Sample)[0].1.len(), 4, "each run is a point");
     }
 
     #[test]
@@ -282,7 +317,7 @@ mod tests {
         let panels = of.plot(&samples(&of)).panels;
         assert_eq!(panels[0].rows, ["burst-hads", "hads"]);
         let bars: Vec<_> =
-            of_look(&panels[0], Look::Column).into_iter().flat_map(|s| s.1).collect();
+            of_look(&panels[0], PointLook::Column).into_iter().flat_map(|s| s.1).collect();
         assert_eq!(bars, [(105.0, 0.0), (210.0, 1.0)]);
         // Seeds are names of runs, however they look.
         let of = sweep(&["seed=7,3"]);
@@ -292,9 +327,9 @@ mod tests {
 
     #[test]
     fn numbers_that_grow_tenfold_lie_by_their_logarithms() {
-        assert_eq!(scale(&[1.0, 10.0, 100.0]), Scale::Logarithmic);
-        assert_eq!(scale(&[0.0, 10.0, 100.0]), Scale::Linear);
-        assert_eq!(scale(&[0.1, 0.9]), Scale::Linear);
+        assert_eq!(scale_for(&[1.0, 10.0, 100.0]), AxisScale::Logarithmic);
+        assert_eq!(scale_for(&[0.0, 10.0, 100.0]), AxisScale::Linear);
+        assert_eq!(scale_for(&[0.1, 0.9]), AxisScale::Linear);
         assert_eq!(NumberUnit::Percent.read("12.5%"), Some(12.5));
         assert_eq!(NumberUnit::Seconds.read("1h30m"), Some(5_400.0));
         assert_eq!(NumberUnit::Plain.read("hads"), None);

@@ -4,12 +4,12 @@ use std::str::FromStr;
 
 /// Shard `index` (from 1) of `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
+pub struct SweepShard {
     index: usize,
     count: usize,
 }
 
-impl Shard {
+impl SweepShard {
     /// The only shard: everything.
     pub const ALL: Self = Self { index: 1, count: 1 };
 
@@ -24,13 +24,13 @@ impl Shard {
     }
 }
 
-impl std::fmt::Display for Shard {
+impl std::fmt::Display for SweepShard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.index, self.count)
     }
 }
 
-impl FromStr for Shard {
+impl FromStr for SweepShard {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -49,12 +49,13 @@ mod tests {
 
     #[test]
     fn every_run_is_in_one_shard() {
-        let shards: Vec<Shard> = (1..=3).filter_map(|i| format!("{i}/3").parse().ok()).collect();
+        let shards: Vec<SweepShard> =
+            (1..=3).filter_map(|i| format!("{i}/3").parse().ok()).collect();
         for n in 0..20 {
             assert_eq!(shards.iter().filter(|s| s.has(n)).count(), 1);
         }
         for bad in ["0/3", "4/3", "1", "1/0", "a/b", "-1/2"] {
-            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+            assert!(bad.parse::<SweepShard>().is_err(), "{bad}");
         }
     }
 }

@@ -7,7 +7,7 @@ use dormouse_policies::{BagSchedulerConfig, Plan, PlanError};
 use dormouse_workload::Listed;
 
 use dormouse_experiment::chain;
-use dormouse_experiment::{Batch, Experiment};
+use dormouse_experiment::{BatchSetup, Experiment};
 use dormouse_report::jobs::JobsError;
 
 /// Number of job lists that are kept however long they are: a long one takes a hundred megabytes.
@@ -20,12 +20,12 @@ type Made<T, E> = Arc<OnceLock<Result<T, E>>>;
 /// Plans and jobs that are the same for several runs. A thread that needs one that is being made
 /// waits for it.
 #[derive(Debug, Default)]
-pub struct Shared {
+pub struct SharedInputs {
     plans: Mutex<HashMap<blake3::Hash, Made<Option<Plan>, PlanError>>>,
     jobs: Mutex<VecDeque<(blake3::Hash, Made<Listed, String>)>>,
 }
 
-impl Shared {
+impl SharedInputs {
     /// Plan of an experiment; `None` if its scheduler makes none.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Shared {
     /// # Errors
     ///
     /// The log can't be read, or the model can't generate them.
-    pub(crate) fn jobs(&self, batch: &Batch, seed: u64) -> Result<Listed, JobsError> {
+    pub(crate) fn jobs(&self, batch: &BatchSetup, seed: u64) -> Result<Listed, JobsError> {
         let key = key_of_jobs(batch, seed);
         let made = {
             let mut all = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,7 +96,7 @@ fn key_of_plan(config: &BagSchedulerConfig, experiment: &Experiment) -> blake3::
 }
 
 /// Digest of everything that the jobs of a batch depend on.
-fn key_of_jobs(batch: &Batch, seed: u64) -> blake3::Hash {
+fn key_of_jobs(batch: &BatchSetup, seed: u64) -> blake3::Hash {
     let workload = &batch.workload;
     // Jobs listed in the experiment get their usage when they are read.
     let listed = (workload.usage, batch.scheduler.name);
@@ -108,15 +108,15 @@ fn key_of_jobs(batch: &Batch, seed: u64) -> blake3::Hash {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sweep::Cell;
+    use crate::sweep::SweepCell;
 
     /// Twenty seeds' short lists stay for the next cell; of long ones twelve do.
     #[test]
     fn short_lists_of_many_seeds_are_kept_and_long_ones_are_not() {
-        let cell =
-            Cell::load("x", "jw-like", &["workload.jobs=100".to_owned()]).expect("it is right");
+        let cell = SweepCell::load("x", "jw-like", &["workload.jobs=100".to_owned()])
+            .expect("it is right");
         let batch = cell.experiment.jobs.as_ref().expect("it has jobs");
-        let shared = Shared::default();
+        let shared = SharedInputs::default();
         for seed in 1..=20 {
             assert_eq!(shared.jobs(batch, seed).expect("they are made").len(), 100);
         }

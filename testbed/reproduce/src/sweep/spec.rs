@@ -12,7 +12,7 @@ use dormouse_experiment::command_line;
 /// Specification of a `dormouse reproduce`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Reproduction {
+pub struct ReproductionSpec {
     /// Paper and part, such as `burst-hads/table-4`.
     pub what: String,
     /// First seed.
@@ -53,9 +53,9 @@ pub struct Reproduction {
 /// The command behind a folder, the same for all shards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
-pub enum Spec {
+pub enum FolderSpec {
     /// The command `dormouse reproduce`.
-    Reproduce(Reproduction),
+    Reproduce(ReproductionSpec),
     /// The command `dormouse compare`.
     Compare {
         /// Names of the schedulers; the others are compared with the first.
@@ -95,7 +95,7 @@ fn allowed(folders: &[String]) -> impl Iterator<Item = &str> {
     folders.iter().flat_map(|folder| ["--allow-inputs", folder])
 }
 
-impl Spec {
+impl FolderSpec {
     /// The common spec of all shards of a sweep.
     pub fn of_parts(parts: &[PathBuf]) -> Result<Self, SweepError> {
         let Some((first, others)) = parts.split_first() else {

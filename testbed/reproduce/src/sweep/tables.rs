@@ -4,35 +4,35 @@ use std::collections::BTreeSet;
 
 use dormouse_analysis::{METRICS, RunFigure, RunSample, series};
 use dormouse_estimate::Estimate;
-use dormouse_view::{Cell as Shown, Column, Table};
+use dormouse_view::{TableCell as Shown, TableColumn, TypedTable};
 
 use super::grid::SEED;
-use super::{Sampled as _, Samples, Sweep};
-use crate::measures::{Measure, Measures};
-use crate::runs::{self, Run};
+use super::{ParameterSweep, SampleSource as _, Samples};
+use crate::measures::{ShownFigure, ShownFigures};
+use crate::runs::{self, RunRow};
 
-impl Sweep {
+impl ParameterSweep {
     /// Figures shown to people.
-    pub fn measures(samples: &Samples) -> Measures {
-        Measures::of_runs(samples, &[])
+    pub fn measures(samples: &Samples) -> ShownFigures {
+        ShownFigures::of_runs(samples, &[])
     }
 
     /// Table for people.
-    pub fn table(&self, samples: &Samples) -> Table {
+    pub fn table(&self, samples: &Samples) -> TypedTable {
         let columns = Self::measures(samples).told.into_iter().map(|measure| {
-            let column = Column::mean(measure.heading()).digits(measure.digits());
+            let column = TableColumn::mean(measure.heading()).digits(measure.digits());
             (column, measure.metric.name, Some(measure))
         });
         self.with_means(samples, columns)
     }
 
     /// Table for programs, also with figures that are zero in all runs; each in its own unit.
-    pub fn exact(&self, samples: &Samples) -> Table {
-        let there = figures(samples);
+    pub fn exact(&self, samples: &Samples) -> TypedTable {
+        let there = figure_names(samples);
         let metrics = Self::measures(samples).in_files().into_iter().map(|measure| measure.metric);
-        let columns = metrics
-            .filter(|metric| there.contains(metric.name))
-            .map(|metric| (Column::mean(metric.heading).digits(metric.digits), metric.name, None));
+        let columns = metrics.filter(|metric| there.contains(metric.name)).map(|metric| {
+            (TableColumn::mean(metric.heading).digits(metric.digits), metric.name, None)
+        });
         self.with_means(samples, columns)
     }
 
@@ -41,11 +41,11 @@ impl Sweep {
     fn with_means(
         &self,
         samples: &Samples,
-        columns: impl Iterator<Item = (Column, &'static str, Option<Measure>)>,
-    ) -> Table {
-        let mut table = Table::with_rows(self.values.iter().zip(samples));
+        columns: impl Iterator<Item = (TableColumn, &'static str, Option<ShownFigure>)>,
+    ) -> TypedTable {
+        let mut table = TypedTable::with_rows(self.values.iter().zip(samples));
         for (n, key) in self.keys.iter().enumerate() {
-            table = table.column(Column::text(key), |(values, _)| values[n].clone());
+            table = table.column(TableColumn::text(key), |(values, _)| values[n].clone());
         }
         for (column, name, measure) in columns {
             let value = |x: f64| measure.map_or(x, |measure| measure.value(x));
@@ -62,7 +62,7 @@ impl Sweep {
     /// The content of `table.csv`. Several keys, and their values in the same order, are joined by
     /// semicolons.
     pub fn csv(&self, samples: &Samples) -> String {
-        let there = figures(samples);
+        let there = figure_names(samples);
         // Figures with names for people come first, in their order.
         let known = METRICS.iter().map(|metric| metric.name).filter(|name| there.contains(*name));
         let others = there.iter().copied().filter(|name| RunFigure::named(name).is_none());
@@ -71,37 +71,37 @@ impl Sweep {
             let of = |name| Some((values.join(";"), name, estimate(samples, name)?));
             metrics.iter().copied().filter_map(of).collect::<Vec<_>>()
         });
-        let number = |name: &str| Column::number(name).file_digits(6);
-        let table = Table::with_rows(lines)
-            .column(Column::text("key"), |_| self.keys.join(";"))
-            .column(Column::text("value"), |(values, ..)| values.clone())
-            .column(Column::text("metric"), |(_, name, _)| *name)
+        let number = |name: &str| TableColumn::number(name).file_digits(6);
+        let table = TypedTable::with_rows(lines)
+            .column(TableColumn::text("key"), |_| self.keys.join(";"))
+            .column(TableColumn::text("value"), |(values, ..)| values.clone())
+            .column(TableColumn::text("metric"), |(_, name, _)| *name)
             .column(number("mean"), |(_, _, of)| of.mean)
             .column(number("ci95_low"), |(_, _, of)| of.ci95.map(|(low, _)| low))
             .column(number("ci95_high"), |(_, _, of)| of.ci95.map(|(_, high)| high))
-            .column(Column::count("n"), |(_, _, of)| of.n);
-        Table::from(table).to_csv()
+            .column(TableColumn::count("n"), |(_, _, of)| of.n);
+        TypedTable::from(table).to_csv()
     }
 
     /// Table of all runs with their figures and the values of their keys, one row each; seeds are 1
     /// to `seeds`, unless they are among the keys.
-    pub fn runs(&self, samples: &Samples, seeds: u64) -> Table {
+    pub fn runs(&self, samples: &Samples, seeds: u64) -> TypedTable {
         let key = |(n, key): (usize, &String)| {
             let is_number = self.values.iter().all(|values| values[n].parse::<f64>().is_ok());
             let column = match is_number {
-                true if key == SEED => Column::count(key),
-                true => Column::number(key),
-                false => Column::text(key),
+                true if key == SEED => TableColumn::count(key),
+                true => TableColumn::number(key),
+                false => TableColumn::text(key),
             };
             column.named(key)
         };
         let keys = self.keys.iter().enumerate().map(key);
-        let labels = [Column::text("experiment")].into_iter().chain(keys).collect();
+        let labels = [TableColumn::text("experiment")].into_iter().chain(keys).collect();
         let cells = self.cells.iter().zip(&self.values).zip(samples);
         let runs = cells.flat_map(|((cell, values), samples)| {
             cell.seeds(&(1..=seeds)).zip(samples).map(move |(seed, sample)| {
                 let labels = [&cell.name].into_iter().chain(values).cloned().collect();
-                Run { labels, seed, sample }
+                RunRow { labels, seed, sample }
             })
         });
         runs::table(labels, runs.collect())
@@ -109,7 +109,7 @@ impl Sweep {
 }
 
 /// Names of all figures of these samples.
-fn figures(samples: &Samples) -> BTreeSet<&str> {
+fn figure_names(samples: &Samples) -> BTreeSet<&str> {
     let all = || samples.iter().flatten();
     let (figures, batches) =
         (all().flat_map(|s| s.figures.keys()), all().flat_map(|s| s.batches.keys()));

@@ -8,10 +8,10 @@ use dormouse_analysis::RunSample;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 
-use super::{Folder, Shard, Shared, SweepError};
+use super::{SharedInputs, SweepError, SweepFolder, SweepShard};
 
 /// Something that gives one sample for each seed.
-pub trait Sampled: Sync {
+pub trait SampleSource: Sync {
     /// Name in tables.
     fn case(&self) -> &str;
 
@@ -28,7 +28,7 @@ pub trait Sampled: Sync {
     /// # Errors
     ///
     /// It can't be scheduled, or the run got stuck.
-    fn run(&self, seed: u64, shared: &Shared) -> Result<RunSample, SweepError>;
+    fn run(&self, seed: u64, shared: &SharedInputs) -> Result<RunSample, SweepError>;
 }
 
 /// Samples of every cell, in the order of cells and seeds; in a shard, only those that exist.
@@ -36,31 +36,31 @@ pub type Samples = Vec<Vec<RunSample>>;
 
 /// How cells are run.
 #[derive(Debug)]
-pub struct Work<'a> {
+pub struct SweepWork<'a> {
     /// Seeds, except for cells with one of their own.
     pub seeds: RangeInclusive<u64>,
     /// Number of threads.
     pub threads: usize,
     /// Runs to make; `None` if all have to exist.
-    pub compute: Option<Shard>,
+    pub compute: Option<SweepShard>,
     /// Data shared with other runs.
-    pub shared: &'a Shared,
+    pub shared: &'a SharedInputs,
 }
 
-impl Work<'_> {
+impl SweepWork<'_> {
     /// Runs every cell with every seed, except runs that `folder` has; `progress` gets the number
     /// of finished runs and of all.
-    pub fn run<C: Sampled>(
+    pub fn run<C: SampleSource>(
         &self,
         cells: &[C],
-        folder: &mut Folder,
+        folder: &mut SweepFolder,
         progress: &mut (dyn FnMut(usize, usize) + Send),
     ) -> Result<Samples, SweepError> {
         let runs = |cell| C::seeds(cell, &self.seeds).map(move |seed| (cell, seed));
         cells.iter().flat_map(runs).for_each(|(cell, seed)| folder.reuse(cell, seed));
-        let todo = self.todo(cells.iter().flat_map(runs).collect(), folder)?;
+        let todo = self.runs_to_make(cells.iter().flat_map(runs).collect(), folder)?;
         let total = todo.len();
-        folder.keep_for(self.compute.unwrap_or(Shard::ALL));
+        folder.keep_for(self.compute.unwrap_or(SweepShard::ALL));
         progress(0, total);
         let pool = ThreadPoolBuilder::new().num_threads(self.threads.clamp(1, total.max(1)));
         let pool = pool.build().map_err(|error| {
@@ -89,10 +89,10 @@ impl Work<'_> {
     }
 
     /// Runs to make: a shard is the same whatever exists already.
-    fn todo<'c, C: Sampled>(
+    fn runs_to_make<'c, C: SampleSource>(
         &self,
         all: Vec<(&'c C, u64)>,
-        folder: &Folder,
+        folder: &SweepFolder,
     ) -> Result<Vec<(&'c C, u64)>, SweepError> {
         let is_missing = |(cell, seed): &(&C, u64)| folder.known(*cell, *seed).is_none();
         if let Some(shard) = self.compute {

@@ -9,7 +9,7 @@ use dormouse_spot::{
     type_advice,
 };
 use dormouse_units::{Price, Span, Time};
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 use serde_json::json;
 
 use super::job::in_minutes;
@@ -86,22 +86,28 @@ impl BidArgs {
         let verdict =
             [verdict].into_iter().chain(odd.iter().cloned()).collect::<Vec<_>>().join("\n");
         let minutes = |s: f64| s / 60.0;
-        let mut table = Table::with_rows(traces.iter().map(|(name, ..)| name).zip(&all))
-            .column(Column::text("type"), |(name, _)| name.as_str())
-            .column(Column::number("available, %").named("available_pct").digits(1), |(_, of)| {
-                of.available * 100.0
-            })
-            .column(Column::count("times taken away").named("taken"), |(_, of)| of.taken as u64)
+        let mut table = TypedTable::with_rows(traces.iter().map(|(name, ..)| name).zip(&all))
+            .column(TableColumn::text("type"), |(name, _)| name.as_str())
             .column(
-                Column::number("expected time to run, min").named("expected_min").digits(1),
+                TableColumn::number("available, %").named("available_pct").digits(1),
+                |(_, of)| of.available * 100.0,
+            )
+            .column(TableColumn::count("times taken away").named("taken"), |(_, of)| {
+                of.taken as u64
+            })
+            .column(
+                TableColumn::number("expected time to run, min").named("expected_min").digits(1),
                 |(_, of)| of.expected_s.map(minutes),
             );
-        table = table.column(Column::count("jobs tried").named("jobs"), |(_, of)| of.jobs as u64);
+        table =
+            table.column(TableColumn::count("jobs tried").named("jobs"), |(_, of)| of.jobs as u64);
         for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
             let (name, key) = (scheme.name(), scheme.name().to_lowercase());
-            let usd = Column::number(format!("{name}, $")).named(format!("{key}_usd")).digits(3);
-            let min = Column::number(format!("{name}, min")).named(format!("{key}_min")).digits(0);
-            let done = Column::count(format!("{name} done")).named(format!("{key}_done"));
+            let usd =
+                TableColumn::number(format!("{name}, $")).named(format!("{key}_usd")).digits(3);
+            let min =
+                TableColumn::number(format!("{name}, min")).named(format!("{key}_min")).digits(0);
+            let done = TableColumn::count(format!("{name} done")).named(format!("{key}_done"));
             let of = move |of: &TypeAdvice| of.schemes.get(n).copied().filter(|it| it.done > 0);
             table = table
                 .column(usd, move |(_, it)| of(it).map(|it| it.cost_usd))

@@ -7,7 +7,7 @@ use dormouse_model::DpMode;
 use dormouse_policies::dp::{Plan, Problem, Rules, Survival, expected};
 use dormouse_policies::young_daly;
 use dormouse_units::Span;
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 use serde_json::json;
 
 use super::job::{Job, in_minutes, named};
@@ -102,12 +102,12 @@ impl CheckpointsArgs {
                  don't add up to one, so that this is no expectation."
             );
         }
-        let table = Table::with_rows(plan.schedule(work, first))
-            .column(Column::number("VM's age, min").named("age_min").digits(0), |chunk| {
+        let table = TypedTable::with_rows(plan.schedule(work, first))
+            .column(TableColumn::number("VM's age, min").named("age_min").digits(0), |chunk| {
                 hours(chunk.age) * 60.0
             })
             .column(
-                Column::number("work to the next checkpoint, min").named("work_min").digits(0),
+                TableColumn::number("work to the next checkpoint, min").named("work_min").digits(0),
                 |chunk| hours(chunk.work) * 60.0,
             );
         let every = (1_800_000_000 / step).max(1);

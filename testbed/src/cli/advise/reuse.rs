@@ -2,7 +2,7 @@
 
 use clap::Args;
 use dormouse_policies::service::ReusePolicy;
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 use serde_json::json;
 
 use super::job::{Job, in_hours, named};
@@ -57,14 +57,16 @@ impl ReuseArgs {
         let longest =
             |at: f64| hours().skip(1).take_while(|work| compare(at, *work).reuse()).last();
         let alive: Vec<f64> = hours().filter(|at| compare(*at, work).here.is_finite()).collect();
-        let table = Table::with_rows(alive.iter().copied())
-            .column(Column::number("VM's age, h").named("age_h").digits(1), |at| *at)
-            .column(Column::number("on the VM that is there").named("there").digits(4), |at| {
+        let table = TypedTable::with_rows(alive.iter().copied())
+            .column(TableColumn::number("VM's age, h").named("age_h").digits(1), |at| *at)
+            .column(TableColumn::number("on the VM that is there").named("there").digits(4), |at| {
                 compare(*at, work).here
             })
-            .column(Column::number("on a new VM").named("new").digits(4), |_| both.anew)
+            .column(TableColumn::number("on a new VM").named("new").digits(4), |_| both.anew)
             .column(
-                Column::number("longest job for which to take it, h").named("longest_h").digits(1),
+                TableColumn::number("longest job for which to take it, h")
+                    .named("longest_h")
+                    .digits(1),
                 |at| longest(*at),
             );
         let curve = |of: &dyn Fn(f64) -> f64| alive.iter().map(|at| (*at, of(*at))).collect();

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use dormouse_view::plot::{Axis, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Block, Page, Table};
+use dormouse_view::plot::{AxisScale, ChartPanel, PlotAxis, PointLook, PointSeries, SeriesPoint};
+use dormouse_view::{HtmlPage, PageBlock, TypedTable};
 use serde_json::{Value, json};
 
 use crate::cli::failure::Failure;
@@ -28,7 +28,7 @@ pub(super) struct Where {
 pub(super) struct Advice {
     pub(super) title: &'static str,
     pub(super) verdict: String,
-    pub(super) table: Table,
+    pub(super) table: TypedTable,
     /// What is along and beside the curves.
     pub(super) words: [&'static str; 2],
     pub(super) curves: Vec<(String, Vec<(f64, f64)>)>,
@@ -40,19 +40,24 @@ impl Advice {
     pub(super) fn tell(self, to: &Where) -> Result<(), Failure> {
         let Self { title, verdict, table, words: [x, y], curves, mut json } = self;
         let series = curves.iter().enumerate().map(|(colour, (name, points))| {
-            let points = points.iter().map(|(x, y)| Point::new(*x, *y)).collect();
-            Series { name: name.clone(), colour, look: Look::Line, points }
+            let points = points.iter().map(|(x, y)| SeriesPoint::new(*x, *y)).collect();
+            PointSeries { name: name.clone(), colour, look: PointLook::Line, points }
         });
-        let (x, y) = (Axis::new(x, Scale::FromZero), Axis::new(y, Scale::Linear));
-        let panel =
-            Panel { title: String::new(), x, y, series: series.collect(), ..Panel::default() };
+        let (x, y) = (PlotAxis::new(x, AxisScale::FromZero), PlotAxis::new(y, AxisScale::Linear));
+        let panel = ChartPanel {
+            title: String::new(),
+            x,
+            y,
+            series: series.collect(),
+            ..ChartPanel::default()
+        };
         if let Some(dir) = &to.out {
-            let mut page = Page::new(title, verdict.clone());
-            page.section("Decision", [Block::Table(table.clone())]);
-            page.section("The curve behind it", [Block::Plots(vec![panel.to_markup()])]);
+            let mut page = HtmlPage::new(title, verdict.clone());
+            page.section("Decision", [PageBlock::Table(table.clone())]);
+            page.section("The curve behind it", [PageBlock::Plots(vec![panel.to_markup()])]);
             let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
             let command = command_line(["dormouse".to_owned()].into_iter().chain(words));
-            page.section("Reproduce", [Block::Command(command)]);
+            page.section("Reproduce", [PageBlock::Command(command)]);
             let files = [
                 ("table.csv", table.to_csv()),
                 ("plot.svg", panel.to_svg()),

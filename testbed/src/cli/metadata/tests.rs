@@ -41,10 +41,10 @@ fn the_mock_s_words_say_what_is_announced_when() {
     assert_eq!(acts(&[]).len(), 3);
 }
 
-fn scenario(types: Types, targets: Vec<Target>) -> Scenario {
+fn scenario(types: Types, targets: Vec<Target>) -> SpotScenario {
     let act = |target| CloudInterruption { at: Time::ZERO, target, action: Action::Preempt };
     let acts = targets.into_iter().map(act).collect();
-    Scenario {
+    SpotScenario {
         interruptions: vec![InterruptionModel::Schedule { acts }],
         types,
         notice: Span::from_secs(120),
@@ -57,7 +57,7 @@ fn scenario(types: Types, targets: Vec<Target>) -> Scenario {
 
 #[test]
 fn the_vm_is_of_a_type_to_which_something_happens() {
-    let found = |words: &[&str], scenario: &Scenario| {
+    let found = |words: &[&str], scenario: &SpotScenario| {
         kind(&args(words), Some(scenario)).map(|kind| kind.to_string()).ok()
     };
     let all =

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_reproduce::sweep::{Cell, Spec};
+use dormouse_reproduce::sweep::{FolderSpec, SweepCell};
 
 use super::step::{NextStep, pasted};
 
@@ -10,7 +10,11 @@ use super::step::{NextStep, pasted};
 const OPENER: &str = "xdg-open";
 
 /// The next steps after a sweep or a comparison of these cells, with results in a folder.
-pub(in crate::cli) fn after_cells(cells: &[Cell], spec: &Spec, folder: &Path) -> Vec<NextStep> {
+pub(in crate::cli) fn after_cells(
+    cells: &[SweepCell],
+    spec: &FolderSpec,
+    folder: &Path,
+) -> Vec<NextStep> {
     let one =
         cells.first().map(|cell| NextStep::new(pasted(cell.run_words()), "one of its runs, whole"));
     let more = more_seeds(spec).map(|spec| {
@@ -23,12 +27,14 @@ pub(in crate::cli) fn after_cells(cells: &[Cell], spec: &Spec, folder: &Path) ->
 }
 
 /// The command with twice the seeds; `None`: its seeds are listed, or it has none.
-fn more_seeds(spec: &Spec) -> Option<Spec> {
+fn more_seeds(spec: &FolderSpec) -> Option<FolderSpec> {
     let mut more = spec.clone();
     match &mut more {
-        Spec::Sweep { set, .. } if set.iter().any(|set| set.starts_with("seed=")) => return None,
-        Spec::Sweep { seeds, .. } | Spec::Compare { seeds, .. } => *seeds *= 2,
-        Spec::Reproduce(_) => return None,
+        FolderSpec::Sweep { set, .. } if set.iter().any(|set| set.starts_with("seed=")) => {
+            return None;
+        }
+        FolderSpec::Sweep { seeds, .. } | FolderSpec::Compare { seeds, .. } => *seeds *= 2,
+        FolderSpec::Reproduce(_) => return None,
     }
     Some(more)
 }

@@ -6,8 +6,8 @@ use dormouse_analysis::RunMode;
 use dormouse_experiment::Experiment;
 use dormouse_policies::BagSchedulerName;
 use dormouse_policies::batch::Algorithm;
-use dormouse_report::run_view::Results;
-use dormouse_reproduce::sweep::{OwnProgram, Shared};
+use dormouse_report::run_view::RunResults;
+use dormouse_reproduce::sweep::{OwnProgram, SharedInputs};
 
 use super::step::{NextStep, pasted};
 use crate::cli::compare::comparison;
@@ -16,7 +16,7 @@ use crate::cli::compare::comparison;
 const FEW: &str = "10";
 
 /// The next steps after the run whose results are in a folder.
-pub(in crate::cli) fn after_run(results: &Results<'_>, folder: &Path) -> Vec<NextStep> {
+pub(in crate::cli) fn after_run(results: &RunResults<'_>, folder: &Path) -> Vec<NextStep> {
     if results.broke().is_some() {
         return Vec::new();
     }
@@ -41,7 +41,7 @@ pub(in crate::cli) fn after_run(results: &Results<'_>, folder: &Path) -> Vec<Nex
 }
 
 /// A task, request or job of the run, as `explain` takes it, and what it says of that.
-fn last(results: &Results<'_>) -> Option<(String, &'static str)> {
+fn last(results: &RunResults<'_>) -> Option<(String, &'static str)> {
     if let Some(record) = results.record.as_ref().filter(|record| !record.tasks.is_empty()) {
         let tasks = record.tasks.iter().enumerate();
         let (task, _) = tasks.max_by_key(|(n, task)| (task.finished, *n))?;
@@ -56,7 +56,7 @@ fn last(results: &Results<'_>) -> Option<(String, &'static str)> {
 }
 
 /// A comparison of the run's scheduler with another one, if there is one that takes its experiment.
-fn other_scheduler(results: &Results<'_>, folder: &Path) -> Option<String> {
+fn other_scheduler(results: &RunResults<'_>, folder: &Path) -> Option<String> {
     let words = shlex::split(&results.header.command)?;
     if words.iter().any(|word| ["--job", "--plan"].contains(&word.as_str())) {
         return None;
@@ -70,7 +70,7 @@ fn other_scheduler(results: &Results<'_>, folder: &Path) -> Option<String> {
     let schedulers = [ours, other.to_owned()];
     // Not every scheduler takes every experiment: one that does not is not offered.
     let on = (std::slice::from_ref(name), &OwnProgram::default());
-    comparison((&schedulers, &[]), on, &set, &Shared::default()).ok()?;
+    comparison((&schedulers, &[]), on, &set, &SharedInputs::default()).ok()?;
     let list = schedulers.join(",");
     let mut line = ["dormouse", "compare", "--schedulers", &list, "--on", name, "--seeds", FEW]
         .map(str::to_owned)

@@ -7,8 +7,10 @@ use clap::Args;
 use dormouse_cloud::{PriceRecord, PriceStatistics, PriceTrace, listed};
 use dormouse_spot::SpotRecord;
 use dormouse_units::{Price, Span, Time};
-use dormouse_view::plot::{Axis, Chart, Look, Panel, Point, Scale, Series};
-use dormouse_view::{Column, Table};
+use dormouse_view::plot::{
+    AxisScale, ChartPanel, PanelChart, PlotAxis, PointLook, PointSeries, SeriesPoint,
+};
+use dormouse_view::{TableColumn, TypedTable};
 use serde_json::json;
 
 use crate::cli::failure::Failure;
@@ -66,7 +68,8 @@ impl DescribeArgs {
             save(path, &one.record.to_csv())?;
         }
         if let Some(path) = &self.plot {
-            let chart = Chart { title: String::new(), panels: all.iter().map(panel).collect() };
+            let chart =
+                PanelChart { title: String::new(), panels: all.iter().map(panel).collect() };
             save(path, &chart.to_svg())?;
         }
         let table = self.table(&all);
@@ -122,16 +125,18 @@ impl DescribeArgs {
         Ok(())
     }
 
-    fn table(&self, all: &[Described]) -> Table {
+    fn table(&self, all: &[Described]) -> TypedTable {
         let days = |span: Span| span.as_secs_f64() / 86_400.0;
-        let mut table = Table::with_rows(all)
-            .column(Column::text("record"), |it| it.name.as_str())
-            .column(Column::count("rows"), |it| it.record.rows() as u64)
-            .column(Column::number("days").digits(1), move |it| days(it.of.length))
-            .column(Column::number("changes a day").named("changes_a_day").digits(2), |it| {
+        let mut table = TypedTable::with_rows(all)
+            .column(TableColumn::text("record"), |it| it.name.as_str())
+            .column(TableColumn::count("rows"), |it| it.record.rows() as u64)
+            .column(TableColumn::number("days").digits(1), move |it| days(it.of.length))
+            .column(TableColumn::number("changes a day").named("changes_a_day").digits(2), |it| {
                 it.of.changes_a_day()
             })
-            .column(Column::number("mean, $").named("mean_usd").digits(4), |it| it.of.mean_usd);
+            .column(TableColumn::number("mean, $").named("mean_usd").digits(4), |it| {
+                it.of.mean_usd
+            });
         for (title, name, part) in [
             ("least, $", "least_usd", 0.0),
             ("median, $", "median_usd", 0.5),
@@ -140,11 +145,11 @@ impl DescribeArgs {
             ("99 %, $", "p99_usd", 0.99),
             ("most, $", "most_usd", 1.0),
         ] {
-            table = table.column(Column::number(title).named(name).digits(4), move |it| {
+            table = table.column(TableColumn::number(title).named(name).digits(4), move |it| {
                 usd(it.of.quantile(part))
             });
         }
-        let volatility = Column::number("volatility, %").named("volatility_pct").digits(1);
+        let volatility = TableColumn::number("volatility, %").named("volatility_pct").digits(1);
         table = table.column(volatility, |it| 100.0 * it.of.volatility());
         let Some(bid) = self.bid else { return table.into() };
         // How long instances are left to the bid, those at the end of the record left out.
@@ -155,13 +160,15 @@ impl DescribeArgs {
             (all.len(), (!all.is_empty()).then(|| sum / all.len() as f64 / 3_600.0))
         };
         table
-            .column(Column::number("available, %").named("available_pct").digits(1), move |it| {
-                100.0 * it.of.share_up_to(bid)
-            })
-            .column(Column::count("taken"), move |it| uptimes(it).0 as u64)
-            .column(Column::number("until taken, h").named("mean_uptime_h").digits(2), move |it| {
-                uptimes(it).1
-            })
+            .column(
+                TableColumn::number("available, %").named("available_pct").digits(1),
+                move |it| 100.0 * it.of.share_up_to(bid),
+            )
+            .column(TableColumn::count("taken"), move |it| uptimes(it).0 as u64)
+            .column(
+                TableColumn::number("until taken, h").named("mean_uptime_h").digits(2),
+                move |it| uptimes(it).1,
+            )
             .into()
     }
 }
@@ -179,20 +186,24 @@ pub(super) fn csv(trace: &PriceTrace) -> String {
     text
 }
 
-fn panel(it: &Described) -> Panel {
+fn panel(it: &Described) -> ChartPanel {
     let day = |at: Time| at.as_secs_f64() / 86_400.0;
     let steps = it.trace.steps();
     let ends = steps.iter().skip(1).map(|(at, _)| *at).chain([it.until]);
     let points = steps.iter().zip(ends).flat_map(|((from, price), to)| {
-        [Point::new(day(*from), usd(*price)), Point::new(day(to), usd(*price))]
+        [SeriesPoint::new(day(*from), usd(*price)), SeriesPoint::new(day(to), usd(*price))]
     });
-    let series =
-        Series { name: it.name.clone(), colour: 0, look: Look::Line, points: points.collect() };
-    Panel {
+    let series = PointSeries {
+        name: it.name.clone(),
+        colour: 0,
+        look: PointLook::Line,
+        points: points.collect(),
+    };
+    ChartPanel {
         title: it.name.clone(),
-        x: Axis::new("day", Scale::FromZero),
-        y: Axis::new("price, $ an hour", Scale::Linear),
+        x: PlotAxis::new("day", AxisScale::FromZero),
+        y: PlotAxis::new("price, $ an hour", AxisScale::Linear),
         series: vec![series],
-        ..Panel::default()
+        ..ChartPanel::default()
     }
 }

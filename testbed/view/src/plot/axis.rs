@@ -14,7 +14,7 @@ const BEYOND: f64 = 14.0;
 
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Scale {
+pub enum AxisScale {
     /// Linear, over the range of the data.
     #[default]
     Linear,
@@ -30,53 +30,57 @@ pub enum Scale {
 
 /// An axis of a panel: its label and its scale.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Axis {
+pub struct PlotAxis {
     /// Quantity that the axis shows, with its unit: `makespan, s`.
     pub label: String,
     /// The scale on which values lie along the axis.
-    pub scale: Scale,
+    pub scale: AxisScale,
 }
 
-impl Axis {
+impl PlotAxis {
     /// An axis with this label.
     #[must_use]
-    pub fn new(label: impl Into<String>, scale: Scale) -> Self {
+    pub fn new(label: impl Into<String>, scale: AxisScale) -> Self {
         Self { label: label.into(), scale }
     }
 }
 
 /// A scale with its range of data, and its range on paper in pixels.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Laid {
+pub(super) struct LaidAxis {
     data: (f64, f64),
     pub(super) paper: (f64, f64),
-    scale: Scale,
+    scale: AxisScale,
 }
 
 /// A tick: its value and its label.
 pub(super) type Tick = (f64, String);
 
-impl Laid {
+impl LaidAxis {
     /// A scale over the range of these values.
-    pub(super) fn over(scale: Scale, values: impl Iterator<Item = f64>, paper: (f64, f64)) -> Self {
-        let shown = |v: &f64| v.is_finite() && (scale != Scale::Logarithmic || *v > 0.0);
+    pub(super) fn over(
+        scale: AxisScale,
+        values: impl Iterator<Item = f64>,
+        paper: (f64, f64),
+    ) -> Self {
+        let shown = |v: &f64| v.is_finite() && (scale != AxisScale::Logarithmic || *v > 0.0);
         let (low, high) = values
             .filter(shown)
             .fold((f64::INFINITY, f64::NEG_INFINITY), |r, v| (r.0.min(v), r.1.max(v)));
         let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
         let data = match scale {
-            Scale::Logarithmic if high > low => (low / 1.08, high * 1.08),
+            AxisScale::Logarithmic if high > low => (low / 1.08, high * 1.08),
             // Half an order to both sides of a constant.
-            Scale::Logarithmic => (low / 3.0, high * 3.0),
-            Scale::PowersOfTwo => (low - 0.5, high + 0.5),
-            Scale::FromZero => {
+            AxisScale::Logarithmic => (low / 3.0, high * 3.0),
+            AxisScale::PowersOfTwo => (low - 0.5, high + 0.5),
+            AxisScale::FromZero => {
                 let (low, high) = (low.min(0.0), high.max(0.0));
                 // The step is one unit if all values are zero.
                 let step = nice_step(if high > low { (high - low) / 5.0 } else { 1.0 });
                 ((low / step).floor() * step, (high / step).ceil().max(1.0) * step)
             }
-            Scale::Time(_) if high > low => (low, high),
-            Scale::Linear | Scale::Time(_) => {
+            AxisScale::Time(_) if high > low => (low, high),
+            AxisScale::Linear | AxisScale::Time(_) => {
                 // There is a unit to both sides if all values are zero.
                 let room = ((high - low) * 0.06).max(high.abs() * 0.01);
                 let room = if room > 0.0 { room } else { 1.0 };
@@ -87,7 +91,7 @@ impl Laid {
     }
 
     /// A scale from exactly the first of `data` to the second, which is larger.
-    pub(super) fn exactly(scale: Scale, data: (f64, f64), paper: (f64, f64)) -> Self {
+    pub(super) fn exactly(scale: AxisScale, data: (f64, f64), paper: (f64, f64)) -> Self {
         Self { data, paper, scale }
     }
 
@@ -95,7 +99,7 @@ impl Laid {
     pub(super) fn at(&self, x: f64) -> f64 {
         let (low, high) = self.data;
         let x = x.clamp(low, high);
-        let share = if self.scale == Scale::Logarithmic {
+        let share = if self.scale == AxisScale::Logarithmic {
             libm::log(x / low) / libm::log(high / low)
         } else {
             (x - low) / (high - low)
@@ -105,7 +109,7 @@ impl Laid {
 
     /// Whether a value can be drawn.
     pub(super) fn shows(&self, x: f64) -> bool {
-        x.is_finite() && (self.scale != Scale::Logarithmic || x > 0.0)
+        x.is_finite() && (self.scale != AxisScale::Logarithmic || x > 0.0)
     }
 
     /// Whether a value is in the scale's range.
@@ -148,7 +152,7 @@ impl Laid {
     fn ticks(&self, count: f64) -> Vec<Tick> {
         let (low, high) = self.data;
         match self.scale {
-            Scale::Logarithmic => {
+            AxisScale::Logarithmic => {
                 let per_decade = count / libm::log10(high / low).max(1e-9);
                 let steps: &[f64] = match per_decade {
                     6.0.. => &[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0],
@@ -164,16 +168,19 @@ impl Laid {
                 let inside = all.filter(|tick| (low..=high).contains(tick));
                 inside.map(|tick| (tick, crate::number::short(tick))).collect()
             }
-            Scale::PowersOfTwo => {
+            AxisScale::PowersOfTwo => {
                 let step = nice_step((high - low) / count).max(1.0);
-                let ticks = even(low, high, step).into_iter().filter(|t| t.fract() == 0.0);
+                let ticks = even_ticks(low, high, step).into_iter().filter(|t| t.fract() == 0.0);
                 ticks.map(|tick| (tick, crate::number::short(libm::exp2(tick)))).collect()
             }
-            Scale::Time(unit) => {
+            AxisScale::Time(unit) => {
                 let step = time_step((high - low) / count, unit);
-                even(low, high, step).into_iter().map(|t| (t, time_label(t, step, unit))).collect()
+                even_ticks(low, high, step)
+                    .into_iter()
+                    .map(|t| (t, time_label(t, step, unit)))
+                    .collect()
             }
-            Scale::Linear | Scale::FromZero => {
+            AxisScale::Linear | AxisScale::FromZero => {
                 let step = nice_step((high - low) / count);
                 let (scale, unit) = match low.abs().max(high.abs()) {
                     large if large >= 1e6 => (1e6, "M"),
@@ -182,14 +189,14 @@ impl Laid {
                 };
                 let digits = (-libm::floor(libm::log10(step / scale) + 1e-9)).clamp(0.0, 9.0);
                 let label = |tick: f64| format!("{}{unit}", fixed(tick / scale, digits as usize));
-                even(low, high, step).into_iter().map(|tick| (tick, label(tick))).collect()
+                even_ticks(low, high, step).into_iter().map(|tick| (tick, label(tick))).collect()
             }
         }
     }
 }
 
 /// Multiples of `step` in a range.
-fn even(low: f64, high: f64, step: f64) -> Vec<f64> {
+fn even_ticks(low: f64, high: f64, step: f64) -> Vec<f64> {
     let first = (low / step - 1e-6).ceil();
     let ticks = (0..200_u8).map(|n| (first + f64::from(n)) * step);
     ticks.take_while(|tick| *tick <= high + step * 1e-6).collect()
@@ -235,9 +242,9 @@ mod tests {
 
     #[test]
     fn ticks_are_round_and_inside() {
-        let axis = Laid::over(Scale::FromZero, [3.0, 47.0].into_iter(), (200.0, 0.0));
+        let axis = LaidAxis::over(AxisScale::FromZero, [3.0, 47.0].into_iter(), (200.0, 0.0));
         assert_eq!(values(&axis.ticks_up()), [0.0, 10.0, 20.0, 30.0, 40.0, 50.0]);
-        let axis = Laid::over(Scale::Logarithmic, [3.0, 470.0].into_iter(), (200.0, 0.0));
+        let axis = LaidAxis::over(AxisScale::Logarithmic, [3.0, 470.0].into_iter(), (200.0, 0.0));
         assert_eq!(values(&axis.ticks_up()), [5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0]);
         assert!((axis.at(37.55) - 100.0).abs() < 0.2, "{}", axis.at(37.55));
     }
@@ -246,7 +253,7 @@ mod tests {
     fn labels_across_do_not_touch_and_name_their_unit() {
         for length in [3.0, 95.0, 2_700.0, 40_000.0, 3e6, 4e8] {
             let unit = TimeUnit::for_longest(length);
-            let axis = Laid::exactly(Scale::Time(unit), (0.0, length), (0.0, 320.0));
+            let axis = LaidAxis::exactly(AxisScale::Time(unit), (0.0, length), (0.0, 320.0));
             let ticks = axis.ticks_across();
             assert!((2..=12).contains(&ticks.len()), "{length}: {ticks:?}");
             for pair in ticks.windows(2) {
@@ -261,17 +268,20 @@ mod tests {
             (TimeUnit::Hour, 2_700.0, "0.1 h"),
             (TimeUnit::Hour, 604_800.0, "24 h"),
         ] {
-            let axis = Laid::exactly(Scale::Time(unit), (0.0, length), (0.0, 900.0));
+            let axis = LaidAxis::exactly(AxisScale::Time(unit), (0.0, length), (0.0, 900.0));
             assert_eq!(axis.ticks_across()[1].1, second);
         }
     }
 
     #[test]
     fn nothing_but_zeros_has_an_axis() {
-        for scale in
-            [Scale::FromZero, Scale::Linear, Scale::Time(TimeUnit::Second), Scale::PowersOfTwo]
-        {
-            let axis = Laid::over(scale, [0.0, 0.0].into_iter(), (200.0, 0.0));
+        for scale in [
+            AxisScale::FromZero,
+            AxisScale::Linear,
+            AxisScale::Time(TimeUnit::Second),
+            AxisScale::PowersOfTwo,
+        ] {
+            let axis = LaidAxis::over(scale, [0.0, 0.0].into_iter(), (200.0, 0.0));
             let mut labels: Vec<_> = axis.ticks_up().into_iter().map(|tick| tick.1).collect();
             let all = labels.len();
             labels.dedup();

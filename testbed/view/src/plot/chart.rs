@@ -2,57 +2,57 @@
 
 use maud::{Markup, html};
 
-use super::axis::{Axis, Laid, Scale, Tick};
+use super::axis::{AxisScale, LaidAxis, PlotAxis, Tick};
 use super::legend::{Entry, legend};
-use super::limits::{Limit, NAMES, limits};
-use super::mark::{Look, colour, key, mark, words};
-use super::svg::{Drawing, Px, line, text, title};
-use super::text::{Area, Taken, width};
+use super::limits::{NAMES, PlotLimit, limits};
+use super::mark::{PointLook, colour, key, mark, words};
+use super::svg::{Px, SvgDrawing, line, text, title};
+use super::text::{LabelArea, TakenAreas, width};
 use crate::number::short;
 
 /// Panels with a title; in a page they stand side by side where there is room.
 #[derive(Clone, Debug, Default)]
-pub struct Chart {
+pub struct PanelChart {
     /// Title above all panels; empty for none.
     pub title: String,
     /// Panels from left to right; in a file, three to a line.
-    pub panels: Vec<Panel>,
+    pub panels: Vec<ChartPanel>,
 }
 
 /// One pair of axes.
 #[derive(Clone, Debug, Default)]
-pub struct Panel {
+pub struct ChartPanel {
     /// The heading above the panel.
     pub title: String,
     /// The axis below the panel.
-    pub x: Axis,
+    pub x: PlotAxis,
     /// The axis beside the panel.
-    pub y: Axis,
+    pub y: PlotAxis,
     /// Rows, top to bottom, in place of a vertical axis: the y of a point is the number of its row,
     /// and its interval lies along x. All series are in the legend then. Empty for none.
     pub rows: Vec<String>,
     /// Series between the axes; the first are drawn first.
-    pub series: Vec<Series>,
+    pub series: Vec<PointSeries>,
     /// Lines across the panel at values of x.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<PlotLimit>,
 }
 
 /// Points of one look and colour.
 #[derive(Clone, Debug, Default)]
-pub struct Series {
+pub struct PointSeries {
     /// A noun for the legend; empty: the series is not in it.
     pub name: String,
     /// Number of the series' colour; the same thing has the same colour in all panels.
     pub colour: usize,
     /// Look of the series' points.
-    pub look: Look,
+    pub look: PointLook,
     /// The points of the series; those of a line are in order of x.
-    pub points: Vec<Point>,
+    pub points: Vec<SeriesPoint>,
 }
 
 /// A point of a series.
 #[derive(Clone, Debug, Default)]
-pub struct Point {
+pub struct SeriesPoint {
     /// Position along the horizontal axis.
     pub x: f64,
     /// Position along the vertical axis, or number of the row.
@@ -75,7 +75,7 @@ const BAR: f64 = 12.0;
 /// Greatest number of panels side by side in a file.
 const ABREAST: usize = 3;
 
-impl Point {
+impl SeriesPoint {
     /// A point without interval and name.
     #[must_use]
     pub fn new(x: f64, y: f64) -> Self {
@@ -83,11 +83,11 @@ impl Point {
     }
 }
 
-impl Chart {
+impl PanelChart {
     /// The chart as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let panels: Vec<_> = self.panels.iter().map(Panel::draw).collect();
+        let panels: Vec<_> = self.panels.iter().map(ChartPanel::draw).collect();
         let mut height = if self.title.is_empty() { 0.0 } else { 26.0 };
         let mut placed = Vec::new();
         for line in panels.chunks(ABREAST) {
@@ -105,17 +105,17 @@ impl Chart {
                 g transform={ "translate(" (Px(*left)) " " (Px(*top)) ")" } { (panel.content) }
             }
         };
-        Drawing { width, height, label: self.title.clone(), content }.file()
+        SvgDrawing { width, height, label: self.title.clone(), content }.file()
     }
 
     /// The panels as markup for a page, without the chart's title, which the page gives.
     #[must_use]
     pub fn to_markup(&self) -> Vec<Markup> {
-        self.panels.iter().map(Panel::to_markup).collect()
+        self.panels.iter().map(ChartPanel::to_markup).collect()
     }
 }
 
-impl Panel {
+impl ChartPanel {
     /// The panel as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
@@ -133,7 +133,7 @@ impl Panel {
     }
 
     /// The panel's drawing, the legend included.
-    fn draw(&self) -> Drawing {
+    fn draw(&self) -> SvgDrawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 28.0), WIDTH - RIGHT);
         let top = 36.0 + keys_height + if self.limits.is_empty() { 8.0 } else { 2.0 + NAMES };
         #[expect(clippy::cast_precision_loss, reason = "some rows")]
@@ -141,7 +141,7 @@ impl Panel {
         let height = if self.has_rows() { ROW * rows } else { PLOT_HEIGHT };
         let bottom = top + height;
         let points = || self.series.iter().flat_map(|s| &s.points);
-        let ends = |p: &Point| {
+        let ends = |p: &SeriesPoint| {
             let value = if self.has_rows() { p.x } else { p.y };
             p.interval.map_or([value; 2], |(low, high)| [low.min(value), high.max(value)])
         };
@@ -149,17 +149,17 @@ impl Panel {
         let limited = self.limits.iter().map(|limit| limit.at);
         let names = self.rows.iter().enumerate().map(|(n, name)| (n as f64, name.clone()));
         let (xs, up, ticks): (Vec<f64>, _, Vec<Tick>) = if self.has_rows() {
-            let up = Laid::exactly(Scale::Linear, (-0.5, rows - 0.5), (top, bottom));
+            let up = LaidAxis::exactly(AxisScale::Linear, (-0.5, rows - 0.5), (top, bottom));
             (values.chain(limited).collect(), up, names.collect())
         } else {
-            let up = Laid::over(self.y.scale, values, (bottom, top));
+            let up = LaidAxis::over(self.y.scale, values, (bottom, top));
             (points().map(|p| p.x).chain(limited).collect(), up, up.ticks_up())
         };
         let label = ticks.iter().map(|(_, label)| width(label, 11.0)).fold(0.0, f64::max);
         let beside = if self.y.label.is_empty() { 4.0 } else { 22.0 };
         let left = (14.0 + label + beside).min(WIDTH * 0.5);
-        let across = Laid::over(self.x.scale, xs.into_iter(), (left, WIDTH - RIGHT));
-        let frame = Area { x: left, y: top, w: WIDTH - RIGHT - left, h: height };
+        let across = LaidAxis::over(self.x.scale, xs.into_iter(), (left, WIDTH - RIGHT));
+        let frame = LabelArea { x: left, y: top, w: WIDTH - RIGHT - left, h: height };
         let class = if self.has_rows() { "end" } else { "end dim" };
         let content = html! {
             (text((14.0, 17.0), "head", &self.title))
@@ -183,7 +183,7 @@ impl Panel {
             @for series in &self.series { (series.draw(&across, &up, self.has_rows())) }
             (self.labels(&across, &up, &frame))
         };
-        Drawing { width: WIDTH, height: bottom + 42.0, label: self.spoken(), content }
+        SvgDrawing { width: WIDTH, height: bottom + 42.0, label: self.spoken(), content }
     }
 
     /// Description of the panel for people who can't see it: its title, axes and series.
@@ -219,25 +219,30 @@ impl Panel {
     }
 
     /// The short names of points, where there is room beside marks, whiskers and limits.
-    fn labels(&self, across: &Laid, up: &Laid, frame: &Area) -> Markup {
-        let mut taken = Taken::default();
-        let at = |p: &Point| (across.at(p.x), up.at(p.y));
+    fn labels(&self, across: &LaidAxis, up: &LaidAxis, frame: &LabelArea) -> Markup {
+        let mut taken = TakenAreas::default();
+        let at = |p: &SeriesPoint| (across.at(p.x), up.at(p.y));
         let points = || {
-            let series = self.series.iter().filter(|series| series.look != Look::Tie);
+            let series = self.series.iter().filter(|series| series.look != PointLook::Tie);
             let points = series.flat_map(|s| s.points.iter().map(|p| (s.look, p)));
             points.filter(|(_, p)| across.shows(p.x) && up.shows(p.y))
         };
         for (look, point) in points() {
             let (x, y) = at(point);
-            let half = if look == Look::Sample { 2.5 } else { 5.0 };
-            taken.take(Area { x: x - half, y: y - half, w: half * 2.0, h: half * 2.0 });
+            let half = if look == PointLook::Sample { 2.5 } else { 5.0 };
+            taken.take(LabelArea { x: x - half, y: y - half, w: half * 2.0, h: half * 2.0 });
             if let Some((low, high)) = point.interval {
                 let (low, high) = (up.at(low), up.at(high));
-                taken.take(Area { x: x - 0.6, y: high.min(low), w: 1.2, h: (low - high).abs() });
+                taken.take(LabelArea {
+                    x: x - 0.6,
+                    y: high.min(low),
+                    w: 1.2,
+                    h: (low - high).abs(),
+                });
             }
         }
         for limit in &self.limits {
-            taken.take(Area { x: across.at(limit.at) - 1.0, w: 2.0, ..*frame });
+            taken.take(LabelArea { x: across.at(limit.at) - 1.0, w: 2.0, ..*frame });
         }
         html! {
             @for (_, point) in points().filter(|(_, point)| !point.label.is_empty()) {
@@ -249,12 +254,12 @@ impl Panel {
     }
 }
 
-impl Series {
-    fn draw(&self, across: &Laid, up: &Laid, on_rows: bool) -> Markup {
+impl PointSeries {
+    fn draw(&self, across: &LaidAxis, up: &LaidAxis, on_rows: bool) -> Markup {
         let k = colour(self.colour);
         let points = || self.points.iter().filter(|p| across.shows(p.x) && up.shows(p.y));
-        let at = |p: &Point| (across.at(p.x), up.at(p.y));
-        let words = |p: &Point| {
+        let at = |p: &SeriesPoint| (across.at(p.x), up.at(p.y));
+        let words = |p: &SeriesPoint| {
             let name = if p.name.is_empty() { &self.name } else { &p.name };
             match on_rows {
                 true => words(name, p.x, p.interval),
@@ -275,7 +280,7 @@ impl Series {
             }
         };
         match self.look {
-            Look::Line => {
+            PointLook::Line => {
                 let path: Vec<String> =
                     points().map(|p| format!("{} {}", Px(at(p).0), Px(at(p).1))).collect();
                 html! {
@@ -287,12 +292,12 @@ impl Series {
                     }
                 }
             }
-            Look::Tie => html! {
+            PointLook::Tie => html! {
                 @for pair in self.points.chunks_exact(2) {
                     (line(at(&pair[0]), at(&pair[1]), &format!("thin {k}")))
                 }
             },
-            Look::Column if on_rows => {
+            PointLook::Column if on_rows => {
                 let base = across.at(0.0);
                 html! {
                     @for p in points() {
@@ -303,7 +308,7 @@ impl Series {
                     (whiskers)
                 }
             }
-            Look::Column => {
+            PointLook::Column => {
                 let xs: Vec<f64> = points().map(|p| across.at(p.x)).collect();
                 let apart = xs.windows(2).map(|w| w[1] - w[0]).fold(60.0, f64::min).max(1.0);
                 let base = up.at(0.0);
@@ -316,7 +321,7 @@ impl Series {
                     (whiskers)
                 }
             }
-            Look::Sample | Look::Mean | Look::Ring | Look::Live => html! {
+            PointLook::Sample | PointLook::Mean | PointLook::Ring | PointLook::Live => html! {
                 (whiskers)
                 @for p in points() { (mark(self.look, self.colour, at(p), &words(p))) }
             },
@@ -328,30 +333,38 @@ impl Series {
 mod tests {
     use super::*;
 
-    fn series(name: &str, look: Look) -> Series {
-        let points = [(0.3, 1.0), (0.6, f64::NAN), (0.9, 4.0)].map(|(x, y)| Point {
+    fn series(name: &str, look: PointLook) -> PointSeries {
+        let points = [(0.3, 1.0), (0.6, f64::NAN), (0.9, 4.0)].map(|(x, y)| SeriesPoint {
             interval: Some((y - 2.0, y + 1.0)),
             label: name.to_owned(),
-            ..Point::new(x, y)
+            ..SeriesPoint::new(x, y)
         });
-        Series { name: name.to_owned(), colour: 11, look, points: points.into() }
+        PointSeries { name: name.to_owned(), colour: 11, look, points: points.into() }
     }
 
     #[test]
     fn a_chart_shows_its_points_and_escapes_its_names() {
-        for scale in [Scale::Linear, Scale::FromZero, Scale::Logarithmic, Scale::PowersOfTwo] {
-            let looks =
-                [Look::Line, Look::Sample, Look::Mean, Look::Ring, Look::Live, Look::Column];
+        for scale in
+            [AxisScale::Linear, AxisScale::FromZero, AxisScale::Logarithmic, AxisScale::PowersOfTwo]
+        {
+            let looks = [
+                PointLook::Line,
+                PointLook::Sample,
+                PointLook::Mean,
+                PointLook::Ring,
+                PointLook::Live,
+                PointLook::Column,
+            ];
             let series: Vec<_> = looks.map(|look| series("<x>", look)).into();
-            let panel = Panel {
+            let panel = ChartPanel {
                 title: "a & b".into(),
-                x: Axis::new("load", Scale::Linear),
-                y: Axis::new("time, s", scale),
+                x: PlotAxis::new("load", AxisScale::Linear),
+                y: PlotAxis::new("time, s", scale),
                 series,
-                limits: vec![Limit { name: "full".into(), at: 1.0 }],
-                ..Panel::default()
+                limits: vec![PlotLimit { name: "full".into(), at: 1.0 }],
+                ..ChartPanel::default()
             };
-            let svg = Chart { title: "t".into(), panels: vec![panel.clone(), panel] }.to_svg();
+            let svg = PanelChart { title: "t".into(), panels: vec![panel.clone(), panel] }.to_svg();
             assert!(svg.contains("a &amp; b") && svg.contains("&lt;x&gt;"), "{svg}");
             assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             assert_eq!(svg.matches("<circle class=\"item mean").count(), 4, "{scale:?}: {svg}");
@@ -361,23 +374,24 @@ mod tests {
     #[test]
     fn a_row_shows_all_that_it_has() {
         let series = |name: &str, look, points: &[f64]| {
-            let interval = (look == Look::Mean).then_some((10.4, 11.6));
+            let interval = (look == PointLook::Mean).then_some((10.4, 11.6));
             let name_of = format!("sc2/<hads>, {name}");
-            let point = |x| Point { interval, name: name_of.clone(), ..Point::new(x, 0.0) };
+            let point =
+                |x| SeriesPoint { interval, name: name_of.clone(), ..SeriesPoint::new(x, 0.0) };
             let points = points.iter().copied().map(point).collect();
-            Series { name: name.to_owned(), colour: 1, look, points }
+            PointSeries { name: name.to_owned(), colour: 1, look, points }
         };
-        let panel = Panel {
+        let panel = ChartPanel {
             title: "makespans".into(),
-            x: Axis::new("makespan, s", Scale::Linear),
+            x: PlotAxis::new("makespan, s", AxisScale::Linear),
             rows: vec!["sc2/<hads>".into()],
             series: vec![
-                series("a run", Look::Sample, &[10.0, 12.0, f64::NAN]),
-                series("mean", Look::Mean, &[11.0]),
-                series("the paper's", Look::Ring, &[14.0]),
+                series("a run", PointLook::Sample, &[10.0, 12.0, f64::NAN]),
+                series("mean", PointLook::Mean, &[11.0]),
+                series("the paper's", PointLook::Ring, &[14.0]),
             ],
-            limits: vec![Limit { name: "deadline".into(), at: 20.0 }],
-            ..Panel::default()
+            limits: vec![PlotLimit { name: "deadline".into(), at: 20.0 }],
+            ..ChartPanel::default()
         };
         let svg = panel.to_svg();
         assert!(svg.contains("sc2/&lt;hads&gt;, mean: 11 (95 % interval 10.4 to 11.6)"), "{svg}");
@@ -389,14 +403,17 @@ mod tests {
     #[test]
     fn a_bar_on_a_row_begins_at_zero() {
         let bar = |row: f64, x| {
-            let points = vec![Point { interval: Some((x - 1.0, x + 1.0)), ..Point::new(x, row) }];
-            Series { name: "mean".into(), colour: 0, look: Look::Column, points }
+            let points = vec![SeriesPoint {
+                interval: Some((x - 1.0, x + 1.0)),
+                ..SeriesPoint::new(x, row)
+            }];
+            PointSeries { name: "mean".into(), colour: 0, look: PointLook::Column, points }
         };
-        let panel = Panel {
-            x: Axis::new("cost, $", Scale::FromZero),
+        let panel = ChartPanel {
+            x: PlotAxis::new("cost, $", AxisScale::FromZero),
             rows: vec!["easy".into(), "measy".into()],
             series: vec![bar(0.0, 4.0), bar(1.0, 8.0)],
-            ..Panel::default()
+            ..ChartPanel::default()
         };
         let svg = panel.to_svg();
         let bars: Vec<_> = svg.split("<rect class=\"item solid").skip(1).collect();
@@ -413,8 +430,10 @@ mod tests {
 
     #[test]
     fn a_file_has_three_panels_to_a_line() {
-        let panel = Panel { x: Axis::new("load", Scale::Linear), ..Panel::default() };
-        let svg = |n: usize| Chart { title: "t".into(), panels: vec![panel.clone(); n] }.to_svg();
+        let panel =
+            ChartPanel { x: PlotAxis::new("load", AxisScale::Linear), ..ChartPanel::default() };
+        let svg =
+            |n: usize| PanelChart { title: "t".into(), panels: vec![panel.clone(); n] }.to_svg();
         assert!(svg(1).contains("width=\"500\""), "{}", svg(1));
         assert!(svg(4).contains("width=\"1500\""), "{}", svg(4));
         assert_eq!(svg(4).matches("translate(0 ").count(), 2, "the fourth begins a line");

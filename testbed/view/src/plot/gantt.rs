@@ -8,12 +8,12 @@ use std::ops::Range;
 
 use dormouse_units::{Tier, Time};
 
-use super::limits::Limit;
+use super::limits::PlotLimit;
 use crate::time_unit::TimeUnit;
 
 /// Lanes over time with bars, marks and links.
 #[derive(Clone, Debug, Default)]
-pub struct Gantt {
+pub struct GanttChart {
     /// Title of the chart.
     pub title: String,
     /// The most important figures in one line of text.
@@ -23,22 +23,22 @@ pub struct Gantt {
     /// Unit of the times on its axis and of its limits.
     pub unit: TimeUnit,
     /// Lanes from top to bottom.
-    pub lanes: Vec<Lane>,
+    pub lanes: Vec<GanttLane>,
     /// Bars for what ran, in the order in which they are drawn.
-    pub bars: Vec<Bar>,
+    pub bars: Vec<GanttBar>,
     /// Marks for what happened at an instant.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<GanttMark>,
     /// Links for work that went on elsewhere.
-    pub links: Vec<Link>,
+    pub links: Vec<GanttLink>,
     /// Times in seconds that matter to all lanes; one after the window appears in words only.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<PlotLimit>,
     /// The names of the colours of work, in their order; other fills and marks have names of their own.
     pub colours: Vec<String>,
 }
 
 /// A machine: some rows of equal height, and a measure below them.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct GanttLane {
     /// Name of the machine.
     pub name: String,
     /// A second line below the name, for people.
@@ -54,12 +54,12 @@ pub struct Lane {
     /// Whether the lane's rows are numbered.
     pub is_numbered: bool,
     /// A quantity over time, drawn below the rows.
-    pub measure: Option<Measure>,
+    pub measure: Option<LaneMeasure>,
 }
 
 /// A quantity over time.
 #[derive(Clone, Debug, Default)]
-pub struct Measure {
+pub struct LaneMeasure {
     /// A noun with its unit: `CPU credits`.
     pub name: String,
     /// The values at instants, in order; between two of them the line is straight.
@@ -68,15 +68,15 @@ pub struct Measure {
 
 /// Something that takes rows of a lane for a time.
 #[derive(Clone, Debug)]
-pub struct Bar {
+pub struct GanttBar {
     /// Rows of the lane that the bar takes.
-    pub place: Place,
+    pub place: GanttPlace,
     /// The time at which the bar begins.
     pub from: Time,
     /// The time at which the bar ends.
     pub until: Time,
     /// The filling of the bar.
-    pub fill: Fill,
+    pub fill: BarFill,
     /// Text written on the bar where there is room.
     pub label: String,
     /// Text shown where the bar is pointed at.
@@ -85,7 +85,7 @@ pub struct Bar {
 
 /// Rows of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct GanttPlace {
     /// The number of the lane.
     pub lane: usize,
     /// The rows of the lane that are taken: ranges in order.
@@ -96,7 +96,7 @@ pub struct Place {
 
 /// The filling of a bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fill {
+pub enum BarFill {
     /// Work, in the colour of this number.
     Work(usize),
     /// A VM that boots.
@@ -113,9 +113,9 @@ pub enum Fill {
 
 /// An event at an instant.
 #[derive(Clone, Debug)]
-pub struct Mark {
+pub struct GanttMark {
     /// Place of the mark: the middle of the first of these rows.
-    pub place: Place,
+    pub place: GanttPlace,
     /// Instant of the event, on the chart's axis of time.
     pub at: Time,
     /// Kind of the event, which has its own sign.
@@ -139,16 +139,16 @@ pub enum MarkKind {
 
 /// Work that left one place and continued in another.
 #[derive(Clone, Debug)]
-pub struct Link {
+pub struct GanttLink {
     /// Place and instant at which the work was kept, or left.
-    pub from: (Place, Time),
+    pub from: (GanttPlace, Time),
     /// Place and instant at which the work continued.
-    pub to: (Place, Time),
+    pub to: (GanttPlace, Time),
     /// Text shown where the link is pointed at.
     pub title: String,
 }
 
-impl Place {
+impl GanttPlace {
     /// These rows of a lane, in the foreground.
     #[must_use]
     pub fn rows(lane: usize, rows: Range<u32>) -> Self {
@@ -156,7 +156,7 @@ impl Place {
     }
 }
 
-impl Fill {
+impl BarFill {
     /// A noun for the legend; empty for work, whose colours have names in the chart.
     const fn name(self) -> &'static str {
         match self {

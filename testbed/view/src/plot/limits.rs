@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::axis::Laid;
+use super::axis::LaidAxis;
 use super::svg::{Px, text, title};
 use super::text::width;
 
 /// A value that should not be passed, or should be reached.
 #[derive(Clone, Debug, Default)]
-pub struct Limit {
+pub struct PlotLimit {
     /// Name of the value.
     pub name: String,
     /// The value itself, along the axis.
@@ -24,7 +24,7 @@ const APART: f64 = 12.0;
 /// Lines from `top` to `bottom` at the limits that are on the axis, with their names side by side
 /// above `top`. A name that has to stand aside for another is joined to its line by a bend. A name
 /// without room is shown when its line is pointed at.
-pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64)) -> Markup {
+pub(super) fn limits(limits: &[PlotLimit], across: &LaidAxis, (top, bottom): (f64, f64)) -> Markup {
     let mut shown: Vec<_> = limits.iter().filter(|limit| across.contains(limit.at)).collect();
     shown.sort_by(|a, b| a.at.total_cmp(&b.at));
     let names: Vec<_> =
@@ -35,14 +35,14 @@ pub(super) fn limits(limits: &[Limit], across: &Laid, (top, bottom): (f64, f64))
             @let x = across.at(limit.at);
             @let name = places.get(n).map(|from| (*from, width(&limit.name, SIZE)));
             @let end = name.map_or(x, |(from, wide)| if from <= x && x <= from + wide { x } else { from + wide / 2.0 });
-            path class="limit" d=(line(end, x, (top, bottom))) { (title(&limit.name)) }
+            path class="limit" d=(limit_path(end, x, (top, bottom))) { (title(&limit.name)) }
             @if let Some((from, _)) = name { (text((from, top - 5.0), "limit", &limit.name)) }
         }
     }
 }
 
 /// Path of a limit's line, from `end` at its name to the bottom at `x`.
-fn line(end: f64, x: f64, (top, bottom): (f64, f64)) -> String {
+fn limit_path(end: f64, x: f64, (top, bottom): (f64, f64)) -> String {
     let bend = if end == x { String::new() } else { format!("L{} {}", Px(x), Px(top + 8.0)) };
     format!("M{} {}{bend}L{} {}", Px(end), Px(top - 2.0), Px(x), Px(bottom))
 }

@@ -8,7 +8,7 @@ use crate::number::short;
 
 /// Look of points, the same in all figures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Look {
+pub enum PointLook {
     /// Joined by a line, with a dot each where there are few.
     #[default]
     Line,
@@ -40,13 +40,13 @@ pub(super) fn words(name: &str, value: f64, interval: Option<(f64, f64)>) -> Str
 }
 
 /// A mark of this look at a point; `words` are shown where it is pointed at.
-pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
+pub(super) fn mark(look: PointLook, k: usize, (x, y): (f64, f64), words: &str) -> Markup {
     let (radius, class) = match look {
-        Look::Line | Look::Tie => (2.4, "solid"),
-        Look::Sample => (3.0, "faint"),
-        Look::Mean | Look::Column => (5.0, "mean"),
-        Look::Ring => (6.5, "ring"),
-        Look::Live => {
+        PointLook::Line | PointLook::Tie => (2.4, "solid"),
+        PointLook::Sample => (3.0, "faint"),
+        PointLook::Mean | PointLook::Column => (5.0, "mean"),
+        PointLook::Ring => (6.5, "ring"),
+        PointLook::Live => {
             let d = format!("M{} {}l5 6l-5 6l-5 -6z", Px(x), Px(y - 6.0));
             return html! { path class={ "item live " (colour(k)) } d=(d) { (title(words)) } };
         }
@@ -57,13 +57,15 @@ pub(super) fn mark(look: Look, k: usize, (x, y): (f64, f64), words: &str) -> Mar
 }
 
 /// A look's mark in a legend, 18 pixels wide.
-pub(super) fn key(look: Look, k: usize) -> Markup {
+pub(super) fn key(look: PointLook, k: usize) -> Markup {
     match look {
-        Look::Line => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },
-        Look::Tie => html! { path class={ "thin " (colour(k)) } d="M0 0H18" {} },
-        Look::Column => {
+        PointLook::Line => html! { path class={ "line " (colour(k)) } d="M0 0H18" {} },
+        PointLook::Tie => html! { path class={ "thin " (colour(k)) } d="M0 0H18" {} },
+        PointLook::Column => {
             html! { rect class={ "solid " (colour(k)) } y="-5" width="18" height="10" {} }
         }
-        Look::Sample | Look::Mean | Look::Ring | Look::Live => mark(look, k, (9.0, 0.0), ""),
+        PointLook::Sample | PointLook::Mean | PointLook::Ring | PointLook::Live => {
+            mark(look, k, (9.0, 0.0), "")
+        }
     }
 }

@@ -10,11 +10,14 @@ mod mark;
 mod svg;
 mod text;
 
-pub use axis::{Axis, Scale};
-pub use chart::{Chart, Panel, Point, Series};
-pub use gantt::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
-pub use limits::Limit;
-pub use mark::Look;
+pub use axis::{AxisScale, PlotAxis};
+pub use chart::{ChartPanel, PanelChart, PointSeries, SeriesPoint};
+pub use gantt::{
+    BarFill, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, LaneMeasure,
+    MarkKind,
+};
+pub use limits::PlotLimit;
+pub use mark::PointLook;
 
 pub(crate) use svg::{STYLE, definitions};
 

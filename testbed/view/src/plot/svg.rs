@@ -29,7 +29,7 @@ impl Display for Px {
 
 /// A drawing with its size, in pixels.
 #[derive(Clone, Debug)]
-pub(super) struct Drawing {
+pub(super) struct SvgDrawing {
     pub(super) width: f64,
     pub(super) height: f64,
     /// Description of the drawing, for those who can't see it.
@@ -37,7 +37,7 @@ pub(super) struct Drawing {
     pub(super) content: Markup,
 }
 
-impl Drawing {
+impl SvgDrawing {
     /// The drawing as markup for a page, which has the style and the patterns.
     pub(super) fn inline(&self) -> Markup {
         self.element(&Markup::default())

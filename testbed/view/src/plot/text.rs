@@ -2,14 +2,14 @@
 
 /// A box on paper: left, top, width, height.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Area {
+pub(super) struct LabelArea {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) w: f64,
     pub(super) h: f64,
 }
 
-impl Area {
+impl LabelArea {
     fn touches(&self, other: &Self) -> bool {
         self.x < other.x + other.w
             && other.x < self.x + self.w
@@ -42,10 +42,10 @@ pub(super) fn width(text: &str, size: f64) -> f64 {
 
 /// Areas of a panel that are already taken.
 #[derive(Debug, Default)]
-pub(super) struct Taken(Vec<Area>);
+pub(super) struct TakenAreas(Vec<LabelArea>);
 
-impl Taken {
-    pub(super) fn take(&mut self, area: Area) {
+impl TakenAreas {
+    pub(super) fn take(&mut self, area: LabelArea) {
         self.0.push(area);
     }
 
@@ -56,7 +56,7 @@ impl Taken {
         (x, y): (f64, f64),
         label: &str,
         size: f64,
-        bounds: &Area,
+        bounds: &LabelArea,
     ) -> Option<(f64, f64)> {
         let (w, h) = (width(label, size), size * 1.15);
         // First at the sides, above, below and at the corners; then the same further away.
@@ -75,7 +75,7 @@ impl Taken {
             ]
         };
         let area =
-            [8.0, 14.0].into_iter().flat_map(around).map(|(x, y)| Area { x, y, w, h }).find(
+            [8.0, 14.0].into_iter().flat_map(around).map(|(x, y)| LabelArea { x, y, w, h }).find(
                 |area| bounds.holds(area) && !self.0.iter().any(|other| other.touches(area)),
             )?;
         self.take(area);
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn labels_never_touch() {
-        let bounds = Area { x: 0.0, y: 0.0, w: 300.0, h: 200.0 };
-        let mut taken = Taken::default();
+        let bounds = LabelArea { x: 0.0, y: 0.0, w: 300.0, h: 200.0 };
+        let mut taken = TakenAreas::default();
         let at = |n: u32| (f64::from(n % 9) * 35.0, f64::from(n / 9) * 12.0);
         let placed = (0..90).filter(|&n| taken.beside(at(n), "sc2/hads", 10.0, &bounds).is_some());
         assert!(placed.count() > 20);

@@ -2,13 +2,13 @@
 
 use dormouse_units::{Money, Span, Time};
 
-use super::column::{Column, Kind};
+use super::column::{ColumnKind, TableColumn};
 use crate::number::fixed;
 use crate::time_unit::TimeUnit;
 
 /// Value of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Value {
+pub enum CellValue {
     /// Nothing: empty for people and in CSV, `null` in JSON.
     #[default]
     Missing,
@@ -16,7 +16,7 @@ pub enum Value {
     Text(String),
     /// A whole number.
     Count(u64),
-    /// A number in the column's unit; with [`Kind::Percent`], a part of one.
+    /// A number in the column's unit; with [`ColumnKind::Percent`], a part of one.
     Number(f64),
     /// A length of time, or a time since the beginning, exact to the microsecond.
     Seconds(Span),
@@ -35,7 +35,7 @@ pub enum Value {
 
 /// Whether a cell is good or bad news.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tone {
+pub enum TextTone {
     /// Neither good nor bad news.
     #[default]
     Plain,
@@ -47,7 +47,7 @@ pub enum Tone {
     Dim,
 }
 
-impl Value {
+impl CellValue {
     /// The value as a number: times in seconds, money in dollars, the mean of a mean; `None` for text.
     pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
@@ -61,7 +61,7 @@ impl Value {
     }
 }
 
-impl Tone {
+impl TextTone {
     /// The tone of good or of bad news.
     #[must_use]
     pub const fn verdict(is_good: bool) -> Self {
@@ -81,14 +81,14 @@ impl Tone {
 
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Cell {
+pub struct TableCell {
     /// Value of the cell.
-    pub value: Value,
+    pub value: CellValue,
     /// Whether the cell is good or bad news, by which it has its colour.
-    pub tone: Tone,
+    pub tone: TextTone,
 }
 
-impl Cell {
+impl TableCell {
     /// A cell without a value.
     #[must_use]
     pub fn missing() -> Self {
@@ -98,25 +98,25 @@ impl Cell {
     /// A cell of words.
     #[must_use]
     pub fn text(text: impl Into<String>) -> Self {
-        Value::Text(text.into()).into()
+        CellValue::Text(text.into()).into()
     }
 
     /// A cell of a whole number; one that is out of range is missing.
     #[must_use]
     pub fn count(n: impl TryInto<u64>) -> Self {
-        n.try_into().map_or(Value::Missing, Value::Count).into()
+        n.try_into().map_or(CellValue::Missing, CellValue::Count).into()
     }
 
     /// A cell of a number; one that is not finite is missing.
     #[must_use]
     pub fn number(x: f64) -> Self {
-        if x.is_finite() { Value::Number(x).into() } else { Self::missing() }
+        if x.is_finite() { CellValue::Number(x).into() } else { Self::missing() }
     }
 
     /// A cell of a mean with its 95 % confidence interval, of `n` samples.
     #[must_use]
     pub fn mean(mean: f64, interval: Option<(f64, f64)>, n: usize) -> Self {
-        Value::Mean { mean, interval, n }.into()
+        CellValue::Mean { mean, interval, n }.into()
     }
 
     /// The cell that `of` makes of a value; a missing cell without a value.
@@ -127,59 +127,61 @@ impl Cell {
 
     /// This cell with another tone.
     #[must_use]
-    pub fn toned(self, tone: Tone) -> Self {
+    pub fn toned(self, tone: TextTone) -> Self {
         Self { tone, ..self }
     }
 
     /// This cell as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool) -> Self {
-        self.toned(Tone::verdict(is_good))
+        self.toned(TextTone::verdict(is_good))
     }
 
     /// Text of the cell for people, with its unit; times in `unit`.
-    pub(crate) fn words(&self, column: &Column, unit: TimeUnit) -> String {
+    pub(crate) fn words(&self, column: &TableColumn, unit: TimeUnit) -> String {
         let d = column.digits;
         let (kind, ends) = match &self.value {
-            Value::Missing | Value::Text(_) | Value::Count(_) => return self.exact(column),
-            Value::Seconds(_) => (Kind::Seconds, None),
-            Value::Dollars(_) => (Kind::Dollars, None),
-            Value::Number(_) => (column.kind, None),
-            Value::Mean { interval, .. } => (column.kind, *interval),
+            CellValue::Missing | CellValue::Text(_) | CellValue::Count(_) => {
+                return self.exact(column);
+            }
+            CellValue::Seconds(_) => (ColumnKind::Seconds, None),
+            CellValue::Dollars(_) => (ColumnKind::Dollars, None),
+            CellValue::Number(_) => (column.kind, None),
+            CellValue::Mean { interval, .. } => (column.kind, *interval),
         };
         let x = self.value.as_number().unwrap_or_default();
         let ends = ends.map(|(low, high)| format!(" [{}, {}]", fixed(low, d), fixed(high, d)));
         let number = match kind {
-            Kind::Percent => format!("{} %", fixed(x * 100.0, d)),
-            Kind::Dollars => format!("${}", fixed(x, d)),
-            Kind::Seconds => unit.words(x, d),
+            ColumnKind::Percent => format!("{} %", fixed(x * 100.0, d)),
+            ColumnKind::Dollars => format!("${}", fixed(x, d)),
+            ColumnKind::Seconds => unit.words(x, d),
             _ => fixed(x, d),
         };
         number + &ends.unwrap_or_default()
     }
 
     /// Text of the cell in files: exact, without a unit. A mean is its mean alone.
-    pub(crate) fn exact(&self, column: &Column) -> String {
+    pub(crate) fn exact(&self, column: &TableColumn) -> String {
         match &self.value {
-            Value::Missing => String::new(),
-            Value::Text(text) => text.clone(),
-            Value::Count(n) => n.to_string(),
-            Value::Number(x) | Value::Mean { mean: x, .. } => {
+            CellValue::Missing => String::new(),
+            CellValue::Text(text) => text.clone(),
+            CellValue::Count(n) => n.to_string(),
+            CellValue::Number(x) | CellValue::Mean { mean: x, .. } => {
                 column.file_digits.map_or_else(|| x.to_string(), |digits| fixed(*x, digits))
             }
-            Value::Seconds(span) => span.exact_seconds(),
-            Value::Dollars(money) => money.exact_dollars(),
+            CellValue::Seconds(span) => span.exact_seconds(),
+            CellValue::Dollars(money) => money.exact_dollars(),
         }
     }
 }
 
-impl From<Value> for Cell {
-    fn from(value: Value) -> Self {
-        Self { value, tone: Tone::Plain }
+impl From<CellValue> for TableCell {
+    fn from(value: CellValue) -> Self {
+        Self { value, tone: TextTone::Plain }
     }
 }
 
-impl<T: Into<Self>> From<Option<T>> for Cell {
+impl<T: Into<Self>> From<Option<T>> for TableCell {
     fn from(value: Option<T>) -> Self {
         Self::maybe(value, Into::into)
     }
@@ -187,7 +189,7 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 
 macro_rules! from {
     ($($type:ty: |$value:ident| $cell:expr,)+) => {
-        $(impl From<$type> for Cell {
+        $(impl From<$type> for TableCell {
             fn from($value: $type) -> Self {
                 $cell
             }
@@ -202,8 +204,8 @@ from! {
     u64: |n| Self::count(n),
     usize: |n| Self::count(n),
     f64: |x| Self::number(x),
-    Span: |span| Value::Seconds(span).into(),
+    Span: |span| CellValue::Seconds(span).into(),
     // A time is shown as the time since the beginning.
     Time: |at| at.since(Time::ZERO).into(),
-    Money: |money| Value::Dollars(money).into(),
+    Money: |money| CellValue::Dollars(money).into(),
 }

@@ -2,7 +2,7 @@
 
 /// Kind of the cells of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// Text, such as names.
     Text,
     /// Cells of whole numbers.
@@ -22,31 +22,31 @@ pub enum Kind {
 
 /// A column: its heading for people, its name in files, and how its cells are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct TableColumn {
     /// Heading for people, with the unit where the cells do not show it.
     pub heading: String,
     /// Name of the column in CSV and JSON.
     pub name: String,
     /// Kind of the column's cells.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// Number of decimals for people.
     pub digits: usize,
     /// Number of decimals in files; `None`: as many as there are.
     pub file_digits: Option<usize>,
 }
 
-impl Column {
+impl TableColumn {
     /// A column of this kind; `name` is the heading with blanks as underscores until
     /// [`Self::named`].
     #[must_use]
-    pub fn new(kind: Kind, heading: impl Into<String>) -> Self {
+    pub fn new(kind: ColumnKind, heading: impl Into<String>) -> Self {
         let heading = heading.into();
         let name = heading.replace([' ', '-'], "_").to_lowercase();
         let digits = match kind {
-            Kind::Text | Kind::Count => 0,
-            Kind::Seconds | Kind::Percent => 1,
-            Kind::Number | Kind::Mean => 2,
-            Kind::Dollars => 4,
+            ColumnKind::Text | ColumnKind::Count => 0,
+            ColumnKind::Seconds | ColumnKind::Percent => 1,
+            ColumnKind::Number | ColumnKind::Mean => 2,
+            ColumnKind::Dollars => 4,
         };
         Self { heading, name, kind, digits, file_digits: None }
     }
@@ -71,15 +71,15 @@ impl Column {
 
     /// Whether the column's cells are aligned at their right.
     pub(crate) fn is_numeric(&self) -> bool {
-        self.kind != Kind::Text
+        self.kind != ColumnKind::Text
     }
 }
 
 macro_rules! constructors {
     ($($(#[$about:meta])+ $name:ident: $kind:ident,)+) => {
-        impl Column {
+        impl TableColumn {
             $($(#[$about])+ #[must_use] pub fn $name(heading: impl Into<String>) -> Self {
-                Self::new(Kind::$kind, heading)
+                Self::new(ColumnKind::$kind, heading)
             })+
         }
     };

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::{Cell, Column, Kind, Table, Value};
+use super::{CellValue, ColumnKind, TableCell, TableColumn, TypedTable};
 
-impl Table {
+impl TypedTable {
     /// The table as CSV: a line of names, then a line for each row.
     #[must_use]
     pub fn to_csv(&self) -> String {
@@ -23,13 +23,13 @@ impl Table {
     /// The table of a CSV file with these columns, none of means; a text that its column can't hold
     /// is missing.
     #[must_use]
-    pub fn from_csv(columns: Vec<Column>, text: &str) -> Self {
+    pub fn from_csv(columns: Vec<TableColumn>, text: &str) -> Self {
         let mut table = Self::new(columns);
         let rows =
             csv::ReaderBuilder::new().flexible(true).from_reader(text.as_bytes()).into_records();
         for row in rows.flatten() {
             let cells: Vec<_> =
-                table.columns.iter().zip(&row).map(|(c, text)| parsed(c, text)).collect();
+                table.columns.iter().zip(&row).map(|(c, text)| parse_cell(c, text)).collect();
             table.push(cells);
         }
         table
@@ -37,36 +37,39 @@ impl Table {
 
     /// This table with four columns in place of each column of means.
     pub(super) fn in_files(&self) -> Cow<'_, Self> {
-        if self.columns.iter().all(|column| column.kind != Kind::Mean) {
+        if self.columns.iter().all(|column| column.kind != ColumnKind::Mean) {
             return Cow::Borrowed(self);
         }
-        let cells = |row: &Vec<Cell>| {
+        let cells = |row: &Vec<TableCell>| {
             self.columns.iter().zip(row).flat_map(|(column, cell)| cell.in_files(column)).collect()
         };
         Cow::Owned(Self {
-            columns: self.columns.iter().flat_map(Column::in_files).collect(),
+            columns: self.columns.iter().flat_map(TableColumn::in_files).collect(),
             rows: self.rows.iter().map(cells).collect(),
         })
     }
 }
 
-impl Column {
+impl TableColumn {
     fn in_files(&self) -> Vec<Self> {
-        if self.kind != Kind::Mean {
+        if self.kind != ColumnKind::Mean {
             return vec![self.clone()];
         }
-        let part =
-            |end| Self { kind: Kind::Number, name: format!("{}{end}", self.name), ..self.clone() };
+        let part = |end| Self {
+            kind: ColumnKind::Number,
+            name: format!("{}{end}", self.name),
+            ..self.clone()
+        };
         vec![part("_mean"), part("_ci95_low"), part("_ci95_high"), Self::count("n")]
     }
 }
 
-impl Cell {
-    fn in_files(&self, column: &Column) -> Vec<Self> {
+impl TableCell {
+    fn in_files(&self, column: &TableColumn) -> Vec<Self> {
         match (column.kind, &self.value) {
-            (Kind::Mean, Value::Mean { mean, interval, n }) => {
+            (ColumnKind::Mean, CellValue::Mean { mean, interval, n }) => {
                 let (low, high) = interval.unzip();
-                let number = |x| Self::from(Value::Number(x));
+                let number = |x| Self::from(CellValue::Number(x));
                 vec![
                     number(*mean),
                     Self::maybe(low, number),
@@ -74,7 +77,7 @@ impl Cell {
                     Self::count(*n),
                 ]
             }
-            (Kind::Mean, _) => {
+            (ColumnKind::Mean, _) => {
                 vec![self.clone(), Self::missing(), Self::missing(), Self::missing()]
             }
             _ => vec![self.clone()],
@@ -82,12 +85,12 @@ impl Cell {
     }
 }
 
-fn parsed(column: &Column, text: &str) -> Cell {
+fn parse_cell(column: &TableColumn, text: &str) -> TableCell {
     match column.kind {
-        _ if text.is_empty() => Cell::missing(),
-        Kind::Text => Cell::text(text),
-        Kind::Count => Cell::maybe(text.parse::<u64>().ok(), Cell::count),
-        _ => Cell::maybe(text.parse().ok(), Cell::number),
+        _ if text.is_empty() => TableCell::missing(),
+        ColumnKind::Text => TableCell::text(text),
+        ColumnKind::Count => TableCell::maybe(text.parse::<u64>().ok(), TableCell::count),
+        _ => TableCell::maybe(text.parse().ok(), TableCell::number),
     }
 }
 
@@ -99,19 +102,19 @@ mod tests {
 
     #[test]
     fn files_are_exact_and_quoted_where_they_have_to_be() {
-        let table = Table::new([
-            Column::text("case"),
-            Column::seconds("took").named("took_s"),
-            Column::dollars("cost").named("cost_usd"),
-            Column::mean("ours").file_digits(6),
+        let table = TypedTable::new([
+            TableColumn::text("case"),
+            TableColumn::seconds("took").named("took_s"),
+            TableColumn::dollars("cost").named("cost_usd"),
+            TableColumn::mean("ours").file_digits(6),
         ])
         .with([
-            Cell::text("a, \"b\""),
-            Cell::from(Span::from_micros(1_500_001)),
-            Cell::from(Money::from_nanos(83_798_250)),
-            Cell::mean(1.5, Some((1.0, 2.0)), 30),
+            TableCell::text("a, \"b\""),
+            TableCell::from(Span::from_micros(1_500_001)),
+            TableCell::from(Money::from_nanos(83_798_250)),
+            TableCell::mean(1.5, Some((1.0, 2.0)), 30),
         ])
-        .with([Cell::text("c")]);
+        .with([TableCell::text("c")]);
         assert_eq!(
             table.to_csv(),
             "case,took_s,cost_usd,ours_mean,ours_ci95_low,ours_ci95_high,n\n\

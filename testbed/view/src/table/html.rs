@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{Column, Table};
+use super::{TableColumn, TypedTable};
 use crate::time_unit::TimeUnit;
 
-impl Table {
+impl TypedTable {
     /// The table as markup, with times in `unit` and a caption that is heard and not seen; one
     /// wider than the page scrolls inside.
     #[must_use]
@@ -38,7 +38,7 @@ impl Table {
     }
 }
 
-fn class(column: &Column, tone: &str) -> Option<String> {
+fn class(column: &TableColumn, tone: &str) -> Option<String> {
     let class = [if column.is_numeric() { "n" } else { "" }, tone].join(" ");
     Some(class.trim().to_owned()).filter(|class| !class.is_empty())
 }

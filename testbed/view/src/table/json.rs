@@ -2,13 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{Cell, Table, Value};
+use super::{CellValue, TableCell, TypedTable};
 
-impl Table {
+impl TypedTable {
     /// One object per row, by the columns' names; times in seconds, money in dollars.
     #[must_use]
     pub fn to_json(&self) -> Json {
-        let object = |row: &Vec<Cell>| {
+        let object = |row: &Vec<TableCell>| {
             let cells = self.columns.iter().zip(row);
             Json::Object(cells.map(|(c, cell)| (c.name.clone(), value(cell))).collect())
         };
@@ -16,12 +16,12 @@ impl Table {
     }
 }
 
-fn value(cell: &Cell) -> Json {
+fn value(cell: &TableCell) -> Json {
     match &cell.value {
-        Value::Missing => Json::Null,
-        Value::Text(text) => json!(text),
-        Value::Count(n) => json!(n),
-        Value::Mean { mean, interval, n } => json!({ "mean": mean, "ci95": interval, "n": n }),
+        CellValue::Missing => Json::Null,
+        CellValue::Text(text) => json!(text),
+        CellValue::Count(n) => json!(n),
+        CellValue::Mean { mean, interval, n } => json!({ "mean": mean, "ci95": interval, "n": n }),
         number => json!(number.as_number()),
     }
 }

@@ -3,7 +3,7 @@
 #[cfg(feature = "parquet")]
 mod file;
 
-use super::Table;
+use super::TypedTable;
 
 /// Error of writing a table as Parquet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum ParquetError {
     Unfit(String),
 }
 
-impl Table {
+impl TypedTable {
     /// Whether this program can write Parquet: it was built with the feature `parquet`.
     pub const WRITES_PARQUET: bool = cfg!(feature = "parquet");
 
@@ -52,14 +52,15 @@ impl std::fmt::Display for ParquetError {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Cell, Column};
+    use crate::{TableCell, TableColumn};
 
     use super::*;
 
     #[test]
     fn a_table_is_written_where_that_is_built_in_and_refused_elsewhere() {
-        let written = Table::new([Column::count("n")]).with([Cell::count(7_u64)]).to_parquet();
-        assert_eq!(written.is_ok(), Table::WRITES_PARQUET);
+        let written =
+            TypedTable::new([TableColumn::count("n")]).with([TableCell::count(7_u64)]).to_parquet();
+        assert_eq!(written.is_ok(), TypedTable::WRITES_PARQUET);
         match written {
             Ok(bytes) => assert!(bytes.starts_with(b"PAR1")),
             Err(error) => assert_eq!(error, ParquetError::NotBuiltIn),

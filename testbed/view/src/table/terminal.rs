@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use dormouse_units::printable;
 
-use super::Tone;
+use super::TextTone;
 
 /// Beginning of a terminal's escape sequence, such as one for a colour.
 const ORDER: &str = "\x1b[";
@@ -30,13 +30,13 @@ impl Terminal {
     /// A text as good or bad news.
     #[must_use]
     pub fn verdict(self, is_good: bool, text: &str) -> String {
-        self.toned(Tone::verdict(is_good), text)
+        self.toned(TextTone::verdict(is_good), text)
     }
 
     /// An unimportant text, shown faintly.
     #[must_use]
     pub fn dim(self, text: &str) -> String {
-        self.toned(Tone::Dim, text)
+        self.toned(TextTone::Dim, text)
     }
 
     /// The text with everything escaped that this terminal would obey, except looks of text, if it
@@ -65,12 +65,12 @@ impl Terminal {
 
     /// A text in this tone.
     #[must_use]
-    pub fn toned(self, tone: Tone, text: &str) -> String {
+    pub fn toned(self, tone: TextTone, text: &str) -> String {
         let code = match tone {
-            Tone::Good => "1;32",
-            Tone::Bad => "1;31",
-            Tone::Dim => "2",
-            Tone::Plain => return text.to_owned(),
+            TextTone::Good => "1;32",
+            TextTone::Bad => "1;31",
+            TextTone::Dim => "2",
+            TextTone::Plain => return text.to_owned(),
         };
         match self.has_colour && !text.is_empty() {
             true => format!("\x1b[{code}m{text}\x1b[0m"),

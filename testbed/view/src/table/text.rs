@@ -4,10 +4,10 @@ use comfy_table::{Attribute, CellAlignment, Color, ContentArrangement};
 use dormouse_units::printable;
 
 use super::terminal::Terminal;
-use super::{Column, Table, Tone};
+use super::{TableColumn, TextTone, TypedTable};
 use crate::time_unit::TimeUnit;
 
-impl Table {
+impl TypedTable {
     /// The table's lines, without a last line break; cells are broken where the terminal is too narrow.
     #[must_use]
     pub fn to_text(&self, terminal: Terminal) -> String {
@@ -21,7 +21,7 @@ impl Table {
         }
         // Without a limit nothing is broken.
         table.set_width(terminal.width.unwrap_or(u16::MAX));
-        let heading = |c: &Column| {
+        let heading = |c: &TableColumn| {
             comfy_table::Cell::new(&c.heading).set_alignment(align(c)).add_attribute(Attribute::Dim)
         };
         table.set_header(self.columns.iter().map(heading).collect::<Vec<_>>());
@@ -30,10 +30,10 @@ impl Table {
                 let made = comfy_table::Cell::new(printable(&cell.words(c, TimeUnit::Second)))
                     .set_alignment(align(c));
                 match cell.tone {
-                    Tone::Plain => made,
-                    Tone::Good => made.fg(Color::Green).add_attribute(Attribute::Bold),
-                    Tone::Bad => made.fg(Color::Red).add_attribute(Attribute::Bold),
-                    Tone::Dim => made.add_attribute(Attribute::Dim),
+                    TextTone::Plain => made,
+                    TextTone::Good => made.fg(Color::Green).add_attribute(Attribute::Bold),
+                    TextTone::Bad => made.fg(Color::Red).add_attribute(Attribute::Bold),
+                    TextTone::Dim => made.add_attribute(Attribute::Dim),
                 }
             });
             table.add_row(cells.collect::<Vec<_>>());
@@ -42,26 +42,30 @@ impl Table {
     }
 }
 
-fn align(column: &Column) -> CellAlignment {
+fn align(column: &TableColumn) -> CellAlignment {
     if column.is_numeric() { CellAlignment::Right } else { CellAlignment::Left }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Cell;
+    use super::super::TableCell;
     use super::*;
 
-    fn table() -> Table {
-        Table::new([
-            Column::text("scheduler"),
-            Column::percent("cost"),
-            Column::mean("makespan, s"),
+    fn table() -> TypedTable {
+        TypedTable::new([
+            TableColumn::text("scheduler"),
+            TableColumn::percent("cost"),
+            TableColumn::mean("makespan, s"),
         ])
-        .with([Cell::text("burst-hads"), Cell::number(0.125), Cell::mean(9.0, None, 1)])
         .with([
-            Cell::text("hads with a long name of many words"),
-            Cell::number(-1.0),
-            Cell::mean(10.0, Some((9.5, 10.5)), 3),
+            TableCell::text("burst-hads"),
+            TableCell::number(0.125),
+            TableCell::mean(9.0, None, 1),
+        ])
+        .with([
+            TableCell::text("hads with a long name of many words"),
+            TableCell::number(-1.0),
+            TableCell::mean(10.0, Some((9.5, 10.5)), 3),
         ])
     }
 

@@ -8,7 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
-use super::histogram::Counted;
+use super::histogram::HistogramCounts;
 
 /// The prefix of all names.
 const PREFIX: &str = "dormouse";
@@ -18,30 +18,30 @@ pub(super) type Labels = Vec<(&'static str, String)>;
 
 /// All samples with one name.
 #[derive(Clone, Debug)]
-pub(super) struct Family {
+pub(super) struct MetricFamily {
     /// Name without prefix, unit and suffix.
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) unit: Option<&'static str>,
-    pub(super) samples: Samples,
+    pub(super) samples: FamilySamples,
 }
 
 /// Values of a family, by labels.
 #[derive(Clone, Debug)]
-pub(super) enum Samples {
+pub(super) enum FamilySamples {
     Info(Labels),
     Counter(Vec<(Labels, f64)>),
     Gauge(Vec<(Labels, f64)>),
-    Histogram(Counted),
+    Histogram(HistogramCounts),
 }
 
-impl Family {
+impl MetricFamily {
     const fn kind(&self) -> MetricType {
         match self.samples {
-            Samples::Info(_) => MetricType::Info,
-            Samples::Counter(_) => MetricType::Counter,
-            Samples::Gauge(_) => MetricType::Gauge,
-            Samples::Histogram(_) => MetricType::Histogram,
+            FamilySamples::Info(_) => MetricType::Info,
+            FamilySamples::Counter(_) => MetricType::Counter,
+            FamilySamples::Gauge(_) => MetricType::Gauge,
+            FamilySamples::Histogram(_) => MetricType::Histogram,
         }
     }
 
@@ -50,24 +50,31 @@ impl Family {
         let mut encoder =
             encoder.encode_descriptor(self.name, self.help, unit.as_ref(), self.kind())?;
         match &self.samples {
-            Samples::Info(labels) => encoder.encode_info(&escaped(labels)),
-            Samples::Counter(samples) => each(&mut encoder, samples, |encoder, value| {
-                if value.fract() == 0.0 && value < MOST_EXACT {
-                    encoder.encode_counter::<NoLabelSet, _, f64>(&whole(value), None)
-                } else {
-                    encoder.encode_counter::<NoLabelSet, _, f64>(&value, None)
-                }
-            }),
-            Samples::Gauge(samples) => each(&mut encoder, samples, |encoder, value| {
-                if value.fract() == 0.0 && value.abs() < MOST_EXACT {
-                    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-                    let whole = value as i64;
-                    encoder.encode_gauge(&whole)
-                } else {
-                    encoder.encode_gauge(&value)
-                }
-            }),
-            Samples::Histogram(Counted { sum, buckets }) => {
+            FamilySamples::Info(labels) => encoder.encode_info(&escape_labels(labels)),
+            FamilySamples::Counter(samples) => {
+                encode_each(&mut encoder, samples, |encoder, value| {
+                    if value.fract() == 0.0 && value < MOST_EXACT {
+                        encoder.encode_counter::<NoLabelSet, _, f64>(&whole_number(value), None)
+                    } else {
+                        encoder.encode_counter::<NoLabelSet, _, f64>(&value, None)
+                    }
+                })
+            }
+            FamilySamples::Gauge(samples) => {
+                encode_each(&mut encoder, samples, |encoder, value| {
+                    if value.fract() == 0.0 && value.abs() < MOST_EXACT {
+                        #[expect(
+                            clippy::cast_possible_truncation,
+                            reason = "it is whole and small"
+                        )]
+                        let whole = value as i64;
+                        encoder.encode_gauge(&whole)
+                    } else {
+                        encoder.encode_gauge(&value)
+                    }
+                })
+            }
+            FamilySamples::Histogram(HistogramCounts { sum, buckets }) => {
                 let count = buckets.iter().map(|(_, count)| count).sum();
                 encoder.encode_histogram::<NoLabelSet>(*sum, count, buckets, None)
             }
@@ -83,17 +90,17 @@ const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
     clippy::cast_sign_loss,
     reason = "a counter is not negative, and this one is whole and small"
 )]
-const fn whole(value: f64) -> u64 {
+const fn whole_number(value: f64) -> u64 {
     value as u64
 }
 
-fn each(
+fn encode_each(
     encoder: &mut MetricEncoder<'_>,
     samples: &[(Labels, f64)],
     mut encode: impl FnMut(&mut MetricEncoder<'_>, f64) -> fmt::Result,
 ) -> fmt::Result {
     for (labels, value) in samples {
-        let labels = escaped(labels);
+        let labels = escape_labels(labels);
         if labels.is_empty() {
             encode(encoder, *value)?;
         } else {
@@ -104,7 +111,7 @@ fn each(
 }
 
 /// Escapes label values, which the library writes unchanged.
-fn escaped(labels: &Labels) -> Labels {
+fn escape_labels(labels: &Labels) -> Labels {
     let escape =
         |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     labels.iter().map(|(name, value)| (*name, escape(value))).collect()
@@ -112,18 +119,18 @@ fn escaped(labels: &Labels) -> Labels {
 
 /// Families that are encoded once.
 #[derive(Debug)]
-struct Once(Vec<Family>);
+struct FamilyCollector(Vec<MetricFamily>);
 
-impl Collector for Once {
+impl Collector for FamilyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|family| family.encode(&mut encoder))
     }
 }
 
 /// The families in OpenMetrics format.
-pub(super) fn open_metrics(families: Vec<Family>) -> String {
+pub(super) fn open_metrics(families: Vec<MetricFamily>) -> String {
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Once(families)));
+    registry.register_collector(Box::new(FamilyCollector(families)));
     let mut text = String::new();
     // Writing to memory does not fail, and nothing else here does.
     let _ = encode(&mut text, &registry);
@@ -136,18 +143,21 @@ mod tests {
 
     #[test]
     fn families_are_written_with_their_types_units_and_labels() {
-        let family = |name, unit, samples| Family { name, help: "Help.", unit, samples };
+        let family = |name, unit, samples| MetricFamily { name, help: "Help.", unit, samples };
         let label = |name, value: &str| vec![(name, value.to_owned())];
         let text = open_metrics(vec![
-            family("run", None, Samples::Info(label("run", "a\"b\\c\nd"))),
-            family("x", None, Samples::Counter(vec![(label("kind", "task"), 3.0)])),
-            family("took", Some("seconds"), Samples::Counter(vec![(Vec::new(), 2.5)])),
-            family("empty", None, Samples::Gauge(Vec::new())),
-            family("cost", Some("usd"), Samples::Gauge(vec![(Vec::new(), 2.0)])),
+            family("run", None, FamilySamples::Info(label("run", "a\"b\\c\nd"))),
+            family("x", None, FamilySamples::Counter(vec![(label("kind", "task"), 3.0)])),
+            family("took", Some("seconds"), FamilySamples::Counter(vec![(Vec::new(), 2.5)])),
+            family("empty", None, FamilySamples::Gauge(Vec::new())),
+            family("cost", Some("usd"), FamilySamples::Gauge(vec![(Vec::new(), 2.0)])),
             family(
                 "hold",
                 Some("seconds"),
-                Samples::Histogram(Counted { sum: 1.5, buckets: vec![(1.0, 2), (f64::MAX, 1)] }),
+                FamilySamples::Histogram(HistogramCounts {
+                    sum: 1.5,
+                    buckets: vec![(1.0, 2), (f64::MAX, 1)],
+                }),
             ),
         ]);
         let expected = r#"# HELP dormouse_run Help.

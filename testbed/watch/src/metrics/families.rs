@@ -5,10 +5,10 @@ use dormouse_analysis::outcome::wording::REQUESTS_ENDED;
 use dormouse_coordinator::Vitals;
 use dormouse_units::Time;
 
-use super::exposition::{Family, Labels, Samples};
+use super::exposition::{FamilySamples, Labels, MetricFamily};
 use super::fleet::market_word;
-use super::fleet::{Fleet, MARKETS};
-use super::histogram::{Counted, Histogram};
+use super::fleet::{FleetMetrics, MARKETS};
+use super::histogram::{BucketHistogram, HistogramCounts};
 use super::run_metrics::RunMetrics;
 
 /// Labels of a run.
@@ -28,7 +28,7 @@ pub struct RunName {
 
 /// Facts about a run that are not in its log.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Beside<'a> {
+pub struct UnloggedFacts<'a> {
     /// Whether a coordinator conducts the run now.
     pub serves: bool,
     /// Present time of the run's clock; `None` if only the log's last time is known.
@@ -37,20 +37,25 @@ pub struct Beside<'a> {
     pub vitals: Option<&'a Vitals>,
 }
 
-fn gauge(name: &'static str, help: &'static str, value: impl Into<f64>) -> Family {
-    by(name, help, [(Labels::new(), value.into())])
+fn gauge(name: &'static str, help: &'static str, value: impl Into<f64>) -> MetricFamily {
+    gauges(name, help, [(Labels::new(), value.into())])
 }
 
 /// A gauge for each set of labels.
-fn by(
+fn gauges(
     name: &'static str,
     help: &'static str,
     values: impl IntoIterator<Item = (Labels, f64)>,
-) -> Family {
-    Family { name, help, unit: None, samples: Samples::Gauge(values.into_iter().collect()) }
+) -> MetricFamily {
+    MetricFamily {
+        name,
+        help,
+        unit: None,
+        samples: FamilySamples::Gauge(values.into_iter().collect()),
+    }
 }
 
-fn counter(name: &'static str, help: &'static str, value: u64) -> Family {
+fn counter(name: &'static str, help: &'static str, value: u64) -> MetricFamily {
     counters(name, help, [(Labels::new(), value)])
 }
 
@@ -60,21 +65,21 @@ fn counters(
     name: &'static str,
     help: &'static str,
     values: impl IntoIterator<Item = (Labels, u64)>,
-) -> Family {
+) -> MetricFamily {
     let values = values.into_iter().map(|(labels, n)| (labels, n as f64));
-    Family { name, help, unit: None, samples: Samples::Counter(values.collect()) }
+    MetricFamily { name, help, unit: None, samples: FamilySamples::Counter(values.collect()) }
 }
 
 fn histogram(
     name: &'static str,
     unit: &'static str,
     help: &'static str,
-    counted: Counted,
-) -> Family {
-    Family { name, help, unit: Some(unit), samples: Samples::Histogram(counted) }
+    counted: HistogramCounts,
+) -> MetricFamily {
+    MetricFamily { name, help, unit: Some(unit), samples: FamilySamples::Histogram(counted) }
 }
 
-impl Family {
+impl MetricFamily {
     fn in_unit(self, unit: &'static str) -> Self {
         Self { unit: Some(unit), ..self }
     }
@@ -89,21 +94,21 @@ fn flag(is: bool) -> f64 {
 }
 
 /// All families of a run.
-pub(super) fn families(of: &RunMetrics, beside: &Beside<'_>) -> Vec<Family> {
+pub(super) fn families(of: &RunMetrics, beside: &UnloggedFacts<'_>) -> Vec<MetricFamily> {
     // The clock of a run that is over stands still, whatever its coordinator still does.
     let clock = beside.now.filter(|_| of.over.is_none());
     let now = clock.map_or(of.now, |now| now.max(of.now));
     let mut all = run(of, now);
-    all.extend(work(of));
-    all.extend(vms(of, now));
-    all.extend(acts(of));
-    all.extend(measured(of));
-    all.extend(outages(of));
+    all.extend(work_families(of));
+    all.extend(vm_families(of, now));
+    all.extend(act_families(of));
+    all.extend(measured_families(of));
+    all.extend(outage_families(of));
     all.extend(coordinator(beside));
     all
 }
 
-fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
+fn run(of: &RunMetrics, now: Time) -> Vec<MetricFamily> {
     let name = &of.name;
     let info = labels([
         ("run", &name.run),
@@ -118,11 +123,11 @@ fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
         ),
     ]);
     let mut all = vec![
-        Family {
+        MetricFamily {
             name: "run",
             help: "The run; always 1.",
             unit: None,
-            samples: Samples::Info(info),
+            samples: FamilySamples::Info(info),
         },
         gauge("clock", "What the clock of the run shows, in emulated time.", now.as_secs_f64())
             .in_unit("seconds"),
@@ -146,17 +151,17 @@ fn run(of: &RunMetrics, now: Time) -> Vec<Family> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
-fn work(of: &RunMetrics) -> Vec<Family> {
+fn work_families(of: &RunMetrics) -> Vec<MetricFamily> {
     let tallies: Vec<_> = of.work.tallies().collect();
     let states = tallies.iter().flat_map(|(kind, of)| {
         [("waiting", of.waiting), ("running", of.running), ("done", of.done)]
             .map(|(state, n)| (labels([("kind", kind.word()), ("state", state)]), n as f64))
     });
-    let each = |n: fn(&super::work_state::Tally) -> u64| {
+    let each = |n: fn(&super::work_state::WorkTally) -> u64| {
         tallies.iter().map(move |(kind, of)| (labels([("kind", kind.word())]), n(of)))
     };
     let mut all = vec![
-        by(
+        gauges(
             "tasks",
             "Tasks of the bag and parallel jobs that were submitted, by what they do: the queue \
              (waiting), on a VM, whether that runs or not (running), over, well or not (done).",
@@ -189,9 +194,9 @@ fn work(of: &RunMetrics) -> Vec<Family> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts; Prometheus knows floats alone")]
-fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
+fn vm_families(of: &RunMetrics, now: Time) -> Vec<MetricFamily> {
     let (fleet, record) = (&of.fleet, &of.record);
-    let states = Fleet::by_state(record).into_iter().map(|((market, stage), n)| {
+    let states = FleetMetrics::by_state(record).into_iter().map(|((market, stage), n)| {
         (labels([("market", market), ("state", stage.word())]), n as f64)
     });
     let launched = MARKETS.map(market_word).map(|market| {
@@ -202,7 +207,7 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
     let of_type = |kind: &str, value: f64| (labels([("type", kind)]), value);
     let credits = fleet.credits(record);
     vec![
-        by("vms", "VMs that are there, by market and state.", states),
+        gauges("vms", "VMs that are there, by market and state.", states),
         counters("vms_launched", "VMs that were granted.", launched),
         counters("vms_ended", "VMs that are gone, by why.", ended),
         counter("launches_refused", "Launches that were refused.", record.counts.launches_refused.into()),
@@ -219,18 +224,18 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
             "What an emulated hour of the VMs costs that are paid for now.",
             fleet.rate(record),
         ),
-        by(
+        gauges(
             "spot_price_usd_per_hour",
             "The spot price of an instance type now.",
             fleet.spot_prices(now).map(|(kind, price)| of_type(kind.as_str(), price)),
         ),
-        by(
+        gauges(
             "credits",
             "CPU credits of the burstable VMs of a type that are there, all together, as last \
              reported; one is a vCPU-minute.",
             credits.iter().map(|(kind, (all, _))| of_type(kind.as_str(), *all)),
         ),
-        by(
+        gauges(
             "credits_lowest",
             "CPU credits of the burstable VM of a type that has the fewest, as last reported.",
             credits.iter().map(|(kind, (_, lowest))| of_type(kind.as_str(), *lowest)),
@@ -238,7 +243,7 @@ fn vms(of: &RunMetrics, now: Time) -> Vec<Family> {
     ]
 }
 
-fn acts(of: &RunMetrics) -> Vec<Family> {
+fn act_families(of: &RunMetrics) -> Vec<MetricFamily> {
     let (fleet, work, counts) = (&of.fleet, &of.work, &of.record.counts);
     let decisions = of.decisions.iter().map(|(kind, n)| (labels([("decision", kind)]), *n));
     vec![
@@ -274,20 +279,20 @@ fn acts(of: &RunMetrics) -> Vec<Family> {
     ]
 }
 
-fn measured(of: &RunMetrics) -> Vec<Family> {
+fn measured_families(of: &RunMetrics) -> Vec<MetricFamily> {
     let it = &of.measured;
-    let seconds = |name, help, of: &Histogram| histogram(name, "seconds", help, of.counted());
-    let of_host = |us: fn(&super::measured::Share) -> u64| {
+    let seconds = |name, help, of: &BucketHistogram| histogram(name, "seconds", help, of.counted());
+    let of_host = |us: fn(&super::measured::ReportedShare) -> u64| {
         it.shares.iter().map(move |(host, share)| {
             let host = host.get().to_string();
             (labels([("host", &host)]), us(share) as f64 / 1e6)
         })
     };
-    let cpu = |name, help, values: Vec<(Labels, f64)>| Family {
+    let cpu = |name, help, values: Vec<(Labels, f64)>| MetricFamily {
         name,
         help,
         unit: Some("seconds"),
-        samples: Samples::Counter(values),
+        samples: FamilySamples::Counter(values),
     };
     let one = |took: std::time::Duration| vec![(Labels::new(), took.as_secs_f64())];
     vec![
@@ -365,24 +370,24 @@ fn measured(of: &RunMetrics) -> Vec<Family> {
     ]
 }
 
-fn outages(of: &RunMetrics) -> Vec<Family> {
+fn outage_families(of: &RunMetrics) -> Vec<MetricFamily> {
     vec![
         counter(
             "coordinator_resumes",
             "How often the run was gone on with from its log.",
             of.coordinator_resumes,
         ),
-        Family {
+        MetricFamily {
             name: "coordinator_away",
             help: "Time without a coordinator before the run was gone on with, real time.",
             unit: Some("seconds"),
-            samples: Samples::Counter(vec![(Labels::new(), of.away_us as f64 / 1e6)]),
+            samples: FamilySamples::Counter(vec![(Labels::new(), of.away_us as f64 / 1e6)]),
         },
     ]
 }
 
 /// Metrics of the coordinator that are not in the log.
-pub(super) fn coordinator(beside: &Beside<'_>) -> Vec<Family> {
+pub(super) fn coordinator(beside: &UnloggedFacts<'_>) -> Vec<MetricFamily> {
     let help = "Whether a coordinator conducts the run now.";
     let mut all = vec![gauge("coordinator_up", help, flag(beside.serves))];
     let Some(vitals) = beside.vitals else { return all };
@@ -413,10 +418,10 @@ pub(super) fn coordinator(beside: &Beside<'_>) -> Vec<Family> {
             "How late the clock's alarm rang, real time.",
             vitals.clock_lateness().into(),
         ),
-        by("session_connected", "Whether a worker that is there is connected.", connected),
-        by("session_age", "How long a worker's connection has been there, real time.", ages)
+        gauges("session_connected", "Whether a worker that is there is connected.", connected),
+        gauges("session_age", "How long a worker's connection has been there, real time.", ages)
             .in_unit("seconds"),
-        by("session_silence", "How long nothing was heard of a worker, real time.", silence)
+        gauges("session_silence", "How long nothing was heard of a worker, real time.", silence)
             .in_unit("seconds"),
     ]);
     all

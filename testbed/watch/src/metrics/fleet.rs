@@ -10,7 +10,7 @@ use dormouse_units::{Credits, Money, Time, TypeName};
 
 /// Stage of a VM's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Stage {
+pub(super) enum FleetStage {
     Booting,
     Running,
     /// The VM runs and has notice of its end.
@@ -20,7 +20,7 @@ pub(super) enum Stage {
     Resuming,
 }
 
-impl Stage {
+impl FleetStage {
     pub(super) const ALL: [Self; 6] = [
         Self::Booting,
         Self::Running,
@@ -53,20 +53,20 @@ pub(super) const fn market_word(market: Market) -> &'static str {
 }
 
 /// Stage of a VM that has not ended.
-fn stage(vm: &VmHistory) -> Stage {
+fn stage_of(vm: &VmHistory) -> FleetStage {
     match (vm.is_running(), vm.told) {
-        (true, Some(Action::Hibernate)) => Stage::Hibernating,
-        (true, _) if vm.has_notice => Stage::Notice,
-        (true, _) => Stage::Running,
-        (false, _) if vm.ready.is_none() => Stage::Booting,
-        (false, Some(Action::Resume)) => Stage::Resuming,
-        (false, _) => Stage::Hibernated,
+        (true, Some(Action::Hibernate)) => FleetStage::Hibernating,
+        (true, _) if vm.has_notice => FleetStage::Notice,
+        (true, _) => FleetStage::Running,
+        (false, _) if vm.ready.is_none() => FleetStage::Booting,
+        (false, Some(Action::Resume)) => FleetStage::Resuming,
+        (false, _) => FleetStage::Hibernated,
     }
 }
 
 /// VMs of a run: counts of launches and ends, and the cost of those that ended.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(super) struct FleetMetrics {
     catalogue: Catalogue,
     billing: Billing,
     prices: Arc<dyn Prices>,
@@ -77,7 +77,7 @@ pub(super) struct Fleet {
     pub(super) rebalances: u64,
 }
 
-impl Fleet {
+impl FleetMetrics {
     pub(super) fn new(setup: &Setup) -> Self {
         Self {
             catalogue: setup.catalogue.clone(),
@@ -109,13 +109,13 @@ impl Fleet {
     }
 
     /// Number of VMs by market and stage.
-    pub(super) fn by_state(record: &RunRecord) -> BTreeMap<(&'static str, Stage), u64> {
+    pub(super) fn by_state(record: &RunRecord) -> BTreeMap<(&'static str, FleetStage), u64> {
         let none = MARKETS.into_iter().flat_map(|market| {
-            Stage::ALL.into_iter().map(move |stage| ((market_word(market), stage), 0))
+            FleetStage::ALL.into_iter().map(move |stage| ((market_word(market), stage), 0))
         });
         let mut count: BTreeMap<_, _> = none.collect();
         for vm in record.vms.values() {
-            *count.entry((market_word(vm.market), stage(vm))).or_default() += 1;
+            *count.entry((market_word(vm.market), stage_of(vm))).or_default() += 1;
         }
         count
     }
@@ -127,10 +127,10 @@ impl Fleet {
 
     /// Hourly cost of all VMs that are charged now, in dollars.
     pub(super) fn rate(&self, record: &RunRecord) -> f64 {
-        let is_charged = |vm: &&VmHistory| match stage(vm) {
-            Stage::Booting => self.billing.boot,
-            Stage::Running | Stage::Notice | Stage::Hibernating => true,
-            Stage::Hibernated | Stage::Resuming => false,
+        let is_charged = |vm: &&VmHistory| match stage_of(vm) {
+            FleetStage::Booting => self.billing.boot,
+            FleetStage::Running | FleetStage::Notice | FleetStage::Hibernating => true,
+            FleetStage::Hibernated | FleetStage::Resuming => false,
         };
         let charged = record.vms.values().filter(is_charged);
         charged.map(|vm| vm.meter().charged().as_usd_per_hour()).sum()

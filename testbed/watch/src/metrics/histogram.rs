@@ -24,7 +24,7 @@ pub(super) const ERRORS: &[f64] =
 
 /// Counts values by their size.
 #[derive(Clone, Debug)]
-pub(super) struct Histogram {
+pub(super) struct BucketHistogram {
     bounds: &'static [f64],
     /// Number of values in each bucket; one more than there are bounds.
     counts: Vec<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Histogram {
 
 /// The content of a histogram, for encoding.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct HistogramCounts {
     /// Sum of all values.
     pub(super) sum: f64,
     /// Upper bound of each bucket, and the number of values in it alone; the last bucket has no
@@ -41,7 +41,7 @@ pub(super) struct Counted {
     pub(super) buckets: Vec<(f64, u64)>,
 }
 
-impl Histogram {
+impl BucketHistogram {
     pub(super) fn new(bounds: &'static [f64]) -> Self {
         Self { bounds, counts: vec![0; bounds.len() + 1], sum: 0.0 }
     }
@@ -51,13 +51,16 @@ impl Histogram {
         self.sum += value;
     }
 
-    pub(super) fn counted(&self) -> Counted {
+    pub(super) fn counted(&self) -> HistogramCounts {
         let bounds = self.bounds.iter().copied().chain([f64::MAX]);
-        Counted { sum: self.sum, buckets: bounds.zip(self.counts.iter().copied()).collect() }
+        HistogramCounts {
+            sum: self.sum,
+            buckets: bounds.zip(self.counts.iter().copied()).collect(),
+        }
     }
 }
 
-impl From<DelayHistogram> for Counted {
+impl From<DelayHistogram> for HistogramCounts {
     fn from(delays: DelayHistogram) -> Self {
         let bound =
             |upper: Option<std::time::Duration>| upper.map_or(f64::MAX, |it| it.as_secs_f64());
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_value_is_in_the_first_bucket_whose_bound_it_does_not_pass() {
-        let mut histogram = Histogram::new(&[1.0, 2.0]);
+        let mut histogram = BucketHistogram::new(&[1.0, 2.0]);
         [0.5, 1.0, 1.5, 2.5, 7.0].into_iter().for_each(|value| histogram.add(value));
         let counted = histogram.counted();
         assert_eq!(counted.buckets, [(1.0, 2), (2.0, 1), (f64::MAX, 2)]);

@@ -6,51 +6,51 @@ use std::time::Duration;
 use dormouse_model::{Effect, Event, Report, Step};
 use dormouse_units::{HostId, TaskId, VmId};
 
-use super::histogram::{BYTES, ERRORS, Histogram, SECONDS};
-use super::work_state::Began;
+use super::histogram::{BYTES, BucketHistogram, ERRORS, SECONDS};
+use super::work_state::BegunAttempt;
 
 /// Promised and received CPU time of a host's VMs, real microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Share {
+pub(super) struct ReportedShare {
     pub(super) promised_us: u64,
     pub(super) received_us: u64,
 }
 
-impl Share {
+impl ReportedShare {
     /// Difference of received and promised time as a part of the promised time; `None` if nothing
     /// was promised.
-    fn error(self) -> Option<f64> {
+    fn relative_error(self) -> Option<f64> {
         let (promised, received) = (self.promised_us as f64, self.received_us as f64);
         (self.promised_us > 0).then(|| (received / promised - 1.0).abs())
     }
 }
 
 #[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) checkpoint_bytes: Histogram,
-    pub(super) checkpoint_hold: Histogram,
-    pub(super) checkpoint_dump: Histogram,
+pub(super) struct WorkerMetrics {
+    pub(super) checkpoint_bytes: BucketHistogram,
+    pub(super) checkpoint_hold: BucketHistogram,
+    pub(super) checkpoint_dump: BucketHistogram,
     pub(super) checkpoints_failed: u64,
-    pub(super) task_start: Histogram,
-    pub(super) restore: Histogram,
+    pub(super) task_start: BucketHistogram,
+    pub(super) restore: BucketHistogram,
     pub(super) restore_failures: u64,
-    pub(super) freeze: Histogram,
-    pub(super) thaw: Histogram,
-    pub(super) task_error: Histogram,
+    pub(super) freeze: BucketHistogram,
+    pub(super) thaw: BucketHistogram,
+    pub(super) task_error: BucketHistogram,
     pub(super) task_promised: Duration,
     pub(super) task_took: Duration,
-    pub(super) job_lateness: Histogram,
-    pub(super) share_error: Histogram,
+    pub(super) job_lateness: BucketHistogram,
+    pub(super) share_error: BucketHistogram,
     /// CPU shares by host, summed over its VMs.
-    pub(super) shares: BTreeMap<HostId, Share>,
+    pub(super) shares: BTreeMap<HostId, ReportedShare>,
     /// Last reported share of each living VM.
-    of_vm: BTreeMap<VmId, (HostId, Share)>,
+    of_vm: BTreeMap<VmId, (HostId, ReportedShare)>,
     /// Promised and real times of attempts whose end is reported next.
-    ending: BTreeMap<TaskId, Promise>,
+    ending: BTreeMap<TaskId, PromisedTime>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Promise {
+struct PromisedTime {
     promised: Duration,
     took: Duration,
 }
@@ -59,11 +59,11 @@ const fn micros(us: u64) -> Duration {
     Duration::from_micros(us)
 }
 
-impl Measured {
+impl WorkerMetrics {
     pub(super) fn new() -> Self {
-        let seconds = || Histogram::new(SECONDS);
+        let seconds = || BucketHistogram::new(SECONDS);
         Self {
-            checkpoint_bytes: Histogram::new(BYTES),
+            checkpoint_bytes: BucketHistogram::new(BYTES),
             checkpoint_hold: seconds(),
             checkpoint_dump: seconds(),
             checkpoints_failed: 0,
@@ -72,11 +72,11 @@ impl Measured {
             restore_failures: 0,
             freeze: seconds(),
             thaw: seconds(),
-            task_error: Histogram::new(ERRORS),
+            task_error: BucketHistogram::new(ERRORS),
             task_promised: Duration::ZERO,
             task_took: Duration::ZERO,
             job_lateness: seconds(),
-            share_error: Histogram::new(ERRORS),
+            share_error: BucketHistogram::new(ERRORS),
             shares: BTreeMap::new(),
             of_vm: BTreeMap::new(),
             ending: BTreeMap::new(),
@@ -85,12 +85,12 @@ impl Measured {
 
     /// Adds a step, with the attempt that began in it, if one did. `is_stale`: the report is of an
     /// attempt that is over.
-    pub(super) fn see(&mut self, step: &Step, is_stale: bool, began: Option<Began>) {
+    pub(super) fn see(&mut self, step: &Step, is_stale: bool, began: Option<BegunAttempt>) {
         match &step.event {
             Event::Machine { host, report, .. } => {
-                self.account(*host, report);
+                self.add_account(*host, report);
                 if !is_stale {
-                    self.report(report, began);
+                    self.add_report(report, began);
                 }
             }
             Event::HostLost { host, .. } => self.of_vm.retain(|_, (on, _)| on != host),
@@ -101,10 +101,11 @@ impl Measured {
     }
 
     /// Adds accounts of CPU time, which count even for attempts that are over.
-    fn account(&mut self, host: HostId, report: &Report) {
+    fn add_account(&mut self, host: HostId, report: &Report) {
         match report {
             &Report::Share { vm, real_promised_us, real_received_us } => {
-                let now = Share { promised_us: real_promised_us, received_us: real_received_us };
+                let now =
+                    ReportedShare { promised_us: real_promised_us, received_us: real_received_us };
                 let (_, before) = self.of_vm.insert(vm, (host, now)).unwrap_or_default();
                 let of_host = self.shares.entry(host).or_default();
                 let promised = now.promised_us.saturating_sub(before.promised_us);
@@ -114,7 +115,7 @@ impl Measured {
             }
             Report::VmDestroyed { vm } | Report::VmFailed { vm, .. } => {
                 let last = self.of_vm.remove(vm);
-                if let Some(error) = last.and_then(|(_, share)| share.error()) {
+                if let Some(error) = last.and_then(|(_, share)| share.relative_error()) {
                     self.share_error.add(error);
                 }
             }
@@ -122,7 +123,7 @@ impl Measured {
         }
     }
 
-    fn report(&mut self, report: &Report, began: Option<Began>) {
+    fn add_report(&mut self, report: &Report, began: Option<BegunAttempt>) {
         let seconds = |us: u64| micros(us).as_secs_f64();
         match report {
             Report::CheckpointTaken { bytes, real_held_us, real_dump_us, .. } => {
@@ -132,7 +133,9 @@ impl Measured {
             }
             Report::CheckpointFailed { .. } => self.checkpoints_failed += 1,
             Report::TaskStarted { real_took_us, .. } => match began {
-                Some(Began { from_checkpoint: true }) => self.restore.add(seconds(*real_took_us)),
+                Some(BegunAttempt { from_checkpoint: true }) => {
+                    self.restore.add(seconds(*real_took_us))
+                }
                 Some(_) => self.task_start.add(seconds(*real_took_us)),
                 None => {}
             },
@@ -141,13 +144,13 @@ impl Measured {
             Report::Ledger { task, ledger, .. } => {
                 let promised = micros(ledger.real_promised_us);
                 let took = micros(ledger.real_took_us);
-                self.ending.insert(*task, Promise { promised, took });
+                self.ending.insert(*task, PromisedTime { promised, took });
             }
             Report::JobAccount { account, .. } => {
                 self.job_lateness.add(seconds(account.real_late_us.unsigned_abs()));
             }
             Report::TaskFinished { task, verified, .. } => {
-                if let Some(Promise { promised, took }) = self.ending.remove(task)
+                if let Some(PromisedTime { promised, took }) = self.ending.remove(task)
                     && *verified
                     && !promised.is_zero()
                 {

@@ -12,6 +12,6 @@ mod tests;
 mod text;
 mod work_state;
 
-pub use families::{Beside, RunName};
+pub use families::{RunName, UnloggedFacts};
 pub use run_metrics::RunMetrics;
-pub use text::Format;
+pub use text::MetricFormat;

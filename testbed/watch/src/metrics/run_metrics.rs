@@ -8,11 +8,11 @@ use dormouse_analysis::{RecordChange, RunRecord};
 use dormouse_model::{Decision, Effect, Event, Setup, Step, Tenants};
 use dormouse_units::{HostId, Time};
 
-use super::exposition::{Family, open_metrics};
-use super::families::{Beside, RunName, coordinator, families};
-use super::fleet::Fleet;
-use super::measured::Measured;
-use super::text::{self, Format};
+use super::exposition::{MetricFamily, open_metrics};
+use super::families::{RunName, UnloggedFacts, coordinator, families};
+use super::fleet::FleetMetrics;
+use super::measured::WorkerMetrics;
+use super::text::{self, MetricFormat};
 use super::work_state::WorkState;
 
 /// Metrics of one run: a fold over its steps. Its memory grows with living VMs, unfinished tasks
@@ -25,10 +25,10 @@ pub struct RunMetrics {
     pub(super) record: RunRecord,
     /// Last known time of the clock.
     pub(super) now: Time,
-    pub(super) fleet: Fleet,
+    pub(super) fleet: FleetMetrics,
     pub(super) work: WorkState,
-    pub(super) measured: Measured,
-    pub(super) requests: Option<Requests>,
+    pub(super) measured: WorkerMetrics,
+    pub(super) requests: Option<RequestCounts>,
     /// Hosts that are there, with their names.
     pub(super) hosts: BTreeMap<HostId, String>,
     pub(super) decisions: BTreeMap<&'static str, u64>,
@@ -43,7 +43,7 @@ pub struct RunMetrics {
 
 /// Requests for VMs of a run.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(super) struct RequestCounts {
     ledger: RequestLedger,
     pub(super) requested: u64,
     pub(super) ended: BTreeMap<&'static str, u64>,
@@ -55,7 +55,7 @@ impl RunMetrics {
     pub fn new(name: RunName, setup: &Setup, tenants: Tenants) -> Self {
         let has_deadline = !setup.bag.tasks.is_empty();
         let record = RunRecord::shared(setup, tenants.clone()).forgetting();
-        let requests = setup.requests.then(|| Requests {
+        let requests = setup.requests.then(|| RequestCounts {
             ledger: RequestLedger::new(setup, tenants),
             requested: 0,
             ended: BTreeMap::new(),
@@ -65,9 +65,9 @@ impl RunMetrics {
             deadline: has_deadline.then_some(Time::ZERO + setup.bag.deadline),
             record,
             now: Time::ZERO,
-            fleet: Fleet::new(setup),
+            fleet: FleetMetrics::new(setup),
             work: WorkState::new(setup),
-            measured: Measured::new(),
+            measured: WorkerMetrics::new(),
             requests,
             hosts: BTreeMap::new(),
             decisions: BTreeMap::new(),
@@ -100,7 +100,7 @@ impl RunMetrics {
             _ => {}
         }
         for decision in &step.decisions {
-            *self.decisions.entry(word(decision)).or_default() += 1;
+            *self.decisions.entry(decision_word(decision)).or_default() += 1;
         }
         for effect in &step.effects {
             match effect {
@@ -124,26 +124,26 @@ impl RunMetrics {
 
     /// All metrics in this format, with the facts that are not in the log.
     #[must_use]
-    pub fn exposition(&self, format: Format, beside: &Beside<'_>) -> String {
-        written(families(self, beside), format)
+    pub fn exposition(&self, format: MetricFormat, beside: &UnloggedFacts<'_>) -> String {
+        encode_families(families(self, beside), format)
     }
 
     /// The metrics of a run that has not begun.
     #[must_use]
-    pub fn before(format: Format, beside: &Beside<'_>) -> String {
-        written(coordinator(beside), format)
+    pub fn before(format: MetricFormat, beside: &UnloggedFacts<'_>) -> String {
+        encode_families(coordinator(beside), format)
     }
 }
 
-fn written(families: Vec<Family>, format: Format) -> String {
+fn encode_families(families: Vec<MetricFamily>, format: MetricFormat) -> String {
     let open = open_metrics(families);
     match format {
-        Format::OpenMetrics => open,
-        Format::Plain => text::plain(&open),
+        MetricFormat::OpenMetrics => open,
+        MetricFormat::Plain => text::plain(&open),
     }
 }
 
-impl Requests {
+impl RequestCounts {
     fn see(&mut self, record: &RunRecord, step: &Step) {
         let is_one = |change: &&RecordChange| matches!(change, RecordChange::Requested(_));
         self.requested += record.changes().iter().filter(is_one).count() as u64;
@@ -161,7 +161,7 @@ impl Requests {
 }
 
 /// Kind of a decision, as the log names it.
-const fn word(decision: &Decision) -> &'static str {
+const fn decision_word(decision: &Decision) -> &'static str {
     match decision {
         Decision::Launch { .. } => "launch",
         Decision::Terminate { .. } => "terminate",

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use dormouse_analysis::{RunMode, RunRecord};
 use dormouse_coordinator::Vitals;
-use dormouse_experiment::{Loaded, Source, open};
+use dormouse_experiment::{ExperimentSource, LoadedExperiment, open};
 use dormouse_model::{Effect, Event, Report, Step};
-use dormouse_report::output::{Header, RunLog};
+use dormouse_report::output::{LogHeader, RunLog};
 use dormouse_report::replay::play;
 use dormouse_units::{HostId, Time};
 
-use super::{Beside, Format, RunMetrics, RunName};
+use super::{MetricFormat, RunMetrics, RunName, UnloggedFacts};
 
 /// Tasks on spot VMs of two types that hibernate, resume and are taken while credits are spent.
 const BAG: &str = r#"name = "bag"
@@ -32,20 +32,20 @@ deadline = "45m"
 name = "burst-hads"
 "#;
 
-fn header_of(experiment: &str) -> Header {
-    let source = Source { experiment: Some(experiment), ..Source::default() };
-    let Loaded { experiment, .. } = open(&source).expect("a good experiment");
-    Header::new(RunMode::Virtual, String::new(), experiment)
+fn header_of(experiment: &str) -> LogHeader {
+    let source = ExperimentSource { experiment: Some(experiment), ..ExperimentSource::default() };
+    let LoadedExperiment { experiment, .. } = open(&source).expect("a good experiment");
+    LogHeader::new(RunMode::Virtual, String::new(), experiment)
 }
 
-fn header_of_text(text: &str) -> Header {
+fn header_of_text(text: &str) -> LogHeader {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("experiment.toml");
     std::fs::write(&file, text).expect("room");
     header_of(file.to_str().expect("plain"))
 }
 
-fn metrics_of(header: &Header) -> RunMetrics {
+fn metrics_of(header: &LogHeader) -> RunMetrics {
     let experiment = &header.experiment;
     let name = RunName {
         run: "r-1".to_owned(),
@@ -57,7 +57,7 @@ fn metrics_of(header: &Header) -> RunMetrics {
     RunMetrics::new(name, &experiment.whole_setup(), experiment.tenants())
 }
 
-fn steps_of(header: &Header) -> Vec<Step> {
+fn steps_of(header: &LogHeader) -> Vec<Step> {
     let mut steps = Vec::new();
     let log = RunLog { header: header.clone(), steps: None, torn: false };
     play(&log, |step| steps.push(step.clone())).expect("it can be played");
@@ -76,7 +76,7 @@ fn samples(text: &str) -> BTreeMap<String, f64> {
 }
 
 fn read(metrics: &RunMetrics) -> BTreeMap<String, f64> {
-    samples(&metrics.exposition(Format::Plain, &Beside::default()))
+    samples(&metrics.exposition(MetricFormat::Plain, &UnloggedFacts::default()))
 }
 
 /// Sum over the samples of a family whose labels hold this text.
@@ -163,16 +163,20 @@ fn what_is_owed_grows_between_steps_as_its_rate_says() {
     let steps = steps_of(&header);
     let half = steps.len() / 2;
     steps[..half].iter().for_each(|step| metrics.see(step));
-    let at = |secs: u64| {
-        let now = Some(metrics.now + dormouse_units::Span::from_secs(secs));
-        samples(&metrics.exposition(Format::Plain, &Beside { now, ..Beside::default() }))
-    };
+    let at =
+        |secs: u64| {
+            let now = Some(metrics.now + dormouse_units::Span::from_secs(secs));
+            samples(&metrics.exposition(
+                MetricFormat::Plain,
+                &UnloggedFacts { now, ..UnloggedFacts::default() },
+            ))
+        };
     let (now, later) = (at(0), at(360));
     let rate = now["dormouse_cost_rate_usd_per_hour"];
     let grown = later["dormouse_cost_usd"] - now["dormouse_cost_usd"];
     assert!(rate > 0.0 && (grown - rate / 10.0).abs() < 1e-9, "{grown} at {rate}");
-    let earlier = Beside { now: Some(Time::ZERO), ..Beside::default() };
-    let earlier = samples(&metrics.exposition(Format::Plain, &earlier));
+    let earlier = UnloggedFacts { now: Some(Time::ZERO), ..UnloggedFacts::default() };
+    let earlier = samples(&metrics.exposition(MetricFormat::Plain, &earlier));
     assert_eq!(earlier["dormouse_clock_seconds"], now["dormouse_clock_seconds"], "it ran back");
 }
 
@@ -220,7 +224,10 @@ fn everything() -> String {
     let mut metrics = metrics_of(&header);
     metrics.name.speedup = Some(30.0);
     let vitals = Vitals::default();
-    metrics.exposition(Format::Plain, &Beside { serves: true, now: None, vitals: Some(&vitals) })
+    metrics.exposition(
+        MetricFormat::Plain,
+        &UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) },
+    )
 }
 
 /// A line of the page for each family: its name, type and meaning.
@@ -343,8 +350,8 @@ fn the_dashboard_is_whole() {
 #[test]
 fn only_what_a_coordinator_knows_is_said_before_a_run() {
     let vitals = Vitals::default();
-    let beside = Beside { serves: true, now: None, vitals: Some(&vitals) };
-    let seen = samples(&RunMetrics::before(Format::Plain, &beside));
+    let beside = UnloggedFacts { serves: true, now: None, vitals: Some(&vitals) };
+    let seen = samples(&RunMetrics::before(MetricFormat::Plain, &beside));
     assert_eq!(seen["dormouse_coordinator_up"], 1.0);
     assert_eq!(seen["dormouse_journal_write_seconds_count"], 0.0);
     assert!(!seen.keys().any(|name| name.starts_with("dormouse_tasks")));

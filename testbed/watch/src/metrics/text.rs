@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A text format for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum MetricFormat {
     /// OpenMetrics 1.0.0, with units and the type `info`.
     OpenMetrics,
     /// The older text format 0.0.4, for `promtool check metrics` and for people.
@@ -13,7 +13,7 @@ pub enum Format {
 
 const OPEN_METRICS: &str = "application/openmetrics-text";
 
-impl Format {
+impl MetricFormat {
     /// The format for a client with this `Accept` header: OpenMetrics if it is named and plain text
     /// is not preferred.
     #[must_use]
@@ -80,10 +80,10 @@ mod tests {
         let prometheus = "application/openmetrics-text;version=1.0.0,\
                           application/openmetrics-text;version=0.0.1;q=0.75,\
                           text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
-        assert_eq!(Format::accepted(Some(prometheus)), Format::OpenMetrics);
+        assert_eq!(MetricFormat::accepted(Some(prometheus)), MetricFormat::OpenMetrics);
         let newer = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
                      text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,*/*;q=0.2";
-        assert_eq!(Format::accepted(Some(newer)), Format::OpenMetrics);
+        assert_eq!(MetricFormat::accepted(Some(newer)), MetricFormat::OpenMetrics);
         for plain in [
             None,
             Some("*/*"),
@@ -91,7 +91,7 @@ mod tests {
             Some("application/openmetrics-text;q=0"),
             Some("application/openmetrics-text;q=0.1, text/plain"),
         ] {
-            assert_eq!(Format::accepted(plain), Format::Plain, "{plain:?}");
+            assert_eq!(MetricFormat::accepted(plain), MetricFormat::Plain, "{plain:?}");
         }
     }
 

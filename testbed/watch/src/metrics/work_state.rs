@@ -6,12 +6,12 @@ use dormouse_units::{Attempt, TaskId};
 
 /// Kind of work: a task of the bag, or a parallel job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum WorkKind {
     Task,
     Job,
 }
 
-impl Kind {
+impl WorkKind {
     pub(super) const fn word(self) -> &'static str {
         match self {
             Self::Task => "task",
@@ -22,7 +22,7 @@ impl Kind {
 
 /// Number of tasks, or of jobs, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct WorkTally {
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) done: u64,
@@ -32,7 +32,7 @@ pub(super) struct Tally {
 
 /// An attempt that began.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Began {
+pub(super) struct BegunAttempt {
     pub(super) from_checkpoint: bool,
 }
 
@@ -41,8 +41,8 @@ pub(super) struct WorkState {
     /// Ids of the bag's tasks are below this.
     bag: u32,
     has_jobs: bool,
-    tasks: Tally,
-    jobs: Tally,
+    tasks: WorkTally,
+    jobs: WorkTally,
     pub(super) migrations: u64,
     pub(super) steals: u64,
     pub(super) swaps: u64,
@@ -56,8 +56,8 @@ impl WorkState {
         Self {
             bag,
             has_jobs: setup.jobs.is_some(),
-            tasks: Tally { waiting: bag.into(), ..Tally::default() },
-            jobs: Tally::default(),
+            tasks: WorkTally { waiting: bag.into(), ..WorkTally::default() },
+            jobs: WorkTally::default(),
             migrations: 0,
             steals: 0,
             swaps: 0,
@@ -67,25 +67,25 @@ impl WorkState {
     }
 
     /// The tally of each kind of work that the run has.
-    pub(super) fn tallies(&self) -> impl Iterator<Item = (Kind, Tally)> {
-        let tasks = (self.bag > 0).then_some((Kind::Task, self.tasks));
-        tasks.into_iter().chain(self.has_jobs.then_some((Kind::Job, self.jobs)))
+    pub(super) fn tallies(&self) -> impl Iterator<Item = (WorkKind, WorkTally)> {
+        let tasks = (self.bag > 0).then_some((WorkKind::Task, self.tasks));
+        tasks.into_iter().chain(self.has_jobs.then_some((WorkKind::Job, self.jobs)))
     }
 
     /// Adds a step that the record has taken in; returns the attempt that began with it, if one
     /// did.
-    pub(super) fn see(&mut self, record: &RunRecord, step: &Step) -> Option<Began> {
+    pub(super) fn see(&mut self, record: &RunRecord, step: &Step) -> Option<BegunAttempt> {
         if let Event::Submitted { task, .. } = &step.event
             && !step.effects.contains(&Effect::Stale)
         {
-            self.tally(*task).waiting += 1;
+            self.tally_of(*task).waiting += 1;
         }
         let mut began = None;
         for change in record.changes() {
             match *change {
-                RecordChange::Sent(task, number, _) => self.sent(record, task, number),
-                RecordChange::Left(task, number, _) => self.left(record, task, number),
-                RecordChange::Began(task, number) => began = self.began(record, task, number),
+                RecordChange::Sent(task, number, _) => self.on_sent(record, task, number),
+                RecordChange::Left(task, number, _) => self.on_left(record, task, number),
+                RecordChange::Began(task, number) => began = self.on_began(record, task, number),
                 _ => {}
             }
         }
@@ -100,7 +100,7 @@ impl WorkState {
         began
     }
 
-    fn sent(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
+    fn on_sent(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let place = history.and_then(|it| it.attempts.iter().rposition(|a| a.attempt == number));
         if let (Some(history), Some(n)) = (history, place) {
@@ -108,13 +108,13 @@ impl WorkState {
             self.migrations += u64::from(is_of_bag && history.migrated_from(n).is_some());
             self.steals += u64::from(history.attempts[n].reason == StartReason::Stolen);
         }
-        let tally = self.tally(task);
+        let tally = self.tally_of(task);
         tally.waiting = tally.waiting.saturating_sub(1);
         tally.running += 1;
         tally.started += 1;
     }
 
-    fn left(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
+    fn on_left(&mut self, record: &RunRecord, task: TaskId, number: Attempt) {
         let history = record.task(task);
         let end = history.and_then(|task| task.attempt(number)?.ended.as_ref());
         let has_failed = matches!(end, Some((_, AttemptEnd::Failed(_))));
@@ -123,22 +123,27 @@ impl WorkState {
             Some((_, AttemptEnd::Failed(_))) => history.is_some_and(|task| task.program_failed),
             _ => false,
         };
-        let tally = self.tally(task);
+        let tally = self.tally_of(task);
         tally.failed += u64::from(has_failed);
         tally.running = tally.running.saturating_sub(1);
         *(if is_done { &mut tally.done } else { &mut tally.waiting }) += 1;
     }
 
-    fn began(&mut self, record: &RunRecord, task: TaskId, number: Attempt) -> Option<Began> {
+    fn on_began(
+        &mut self,
+        record: &RunRecord,
+        task: TaskId,
+        number: Attempt,
+    ) -> Option<BegunAttempt> {
         let attempt = record.task(task)?.attempt(number)?;
         // The checkpoint that it was sent with counts, even if it began with another one.
         let fell_back = attempt.fell_back.iter().any(|it| it.to.is_some());
         let from_checkpoint = attempt.sent_with.is_some() || fell_back;
         self.restores += u64::from(from_checkpoint);
-        Some(Began { from_checkpoint })
+        Some(BegunAttempt { from_checkpoint })
     }
 
-    fn tally(&mut self, task: TaskId) -> &mut Tally {
+    fn tally_of(&mut self, task: TaskId) -> &mut WorkTally {
         if task.get() < self.bag { &mut self.tasks } else { &mut self.jobs }
     }
 }

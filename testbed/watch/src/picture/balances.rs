@@ -11,15 +11,15 @@ const HOUR: i128 = 3_600_000_000;
 /// Balances of all living burstable VMs. Each is extrapolated by its type's rules from the last
 /// report, or from the initial credits.
 #[derive(Debug, Default)]
-pub(super) struct Balances {
+pub(super) struct CreditBalances {
     types: BTreeMap<TypeName, Burstable>,
-    accounts: BTreeMap<VmId, Account>,
+    accounts: BTreeMap<VmId, CreditAccount>,
     /// Times at which balances become full or empty, unless something changes before.
     bends: BTreeSet<(Time, VmId)>,
 }
 
 #[derive(Debug)]
-struct Account {
+struct CreditAccount {
     burstable: Burstable,
     at: Time,
     balance: Credits,
@@ -30,7 +30,7 @@ struct Account {
     drawn: Time,
 }
 
-impl Account {
+impl CreditAccount {
     /// Slope of the balance in vCPU-microseconds per hour.
     fn slope(&self) -> i128 {
         let full = |(mode, computes): &(Mode, bool)| match (computes, mode) {
@@ -52,7 +52,7 @@ impl Account {
     }
 
     /// Extrapolates the balance to `now`.
-    fn reckon(&mut self, now: Time) {
+    fn extrapolate(&mut self, now: Time) {
         let passed = i128::from(now.since(self.at).as_micros());
         let is = i128::from(self.balance.as_vcpu_micros()) + self.slope() * passed / HOUR;
         let is = u64::try_from(is.clamp(0, self.cap())).unwrap_or(0);
@@ -61,7 +61,7 @@ impl Account {
 
     /// Time at which the balance becomes full or empty; `None` if it never does at the present
     /// slope.
-    fn bend(&self) -> Option<Time> {
+    fn bend_time(&self) -> Option<Time> {
         let slope = self.slope();
         let bound = if slope > 0 { self.cap() } else { 0 };
         let left = bound - i128::from(self.balance.as_vcpu_micros());
@@ -70,7 +70,7 @@ impl Account {
     }
 }
 
-impl Balances {
+impl CreditBalances {
     /// No balances yet, for VMs of these types.
     pub(super) fn new(catalogue: &Catalogue) -> Self {
         let types = catalogue.types.iter();
@@ -83,41 +83,41 @@ impl Balances {
         let burstable = *self.types.get(kind)?;
         let balance = burstable.initial.min(burstable.cap);
         let (tasks, is_frozen) = (BTreeMap::new(), false);
-        let account = Account { burstable, at: now, balance, is_frozen, tasks, drawn: now };
-        self.bends.extend(account.bend().map(|at| (at, vm)));
+        let account = CreditAccount { burstable, at: now, balance, is_frozen, tasks, drawn: now };
+        self.bends.extend(account.bend_time().map(|at| (at, vm)));
         self.accounts.insert(vm, account);
         Some(balance)
     }
 
     /// Sets a reported balance.
     pub(super) fn told(&mut self, now: Time, vm: VmId, balance: Credits) {
-        self.change(now, vm, |it| (it.balance, it.drawn) = (balance, now));
+        self.change_account(now, vm, |it| (it.balance, it.drawn) = (balance, now));
     }
 
     /// Adds a task that was sent to the VM in this mode and does not compute yet.
     pub(super) fn sent(&mut self, now: Time, vm: VmId, task: TaskId, mode: Mode) {
-        self.change(now, vm, |it| {
+        self.change_account(now, vm, |it| {
             it.tasks.insert(task, (mode, false));
         });
     }
 
     /// Notes that a task computes from now on.
     pub(super) fn computes(&mut self, now: Time, vm: VmId, task: TaskId) {
-        self.change(now, vm, |it| {
+        self.change_account(now, vm, |it| {
             it.tasks.entry(task).or_default().1 = true;
         });
     }
 
     /// Changes the mode of a task.
     pub(super) fn has_mode(&mut self, now: Time, vm: VmId, task: TaskId, mode: Mode) {
-        self.change(now, vm, |it| {
+        self.change_account(now, vm, |it| {
             it.tasks.entry(task).and_modify(|(is, _)| *is = mode);
         });
     }
 
     /// Removes a task from the VM.
     pub(super) fn left(&mut self, now: Time, vm: VmId, task: TaskId) {
-        self.change(now, vm, |it| {
+        self.change_account(now, vm, |it| {
             it.tasks.remove(&task);
         });
     }
@@ -125,13 +125,13 @@ impl Balances {
     /// Hibernates the VM, which then neither earns nor spends, or resumes it; returns its balance
     /// if it is burstable.
     pub(super) fn freezes(&mut self, now: Time, vm: VmId, is_frozen: bool) -> Option<Credits> {
-        self.change(now, vm, |it| (it.is_frozen, it.drawn) = (is_frozen, now));
+        self.change_account(now, vm, |it| (it.is_frozen, it.drawn) = (is_frozen, now));
         self.accounts.get(&vm).map(|it| it.balance)
     }
 
     /// Removes a VM that is gone; returns its last balance unless that has been drawn.
     pub(super) fn ended(&mut self, now: Time, vm: VmId) -> Option<Credits> {
-        self.change(now, vm, |_| {});
+        self.change_account(now, vm, |_| {});
         let account = self.accounts.remove(&vm)?;
         self.bends.extract_if(.., |(_, it)| *it == vm).for_each(drop);
         (account.drawn < now).then_some(account.balance)
@@ -142,19 +142,19 @@ impl Balances {
         let &(at, vm) = self.bends.first().filter(|(at, _)| *at < now)?;
         self.bends.pop_first();
         let account = self.accounts.get_mut(&vm)?;
-        account.reckon(at);
+        account.extrapolate(at);
         account.drawn = at;
         Some((at, vm, account.balance))
     }
 
-    fn change(&mut self, now: Time, vm: VmId, change: impl FnOnce(&mut Account)) {
+    fn change_account(&mut self, now: Time, vm: VmId, change: impl FnOnce(&mut CreditAccount)) {
         let Some(account) = self.accounts.get_mut(&vm) else { return };
-        let was = account.bend();
-        account.reckon(now);
+        let was = account.bend_time();
+        account.extrapolate(now);
         change(account);
         if let Some(at) = was {
             self.bends.remove(&(at, vm));
         }
-        self.bends.extend(account.bend().map(|at| (at, vm)));
+        self.bends.extend(account.bend_time().map(|at| (at, vm)));
     }
 }

@@ -21,14 +21,14 @@ use serde::Serialize;
 /// - `["sample", t, waiting, running, done, spot, on_demand, cost_usd, usd_per_hour, failed]`
 /// - `["over", t, complete, cancelled]`
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct PictureChanges {
     /// All changes one after the other, each followed by a comma.
     text: Vec<u8>,
     /// End of each change in the text.
     ends: Vec<usize>,
 }
 
-impl Changes {
+impl PictureChanges {
     /// Number of changes.
     #[must_use]
     pub const fn len(&self) -> usize {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn batches_are_arrays_of_the_changes_between_two_indices() {
-        let mut changes = Changes::default();
+        let mut changes = PictureChanges::default();
         assert_eq!(changes.batch(0, 10), ("[]".to_owned(), 0));
         changes.say(("price", 1.5, "c3", 0.1));
         changes.say(("vm-end", 2.0, 3, "a, \"b\""));

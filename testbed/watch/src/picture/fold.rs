@@ -14,43 +14,43 @@ use dormouse_model::{
 };
 use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
 
-use super::balances::Balances;
-use super::changes::{Changes, seconds};
-use super::machines::Machines;
-use super::work::{Left, Tally, Work};
+use super::balances::CreditBalances;
+use super::changes::{PictureChanges, seconds};
+use super::machines::VmTotals;
+use super::work::{LeaveOutcome, PictureWork, WorkCounts};
 
 /// A run as a page draws it, up to the last step. The same steps always give the same changes, so
 /// that an index into them has a fixed meaning. Call [`Self::see`] for each step.
 #[derive(Debug)]
-pub struct Picture {
-    changes: Changes,
+pub struct RunPicture {
+    changes: PictureChanges,
     setup: Setup,
     tenants: Tenants,
     speedup: Speedup,
-    machines: Machines,
-    balances: Balances,
-    work: Work,
+    machines: VmTotals,
+    balances: CreditBalances,
+    work: PictureWork,
     now: Time,
     /// Last sample: waiting, running and done work, and running VMs.
-    sampled: Option<(Tally, u32, u32)>,
+    sampled: Option<(WorkCounts, u32, u32)>,
     /// Promised and received CPU time of each VM as last reported, real microseconds.
     shares: BTreeMap<VmId, (u64, u64)>,
     all_shares: (u64, u64),
     is_over: bool,
 }
 
-impl Picture {
+impl RunPicture {
     /// The picture of a run with this setup and these tenants, before its first step. A live run's
     /// clock goes `speedup` times as fast as real time.
     #[must_use]
     pub fn new(setup: Setup, tenants: Tenants, speedup: Speedup) -> Self {
         Self {
-            changes: Changes::default(),
+            changes: PictureChanges::default(),
             tenants,
             speedup,
-            machines: Machines::default(),
-            balances: Balances::new(&setup.catalogue),
-            work: Work::new(&setup),
+            machines: VmTotals::default(),
+            balances: CreditBalances::new(&setup.catalogue),
+            work: PictureWork::new(&setup),
             now: Time::ZERO,
             sampled: None,
             shares: BTreeMap::new(),
@@ -62,7 +62,7 @@ impl Picture {
 
     /// Changes so far.
     #[must_use]
-    pub const fn changes(&self) -> &Changes {
+    pub const fn changes(&self) -> &PictureChanges {
         &self.changes
     }
 
@@ -90,15 +90,15 @@ impl Picture {
         self.now = step.at;
         let t = seconds(step.at);
         while let Some((at, task)) = self.work.next_by(step.at) {
-            self.bends(at);
+            self.add_bends(at);
             let name = self.setup.bag.tasks.get(task.get() as usize).map(|task| &task.name);
             self.changes.say(("submit", seconds(at), task, task.get(), 1, name));
         }
-        self.bends(step.at);
+        self.add_bends(step.at);
         let is_stale = step.effects.contains(&Effect::Stale);
-        self.stops(record, is_of_before);
+        self.add_stops(record, is_of_before);
         match &step.event {
-            Event::Machine { report, .. } if !is_stale => self.report(record, report, step),
+            Event::Machine { report, .. } if !is_stale => self.add_report(record, report, step),
             Event::HostJoined { host, name, offer } => {
                 let vcpus = Some(offer.vcpus).filter(|vcpus| *vcpus < u32::MAX);
                 let memory = Some(offer.memory).filter(|memory| memory.get() < u64::MAX);
@@ -114,22 +114,22 @@ impl Picture {
             _ => {}
         }
         let done = carried_out(step);
-        done.iter().for_each(|decision| self.promoted(record, decision));
-        step.effects.iter().for_each(|effect| self.effect(record, effect, step));
-        self.stops(record, |changes, place| !is_of_before(changes, place));
-        done.iter().for_each(|decision| self.decided(record, t, decision));
+        done.iter().for_each(|decision| self.add_promotion(record, decision));
+        step.effects.iter().for_each(|effect| self.add_effect(record, effect, step));
+        self.add_stops(record, |changes, place| !is_of_before(changes, place));
+        done.iter().for_each(|decision| self.add_decision(record, t, decision));
         for notice in &step.notices {
             match notice {
                 // In unlimited mode a VM's balance differs from its machine's.
                 Notice::Credits { vm, balance } => {
                     self.balances.told(step.at, *vm, *balance);
-                    self.credits(step.at, *vm, Some(*balance));
+                    self.add_credits(step.at, *vm, Some(*balance));
                 }
-                Notice::LaunchRefused { vm, .. } => self.refused(*vm),
+                Notice::LaunchRefused { vm, .. } => self.close_refused(*vm),
                 _ => {}
             }
         }
-        self.sample(record, step.at);
+        self.add_sample(record, step.at);
         if let Some(Effect::Over { complete }) =
             step.effects.iter().find(|effect| matches!(effect, Effect::Over { .. }))
         {
@@ -143,7 +143,7 @@ impl Picture {
     }
 
     /// Adds a sample of waiting, running and done work and of the cost, if anything has changed.
-    fn sample(&mut self, record: &RunRecord, now: Time) {
+    fn add_sample(&mut self, record: &RunRecord, now: Time) {
         let (tally, was) = (self.work.tally(), self.sampled);
         let fleet = self.machines.fleet(record, now);
         let is = (tally, fleet.spot, fleet.on_demand);
@@ -151,14 +151,14 @@ impl Picture {
             return;
         }
         self.sampled = Some(is);
-        let Tally { waiting, running, done, failed } = tally;
+        let WorkCounts { waiting, running, done, failed } = tally;
         let (cost, rate) = (fleet.cost_usd, fleet.usd_per_hour);
         let (t, spot, on_demand) = (seconds(now), fleet.spot, fleet.on_demand);
         let sample = ("sample", t, waiting, running, done, spot, on_demand, cost, rate, failed);
         self.changes.say(sample);
     }
 
-    fn report(&mut self, record: &RunRecord, report: &Report, step: &Step) {
+    fn add_report(&mut self, record: &RunRecord, report: &Report, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match report {
             Report::Share { vm, real_promised_us, real_received_us } => {
@@ -183,7 +183,7 @@ impl Picture {
             }
             Report::CheckpointTaken { vm, task, bytes, real_held_us, done, .. } => {
                 let held_s = *real_held_us as f64 / 1e6;
-                self.changes.say(("checkpoint", t, task, vm, bytes, held_s, part(*done)));
+                self.changes.say(("checkpoint", t, task, vm, bytes, held_s, part_done(*done)));
             }
             // If the VM's balance differs from its machine's, the scheduler gets the VM's as a
             // notice.
@@ -191,7 +191,7 @@ impl Picture {
                 if !step.notices.iter().any(|it| matches!(it, Notice::Credits { .. })) =>
             {
                 self.balances.told(now, *vm, *balance);
-                self.credits(now, *vm, Some(*balance));
+                self.add_credits(now, *vm, Some(*balance));
             }
             Report::TaskStarted { vm, task, .. } => {
                 let began = |change: &RecordChange| matches!(change, RecordChange::Began(it, _) if it == task);
@@ -205,30 +205,35 @@ impl Picture {
 
     /// Adds the attempts, of those that `is_meant` selects, that left their VMs in the last step
     /// while the VMs stayed.
-    fn stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
+    fn add_stops(&mut self, record: &RunRecord, is_meant: impl Fn(&[RecordChange], usize) -> bool) {
         let changes = record.changes();
         for (_, change) in changes.iter().enumerate().filter(|(n, _)| is_meant(changes, *n)) {
             let RecordChange::Left(task, number, vm) = *change else { continue };
             let history = record.task(task);
             let attempt = history.and_then(|history| history.attempt(number));
             let (how, left) = match attempt.and_then(|attempt| attempt.ended.as_ref()) {
-                Some((_, AttemptEnd::Finished)) => (done_as(record, history), Left::Done),
+                Some((_, AttemptEnd::Finished)) => (done_as(record, history), LeaveOutcome::Done),
                 Some((_, AttemptEnd::Failed(_))) => {
                     match history.is_some_and(|history| history.program_failed) {
-                        true => ("program-failed", Left::Failed),
-                        false => ("failed", Left::Open),
+                        true => ("program-failed", LeaveOutcome::Failed),
+                        false => ("failed", LeaveOutcome::Open),
                     }
                 }
-                Some((_, AttemptEnd::Stopped(_))) => ("stopped", Left::Open),
-                Some((_, AttemptEnd::Dropped)) | None => ("dropped", Left::Open),
+                Some((_, AttemptEnd::Stopped(_))) => ("stopped", LeaveOutcome::Open),
+                Some((_, AttemptEnd::Dropped)) | None => ("dropped", LeaveOutcome::Open),
                 Some((_, AttemptEnd::VmGone(_))) => continue,
             };
-            self.stop(task, (number, vm), (how, left));
+            self.add_stop(task, (number, vm), (how, left));
         }
     }
 
     /// Adds an attempt that has left its VM.
-    fn stop(&mut self, task: TaskId, (attempt, vm): (Attempt, VmId), (how, left): (&str, Left)) {
+    fn add_stop(
+        &mut self,
+        task: TaskId,
+        (attempt, vm): (Attempt, VmId),
+        (how, left): (&str, LeaveOutcome),
+    ) {
         if self.work.leaves(task, left) {
             self.balances.left(self.now, vm, task);
             self.changes.say(("stop", seconds(self.now), task, attempt, how));
@@ -237,7 +242,7 @@ impl Picture {
 
     /// Adds a parallel job's coming to the foreground, in place or by a move. A killed job is sent
     /// anew.
-    fn promoted(&mut self, record: &RunRecord, decision: &Decision) {
+    fn add_promotion(&mut self, record: &RunRecord, decision: &Decision) {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
         let cpus = match (by, self.work.cpus(*task)) {
@@ -246,10 +251,10 @@ impl Picture {
             (Promotion::Migrate { on }, _) => on.to_vec(),
         };
         self.changes.say(("stop", seconds(self.now), task, attempt.attempt, "moved"));
-        self.start(*task, attempt, cpus, (Tier::Foreground, *reason));
+        self.add_start(*task, attempt, cpus, (Tier::Foreground, *reason));
     }
 
-    fn decided(&mut self, record: &RunRecord, t: f64, decision: &Decision) {
+    fn add_decision(&mut self, record: &RunRecord, t: f64, decision: &Decision) {
         if let Decision::SetMode { task, mode, .. } = decision {
             let attempt = record.task(*task).and_then(TaskHistory::last);
             if let Some(attempt) = attempt.filter(|attempt| attempt.ended.is_none()) {
@@ -259,7 +264,7 @@ impl Picture {
         }
     }
 
-    fn start(
+    fn add_start(
         &mut self,
         task: TaskId,
         attempt: &AttemptHistory,
@@ -268,13 +273,13 @@ impl Picture {
     ) {
         let tier = if tier.is_foreground() { "fg" } else { "bg" };
         let (why, mode) = (why_started(reason), mode_name(attempt.first_mode()));
-        let from = attempt.sent_with.map(|(_, done)| part(done));
+        let from = attempt.sent_with.map(|(_, done)| part_done(done));
         let (t, number, vm) = (seconds(self.now), attempt.attempt, attempt.vm);
         self.changes.say(("start", t, task, number, vm, &cpus, tier, why, from, mode));
         self.work.starts(task, cpus);
     }
 
-    fn effect(&mut self, record: &RunRecord, effect: &Effect, step: &Step) {
+    fn add_effect(&mut self, record: &RunRecord, effect: &Effect, step: &Step) {
         let (now, t) = (step.at, seconds(step.at));
         match effect {
             Effect::VmLaunched { vm, kind, market, price, bid, vcpus, host } => {
@@ -298,54 +303,66 @@ impl Picture {
                     tenant,
                 ));
                 let begun = self.balances.launched(now, *vm, kind);
-                self.credits(now, *vm, begun);
+                self.add_credits(now, *vm, begun);
             }
             Effect::VmReady { vm } => {
                 self.machines.changed(record, *vm);
-                self.state(t, *vm, "running");
+                self.add_vm_state(t, *vm, "running");
             }
             Effect::VmResumed { vm, .. } => {
                 self.machines.changed(record, *vm);
-                self.state(t, *vm, "running");
+                self.add_vm_state(t, *vm, "running");
                 let balance = self.balances.freezes(now, *vm, false);
-                self.credits(now, *vm, balance);
+                self.add_credits(now, *vm, balance);
             }
             Effect::VmHibernated { vm, .. } => {
                 self.machines.changed(record, *vm);
-                self.state(t, *vm, "hibernated");
+                self.add_vm_state(t, *vm, "hibernated");
                 let balance = self.balances.freezes(now, *vm, true);
-                self.credits(now, *vm, balance);
+                self.add_credits(now, *vm, balance);
             }
             Effect::Interrupted { action, target, vms, .. } => {
                 let by = match &step.event {
                     Event::Interrupt { why, .. } => format!("user: {why}"),
                     _ => "provider".to_owned(),
                 };
-                self.act(t, *action, &meant(target), vms, &by);
+                self.add_act(t, *action, &meant(target), vms, &by);
             }
             Effect::Reclaimed { vm } => {
-                self.act(t, Action::Preempt, &vm.to_string(), &[*vm], "provider: fewer can be had");
+                self.add_act(
+                    t,
+                    Action::Preempt,
+                    &vm.to_string(),
+                    &[*vm],
+                    "provider: fewer can be had",
+                );
             }
             Effect::Outbid { vm } => {
-                self.act(t, Action::Preempt, &vm.to_string(), &[*vm], "provider: above the bid");
+                self.add_act(
+                    t,
+                    Action::Preempt,
+                    &vm.to_string(),
+                    &[*vm],
+                    "provider: above the bid",
+                );
             }
             Effect::Displaced { vm, by, action } => {
                 let by = format!("provider: room for {by}");
-                self.act(t, *action, &vm.to_string(), &[*vm], &by);
+                self.add_act(t, *action, &vm.to_string(), &[*vm], &by);
             }
             Effect::GivenBack { vm } => {
                 let by = "provider: it has its room again";
-                self.act(t, Action::Resume, &vm.to_string(), &[*vm], by);
+                self.add_act(t, Action::Resume, &vm.to_string(), &[*vm], by);
             }
             Effect::VmEnded { vm, why, cost } => {
                 let mut left: Vec<_> = record.changes().iter().filter_map(left_on(*vm)).collect();
                 left.sort_unstable();
                 for (task, attempt) in left {
-                    self.stop(task, (attempt, *vm), ("vm-gone", Left::Open));
+                    self.add_stop(task, (attempt, *vm), ("vm-gone", LeaveOutcome::Open));
                 }
                 self.machines.ended(*vm, *cost);
                 let balance = self.balances.ended(now, *vm);
-                self.credits(now, *vm, balance);
+                self.add_credits(now, *vm, balance);
                 if self.tenants.request_of(*vm).is_some() {
                     self.work.request_ended(*why == VmEnd::Terminated);
                 }
@@ -359,7 +376,7 @@ impl Picture {
                 self.changes.say(("available", t, kind, vms));
             }
             Effect::TaskSent { task, attempt, vcpu, .. } => {
-                self.sent(record, (*task, *attempt), *vcpu, step);
+                self.add_sent(record, (*task, *attempt), *vcpu, step);
             }
             Effect::SurplusCharged { .. }
             | Effect::Placed { .. }
@@ -376,7 +393,7 @@ impl Picture {
 
     /// Adds a task that is sent to a VM, on the vCPUs that its scheduler names, else on the first
     /// free one.
-    fn sent(
+    fn add_sent(
         &mut self,
         record: &RunRecord,
         (task, number): (TaskId, Attempt),
@@ -399,36 +416,36 @@ impl Picture {
             cpus.push(vcpu.unwrap_or(lane));
         }
         self.balances.sent(self.now, attempt.vm, task, attempt.first_mode());
-        self.start(task, attempt, cpus, (tier, attempt.reason));
+        self.add_start(task, attempt, cpus, (tier, attempt.reason));
     }
 
     /// Closes a request whose VM was refused: it is not asked for again.
-    fn refused(&mut self, vm: VmId) {
+    fn close_refused(&mut self, vm: VmId) {
         if self.tenants.request_of(vm).is_some() {
             self.work.request_refused();
         }
     }
 
     /// Adds a VM's balance, if it has one.
-    fn credits(&mut self, at: Time, vm: VmId, balance: Option<Credits>) {
+    fn add_credits(&mut self, at: Time, vm: VmId, balance: Option<Credits>) {
         if let Some(balance) = balance {
             self.changes.say(("credits", seconds(at), vm, balance.as_f64()));
         }
     }
 
     /// Adds all balances that became full or empty before `now`.
-    fn bends(&mut self, now: Time) {
+    fn add_bends(&mut self, now: Time) {
         while let Some((at, vm, balance)) = self.balances.next_before(now) {
-            self.credits(at, vm, Some(balance));
+            self.add_credits(at, vm, Some(balance));
         }
     }
 
-    fn state(&mut self, t: f64, vm: VmId, state: &str) {
+    fn add_vm_state(&mut self, t: f64, vm: VmId, state: &str) {
         self.changes.say(("vm-state", t, vm, state));
     }
 
     /// Adds an act of the provider on these VMs.
-    fn act(&mut self, t: f64, action: Action, target: &str, vms: &[VmId], by: &str) {
+    fn add_act(&mut self, t: f64, action: Action, target: &str, vms: &[VmId], by: &str) {
         // An act that hits no VM is not drawn.
         if vms.is_empty() {
             return;
@@ -441,7 +458,7 @@ impl Picture {
             Action::Rebalance => return,
         };
         for vm in vms {
-            self.state(t, *vm, state);
+            self.add_vm_state(t, *vm, state);
         }
     }
 }
@@ -461,7 +478,7 @@ fn left_on(on: VmId) -> impl Fn(&RecordChange) -> Option<(TaskId, Attempt)> {
     }
 }
 
-fn part(done: Ppm) -> f64 {
+fn part_done(done: Ppm) -> f64 {
     done.as_f64()
 }
 

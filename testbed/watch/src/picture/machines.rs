@@ -8,13 +8,13 @@ use dormouse_units::{Money, Price, Time, TypeName, VmId};
 
 /// VMs of a run at a moment.
 #[derive(Debug, Default)]
-pub(super) struct Machines {
+pub(super) struct VmTotals {
     /// Contribution of each living VM to the totals.
-    parts: BTreeMap<VmId, Part>,
+    parts: BTreeMap<VmId, VmContribution>,
     /// Cost of the VMs that have ended.
     ended: Money,
     /// Sum of the contributions of all living VMs.
-    total: Part,
+    total: VmContribution,
     /// Last cost that was summed over all meters, with its time.
     reckoned: (Time, Money),
     /// Number of times that the cost was asked for since then.
@@ -23,7 +23,7 @@ pub(super) struct Machines {
 
 /// Number of running VMs by market, and the rate of their charges.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
+struct VmContribution {
     spot: u32,
     on_demand: u32,
     nanos_per_hour: u64,
@@ -31,14 +31,14 @@ struct Part {
 
 /// Number of running VMs, and the cost of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Fleet {
+pub(super) struct FleetTotals {
     pub(super) spot: u32,
     pub(super) on_demand: u32,
     pub(super) cost_usd: f64,
     pub(super) usd_per_hour: f64,
 }
 
-impl Part {
+impl VmContribution {
     /// Contribution of a VM in its present state.
     fn of(vm: &VmHistory) -> Self {
         let is = |market| u32::from(vm.is_running() && vm.market == market);
@@ -51,13 +51,13 @@ impl Part {
     }
 }
 
-impl Machines {
+impl VmTotals {
     /// Updates a VM that has changed.
     pub(super) fn changed(&mut self, record: &RunRecord, vm: VmId) {
         if let Some(history) = record.vms.get(&vm) {
-            let is = Part::of(history);
+            let is = VmContribution::of(history);
             let was = self.parts.insert(vm, is).unwrap_or_default();
-            self.count(was, is);
+            self.replace_part(was, is);
         }
     }
 
@@ -65,7 +65,7 @@ impl Machines {
     pub(super) fn ended(&mut self, vm: VmId, cost: Money) {
         let Some(was) = self.parts.remove(&vm) else { return };
         self.ended += cost;
-        self.count(was, Part::default());
+        self.replace_part(was, VmContribution::default());
         // The summed cost has what the VM owed by then, not what it really cost.
         self.asked = usize::MAX;
     }
@@ -80,22 +80,22 @@ impl Machines {
 
     /// Number of running VMs, and the cost of all. With many VMs not all meters are read each time:
     /// in between the cost grows by the hourly rate.
-    pub(super) fn fleet(&mut self, record: &RunRecord, now: Time) -> Fleet {
+    pub(super) fn fleet(&mut self, record: &RunRecord, now: Time) -> FleetTotals {
         self.asked = self.asked.saturating_add(1);
         if self.asked > record.vms.len() / 64 {
             let owed = record.vms.values().map(|vm| vm.owed(now));
             self.reckoned = (now, self.ended + owed.sum::<Money>());
             self.asked = 0;
         }
-        let Part { spot, on_demand, nanos_per_hour } = self.total;
+        let VmContribution { spot, on_demand, nanos_per_hour } = self.total;
         let usd_per_hour = Price::from_nanos_per_hour(nanos_per_hour).as_usd_per_hour();
         let (at, cost) = self.reckoned;
         let since_h = now.since(at).as_secs_f64() / 3_600.0;
         let cost_usd = cost.as_usd() + usd_per_hour * since_h;
-        Fleet { spot, on_demand, cost_usd, usd_per_hour }
+        FleetTotals { spot, on_demand, cost_usd, usd_per_hour }
     }
 
-    const fn count(&mut self, was: Part, is: Part) {
+    const fn replace_part(&mut self, was: VmContribution, is: VmContribution) {
         let total = &mut self.total;
         total.spot = total.spot + is.spot - was.spot;
         total.on_demand = total.on_demand + is.on_demand - was.on_demand;

@@ -7,5 +7,5 @@ mod fold;
 mod machines;
 mod work;
 
-pub use changes::Changes;
-pub use fold::Picture;
+pub use changes::PictureChanges;
+pub use fold::RunPicture;

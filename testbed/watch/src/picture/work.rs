@@ -7,7 +7,7 @@ use dormouse_units::{TaskId, Time};
 
 /// Tasks, parallel jobs and requests of a run at a moment.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct PictureWork {
     /// Tasks of the bag that are not submitted yet, in order of time.
     to_come: VecDeque<(Time, TaskId)>,
     /// Tasks that are on a VM, with their vCPUs.
@@ -22,7 +22,7 @@ pub(super) struct Work {
 /// Number of tasks that wait, run, are done, and have failed for good, and of requests that were
 /// refused or whose VM ended too early.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
+pub(super) struct WorkCounts {
     pub(super) waiting: u64,
     pub(super) running: u64,
     pub(super) done: u64,
@@ -31,7 +31,7 @@ pub(super) struct Tally {
 
 /// State of a task that leaves its VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum LeaveOutcome {
     /// The task waits for its next attempt.
     Open,
     /// The task is done.
@@ -40,7 +40,7 @@ pub(super) enum Left {
     Failed,
 }
 
-impl Work {
+impl PictureWork {
     /// The work of a bag before any submission.
     pub(super) fn new(setup: &Setup) -> Self {
         let ids = (0..setup.bag.tasks.len()).filter_map(|n| u32::try_from(n).ok());
@@ -93,20 +93,20 @@ impl Work {
     }
 
     /// Takes a task off its VM; false if it was on none.
-    pub(super) fn leaves(&mut self, task: TaskId, left: Left) -> bool {
+    pub(super) fn leaves(&mut self, task: TaskId, left: LeaveOutcome) -> bool {
         let was_there = self.running.remove(&task).is_some();
         let count = match left {
-            Left::Open => &mut self.waiting,
-            Left::Done => &mut self.done,
-            Left::Failed => &mut self.failed,
+            LeaveOutcome::Open => &mut self.waiting,
+            LeaveOutcome::Done => &mut self.done,
+            LeaveOutcome::Failed => &mut self.failed,
         };
         *count += u64::from(was_there);
         was_there
     }
 
-    pub(super) fn tally(&self) -> Tally {
+    pub(super) fn tally(&self) -> WorkCounts {
         let running = self.running.len() as u64 + self.served;
-        Tally { waiting: self.waiting, running, done: self.done, failed: self.failed }
+        WorkCounts { waiting: self.waiting, running, done: self.done, failed: self.failed }
     }
 }
 
@@ -117,12 +117,12 @@ mod tests {
     /// Four requests: one is refused, one runs, one has had its time, and one was taken away before.
     #[test]
     fn a_request_that_was_not_served_is_not_done() {
-        let mut work = Work::default();
+        let mut work = PictureWork::default();
         (0..4).for_each(|_| work.came());
         work.request_refused();
         (0..3).for_each(|_| work.granted());
         work.request_ended(true);
         work.request_ended(false);
-        assert_eq!(work.tally(), Tally { waiting: 0, running: 1, done: 1, failed: 2 });
+        assert_eq!(work.tally(), WorkCounts { waiting: 0, running: 1, done: 1, failed: 2 });
     }
 }

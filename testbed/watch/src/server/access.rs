@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use dormouse_coordinator::refused_tokens;
 use dormouse_identity::{Role, Token};
 
-use super::peer::Peer;
+use super::peer::PagePeer;
 
 /// Name of the cookie with a browser's token.
 pub(super) const COOKIE_NAME: &str = "dormouse";
@@ -36,7 +36,7 @@ impl PageTokens {
 
 /// Access rules of a page.
 #[derive(Clone, Debug)]
-pub(super) struct Access {
+pub(super) struct PageAccess {
     tokens: PageTokens,
     /// The run's folder, with the list of refused tokens.
     folder: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct Access {
 
 /// Reason for which a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum AccessRefusal {
     /// No token was shown, or a wrong one.
     NoSecret,
     /// The page was requested under a name that is not this host's: a foreign page sends its
@@ -54,7 +54,7 @@ pub(super) enum Refusal {
     AnotherPage,
 }
 
-impl Refusal {
+impl AccessRefusal {
     /// The refusal in words, with the remedy.
     pub(super) const fn why(self) -> &'static str {
         match self {
@@ -78,44 +78,57 @@ impl Refusal {
     }
 }
 
-impl Access {
+impl PageAccess {
     pub(super) const fn new(tokens: PageTokens, folder: PathBuf) -> Self {
         Self { tokens, folder }
     }
 
     /// Checks whether a request from `peer` may read the page.
-    pub(super) fn may_look(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
-        self.may(Role::Observer, peer, headers)
+    pub(super) fn may_look(
+        &self,
+        peer: &PagePeer,
+        headers: &HeaderMap,
+    ) -> Result<(), AccessRefusal> {
+        self.check_role(Role::Observer, peer, headers)
     }
 
-    fn may(&self, role: Role, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
+    fn check_role(
+        &self,
+        role: Role,
+        peer: &PagePeer,
+        headers: &HeaderMap,
+    ) -> Result<(), AccessRefusal> {
         if self.shows_token(role, headers) {
             return Ok(());
         }
         if !peer.address.ip().to_canonical().is_loopback() {
-            return Err(Refusal::NoSecret);
+            return Err(AccessRefusal::NoSecret);
         }
         let host = headers.get(HOST).and_then(|host| host.to_str().ok());
         if !host.is_some_and(is_this_host) {
-            return Err(Refusal::AnotherHost);
+            return Err(AccessRefusal::AnotherHost);
         }
         // The page is for the run's user, not for all users of this host.
         let own = nix::unistd::geteuid().as_raw();
         match peer.user() {
             Some(user) if user == own || user == 0 => Ok(()),
-            _ => Err(Refusal::NoSecret),
+            _ => Err(AccessRefusal::NoSecret),
         }
     }
 
     /// Checks whether a request from `peer` may act: a browser tells which page sends it.
-    pub(super) fn may_act(&self, peer: &Peer, headers: &HeaderMap) -> Result<(), Refusal> {
-        self.may(Role::Operator, peer, headers)?;
+    pub(super) fn may_act(
+        &self,
+        peer: &PagePeer,
+        headers: &HeaderMap,
+    ) -> Result<(), AccessRefusal> {
+        self.check_role(Role::Operator, peer, headers)?;
         let Some(origin) = headers.get(ORIGIN) else { return Ok(()) };
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let is_own = origin.to_str().is_ok_and(|origin| {
             origin.strip_prefix("http://").or(origin.strip_prefix("https://")) == Some(host)
         });
-        if is_own { Ok(()) } else { Err(Refusal::AnotherPage) }
+        if is_own { Ok(()) } else { Err(AccessRefusal::AnotherPage) }
     }
 
     /// Whether a text is a token of this role, or of a higher one.
@@ -181,8 +194,8 @@ mod tests {
         Token::generate(role, Token::of_nobody().authority, day).expect("random bytes")
     }
 
-    fn given(tokens: Vec<Token>) -> Access {
-        Access::new(PageTokens::Given(tokens), PathBuf::from("/nowhere"))
+    fn given(tokens: Vec<Token>) -> PageAccess {
+        PageAccess::new(PageTokens::Given(tokens), PathBuf::from("/nowhere"))
     }
 
     /// It took the token that it was started with, and refused the one that had taken its place.
@@ -194,7 +207,7 @@ mod tests {
         dormouse_coordinator::make_identity(&folder, day).expect("an identity");
         let file = folder.join(Role::Operator.file());
         let read = || std::fs::read_to_string(&file).expect("a token").trim().to_owned();
-        let access = Access::new(PageTokens::Files(vec![file.clone()]), folder.clone());
+        let access = PageAccess::new(PageTokens::Files(vec![file.clone()]), folder.clone());
         let former = read();
         assert!(access.is_token(Role::Operator, &former));
         let renew = dormouse_coordinator::renew_token;
@@ -217,30 +230,45 @@ mod tests {
         let here = own.local_addr().expect("an address");
         let there: SocketAddr = "192.0.2.7:50000".parse().expect("an address");
         let local = headers(&[("host", "127.0.0.1:7381")]);
-        assert_eq!(access.may_look(&Peer::at(here, page), &local), Ok(()));
-        assert_eq!(access.may_look(&Peer::at(there, page), &local), Err(Refusal::NoSecret));
+        assert_eq!(access.may_look(&PagePeer::at(here, page), &local), Ok(()));
+        assert_eq!(
+            access.may_look(&PagePeer::at(there, page), &local),
+            Err(AccessRefusal::NoSecret)
+        );
         // Another's connection from this host.
         let nobodys: SocketAddr = "127.0.0.1:1".parse().expect("an address");
-        assert_eq!(access.may_look(&Peer::at(nobodys, page), &local), Err(Refusal::NoSecret));
+        assert_eq!(
+            access.may_look(&PagePeer::at(nobodys, page), &local),
+            Err(AccessRefusal::NoSecret)
+        );
         let rebound = headers(&[("host", "evil.example:7381")]);
-        assert_eq!(access.may_look(&Peer::at(here, page), &rebound), Err(Refusal::AnotherHost));
+        assert_eq!(
+            access.may_look(&PagePeer::at(here, page), &rebound),
+            Err(AccessRefusal::AnotherHost)
+        );
         for shown in [
             headers(&[("authorization", &format!("Bearer {text}"))]),
             headers(&[("cookie", &format!("a=b; dormouse={text}"))]),
         ] {
-            assert_eq!(access.may_look(&Peer::at(there, page), &shown), Ok(()));
+            assert_eq!(access.may_look(&PagePeer::at(there, page), &shown), Ok(()));
             assert_eq!(
-                given(Vec::new()).may_look(&Peer::at(there, page), &shown),
-                Err(Refusal::NoSecret)
+                given(Vec::new()).may_look(&PagePeer::at(there, page), &shown),
+                Err(AccessRefusal::NoSecret)
             );
         }
         let bearer = |text: &str| headers(&[("authorization", &format!("Bearer {text}"))]);
-        assert_eq!(access.may_act(&Peer::at(there, page), &bearer(&operators)), Ok(()));
-        assert_eq!(access.may_look(&Peer::at(there, page), &bearer(&operators)), Ok(()));
-        assert_eq!(access.may_act(&Peer::at(there, page), &bearer(&text)), Err(Refusal::NoSecret));
+        assert_eq!(access.may_act(&PagePeer::at(there, page), &bearer(&operators)), Ok(()));
+        assert_eq!(access.may_look(&PagePeer::at(there, page), &bearer(&operators)), Ok(()));
+        assert_eq!(
+            access.may_act(&PagePeer::at(there, page), &bearer(&text)),
+            Err(AccessRefusal::NoSecret)
+        );
         let wrong = token(Role::Observer).line().trim().to_owned();
         let wrong = headers(&[("authorization", &format!("Bearer {wrong}"))]);
-        assert_eq!(access.may_look(&Peer::at(there, page), &wrong), Err(Refusal::NoSecret));
+        assert_eq!(
+            access.may_look(&PagePeer::at(there, page), &wrong),
+            Err(AccessRefusal::NoSecret)
+        );
     }
 
     #[test]
@@ -253,17 +281,17 @@ mod tests {
         let host = ("host", "localhost:7381");
         for (origin, may) in [
             ("http://localhost:7381", Ok(())),
-            ("http://localhost:7382", Err(Refusal::AnotherPage)),
-            ("https://evil.example", Err(Refusal::AnotherPage)),
-            ("null", Err(Refusal::AnotherPage)),
+            ("http://localhost:7382", Err(AccessRefusal::AnotherPage)),
+            ("https://evil.example", Err(AccessRefusal::AnotherPage)),
+            ("null", Err(AccessRefusal::AnotherPage)),
         ] {
             assert_eq!(
-                access.may_act(&Peer::at(here, page), &headers(&[host, ("origin", origin)])),
+                access.may_act(&PagePeer::at(here, page), &headers(&[host, ("origin", origin)])),
                 may,
                 "{origin}"
             );
         }
-        assert_eq!(access.may_act(&Peer::at(here, page), &headers(&[host])), Ok(()));
+        assert_eq!(access.may_act(&PagePeer::at(here, page), &headers(&[host])), Ok(()));
     }
 
     #[test]

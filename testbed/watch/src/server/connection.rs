@@ -20,8 +20,8 @@ use tokio::net::TcpListener;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tower::Service as _;
 
-use super::peer::Peer;
-use super::routes::{Site, router};
+use super::peer::PagePeer;
+use super::routes::{SiteState, router};
 
 /// Greatest number of connections that are let in at once: 64 pages that follow the run, with their
 /// other requests.
@@ -37,7 +37,7 @@ const STALL: Duration = Duration::from_secs(30);
 const NO_ROOM: Duration = Duration::from_millis(50);
 
 /// Accepts connections and answers their requests; never ends.
-pub(super) async fn answer_all(listener: TcpListener, site: Site) {
+pub(super) async fn answer_all(listener: TcpListener, site: SiteState) {
     let candidates = Candidates::new(BOUNDS);
     loop {
         let ends = match listener.accept().await {
@@ -55,13 +55,13 @@ pub(super) async fn answer_all(listener: TcpListener, site: Site) {
         // Without it answers are slower, nothing worse.
         let _ = stream.set_nodelay(true);
         let socket = candidates.add(Box::new(stream), from);
-        let peer = Peer::at(from, local).with_candidate(socket.candidate());
-        tokio::spawn(answer(Patient::new(socket), peer, site.clone()));
+        let peer = PagePeer::at(from, local).with_candidate(socket.candidate());
+        tokio::spawn(answer(PatientStream::new(socket), peer, site.clone()));
     }
 }
 
 /// Answers the requests of one connection until it ends.
-pub(super) async fn answer<S>(stream: S, peer: Peer, site: Site)
+pub(super) async fn answer<S>(stream: S, peer: PagePeer, site: SiteState)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -80,19 +80,19 @@ where
 }
 
 /// A connection that breaks if its peer reads nothing for [`STALL`].
-struct Patient {
+struct PatientStream {
     socket: Socket,
     /// Time limit of the present stall; `None` while the peer reads.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
-impl Patient {
+impl PatientStream {
     const fn new(socket: Socket) -> Self {
         Self { socket, stalled: None }
     }
 
     /// Result of a write, or an error if the peer has read nothing for too long.
-    fn patiently<T>(
+    fn limit_stall<T>(
         &mut self,
         context: &mut Context<'_>,
         written: Poll<io::Result<T>>,
@@ -107,7 +107,7 @@ impl Patient {
     }
 }
 
-impl AsyncRead for Patient {
+impl AsyncRead for PatientStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -117,24 +117,24 @@ impl AsyncRead for Patient {
     }
 }
 
-impl AsyncWrite for Patient {
+impl AsyncWrite for PatientStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write(context, bytes);
-        self.patiently(context, written)
+        self.limit_stall(context, written)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.socket).poll_flush(context);
-        self.patiently(context, flushed)
+        self.limit_stall(context, flushed)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let shut = Pin::new(&mut self.socket).poll_shutdown(context);
-        self.patiently(context, shut)
+        self.limit_stall(context, shut)
     }
 
     fn poll_write_vectored(
@@ -143,7 +143,7 @@ impl AsyncWrite for Patient {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.socket).poll_write_vectored(context, slices);
-        self.patiently(context, written)
+        self.limit_stall(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -160,12 +160,12 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use crate::server::{PageTokens, Serving, Watch, serve};
+    use crate::server::{PageConfig, PageTokens, ServedRun, serve};
 
-    fn page(folder: &Path) -> Serving {
+    fn page(folder: &Path) -> ServedRun {
         let listen = "127.0.0.1:0".parse().expect("an address");
         let (folder, tokens) = (folder.to_owned(), PageTokens::Given(Vec::new()));
-        serve(Watch { listen, folder, tokens, vitals: None, playback: None }).expect("a page")
+        serve(PageConfig { listen, folder, tokens, vitals: None, playback: None }).expect("a page")
     }
 
     fn asks(page: SocketAddr) -> TcpStream {

@@ -10,4 +10,4 @@ mod stream;
 pub mod untrusted;
 
 pub use access::PageTokens;
-pub use serve::{ServeError, Serving, Watch, serve};
+pub use serve::{PageConfig, ServeError, ServedRun, serve};

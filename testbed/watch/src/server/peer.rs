@@ -12,7 +12,7 @@ const NO_INODE: &str = "0";
 
 /// The other end of a connection to the page.
 #[derive(Clone, Debug)]
-pub(super) struct Peer {
+pub(super) struct PagePeer {
     pub(super) address: SocketAddr,
     /// This host's end of the connection.
     local: SocketAddr,
@@ -22,7 +22,7 @@ pub(super) struct Peer {
     candidate: Option<Candidate>,
 }
 
-impl Peer {
+impl PagePeer {
     pub(super) fn at(address: SocketAddr, local: SocketAddr) -> Self {
         Self { address, local, user: Arc::default(), candidate: None }
     }
@@ -86,14 +86,14 @@ fn is_end(column: &str, end: SocketAddr) -> bool {
     let port = format!("{:04X}", end.port());
     let Some((address, of)) = column.split_once(':') else { return false };
     let mapped = match end.ip() {
-        IpAddr::V4(ip) => hexadecimal(ip.to_ipv6_mapped().into()),
-        ip @ IpAddr::V6(_) => hexadecimal(ip),
+        IpAddr::V4(ip) => address_in_hex(ip.to_ipv6_mapped().into()),
+        ip @ IpAddr::V6(_) => address_in_hex(ip),
     };
-    of == port && (address == hexadecimal(end.ip()) || address == mapped)
+    of == port && (address == address_in_hex(end.ip()) || address == mapped)
 }
 
 /// An address as the kernel prints it: words of four bytes in the host's order.
-fn hexadecimal(ip: IpAddr) -> String {
+fn address_in_hex(ip: IpAddr) -> String {
     let bytes = match ip {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -127,11 +127,11 @@ mod tests {
             let (theirs, peer) = listener.accept().expect("it came");
             let local = theirs.local_addr().expect("its address");
             let user = Some(nix::unistd::geteuid().as_raw());
-            assert_eq!(Peer::at(peer, local).user(), user, "{listen} from {dial}");
+            assert_eq!(PagePeer::at(peer, local).user(), user, "{listen} from {dial}");
             let another = SocketAddr::new(local.ip(), 1);
-            assert_eq!(Peer::at(peer, another).user(), None, "the same end, to another port");
+            assert_eq!(PagePeer::at(peer, another).user(), None, "the same end, to another port");
             drop(ours);
-            assert_eq!(Peer::at(peer, local).user(), None, "it is over");
+            assert_eq!(PagePeer::at(peer, local).user(), None, "it is over");
         }
     }
 

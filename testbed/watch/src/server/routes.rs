@@ -21,13 +21,13 @@ use serde_json::json;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-use super::access::{Access, COOKIE_NAME};
-use super::peer::Peer;
+use super::access::{COOKIE_NAME, PageAccess};
+use super::peer::PagePeer;
 use super::{assets, stream};
-use crate::Followed;
-use crate::desk::{self, DeskError, Interruption};
+use crate::FollowedRun;
+use crate::desk::{self, DeskError, InterruptionRequest};
 use crate::happenings::{self, EventQuery};
-use crate::metrics::Format;
+use crate::metrics::MetricFormat;
 
 /// Greatest number of pages that may follow a run at once.
 const PAGES: usize = 64;
@@ -44,23 +44,27 @@ const POLICY: &str =
 
 /// State from which all requests are answered.
 #[derive(Clone, Debug)]
-pub(super) struct Site {
-    followed: Arc<Followed>,
-    access: Access,
+pub(super) struct SiteState {
+    followed: Arc<FollowedRun>,
+    access: PageAccess,
     playback: Option<f64>,
     pages: Arc<Semaphore>,
     readers: Arc<Semaphore>,
 }
 
-impl Site {
-    pub(super) fn new(followed: Arc<Followed>, access: Access, playback: Option<f64>) -> Self {
+impl SiteState {
+    pub(super) fn new(
+        followed: Arc<FollowedRun>,
+        access: PageAccess,
+        playback: Option<f64>,
+    ) -> Self {
         let (pages, readers) = (Arc::new(Semaphore::new(PAGES)), Arc::new(Semaphore::new(READERS)));
         Self { followed, access, playback, pages, readers }
     }
 }
 
 /// The router of all paths.
-pub(super) fn router(site: Site) -> Router {
+pub(super) fn router(site: SiteState) -> Router {
     Router::new()
         .route("/", get(index))
         .route("/page/{name}", get(asset))
@@ -78,14 +82,14 @@ pub(super) fn router(site: Site) -> Router {
 }
 
 /// An error answer of one line.
-fn wrong(status: StatusCode, why: &str) -> Response {
+fn error_answer(status: StatusCode, why: &str) -> Response {
     (status, Json(json!({ "error": why }))).into_response()
 }
 
 /// Checks access, and adds the headers that restrict what a browser may do with the answer.
 async fn guard(
-    State(site): State<Site>,
-    Extension(peer): Extension<Peer>,
+    State(site): State<SiteState>,
+    Extension(peer): Extension<PagePeer>,
     request: Request,
     next: Next,
 ) -> Response {
@@ -99,19 +103,19 @@ async fn guard(
     };
     match may {
         Ok(()) if is_free || peer.admit() => {}
-        Ok(()) => return wrong(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY),
+        Ok(()) => return error_answer(StatusCode::SERVICE_UNAVAILABLE, TOO_MANY),
         Err(_) => peer.refuse(),
     }
     let mut response = match may {
         Ok(()) if is_post => match timeout(POST_PATIENCE, next.run(request)).await {
             Ok(response) => response,
-            Err(_) => wrong(StatusCode::REQUEST_TIMEOUT, "the request took too long"),
+            Err(_) => error_answer(StatusCode::REQUEST_TIMEOUT, "the request took too long"),
         },
         Ok(()) => next.run(request).await,
         Err(refusal) if path == "/" => {
-            (refusal.status(), html(&form(refusal.why()))).into_response()
+            (refusal.status(), html(&login_form(refusal.why()))).into_response()
         }
-        Err(refusal) => wrong(refusal.status(), refusal.why()),
+        Err(refusal) => error_answer(refusal.status(), refusal.why()),
     };
     let headers = response.headers_mut();
     for (name, value) in [
@@ -132,7 +136,7 @@ fn html(text: &str) -> impl IntoResponse {
 }
 
 /// The login form for the token.
-fn form(why: &str) -> String {
+fn login_form(why: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" \
          content=\"width=device-width\"><title>Dormouse</title><link rel=\"stylesheet\" \
@@ -150,12 +154,12 @@ async fn index() -> impl IntoResponse {
 async fn asset(Path(name): Path<String>) -> Response {
     match assets::named(&name) {
         Some((kind, text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
-        None => wrong(StatusCode::NOT_FOUND, "the page has no such file"),
+        None => error_answer(StatusCode::NOT_FOUND, "the page has no such file"),
     }
 }
 
 /// Takes the token from the form and returns it as a cookie of this page alone.
-async fn login(State(site): State<Site>, body: Bytes) -> Response {
+async fn login(State(site): State<SiteState>, body: Bytes) -> Response {
     let text = String::from_utf8_lossy(&body);
     let secret = text.split('&').find_map(|field| field.strip_prefix("secret="));
     match secret.filter(|secret| site.access.is_token(Role::Observer, secret)) {
@@ -170,7 +174,7 @@ async fn login(State(site): State<Site>, body: Bytes) -> Response {
         }
         None => (
             StatusCode::UNAUTHORIZED,
-            html(&form(
+            html(&login_form(
                 "show a token of the run: what was shown is none. It is in the file \
                         `secret.observer` in the run's folder, and to act in `secret.operator`",
             )),
@@ -179,7 +183,7 @@ async fn login(State(site): State<Site>, body: Bytes) -> Response {
     }
 }
 
-async fn run(State(site): State<Site>) -> impl IntoResponse {
+async fn run(State(site): State<SiteState>) -> impl IntoResponse {
     let mut about = site.followed.about();
     about["playback"] = site
         .playback
@@ -188,28 +192,28 @@ async fn run(State(site): State<Site>) -> impl IntoResponse {
 }
 
 /// Metrics for Prometheus, in the format that it prefers.
-async fn metrics(State(site): State<Site>, headers: HeaderMap) -> Response {
+async fn metrics(State(site): State<SiteState>, headers: HeaderMap) -> Response {
     let accept = headers.get(ACCEPT).and_then(|accept| accept.to_str().ok());
-    let format = Format::accepted(accept);
+    let format = MetricFormat::accepted(accept);
     ([(CONTENT_TYPE, format.content_type())], site.followed.metrics(format)).into_response()
 }
 
 #[derive(Deserialize)]
-struct From {
+struct FromQuery {
     from: Option<usize>,
 }
 
 async fn changes(
-    State(site): State<Site>,
-    Query(From { from }): Query<From>,
-    Extension(peer): Extension<Peer>,
+    State(site): State<SiteState>,
+    Query(FromQuery { from }): Query<FromQuery>,
+    Extension(peer): Extension<PagePeer>,
     headers: HeaderMap,
 ) -> Response {
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let from = last.or(from).unwrap_or_default();
     let Ok(place) = Arc::clone(&site.pages).try_acquire_owned() else {
         let why = format!("{PAGES} pages follow this run already: close one");
-        return wrong(StatusCode::SERVICE_UNAVAILABLE, &why);
+        return error_answer(StatusCode::SERVICE_UNAVAILABLE, &why);
     };
     let access = site.access;
     let may_look = move || access.may_look(&peer, &headers).is_ok();
@@ -218,27 +222,30 @@ async fn changes(
         .into_response()
 }
 
-async fn events(State(site): State<Site>, Query(asked): Query<EventQuery>) -> Response {
+async fn events(State(site): State<SiteState>, Query(asked): Query<EventQuery>) -> Response {
     let Some(lines) = site.followed.lines() else {
         return Json(json!({ "events": [], "first": true, "before": 0,
             "note": "the run has so many jobs that its events were not kept" }))
         .into_response();
     };
     let folder = site.followed.folder().to_owned();
-    read(&site, move || {
+    read_log(&site, move || {
         happenings::told(&folder, &lines, &asked).map_err(|error| error.to_string())
     })
     .await
 }
 
 #[derive(Deserialize)]
-struct About {
+struct ExplainQuery {
     about: String,
 }
 
-async fn explain(State(site): State<Site>, Query(About { about }): Query<About>) -> Response {
+async fn explain(
+    State(site): State<SiteState>,
+    Query(ExplainQuery { about }): Query<ExplainQuery>,
+) -> Response {
     let folder = site.followed.folder().to_owned();
-    read(&site, move || {
+    read_log(&site, move || {
         let log =
             dormouse_report::output::RunLog::read(&folder).map_err(|error| error.to_string())?;
         let told =
@@ -253,18 +260,18 @@ async fn explain(State(site): State<Site>, Query(About { about }): Query<About>)
 }
 
 /// Reads the log on a thread that may block, a few clients at a time.
-async fn read(
-    site: &Site,
+async fn read_log(
+    site: &SiteState,
     reading: impl FnOnce() -> Result<serde_json::Value, String> + Send + 'static,
 ) -> Response {
     // The semaphore is never closed.
     let Ok(_turn) = site.readers.acquire().await else {
-        return wrong(StatusCode::SERVICE_UNAVAILABLE, "the page's server is ending");
+        return error_answer(StatusCode::SERVICE_UNAVAILABLE, "the page's server is ending");
     };
     match tokio::task::spawn_blocking(reading).await {
         Ok(Ok(value)) => Json(value).into_response(),
-        Ok(Err(why)) => wrong(StatusCode::INTERNAL_SERVER_ERROR, &why),
-        Err(_) => wrong(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read"),
+        Ok(Err(why)) => error_answer(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        Err(_) => error_answer(StatusCode::INTERNAL_SERVER_ERROR, "the log could not be read"),
     }
 }
 
@@ -272,7 +279,10 @@ async fn read(
 type NotTaken = (StatusCode, String);
 
 /// The body of a JSON request, which a form of a foreign page can't send.
-fn sent<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &Bytes) -> Result<T, NotTaken> {
+fn parse_body<T: for<'a> Deserialize<'a>>(
+    headers: &HeaderMap,
+    body: &Bytes,
+) -> Result<T, NotTaken> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.split(';').next().map(str::trim) != Some("application/json") {
         let why = "send it as application/json".to_owned();
@@ -282,35 +292,35 @@ fn sent<T: for<'a> Deserialize<'a>>(headers: &HeaderMap, body: &Bytes) -> Result
         .map_err(|error| (StatusCode::BAD_REQUEST, format!("it can't be read: {error}")))
 }
 
-fn refused(error: &DeskError) -> Response {
-    wrong(StatusCode::CONFLICT, &dormouse_experiment::chain(error))
+fn desk_error_answer(error: &DeskError) -> Response {
+    error_answer(StatusCode::CONFLICT, &dormouse_experiment::chain(error))
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cancel {
+struct CancelBody {
     #[serde(default)]
     why: String,
 }
 
-async fn cancel(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Response {
-    let Cancel { why } = match sent(&headers, &body) {
+async fn cancel(State(site): State<SiteState>, headers: HeaderMap, body: Bytes) -> Response {
+    let CancelBody { why } = match parse_body(&headers, &body) {
         Ok(wanted) => wanted,
-        Err((status, why)) => return wrong(status, &why),
+        Err((status, why)) => return error_answer(status, &why),
     };
     match desk::cancel(site.followed.folder(), why).await {
         Ok(()) => Json(json!({})).into_response(),
-        Err(error) => refused(&error),
+        Err(error) => desk_error_answer(&error),
     }
 }
 
-async fn interrupt(State(site): State<Site>, headers: HeaderMap, body: Bytes) -> Response {
-    let wanted: Interruption = match sent(&headers, &body) {
+async fn interrupt(State(site): State<SiteState>, headers: HeaderMap, body: Bytes) -> Response {
+    let wanted: InterruptionRequest = match parse_body(&headers, &body) {
         Ok(wanted) => wanted,
-        Err((status, why)) => return wrong(status, &why),
+        Err((status, why)) => return error_answer(status, &why),
     };
     match desk::interrupt(site.followed.folder(), wanted).await {
         Ok((at_s, vms)) => Json(json!({ "at_s": at_s, "vms": vms })).into_response(),
-        Err(error) => refused(&error),
+        Err(error) => desk_error_answer(&error),
     }
 }

@@ -12,10 +12,10 @@ use rustix::process::setpriority_process;
 use tokio::runtime::Builder;
 use tokio_util::sync::CancellationToken;
 
-use super::access::{Access, PageTokens};
+use super::access::{PageAccess, PageTokens};
 use super::connection::answer_all;
-use super::routes::Site;
-use crate::{Followed, source};
+use super::routes::SiteState;
+use crate::{FollowedRun, source};
 
 /// File in a run's folder with the address of its page.
 const ADDRESS_FILE: &str = "http";
@@ -26,7 +26,7 @@ const LOW: i32 = 10;
 
 /// Configuration of a page: the run and the address.
 #[derive(Debug)]
-pub struct Watch {
+pub struct PageConfig {
     /// Address to listen at.
     pub listen: SocketAddr,
     /// The run's folder.
@@ -67,14 +67,14 @@ pub enum ServeError {
 
 /// A page that is served until this is dropped.
 #[derive(Debug)]
-pub struct Serving {
+pub struct ServedRun {
     address: SocketAddr,
     file: Option<PathBuf>,
     end: CancellationToken,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Serving {
+impl ServedRun {
     /// Address of the page.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
@@ -107,7 +107,7 @@ impl Serving {
     }
 }
 
-impl Drop for Serving {
+impl Drop for ServedRun {
     fn drop(&mut self) {
         self.end.cancel();
         if let Some(thread) = self.thread.take() {
@@ -126,8 +126,8 @@ impl Drop for Serving {
 /// # Errors
 ///
 /// [`ServeError`].
-pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
-    let Watch { listen, folder, tokens, vitals, playback } = watch;
+pub fn serve(watch: PageConfig) -> Result<ServedRun, ServeError> {
+    let PageConfig { listen, folder, tokens, vitals, playback } = watch;
     if tokens.now().is_empty() && !listen.ip().is_loopback() {
         return Err(ServeError::NoSecret { listen });
     }
@@ -142,13 +142,14 @@ pub fn serve(watch: Watch) -> Result<Serving, ServeError> {
         .name("page".to_owned())
         .spawn(move || {
             lower_priority();
-            let followed = Arc::new(Followed::new(folder.clone(), vitals));
-            let site = Site::new(Arc::clone(&followed), Access::new(tokens, folder), playback);
+            let followed = Arc::new(FollowedRun::new(folder.clone(), vitals));
+            let site =
+                SiteState::new(Arc::clone(&followed), PageAccess::new(tokens, folder), playback);
             runtime.block_on(until_end(listener, site, followed, until));
             runtime.shutdown_timeout(LAST);
         })
         .map_err(ServeError::Thread)?;
-    Ok(Serving { address, file: None, end, thread: Some(thread) })
+    Ok(ServedRun { address, file: None, end, thread: Some(thread) })
 }
 
 /// Lowers the priority of this thread and of those that it starts: watching must not delay a run.
@@ -160,8 +161,8 @@ fn lower_priority() {
 
 async fn until_end(
     listener: TcpListener,
-    site: Site,
-    followed: Arc<Followed>,
+    site: SiteState,
+    followed: Arc<FollowedRun>,
     end: CancellationToken,
 ) {
     let listener = match tokio::net::TcpListener::from_std(listener) {

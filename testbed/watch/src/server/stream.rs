@@ -11,7 +11,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
-use crate::Followed;
+use crate::FollowedRun;
 
 /// Greatest number of changes in one message.
 const BATCH: usize = 1_000;
@@ -21,8 +21,8 @@ const PACE: Duration = Duration::from_millis(100);
 const SAY_NOW: Duration = Duration::from_millis(500);
 
 /// One page that follows a run, with the index of the next change that it needs.
-struct Reader {
-    followed: Arc<Followed>,
+struct ChangeReader {
+    followed: Arc<FollowedRun>,
     grown: watch::Receiver<u64>,
     run: String,
     next: usize,
@@ -35,23 +35,23 @@ struct Reader {
 
 /// The changes from index `next` on, and all later ones, for as long as the page may read.
 pub(super) fn changes(
-    followed: Arc<Followed>,
+    followed: Arc<FollowedRun>,
     next: usize,
     place: OwnedSemaphorePermit,
     may_look: impl Fn() -> bool + Send + 'static,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let (grown, run) = (followed.grown(), followed.run());
     let may_look = Box::new(may_look);
-    let reader = Reader { followed, grown, run, next, said: None, may_look, _place: place };
+    let reader = ChangeReader { followed, grown, run, next, said: None, may_look, _place: place };
     stream::unfold(reader, |mut reader| async move {
-        let event = reader.event().await?;
+        let event = reader.next_event().await?;
         Some((Ok(event), reader))
     })
 }
 
-impl Reader {
+impl ChangeReader {
     /// The next message; `None` if there are no more for this page.
-    async fn event(&mut self) -> Option<Event> {
+    async fn next_event(&mut self) -> Option<Event> {
         loop {
             let run = self.followed.run();
             if run != self.run {

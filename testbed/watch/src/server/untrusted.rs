@@ -9,15 +9,15 @@ use std::sync::Arc;
 use dormouse_identity::Token;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::access::{Access, PageTokens};
+use super::access::{PageAccess, PageTokens};
 use super::connection::answer;
-use super::peer::Peer;
-use super::routes::Site;
-use crate::{Followed, source};
+use super::peer::PagePeer;
+use super::routes::SiteState;
+use crate::{FollowedRun, source};
 
 /// Origin of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Caller {
+pub enum CallerOrigin {
     /// This host, and the user of the run.
     Owner,
     /// Another host.
@@ -26,31 +26,37 @@ pub enum Caller {
 
 /// The page of a run that does not grow any more.
 #[derive(Clone, Debug)]
-pub struct Page {
-    site: Site,
+pub struct ServedPage {
+    site: SiteState,
 }
 
-impl Page {
+impl ServedPage {
     /// Reads the run in this folder; its page accepts these tokens.
     pub async fn read(folder: PathBuf, tokens: Vec<Token>) -> Self {
-        let followed = Arc::new(Followed::new(folder.clone(), None));
+        let followed = Arc::new(FollowedRun::new(folder.clone(), None));
         if let Err(error) = source::look(&followed).await {
             followed.trouble(error.to_string());
         }
-        Self { site: Site::new(followed, Access::new(PageTokens::Given(tokens), folder), None) }
+        Self {
+            site: SiteState::new(
+                followed,
+                PageAccess::new(PageTokens::Given(tokens), folder),
+                None,
+            ),
+        }
     }
 
     /// Answers the requests of one connection until it ends.
-    pub async fn answer<S>(&self, caller: Caller, stream: S)
+    pub async fn answer<S>(&self, caller: CallerOrigin, stream: S)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let (ip, user) = match caller {
-            Caller::Owner => (Ipv4Addr::LOCALHOST, Some(nix::unistd::geteuid().as_raw())),
+            CallerOrigin::Owner => (Ipv4Addr::LOCALHOST, Some(nix::unistd::geteuid().as_raw())),
             // An address reserved for documentation.
-            Caller::Stranger => (Ipv4Addr::new(192, 0, 2, 7), None),
+            CallerOrigin::Stranger => (Ipv4Addr::new(192, 0, 2, 7), None),
         };
-        let peer = Peer::of_user(SocketAddr::from((ip, 50_000)), user);
+        let peer = PagePeer::of_user(SocketAddr::from((ip, 50_000)), user);
         answer(stream, peer, self.site.clone()).await;
     }
 }

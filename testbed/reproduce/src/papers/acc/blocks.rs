@@ -28,6 +28,13 @@ pub(super) fn regular(until: Time, every: Span) -> impl Iterator<Item = Time> {
     (0..).map(move |n| first + every.times(n)).take_while(move |at| *at < until)
 }
 
+/// Times drawn over the record of a series, the same for all bids, variants and schemes.
+pub(super) fn starts(seed: u64, series: &str, until: Time) -> impl Iterator<Item = Time> {
+    let mut chance = Stream::named(seed, "starts", series);
+    let micros = usize::try_from(until.as_micros()).unwrap_or(usize::MAX).max(1);
+    std::iter::repeat_with(move || Time::from_micros(chance.below(micros) as u64))
+}
+
 /// Weeks of a resample of a record of `weeks` weeks, drawn with this seed in blocks of `block`
 /// weeks. All records of the same length get the same weeks, so that types are resampled together.
 pub(super) fn drawn(seed: u64, weeks: usize, block: usize) -> Vec<usize> {

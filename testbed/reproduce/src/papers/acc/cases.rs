@@ -7,12 +7,11 @@ use dormouse_cloud::{PriceModel, PriceStatistics, PriceTrace};
 use dormouse_spot::SpotRecord;
 use dormouse_units::{Ppm, Price, Span, Stream, Time};
 
-use super::blocks;
+use super::blocks::{self, starts};
 use super::means::JobSums;
-use super::starts::starts;
 use super::sweep::{self, Series, WeeksOfTypes};
-use super::variant::Variant;
-use super::{PriceFiles, Settings};
+use super::variant::JobVariant;
+use super::{PriceFiles, RecordSettings};
 use crate::sweep::SweepError;
 
 /// Number of jobs in a sample.
@@ -23,20 +22,20 @@ const EVERY: Span = Span::from_secs(3 * 3_600);
 
 /// Jobs of a case that are run once for all of its resamples.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct CaseJobs {
     weeks: OnceLock<Option<Vec<JobSums>>>,
     types: WeeksOfTypes,
 }
 
 /// Inputs of all cases.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Given<'a> {
+pub(crate) struct CaseInputs<'a> {
     /// Price records; `None` if none are given, so that only generated prices are available.
     pub(crate) records: Option<&'a PriceFiles>,
     /// The job, and the part of the records that is used.
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a RecordSettings,
     /// Jobs of the case that were already run.
-    pub(crate) memory: &'a Memory,
+    pub(crate) memory: &'a CaseJobs,
 }
 
 /// Figures of a case such as `eu-west-1.linux.m1.xlarge/standard/bid-0.320`, by name:
@@ -44,7 +43,7 @@ pub(crate) struct Given<'a> {
 ///
 /// Jobs begin at times that are drawn over the record, the same for all bids, variants and schemes;
 /// when weeks of the record are resampled ([`blocks`]), they begin at regular times.
-/// [`Variant::named`] has the words in the middle. `all-bids` in place of a bid stands for all of
+/// [`JobVariant::named`] has the words in the middle. `all-bids` in place of a bid stands for all of
 /// the paper's bids, and `folder` in place of a series for all series with records.
 ///
 /// # Errors
@@ -52,16 +51,16 @@ pub(crate) struct Given<'a> {
 /// There is no record of its prices.
 pub(crate) fn simulated(
     case: &str,
-    given: Given<'_>,
+    given: CaseInputs<'_>,
     seed: u64,
 ) -> Result<Option<BTreeMap<String, f64>>, SweepError> {
     let words: Vec<&str> = case.split('/').collect();
     let &[series, word, level] = &words[..] else { return Ok(None) };
-    let Some(variant) = Variant::named(word, given.settings.job) else { return Ok(None) };
+    let Some(variant) = JobVariant::named(word, given.settings.job) else { return Ok(None) };
     match (series, level, given.records) {
         (GENERATED, _, _) => {
-            let trace = generated().trace(LENGTH, &mut Stream::new(seed, "generated prices", 0));
-            Ok(drawn(GENERATED, (&trace, Time::ZERO + LENGTH), (&variant, level), seed))
+            let trace = price_model().trace(LENGTH, &mut Stream::new(seed, "generated prices", 0));
+            Ok(figures_of_draw(GENERATED, (&trace, Time::ZERO + LENGTH), (&variant, level), seed))
         }
         (FOLDER, ALL_BIDS, Some(records)) => {
             let all: Vec<Series<'_>> = records.all().collect();
@@ -77,7 +76,7 @@ pub(crate) fn simulated(
                     Some(sweep::figures(&[(series, trace, until)], &variant.job, seed))
                 }
                 (ALL_BIDS, Some(_)) => None,
-                (_, None) => drawn(series, (trace, until), (&variant, level), seed),
+                (_, None) => figures_of_draw(series, (trace, until), (&variant, level), seed),
                 (_, Some(block)) => {
                     let make = || by_week((trace, until), (&variant, level));
                     given
@@ -85,7 +84,7 @@ pub(crate) fn simulated(
                         .weeks
                         .get_or_init(make)
                         .as_deref()
-                        .map(|weeks| joined(weeks, (seed, block)))
+                        .map(|weeks| figures_of_weeks(weeks, (seed, block)))
                 }
             })
         }
@@ -120,7 +119,7 @@ const LENGTH: Span = Span::from_secs(90 * 86_400);
 
 /// Model of prices like those of m1.xlarge in eu-west-1: between $.304 and $.336, changing about
 /// every two hours, and higher for two hours every five days.
-fn generated() -> PriceModel {
+fn price_model() -> PriceModel {
     let mills = |n: u64| Price::from_nanos_per_hour(n * 1_000_000);
     let hours = |n: u64| Span::from_secs(3_600 * n);
     PriceModel {
@@ -137,14 +136,14 @@ fn generated() -> PriceModel {
 
 /// Figures of jobs that begin at times drawn with this seed; `None` if the record ends before the
 /// part that is used.
-fn drawn(
+fn figures_of_draw(
     series: &str,
     (trace, until): (&PriceTrace, Time),
-    (variant, level): (&Variant, &str),
+    (variant, level): (&JobVariant, &str),
     seed: u64,
 ) -> Option<BTreeMap<String, f64>> {
     let Some((trace, until)) = variant.part(trace, until) else { return Some(BTreeMap::new()) };
-    let record = SpotRecord::new(&trace, bid(level, &trace, until)?, until);
+    let record = SpotRecord::new(&trace, parse_bid(level, &trace, until)?, until);
     let mut sums = JobSums::default();
     for start in starts(seed, series, until).take(STARTS) {
         sums.run(&variant.job, &record, start);
@@ -155,9 +154,9 @@ fn drawn(
 /// Sums over the jobs of each week of a record; jobs begin at regular times.
 fn by_week(
     (trace, until): (&PriceTrace, Time),
-    (variant, level): (&Variant, &str),
+    (variant, level): (&JobVariant, &str),
 ) -> Option<Vec<JobSums>> {
-    let record = SpotRecord::new(trace, bid(level, trace, until)?, until);
+    let record = SpotRecord::new(trace, parse_bid(level, trace, until)?, until);
     let mut weeks: Vec<JobSums> = Vec::new();
     for start in blocks::regular(until, EVERY) {
         weeks.resize_with(blocks::week_of(start) + 1, JobSums::default);
@@ -169,7 +168,7 @@ fn by_week(
 }
 
 /// Figures of the weeks drawn with this seed, in blocks of `block` weeks.
-fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f64> {
+fn figures_of_weeks(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f64> {
     let mut sums = JobSums::default();
     blocks::drawn(seed, weeks.len(), block).into_iter().for_each(|week| sums.join(&weeks[week]));
     sums.figures()
@@ -177,7 +176,7 @@ fn joined(weeks: &[JobSums], (seed, block): (u64, usize)) -> BTreeMap<String, f6
 
 /// The bid of a word: `bid-0.320` in dollars per hour, or `available-50`, the lowest bid with which
 /// an instance is available half of the time.
-fn bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
+fn parse_bid(level: &str, trace: &PriceTrace, until: Time) -> Option<Price> {
     if let Some(price) = level.strip_prefix("bid-") {
         return price.parse().ok();
     }
@@ -190,8 +189,8 @@ mod tests {
     use super::*;
 
     fn figures_of(case: &str) -> BTreeMap<String, f64> {
-        let (settings, memory) = (Settings::default(), Memory::default());
-        let given = Given { records: None, settings: &settings, memory: &memory };
+        let (settings, memory) = (RecordSettings::default(), CaseJobs::default());
+        let given = CaseInputs { records: None, settings: &settings, memory: &memory };
         simulated(case, given, 1).ok().flatten().expect("it needs no records")
     }
 
@@ -211,7 +210,7 @@ mod tests {
     fn resamples_differ_as_much_as_weeks_do() {
         let cents = |n: u64| Price::from_nanos_per_hour(n * 10_000_000);
         let hour = |h: u64| Time::from_secs(3_600 * h);
-        let (until, job) = (hour(168 * 20), Settings::default().job);
+        let (until, job) = (hour(168 * 20), RecordSettings::default().job);
         // Above the bid for four hours of every twelve; in the second record every other week only.
         let record = |is_quiet: fn(u64) -> bool| {
             let spikes = (0..14 * 20).filter(|n| !is_quiet(n / 14));
@@ -220,11 +219,11 @@ mod tests {
             let first = [(Time::ZERO, cents(5))];
             PriceTrace::new(first.into_iter().chain(steps).collect())
         };
-        let variant = Variant::named("resampled", job).expect("a word");
+        let variant = JobVariant::named("resampled", job).expect("a word");
         let spread = |trace: &PriceTrace| {
             let weeks = by_week((trace, until), (&variant, "bid-0.100")).expect("a bid");
             assert_eq!(weeks.len(), 20);
-            let cost = |seed| joined(&weeks, (seed, 4))["acc/cost_usd"];
+            let cost = |seed| figures_of_weeks(&weeks, (seed, 4))["acc/cost_usd"];
             let all: Vec<f64> = (1..30).map(cost).collect();
             let mean = all.iter().sum::<f64>() / 29.0;
             all.iter().map(|x| (x - mean).abs()).fold(0.0, f64::max) / mean

@@ -7,7 +7,7 @@ use dormouse_units::{Span, Time};
 
 use super::tally::SCHEMES;
 
-/// Names of a scheme's figures, in the order of [`values`].
+/// Names of a scheme's figures, in the order of [`figure_values`].
 const FIGURES: [&str; 7] =
     ["cost_usd", "time_min", "product", "lost_min", "checkpoints", "restarts", "unkept"];
 
@@ -42,7 +42,7 @@ impl JobSums {
             if is_compared {
                 let (count, sums) = &mut self.sums[n];
                 *count += 1;
-                sums.iter_mut().zip(values(outcome)).for_each(|(sum, value)| *sum += value);
+                sums.iter_mut().zip(figure_values(outcome)).for_each(|(sum, value)| *sum += value);
             }
         }
     }
@@ -86,7 +86,7 @@ impl JobSums {
 }
 
 /// Figures of one job, in the order of [`FIGURES`].
-fn values(of: &Outcome) -> [f64; FIGURES.len()] {
+fn figure_values(of: &Outcome) -> [f64; FIGURES.len()] {
     let minutes = |span: Span| span.as_secs_f64() / 60.0;
     let (cost, time) = (of.cost.as_usd(), minutes(of.took));
     let [checkpoints, restarts, unkept] = [of.checkpoints, of.restarts, of.unkept].map(f64::from);

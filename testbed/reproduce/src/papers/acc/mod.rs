@@ -9,14 +9,13 @@ mod cases;
 mod means;
 mod records;
 mod settings;
-mod starts;
 mod sweep;
 mod tally;
 mod variant;
 
-pub(super) use cases::{Given, Memory, check, simulated};
+pub(super) use cases::{CaseInputs, CaseJobs, check, simulated};
 pub(super) use records::PriceFiles;
-pub(super) use settings::Settings;
+pub(super) use settings::RecordSettings;
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");

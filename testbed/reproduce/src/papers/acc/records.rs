@@ -8,7 +8,7 @@ use dormouse_documents::InputError;
 use dormouse_units::{Span, Time};
 
 use super::super::price_notes::NO_PRICES;
-use super::Settings;
+use super::RecordSettings;
 use crate::sweep::{SweepError, digest_of, digest_of_file};
 use dormouse_experiment::{Pick, Place, PriceSeries, all_series, read_file, without_ending};
 
@@ -30,7 +30,7 @@ impl PriceFiles {
     /// # Errors
     ///
     /// The folder can't be read, has no such file, or one of them is broken.
-    pub(crate) fn read(folder: &Path, settings: &Settings) -> Result<Self, SweepError> {
+    pub(crate) fn read(folder: &Path, settings: &RecordSettings) -> Result<Self, SweepError> {
         let unreadable = |error| SweepError::from(InputError::unreadable(folder, &error));
         let (mut all, mut digests, mut notes) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -58,7 +58,7 @@ impl PriceFiles {
                 match part {
                     Some(part) => drop(all.insert(name, part)),
                     // A record of a single price has no part, and is used as it is.
-                    None if settings.takes_all() => drop(all.insert(name, single(&record))),
+                    None if settings.takes_all() => drop(all.insert(name, single_price(&record))),
                     None => odd.push(format!("{name} has no prices between --from and --until")),
                 }
             }
@@ -126,7 +126,7 @@ impl PriceFiles {
 }
 
 /// A record with a single price.
-fn single(record: &PriceRecord) -> (PriceTrace, Time) {
+fn single_price(record: &PriceRecord) -> (PriceTrace, Time) {
     (record.from(Span::ZERO).unwrap_or_default(), Time::ZERO)
 }
 

@@ -11,7 +11,7 @@ const WORK: Span = Span::from_secs(500 * 60);
 
 /// A border of the part of a record that is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Edge {
+enum RecordBorder {
     /// Time after the first price of each record.
     After(Span),
     /// A date, in seconds since 1970 (UTC).
@@ -20,20 +20,20 @@ enum Edge {
 
 /// The part of the records that is used, and the job that runs on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settings {
-    from: Option<Edge>,
-    until: Option<Edge>,
+pub(crate) struct RecordSettings {
+    from: Option<RecordBorder>,
+    until: Option<RecordBorder>,
     /// The job, with the parameters of its schemes.
     pub(super) job: SpotJob,
 }
 
-impl Default for Settings {
+impl Default for RecordSettings {
     fn default() -> Self {
         Self { from: None, until: None, job: SpotJob::with_work(WORK) }
     }
 }
 
-impl Settings {
+impl RecordSettings {
     /// Reads settings of the form `key=value`: `from` and `until` with a time after the first price
     /// of each record or, after an `@`, in seconds since 1970; `job`, `checkpoint`, `restart` and
     /// `look` with a duration.
@@ -53,8 +53,8 @@ impl Settings {
             let (key, value) = text.split_once('=').ok_or_else(wrong)?;
             let span = || value.parse::<Span>().map_err(|_| wrong());
             let edge = || match value.strip_prefix('@') {
-                Some(second) => second.parse().map(Edge::Date).map_err(|_| wrong()),
-                None => span().map(Edge::After),
+                Some(second) => second.parse().map(RecordBorder::Date).map_err(|_| wrong()),
+                None => span().map(RecordBorder::After),
             };
             match key {
                 "from" => all.from = Some(edge()?),
@@ -85,9 +85,9 @@ impl Settings {
     /// Beginning and length of the used part of a record of this length, from its first price on.
     /// `None` if no part is used, or if the settings have dates and the record has none.
     pub(super) fn part(&self, dates: Option<Dates>, length: Span) -> Option<(Span, Time)> {
-        let place = |edge: Edge| match edge {
-            Edge::After(span) => Some(span),
-            Edge::Date(second) => {
+        let place = |edge: RecordBorder| match edge {
+            RecordBorder::After(span) => Some(span),
+            RecordBorder::Date(second) => {
                 let since = second.saturating_sub(dates?.second_after(Span::ZERO));
                 Some(Span::from_secs(u64::try_from(since).unwrap_or(0)))
             }
@@ -107,8 +107,8 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn read(set: &[&str]) -> Result<Settings, SweepError> {
-        Settings::read(&set.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+    fn read(set: &[&str]) -> Result<RecordSettings, SweepError> {
+        RecordSettings::read(&set.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]

@@ -8,9 +8,8 @@ use dormouse_cloud::{PriceStatistics, PriceTrace};
 use dormouse_spot::{Outcome, SpotJob, SpotRecord, SpotScheme};
 use dormouse_units::{Price, Span, Time};
 
-use super::blocks;
-use super::starts::starts;
-use super::tally::{ACC, Beside, METRICS, SCHEMES, Tally};
+use super::blocks::{self, starts};
+use super::tally::{ACC, METRICS, PairedTally, SCHEMES, SchemeTally};
 
 /// Bids in thousandths of a dollar per hour.
 const BIDS: RangeInclusive<u64> = 0..=2_000;
@@ -35,16 +34,16 @@ pub(super) fn figures(all: &[Series<'_>], job: &SpotJob, seed: u64) -> BTreeMap<
     let of_type = |series: &Series<'_>| {
         let (name, _, until) = series;
         let starts: Vec<Time> = starts(seed, name, *until).take(STARTS).collect();
-        Swept::by_group(series, job, &starts, |_| 0).pop().unwrap_or_default()
+        TypeResults::by_group(series, job, &starts, |_| 0).pop().unwrap_or_default()
     };
-    told(all.iter().map(of_type).collect())
+    figures_of_types(all.iter().map(of_type).collect())
 }
 
 /// Results of the jobs of each week on each type, which begin at regular times; computed on first
 /// use.
 #[derive(Debug, Default)]
 pub(super) struct WeeksOfTypes {
-    types: OnceLock<Vec<OnceLock<Vec<Swept>>>>,
+    types: OnceLock<Vec<OnceLock<Vec<TypeResults>>>>,
 }
 
 impl WeeksOfTypes {
@@ -60,7 +59,7 @@ impl WeeksOfTypes {
         let weeks = |n: usize| {
             types[n].get_or_init(|| {
                 let starts: Vec<Time> = blocks::regular(all[n].2, EVERY).collect();
-                Swept::by_group(&all[n], job, &starts, blocks::week_of)
+                TypeResults::by_group(&all[n], job, &starts, blocks::week_of)
             })
         };
         // Seeds start with different types, so that threads compute different ones.
@@ -69,22 +68,24 @@ impl WeeksOfTypes {
             let _ = weeks(first.wrapping_add(n) % all.len());
         }
         let joined = |n: usize| {
-            let mut sum = Swept::default();
+            let mut sum = TypeResults::default();
             let weeks = weeks(n);
             blocks::drawn(seed, weeks.len(), block)
                 .into_iter()
                 .for_each(|week| sum.join(&weeks[week]));
             sum
         };
-        told(blocks::with_replacement(seed, "types", all.len()).into_iter().map(joined).collect())
+        figures_of_types(
+            blocks::with_replacement(seed, "types", all.len()).into_iter().map(joined).collect(),
+        )
     }
 }
 
 /// Figures from the results of jobs on these types.
-fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
+fn figures_of_types(mut types: Vec<TypeResults>) -> BTreeMap<String, f64> {
     types.sort_by(|a, b| a.price.total_cmp(&b.price));
     let (cheap, dear) = types.split_at(types.len() / 2);
-    let all_of = |of: fn(&Swept) -> f64| types.iter().map(of).sum::<f64>();
+    let all_of = |of: fn(&TypeResults) -> f64| types.iter().map(of).sum::<f64>();
     let tried = all_of(|of| of.tried);
     let mut figures = BTreeMap::new();
     for (n, scheme) in SpotScheme::ALL.into_iter().enumerate() {
@@ -102,7 +103,7 @@ fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
             if n == ACC {
                 continue;
             }
-            let under = |of: &[Swept]| mean(of.iter().filter_map(|of| of.beside[n].under(m)));
+            let under = |of: &[TypeResults]| mean(of.iter().filter_map(|of| of.beside[n].under(m)));
             add(&format!("acc_under_{word}_pct"), under(&types));
             let of_all = types.iter().filter_map(|of| of.all.acc_under(n, m));
             add(&format!("acc_under_{word}_all_done_pct"), mean(of_all));
@@ -120,7 +121,7 @@ fn told(mut types: Vec<Swept>) -> BTreeMap<String, f64> {
 
 /// Results of jobs on one type.
 #[derive(Debug, Default)]
-struct Swept {
+struct TypeResults {
     /// Mean price of the type, dollars per hour.
     price: f64,
     /// Number of jobs at all bids.
@@ -128,14 +129,14 @@ struct Swept {
     /// Number of jobs that each scheme finishes.
     done: [f64; SCHEMES],
     /// Sums over the jobs that all schemes finish.
-    all: Tally,
+    all: SchemeTally,
     /// For each scheme, sums over the jobs that it and ACC finish.
-    beside: [Beside; SCHEMES],
+    beside: [PairedTally; SCHEMES],
     /// The same sums, for bids that the price crosses.
-    crossed: [Beside; SCHEMES],
+    crossed: [PairedTally; SCHEMES],
 }
 
-impl Swept {
+impl TypeResults {
     /// Results by group of the jobs that begin at `starts`; `group` gives the index of a job's
     /// group.
     fn by_group(
@@ -164,7 +165,8 @@ impl Swept {
         for (n, price) in prices.iter().enumerate().filter(|(n, _)| bids[n + 1] > 0.0) {
             let record = SpotRecord::new(trace, *price, *until);
             let (weight, is_crossed) = (bids[n + 1], n + 1 < prices.len());
-            let mut tallies: Vec<Tally> = (0..groups).map(|_| Tally::default()).collect();
+            let mut tallies: Vec<SchemeTally> =
+                (0..groups).map(|_| SchemeTally::default()).collect();
             for start in starts {
                 let outcomes = SpotScheme::ALL.map(|scheme| job.run(scheme, &record, *start));
                 let at = group(*start);

@@ -15,7 +15,7 @@ pub(super) const METRICS: [(&str, &str); 3] =
 
 /// Sums over the jobs that all schemes finish.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct SchemeTally {
     /// Number of bids with such jobs.
     pub(super) pairs: f64,
     /// Number of such jobs, counted at each bid.
@@ -24,7 +24,7 @@ pub(super) struct Tally {
     sums: [Sums; SCHEMES],
 }
 
-impl Tally {
+impl SchemeTally {
     pub(super) fn add(&mut self, outcomes: &[Option<Outcome>; SCHEMES], weight: f64) {
         if outcomes.iter().any(Option::is_none) {
             return;
@@ -48,18 +48,18 @@ impl Tally {
 
     /// Per cent by which ACC's mean is lower.
     pub(super) fn acc_under(&self, scheme: usize, metric: usize) -> Option<f64> {
-        below(self.sums[ACC][metric], self.sums[scheme][metric])
+        percent_below(self.sums[ACC][metric], self.sums[scheme][metric])
     }
 }
 
 /// Sums over the jobs that both a scheme and ACC finish.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct PairedTally {
     scheme: Sums,
     acc: Sums,
 }
 
-impl Beside {
+impl PairedTally {
     pub(super) fn add(&mut self, scheme: &Option<Outcome>, acc: &Option<Outcome>, weight: f64) {
         if let (Some(scheme), Some(acc)) = (scheme, acc) {
             add(&mut self.scheme, scheme, weight);
@@ -74,7 +74,7 @@ impl Beside {
 
     /// Per cent by which ACC's sum is lower.
     pub(super) fn under(&self, metric: usize) -> Option<f64> {
-        below(self.acc[metric], self.scheme[metric])
+        percent_below(self.acc[metric], self.scheme[metric])
     }
 }
 
@@ -89,7 +89,7 @@ fn add(sums: &mut Sums, outcome: &Outcome, weight: f64) {
 }
 
 /// Per cent by which one value is below the other; `None` if the other is zero.
-fn below(one: f64, other: f64) -> Option<f64> {
+fn percent_below(one: f64, other: f64) -> Option<f64> {
     (other > 0.0).then(|| 100.0 * (1.0 - one / other))
 }
 
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_all_have_done_is_summed_and_what_two_have_beside_it() {
         assert_eq!(SpotScheme::ALL[ACC], SpotScheme::Acc);
-        let (mut tally, mut beside) = (Tally::default(), Beside::default());
+        let (mut tally, mut beside) = (SchemeTally::default(), PairedTally::default());
         let all = |none| {
             let mut all = [outcome(4, 120); SCHEMES];
             (all[0], all[ACC]) = (none, outcome(3, 60));
@@ -129,6 +129,9 @@ mod tests {
             [Some(25.0), Some(50.0), Some(62.5)]
         );
         assert_eq!(tally.acc_under(0, 0), Some(62.5));
-        assert_eq!((Tally::default().mean(0, 0), Beside::default().under(0)), (None, None));
+        assert_eq!(
+            (SchemeTally::default().mean(0, 0), PairedTally::default().under(0)),
+            (None, None)
+        );
     }
 }

@@ -12,7 +12,7 @@ pub(super) const PERIOD: Span = Span::from_secs(120 * 86_400);
 
 /// A job, and the part of a record that it runs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Variant {
+pub(super) struct JobVariant {
     /// The job with the parameters of its schemes.
     pub(super) job: SpotJob,
     /// Beginning of the part, from the record's first price on; `None` if the whole record is used.
@@ -21,7 +21,7 @@ pub(super) struct Variant {
     pub(super) block: Option<usize>,
 }
 
-impl Variant {
+impl JobVariant {
     /// The variant of a job that a word stands for; `None` if there is no such word. The words are
     /// `standard`; `resampled`, with resampled weeks, or `resampled-8`, in blocks of 8 weeks;
     /// `days-80`, the 120 days from day 80 on; `adapt-oracle`, whose ADAPT knows the whole record;
@@ -74,7 +74,7 @@ mod tests {
         let minutes = |n: u64| Span::from_secs(60 * n);
         let job = SpotJob::with_work(minutes(500));
         let read = |word| {
-            Variant::named(word, job)
+            JobVariant::named(word, job)
                 .map(|of| (of.job.checkpoint, of.job.restart, of.job.look, of.job.knows))
         };
         let past = Knows::Past;
@@ -82,11 +82,11 @@ mod tests {
         assert_eq!(read("tc-10"), Some((minutes(10), minutes(5), minutes(1), past)));
         assert_eq!(read("tr-0"), Some((minutes(5), minutes(0), minutes(1), past)));
         assert_eq!(read("tw-2"), Some((minutes(5), minutes(5), minutes(2), past)));
-        let query = Variant::named("query-15", job).map(|of| of.job.query);
+        let query = JobVariant::named("query-15", job).map(|of| of.job.query);
         assert_eq!((query, job.query), (Some(minutes(15)), Span::ZERO));
         let oracle = read("adapt-oracle").map(|of| of.3);
         assert_eq!(oracle, Some(Knows::WholeRecord));
-        let block = |word| Variant::named(word, job).and_then(|of| of.block);
+        let block = |word| JobVariant::named(word, job).and_then(|of| of.block);
         assert_eq!([block("standard"), block("resampled-8")], [None, Some(8)]);
         assert_eq!(block("resampled"), Some(blocks::WEEKS));
         assert_eq!([read("tx-2"), read("tc-x"), read("oracle")], [None; 3]);
@@ -98,7 +98,8 @@ mod tests {
         let price = |n: u64| Price::from_nanos_per_hour(n);
         let trace = PriceTrace::new((0..300).map(|n| (day(n), price(n))).collect());
         let part = |word| {
-            let of = Variant::named(word, SpotJob::with_work(Span::from_secs(60))).expect("a word");
+            let of =
+                JobVariant::named(word, SpotJob::with_work(Span::from_secs(60))).expect("a word");
             of.part(&trace, day(300)).map(|(trace, until)| (trace.at(Time::ZERO), until))
         };
         assert_eq!(part("standard"), Some((Some(price(0)), day(300))));

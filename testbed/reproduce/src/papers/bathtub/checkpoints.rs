@@ -6,8 +6,8 @@ use dormouse_policies::dp::{Plan, Problem, Rules, Survival, expected, simulate};
 use dormouse_policies::young_daly;
 use dormouse_units::Span;
 
-use super::draw::Draw;
-use super::evidence::Evidence;
+use super::draw::RecordDraw;
+use super::evidence::LifetimeEvidence;
 use super::{Figures, laws, number};
 
 /// Length of a step; a checkpoint and a restart take one step each.
@@ -31,7 +31,7 @@ const PRINTED: [usize; 5] = [15, 28, 38, 59, 128];
 
 /// Rule for checkpoints.
 #[derive(Clone, Copy)]
-enum Scheme {
+enum CheckpointRule {
     /// The dynamic program, with the expectation by its own rules.
     Program(DpMode),
     /// A period in steps, with the exact expectation.
@@ -41,7 +41,7 @@ enum Scheme {
     AsTheAuthors,
 }
 
-impl Scheme {
+impl CheckpointRule {
     /// Number of steps that a job of `job` steps spends on checkpoints if nothing fails; `None` if
     /// it depends on the age.
     fn checkpoints(self, job: usize) -> Option<f64> {
@@ -56,13 +56,13 @@ impl Scheme {
     }
 }
 
-fn scheme(name: &str) -> Option<Scheme> {
+fn rule_named(name: &str) -> Option<CheckpointRule> {
     let minutes = || young_daly(STEP, MTTF).as_micros().div_ceil(STEP.as_micros());
     Some(match name {
-        "dp" => Scheme::Program(DpMode::Conditional),
-        "dp-artifact" => Scheme::Program(DpMode::Artifact),
-        "young-daly" => Scheme::Period(usize::try_from(minutes()).ok()?),
-        "young-daly-artifact" => Scheme::AsTheAuthors,
+        "dp" => CheckpointRule::Program(DpMode::Conditional),
+        "dp-artifact" => CheckpointRule::Program(DpMode::Artifact),
+        "young-daly" => CheckpointRule::Period(usize::try_from(minutes()).ok()?),
+        "young-daly-artifact" => CheckpointRule::AsTheAuthors,
         _ => return None,
     })
 }
@@ -76,7 +76,7 @@ fn name_and_law(name: &str) -> (&str, &str) {
 }
 
 /// Survival under a law, as far as a job that begins at this age needs it.
-fn survival(law: &Lifetimes, job: usize, age: usize) -> Survival {
+fn survival_for(law: &Lifetimes, job: usize, age: usize) -> Survival {
     let ages = Problem::ages(job, 1, 1, age);
     Survival::new(&|hours| law.law().cdf(hours), STEP, ages)
 }
@@ -86,10 +86,10 @@ const fn problem(survival: &Survival, job: usize, age: usize, rules: Rules) -> P
 }
 
 /// Expected makespans in minutes of a job that begins at each of these ages.
-fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option<Vec<f64>> {
+fn by_age(scheme: CheckpointRule, law: &Lifetimes, job: usize, ages: &[usize]) -> Option<Vec<f64>> {
     let oldest = ages.last().copied()?;
-    let all = survival(law, job, oldest);
-    if let Scheme::Program(mode) = scheme
+    let all = survival_for(law, job, oldest);
+    if let CheckpointRule::Program(mode) = scheme
         && let Ok(plan) = Plan::solve(&problem(&all, job, 0, mode.into()))
         && let Some(found) = ages.iter().map(|age| plan.makespan_at(*age)).collect()
     {
@@ -97,14 +97,14 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
         return Some(found);
     }
     let of = |age: &usize| match scheme {
-        Scheme::Program(mode) => {
-            let survival = survival(law, job, *age);
+        CheckpointRule::Program(mode) => {
+            let survival = survival_for(law, job, *age);
             Some(Plan::solve(&problem(&survival, job, *age, mode.into())).ok()?.makespan())
         }
-        Scheme::Period(steps) => {
+        CheckpointRule::Period(steps) => {
             expected(&problem(&all, job, *age, Rules::CONDITIONAL), &|_, _| steps).ok()
         }
-        Scheme::AsTheAuthors => {
+        CheckpointRule::AsTheAuthors => {
             let interval = young_daly(STEP, MTTF);
             let more = STEP.as_secs_f64() / interval.as_secs_f64() + AGAIN;
             Some(number(job) * (1.0 + more))
@@ -114,19 +114,24 @@ fn by_age(scheme: Scheme, law: &Lifetimes, job: usize, ages: &[usize]) -> Option
 }
 
 /// Per cent by which a job takes longer.
-fn over(takes: f64, job: usize) -> f64 {
+fn percent_over(takes: f64, job: usize) -> f64 {
     100.0 * (takes / number(job) - 1.0)
 }
 
 /// Figures of a job of four hours by the age of its VM: per cent by which it takes longer, and the
 /// part of that due to checkpoints.
-pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn by_start(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, law) = name_and_law(name);
     let ages: Vec<usize> = (0..laws::LONGEST).map(|hours| hours * HOUR).collect();
-    let scheme = scheme(name)?;
+    let scheme = rule_named(name)?;
     let all = by_age(scheme, &evidence.law(law, draw)?, JOB, &ages)?;
-    let increase =
-        |(age, takes): (usize, &f64)| (format!("age-{age}/increase_pct"), over(*takes, JOB));
+    let increase = |(age, takes): (usize, &f64)| {
+        (format!("age-{age}/increase_pct"), percent_over(*takes, JOB))
+    };
     let mut figures: Figures = all.iter().enumerate().map(increase).collect();
     if let Some(checkpoints) = scheme.checkpoints(JOB) {
         let share = |(age, takes): (usize, &f64)| {
@@ -138,18 +143,22 @@ pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
 }
 
 /// Figures of jobs on a new VM, by their length.
-pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn by_length(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, law) = name_and_law(name);
-    let (scheme, law) = (scheme(name)?, evidence.law(law, draw)?);
+    let (scheme, law) = (rule_named(name)?, evidence.law(law, draw)?);
     let of = |hours: usize| {
         let job = hours * HOUR;
         let takes = *by_age(scheme, &law, job, &[0])?.first()?;
-        Some((format!("hours-{hours}/increase_pct"), over(takes, job)))
+        Some((format!("hours-{hours}/increase_pct"), percent_over(takes, job)))
     };
     (1..=LONGEST).map(of).collect()
 }
 
-fn mode(name: &str) -> Option<DpMode> {
+fn mode_named(name: &str) -> Option<DpMode> {
     match name {
         "dp" => Some(DpMode::Conditional),
         "dp-artifact" => Some(DpMode::Artifact),
@@ -159,8 +168,12 @@ fn mode(name: &str) -> Option<DpMode> {
 
 /// The chunks of a job of five hours, and its real expected time: by the exact probabilities,
 /// independent of the recursion. The chunks are always those of the authors' law.
-pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
-    let survival = survival(&evidence.law(LAW, draw)?, SCHEDULED, 0);
+pub(super) fn schedule(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
+    let survival = survival_for(&evidence.law(LAW, draw)?, SCHEDULED, 0);
     let really = problem(&survival, SCHEDULED, 0, Rules::CONDITIONAL);
     let (chunks, says, takes) = if name == "as-printed" {
         // It leaves 32 minutes, which are a chunk of their own.
@@ -181,7 +194,7 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
         let plan = Plan::solve(&own).ok()?;
         (plan.as_read_out(), None, None)
     } else {
-        let own = problem(&survival, SCHEDULED, 0, mode(name)?.into());
+        let own = problem(&survival, SCHEDULED, 0, mode_named(name)?.into());
         let plan = Plan::solve(&own).ok()?;
         let takes = expected(&really, &|left, age| plan.next(left, age)).ok()?;
         let chunks = plan.schedule(SCHEDULED, 0).iter().map(|chunk| chunk.work).collect();
@@ -192,7 +205,7 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
     let of_law = [("says_min", says), ("takes_min", takes)].into_iter();
     let mut figures: Figures =
         of_law.filter_map(|(name, x)| Some((format!("whole/{name}"), x?))).collect();
-    if draw == Draw::Whole {
+    if draw == RecordDraw::Whole {
         figures.extend(chunks.iter().enumerate().map(chunk));
         figures.insert("whole/sum_min".to_owned(), sum);
     }
@@ -200,9 +213,9 @@ pub(super) fn schedule(name: &str, evidence: &Evidence, draw: Draw) -> Option<Fi
 }
 
 /// Simulated jobs of five hours beside the plan's expectation.
-pub(super) fn simulated(name: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
-    let survival = survival(&evidence.law(LAW, Draw::Whole)?, SCHEDULED, 0);
-    let problem = problem(&survival, SCHEDULED, 0, mode(name)?.into());
+pub(super) fn simulated(name: &str, evidence: &LifetimeEvidence, seed: u64) -> Option<Figures> {
+    let survival = survival_for(&evidence.law(LAW, RecordDraw::Whole)?, SCHEDULED, 0);
+    let problem = problem(&survival, SCHEDULED, 0, mode_named(name)?.into());
     let plan = Plan::solve(&problem).ok()?;
     let sum: f64 = simulate(&problem, &plan, JOBS, seed).sum();
     #[expect(clippy::cast_precision_loss, reason = "jobs are few")]

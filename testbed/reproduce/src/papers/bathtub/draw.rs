@@ -5,14 +5,14 @@ use dormouse_units::Stream;
 
 /// The VMs from which a figure is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Draw {
+pub(super) enum RecordDraw {
     /// The recorded VMs.
     Whole,
     /// As many VMs, drawn from the recorded ones with this seed.
     Resample(u64),
 }
 
-impl Draw {
+impl RecordDraw {
     /// The VMs of a group with this name. With one seed a group has the same resample for all
     /// figures.
     pub(super) fn pick<'a>(self, group: &str, all: Vec<&'a Life>) -> Vec<&'a Life> {

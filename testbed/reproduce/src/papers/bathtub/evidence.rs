@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use dormouse_cloud::Lifetimes;
 use dormouse_fit::{Curve, Family, Fit, Life, Record};
 
-use super::draw::Draw;
+use super::draw::RecordDraw;
 use super::laws;
 
 /// Hours of the day (Figure 2b): from 8 AM to 8 PM by the clock of the VM's zone.
@@ -14,13 +14,13 @@ const DAY: std::ops::Range<u32> = 8..20;
 
 /// The record of lifetimes, with the laws fitted to it and to its resamples, each computed once.
 #[derive(Debug, Default)]
-pub(in crate::papers) struct Evidence {
+pub(in crate::papers) struct LifetimeEvidence {
     record: Option<Record>,
-    fits: Mutex<BTreeMap<(String, Family, Draw), Option<Fit>>>,
-    laws: Mutex<BTreeMap<(String, Draw), Option<Lifetimes>>>,
+    fits: Mutex<BTreeMap<(String, Family, RecordDraw), Option<Fit>>>,
+    laws: Mutex<BTreeMap<(String, RecordDraw), Option<Lifetimes>>>,
 }
 
-impl Evidence {
+impl LifetimeEvidence {
     /// Evidence from a record; without one there are only the published laws.
     pub(in crate::papers) fn new(record: Option<Record>) -> Self {
         Self { record, ..Self::default() }
@@ -28,7 +28,7 @@ impl Evidence {
 
     /// VMs of a group: `all`, or common properties separated by `@`: a type, a zone, a workload,
     /// `day` or `night` of their launch. Empty without a record.
-    fn group(&self, group: &str) -> Vec<&Life> {
+    fn vms_of_group(&self, group: &str) -> Vec<&Life> {
         let is_of = |life: &Life, word: &str| match word {
             "all" => true,
             "day" | "night" => {
@@ -41,13 +41,13 @@ impl Evidence {
     }
 
     /// VMs of a group or of its resample; `None` without a record.
-    pub(super) fn lives(&self, group: &str, draw: Draw) -> Option<Vec<&Life>> {
-        self.record.as_ref().map(|_| draw.pick(group, self.group(group)))
+    pub(super) fn lives(&self, group: &str, draw: RecordDraw) -> Option<Vec<&Life>> {
+        self.record.as_ref().map(|_| draw.pick(group, self.vms_of_group(group)))
     }
 
     /// A law fitted to the preempted VMs of a group or of its resample; the fit to a resample
     /// starts from that to the group.
-    pub(super) fn fit(&self, group: &str, family: Family, draw: Draw) -> Option<Fit> {
+    pub(super) fn fit(&self, group: &str, family: Family, draw: RecordDraw) -> Option<Fit> {
         let key = (group.to_owned(), family, draw);
         let known = self.fits.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(fit) = known {
@@ -55,9 +55,9 @@ impl Evidence {
         }
         let curve = Curve::empirical(self.lives(group, draw)?);
         let fit = match draw {
-            Draw::Whole => Fit::to_curve(family, &curve),
-            Draw::Resample(_) => {
-                self.fit(group, family, Draw::Whole).and_then(|whole| whole.again(&curve))
+            RecordDraw::Whole => Fit::to_curve(family, &curve),
+            RecordDraw::Resample(_) => {
+                self.fit(group, family, RecordDraw::Whole).and_then(|whole| whole.again(&curve))
             }
         };
         self.fits.lock().unwrap_or_else(PoisonError::into_inner).insert(key, fit.clone());
@@ -66,12 +66,12 @@ impl Evidence {
 
     /// The bathtub fitted to the preempted VMs of a group, even if there is a published law with
     /// that name.
-    pub(super) fn fit_of(&self, group: &str, draw: Draw) -> Option<Lifetimes> {
+    pub(super) fn fit_of(&self, group: &str, draw: RecordDraw) -> Option<Lifetimes> {
         self.fit(group, Family::Bathtub, draw).map(|fit| fit.lifetimes)
     }
 
     /// The law with this name: a published one, or the bathtub fitted to the group with this name.
-    pub(super) fn law(&self, name: &str, draw: Draw) -> Option<Lifetimes> {
+    pub(super) fn law(&self, name: &str, draw: RecordDraw) -> Option<Lifetimes> {
         let key = (name.to_owned(), draw);
         let known = self.laws.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(law) = known {

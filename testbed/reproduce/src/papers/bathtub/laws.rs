@@ -5,7 +5,7 @@ use dormouse_cloud::{Bathtub, Lifetimes, Uniform};
 use dormouse_fit::{Curve, Fit, Step};
 use dormouse_units::{Ppm, Span, Stream};
 
-use super::draw::Draw;
+use super::draw::RecordDraw;
 use super::number;
 
 /// Longest life of Google's preemptible VMs, in hours.
@@ -21,7 +21,7 @@ pub(super) struct PublishedLaw {
 }
 
 /// A bathtub with A in millionths, and b, τ1 and τ2 in hours, fitted to `vms` VMs.
-fn bathtub(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw> {
+fn bathtub_law(a: u32, [b, tau1, tau2]: [f64; 3], vms: usize) -> Option<PublishedLaw> {
     let [b, tau1, tau2] = [b, tau1, tau2].map(span_of_hours);
     let law = Bathtub { a: Ppm::new(a), b: b?, tau1: tau1?, tau2: tau2? };
     Some(PublishedLaw { lifetimes: Lifetimes::Bathtub(law), vms })
@@ -34,12 +34,12 @@ pub(super) fn published(name: &str) -> Option<PublishedLaw> {
     const HIGHCPU_16: usize = 132;
     match name {
         // Fits to the preempted VMs that the authors recorded.
-        "n1-highcpu-16" => bathtub(422_700, [24.453, 1.060, 0.784], HIGHCPU_16),
-        "all" => bathtub(413_700, [24.453, 0.9498, 0.7675], ALL),
+        "n1-highcpu-16" => bathtub_law(422_700, [24.453, 1.060, 0.784], HIGHCPU_16),
+        "all" => bathtub_law(413_700, [24.453, 0.9498, 0.7675], ALL),
         // Law of the authors' own simulations.
-        "authors" => bathtub(413_700, [24.0, 0.9, 0.76], ALL),
+        "authors" => bathtub_law(413_700, [24.0, 0.9, 0.76], ALL),
         // Lowest of the fit values that section 3.2.2 calls typical.
-        "text" => bathtub(400_000, [24.0, 0.5, 0.8], HIGHCPU_16),
+        "text" => bathtub_law(400_000, [24.0, 0.5, 0.8], HIGHCPU_16),
         "uniform" => {
             let to = Span::from_secs(LONGEST as u64 * 3_600);
             Some(PublishedLaw {
@@ -55,8 +55,8 @@ impl PublishedLaw {
     /// The published law, or a law fitted to a resample. The record is not needed for that (the
     /// parametric bootstrap): as many lifetimes as the fit had are drawn from the law, and the law
     /// is fitted to them.
-    pub(super) fn drawn(self, name: &str, draw: Draw) -> Option<Lifetimes> {
-        let Draw::Resample(seed) = draw else { return Some(self.lifetimes) };
+    pub(super) fn drawn(self, name: &str, draw: RecordDraw) -> Option<Lifetimes> {
+        let RecordDraw::Resample(seed) = draw else { return Some(self.lifetimes) };
         if self.vms == 0 {
             return Some(self.lifetimes);
         }
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_published_law_is_as_well_known_as_its_vms_are_many() {
         let scale = |name: &str, seed| match published(name)
-            .and_then(|law| law.drawn(name, Draw::Resample(seed)))
+            .and_then(|law| law.drawn(name, RecordDraw::Resample(seed)))
         {
             Some(Lifetimes::Bathtub(law)) => law.a.as_f64(),
             other => panic!("{name}: {other:?}"),
@@ -97,6 +97,6 @@ mod tests {
         }
         assert!((scale("authors", 7) - scale("authors", 7)).abs() < 1e-12);
         let uniform = |draw| published("uniform").and_then(|law| law.drawn("uniform", draw));
-        assert_eq!(uniform(Draw::Resample(1)), uniform(Draw::Whole));
+        assert_eq!(uniform(RecordDraw::Resample(1)), uniform(RecordDraw::Whole));
     }
 }

@@ -2,8 +2,8 @@
 
 use dormouse_fit::{Curve, Family, Fit};
 
-use super::draw::Draw;
-use super::evidence::Evidence;
+use super::draw::RecordDraw;
+use super::evidence::LifetimeEvidence;
 use super::order::counts;
 use super::{Figures, number};
 
@@ -11,7 +11,7 @@ use super::{Figures, number};
 const LAST: usize = 25;
 
 /// Distribution function F of a group by a law or as recorded (`GROUP/LAW`), by age.
-pub(super) fn taken(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn taken(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let (group, law) = of.split_once('/')?;
     let lives = evidence.lives(group, draw)?;
     let by: Box<dyn Fn(f64) -> f64> = match law {
@@ -73,7 +73,7 @@ impl FailurePhases {
 }
 
 /// Recorded figures of a group, and all laws fitted to its preempted VMs.
-pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn fits(group: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let lives = evidence.lives(group, draw)?;
     let mut figures = Figures::new();
     let mut add = |word: &str, name: &str, x: f64| figures.insert(format!("{word}/{name}"), x);
@@ -87,7 +87,7 @@ pub(super) fn fits(group: &str, evidence: &Evidence, draw: Draw) -> Option<Figur
         add(word, "phases_pct_an_hour", phases.contrast());
         add(word, "early_hazard_more_an_hour", phases.early_hazard_more());
     }
-    if draw == Draw::Whole {
+    if draw == RecordDraw::Whole {
         let (vms, taken) = counts(&lives);
         add("preempted", "vms", taken);
         add("kaplan-meier", "vms", vms);

@@ -18,8 +18,8 @@ use std::collections::BTreeMap;
 
 use dormouse_analysis::RESAMPLED;
 
-use draw::Draw;
-pub(super) use evidence::Evidence;
+use draw::RecordDraw;
+pub(super) use evidence::LifetimeEvidence;
 
 /// The data file.
 pub(super) const DATA: &str = include_str!("paper.toml");
@@ -29,22 +29,22 @@ type Figures = BTreeMap<String, f64>;
 
 /// Figures of a case without chance: from the whole record, or from the published laws. `None` if
 /// there is no such case.
-pub(super) fn exact(case: &str, evidence: &Evidence) -> Option<Figures> {
-    figures(case, evidence, Draw::Whole)
+pub(super) fn exact(case: &str, evidence: &LifetimeEvidence) -> Option<Figures> {
+    figures(case, evidence, RecordDraw::Whole)
 }
 
 /// Figures of a case that depend on a seed: from a resample of the record, or from a law fitted to
 /// lifetimes drawn from a published law, each named like the exact figure with the suffix
 /// [`RESAMPLED`]; and simulated figures. `None` if there is no such case.
-pub(super) fn drawn(case: &str, evidence: &Evidence, seed: u64) -> Option<Figures> {
+pub(super) fn drawn(case: &str, evidence: &LifetimeEvidence, seed: u64) -> Option<Figures> {
     if let Some(mode) = case.strip_prefix("simulated/") {
         return checkpoints::simulated(mode, evidence, seed);
     }
-    let resampled = figures(case, evidence, Draw::Resample(seed)).unwrap_or_default();
+    let resampled = figures(case, evidence, RecordDraw::Resample(seed)).unwrap_or_default();
     Some(resampled.into_iter().map(|(name, x)| (name + RESAMPLED, x)).collect())
 }
 
-fn figures(case: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+fn figures(case: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let (what, of) = case.split_once('/')?;
     match what {
         "cdf" => lifetimes::taken(of, evidence, draw),
@@ -78,11 +78,11 @@ mod tests {
     use dormouse_units::Stream;
 
     use super::super::named;
-    use super::super::own::Own;
+    use super::super::own::FigureSource;
     use super::*;
 
     /// Sixty VMs of each type and zone that the figures are about, drawn from the authors' law.
-    fn evidence() -> Evidence {
+    fn evidence() -> LifetimeEvidence {
         let law = laws::published("authors").expect("a law").lifetimes;
         let mut chance = Stream::new(1, "test", 0);
         let mut lives = Vec::new();
@@ -101,7 +101,7 @@ mod tests {
                 }));
             }
         }
-        Evidence::new(Some(Record { lives, ..Record::default() }))
+        LifetimeEvidence::new(Some(Record { lives, ..Record::default() }))
     }
 
     /// Whatever rests on recorded VMs or on a law fitted to them is made of a resample as well, and no
@@ -110,7 +110,7 @@ mod tests {
     fn every_figure_that_rests_on_a_fit_is_resampled() {
         let (paper, _) = named("bathtub").expect("it is right");
         let evidence = evidence();
-        let own = paper.parts.iter().filter(|part| part.own == Some(Own::Lifetimes));
+        let own = paper.parts.iter().filter(|part| part.own == Some(FigureSource::Lifetimes));
         let cells = own.flat_map(|part| paper.cells_of(part));
         let cases: BTreeSet<String> =
             cells.filter_map(|cell| Some(cell.rsplit_once('/')?.0.to_owned())).collect();
@@ -150,7 +150,7 @@ mod tests {
         };
         // Eq. 7 by what is lost: both figures are of the same law, or their difference would be of two.
         for seed in [1, 2, 3] {
-            let law = evidence.law("n1-highcpu-16", Draw::Resample(seed)).expect("a law");
+            let law = evidence.law("n1-highcpu-16", RecordDraw::Resample(seed)).expect("a law");
             let increase = of("waste/n1-highcpu-16", seed, "job-6/increase_h");
             let wasted = of("waste/n1-highcpu-16", seed, "job-6/wasted_h");
             let failure = of("start/memoryless", seed, "age-0/failure");
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn without_a_record_there_are_the_published_laws_alone() {
-        let none = Evidence::default();
+        let none = LifetimeEvidence::default();
         for (case, is) in [
             ("waste/n1-highcpu-16", true),
             ("length/conditional@all", true),
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(exact(case, &none).is_some(), is, "{case}");
         }
         let same = span_of_hours(24.0);
-        let law = none.law("authors", Draw::Whole);
+        let law = none.law("authors", RecordDraw::Whole);
         assert!(
             matches!(law, Some(dormouse_cloud::Lifetimes::Bathtub(law)) if Some(law.b) == same)
         );

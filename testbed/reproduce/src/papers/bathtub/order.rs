@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use dormouse_cloud::lifetimes::hours;
 use dormouse_fit::{Curve, Life};
 
-use super::draw::Draw;
-use super::evidence::Evidence;
+use super::draw::RecordDraw;
+use super::evidence::LifetimeEvidence;
 use super::{Figures, number};
 
 /// Properties that confound a comparison: users who launch at night may launch another type
@@ -14,7 +14,7 @@ use super::{Figures, number};
 type Stratum<'a> = [&'a str; 3];
 
 /// Difference of the mean lifetimes of two groups (`GROUP-over-GROUP`), in hours.
-pub(super) fn order(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn order(of: &str, evidence: &LifetimeEvidence, draw: RecordDraw) -> Option<Figures> {
     let (one, other) = of.split_once("-over-")?;
     let (one, other) = (evidence.lives(one, draw)?, evidence.lives(other, draw)?);
     let mut figures = Figures::new();
@@ -30,10 +30,10 @@ pub(super) fn order(of: &str, evidence: &Evidence, draw: Draw) -> Option<Figures
     // Types can't be compared within a type.
     let by_type = has_one_type(&one) && has_one_type(&other);
     for (name, by_day) in [("longer_within_h", false), ("longer_within_day_h", true)] {
-        let found = within(&one, &other, |life| stratum(life, by_type, by_day));
+        let found = difference_within(&one, &other, |life| stratum_of(life, by_type, by_day));
         if let Some((longer, vms)) = found {
             figures.insert(format!("preempted/{name}"), longer);
-            if draw == Draw::Whole && !by_day {
+            if draw == RecordDraw::Whole && !by_day {
                 figures.insert("preempted/vms_within".to_owned(), vms);
             }
         }
@@ -46,7 +46,7 @@ fn has_one_type(lives: &[&Life]) -> bool {
 }
 
 /// Type, zone, and whether the launch was at a weekend, as far as they count.
-fn stratum(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
+fn stratum_of(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
     let is_weekend = ["Saturday", "Sunday"].contains(&life.day.as_str());
     let day = if is_weekend { "weekend" } else { "week" };
     [if by_type { "" } else { &life.kind }, &life.zone, if by_day { day } else { "" }]
@@ -55,7 +55,7 @@ fn stratum(life: &Life, by_type: bool, by_day: bool) -> Stratum<'_> {
 /// Difference in hours of the mean lifetimes of two groups' preempted VMs within strata, and the
 /// number of VMs in strata with both groups. Each stratum has the weight with which its difference
 /// is known, n m / (n + m). `None` if no stratum has VMs of both.
-fn within<'a>(
+fn difference_within<'a>(
     one: &[&'a Life],
     other: &[&'a Life],
     stratum: impl Fn(&'a Life) -> Stratum<'a>,
@@ -94,7 +94,7 @@ mod tests {
     /// At night VMs live two hours longer, whatever the zone; in the zone where most are launched at night
     /// all live ten hours less. `hr_of_day` is that of the end, in California, as in the authors' record: by
     /// it all of them ran by day.
-    fn record() -> Evidence {
+    fn record() -> LifetimeEvidence {
         let mut rows =
             "machine_type,zone,workload,end_event,lifetime_s,hr_of_day,insert_time\n".to_owned();
         let mut row = |zone: &str, at: &str, hours: u32| {
@@ -112,23 +112,23 @@ mod tests {
             row("us-central1-c", "08:00", 2);
         }
         let source = Source::new(Cursor::new(rows.into_bytes())).expect("text");
-        Evidence::new(Some(read_lifetimes(source, &LifeQuery::default()).expect("rows")))
+        LifetimeEvidence::new(Some(read_lifetimes(source, &LifeQuery::default()).expect("rows")))
     }
 
     #[test]
     fn night_is_when_a_vm_is_launched_and_is_compared_within_a_zone() {
         let of = |draw| order("night-over-day", &record(), draw).expect("a record");
-        let whole = of(Draw::Whole);
+        let whole = of(RecordDraw::Whole);
         let figure = |name: &str| whole[&format!("preempted/{name}")];
         assert!((figure("longer_within_h") - 2.0).abs() < 1e-9, "{whole:?}");
         assert!((figure("longer_within_day_h") - 2.0).abs() < 1e-9, "{whole:?}");
         assert!((figure("vms_within") - 24.0).abs() < 1e-9, "{whole:?}");
         // 6.5 h at night, 9.5 h by day: the zones, and not the hours.
         assert!((figure("longer_h") + 3.0).abs() < 1e-9, "{whole:?}");
-        let resample = of(Draw::Resample(1));
+        let resample = of(RecordDraw::Resample(1));
         assert!((resample["preempted/longer_within_h"] - 2.0).abs() < 1e-9, "{resample:?}");
-        assert_eq!(of(Draw::Resample(1)), resample);
-        assert_ne!(of(Draw::Resample(2)), resample);
+        assert_eq!(of(RecordDraw::Resample(1)), resample);
+        assert_ne!(of(RecordDraw::Resample(2)), resample);
     }
 
     #[test]
@@ -143,12 +143,13 @@ mod tests {
         };
         let lives =
             vec![life("s", "z", 9), life("s", "p", 7), life("l", "z", 4), life("l", "p", 3)];
-        let evidence = Evidence::new(Some(dormouse_fit::Record { lives, ..Default::default() }));
-        let types = order("s-over-l", &evidence, Draw::Whole).expect("a record");
+        let evidence =
+            LifetimeEvidence::new(Some(dormouse_fit::Record { lives, ..Default::default() }));
+        let types = order("s-over-l", &evidence, RecordDraw::Whole).expect("a record");
         assert!((types["preempted/longer_within_h"] - 4.5).abs() < 1e-9, "{types:?}");
-        let idle = order("idle-over-busy", &evidence, Draw::Whole).expect("a record");
+        let idle = order("idle-over-busy", &evidence, RecordDraw::Whole).expect("a record");
         assert_eq!(idle.get("preempted/longer_within_h"), None, "no type and zone have both");
         assert!(idle.contains_key("preempted/longer_h"));
-        assert_eq!(order("s-over-l", &Evidence::default(), Draw::Whole), None);
+        assert_eq!(order("s-over-l", &LifetimeEvidence::default(), RecordDraw::Whole), None);
     }
 }

@@ -4,8 +4,8 @@
 use dormouse_cloud::Lifetime;
 use dormouse_policies::service::{ReusePolicy, lost};
 
-use super::draw::Draw;
-use super::evidence::Evidence;
+use super::draw::RecordDraw;
+use super::evidence::LifetimeEvidence;
 use super::{Figures, laws, number};
 
 /// Length of the job of Figure 5, in hours.
@@ -21,7 +21,7 @@ const TYPE: &str = "n1-highcpu-16";
 
 /// The policy with this name; `Some(None)` always stays on the present VM. `None` if there is no
 /// such name.
-fn policy(name: &str) -> Option<Option<ReusePolicy>> {
+fn policy_named(name: &str) -> Option<Option<ReusePolicy>> {
     match name {
         "memoryless" => Some(None),
         "corrected" => Some(Some(ReusePolicy::ExpectedTimeCorrected)),
@@ -35,7 +35,7 @@ fn policy(name: &str) -> Option<Option<ReusePolicy>> {
 /// Probability that a job fails on the VM that it gets, given that the present VM has reached its
 /// age. VMs live by `law`; the policy assumes `model`. A new VM has the age 0, which under a fitted
 /// law not all VMs reach.
-fn failure(
+fn failure_probability(
     law: &dyn Lifetime,
     (policy, model): (Option<ReusePolicy>, &dyn Lifetime),
     (age, job): (f64, f64),
@@ -52,11 +52,15 @@ fn policy_and_law(name: &str) -> (&str, &str) {
 }
 
 /// Figures of a job of six hours, by the age of the present VM.
-pub(super) fn by_start(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn by_start(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
-    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
+    let (policy, law) = (policy_named(name)?, evidence.law(law, draw)?);
     let of = |age: f64| {
-        let x = failure(law.law(), (policy, law.law()), (age, JOB));
+        let x = failure_probability(law.law(), (policy, law.law()), (age, JOB));
         (format!("age-{age}/failure"), x)
     };
     let ages = (0..).map(|n| number(n) / number(OF_START));
@@ -78,9 +82,13 @@ fn expected_time(
 
 /// Factor by which a policy shortens the expected time of a job, by its length: the largest over
 /// ages from 0 to 24 h.
-pub(super) fn sooner_by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn sooner_by_length(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
-    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
+    let (policy, law) = (policy_named(name)?, evidence.law(law, draw)?);
     let law = law.law();
     let of = |hours: usize| {
         let at = |n: usize| {
@@ -94,16 +102,21 @@ pub(super) fn sooner_by_length(name: &str, evidence: &Evidence, draw: Draw) -> O
 }
 
 /// Failure probability by length of the job: the mean over ages from 0 to 24 h.
-pub(super) fn by_length(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn by_length(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, law) = policy_and_law(name);
-    let (policy, law) = (policy(name)?, evidence.law(law, draw)?);
+    let (policy, law) = (policy_named(name)?, evidence.law(law, draw)?);
     Some(over_ages(law.law(), (policy, law.law())))
 }
 
 fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) -> Figures {
     let ages = laws::LONGEST * AN_HOUR;
     let of = |hours: usize| {
-        let at = |n| failure(law, decides, (number(n) / number(AN_HOUR), number(hours)));
+        let at =
+            |n| failure_probability(law, decides, (number(n) / number(AN_HOUR), number(hours)));
         (format!("job-{hours}/failure"), (0..ages).map(at).sum::<f64>() / number(ages))
     };
     (1..laws::LONGEST).map(of).collect()
@@ -112,7 +125,11 @@ fn over_ages(law: &dyn Lifetime, decides: (Option<ReusePolicy>, &dyn Lifetime)) 
 /// Failure probability on recorded VMs of n1-highcpu-32, with a policy that assumes their own law,
 /// that of n1-highcpu-16, or none: `own-model` or `other-model`, which use the corrected Eq. 8, or
 /// one of them followed by `-POLICY`. With `@swapped` the two types change places.
-pub(super) fn by_a_wrong_model(name: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn by_a_wrong_model(
+    name: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let (name, types) = match name.strip_suffix("@swapped") {
         None => (name, ["n1-highcpu-32", "n1-highcpu-16"]),
         Some(name) => (name, ["n1-highcpu-16", "n1-highcpu-32"]),
@@ -131,7 +148,7 @@ pub(super) fn by_a_wrong_model(name: &str, evidence: &Evidence, draw: Draw) -> O
     };
     let other = evidence.fit_of(types[1], draw)?;
     let model = if is_own { &law } else { &other };
-    Some(over_ages(law.law(), (self::policy(policy)?, model.law())))
+    Some(over_ages(law.law(), (policy_named(policy)?, model.law())))
 }
 
 #[cfg(test)]
@@ -150,11 +167,12 @@ mod tests {
         assert!((law.cdf(0.0) - 0.0634).abs() < 1e-3, "{}", law.cdf(0.0));
         for (age, job) in (0..96).flat_map(|age| (1..24).map(move |job| (age, job))) {
             let at = (number(age) / 4.0, number(job));
-            let by = failure(&law, (Some(ReusePolicy::ConditionalProbability), &law), at);
-            let stays = failure(&law, (None, &law), at);
+            let by =
+                failure_probability(&law, (Some(ReusePolicy::ConditionalProbability), &law), at);
+            let stays = failure_probability(&law, (None, &law), at);
             assert!(by <= stays * (1.0 + 1e-6), "{at:?}: {by} {stays}");
         }
-        let anew = |age| failure(&law, (Some(ReusePolicy::Never), &law), (age, 6.0));
-        assert!((anew(20.0) - failure(&law, (None, &law), (0.0, 6.0))).abs() < 1e-12);
+        let anew = |age| failure_probability(&law, (Some(ReusePolicy::Never), &law), (age, 6.0));
+        assert!((anew(20.0) - failure_probability(&law, (None, &law), (0.0, 6.0))).abs() < 1e-12);
     }
 }

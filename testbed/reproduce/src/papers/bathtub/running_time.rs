@@ -2,12 +2,16 @@
 
 use dormouse_policies::service::{running_time, wasted};
 
-use super::draw::Draw;
-use super::evidence::Evidence;
+use super::draw::RecordDraw;
+use super::evidence::LifetimeEvidence;
 use super::{Figures, laws, number};
 
 /// Wasted work (Eq. 5) and increase of the running time (Eq. 7) under a law, by length of the job.
-pub(super) fn wasted_by_length(law: &str, evidence: &Evidence, draw: Draw) -> Option<Figures> {
+pub(super) fn wasted_by_length(
+    law: &str,
+    evidence: &LifetimeEvidence,
+    draw: RecordDraw,
+) -> Option<Figures> {
     let law = evidence.law(law, draw)?;
     let of = |hours: usize| {
         let job = number(hours);

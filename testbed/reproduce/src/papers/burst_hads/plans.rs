@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use dormouse_policies::{BagSchedulerName, Plan};
-use dormouse_view::{Column, Table};
+use dormouse_view::{TableColumn, TypedTable};
 
 use crate::sweep::SweepError;
-use dormouse_experiment::{Loaded, Override, Source, load};
+use dormouse_experiment::{ExperimentSource, LoadedExperiment, Override, load};
 use dormouse_report::virtual_run::virtual_run;
 
 /// Makespan in seconds and cost in dollars.
@@ -51,12 +51,12 @@ pub struct StoredPlans {
 ///
 /// There is no plan, or one can't be run.
 pub fn stored_plans(data: &Path, set: &[String]) -> Result<StoredPlans, SweepError> {
-    let mut folders = sorted(data)?;
+    let mut folders = sorted_entries(data)?;
     folders.push(data.to_path_buf());
     folders.retain(|folder| folder.join("job.json").is_file() && folder.join("env.json").is_file());
     let mut all = StoredPlans::default();
     for folder in folders {
-        for file in sorted(&folder)? {
+        for file in sorted_entries(&folder)? {
             let name = file.file_name().map(|n| n.to_string_lossy().into_owned());
             let Some(name) = name.filter(|n| n.starts_with("map") && n.ends_with(".json")) else {
                 continue;
@@ -66,20 +66,20 @@ pub fn stored_plans(data: &Path, set: &[String]) -> Result<StoredPlans, SweepErr
     }
     if all.plans.is_empty() {
         let why = "no folder there has job.json, env.json and a plan (map….json)";
-        return Err(unusable(data, why));
+        return Err(unusable_folder(data, why));
     }
     Ok(all)
 }
 
-fn unusable(folder: &Path, why: impl Display) -> SweepError {
+fn unusable_folder(folder: &Path, why: impl Display) -> SweepError {
     let folder = folder.display();
     SweepError::BadInput(format!(
         "--data {folder}: {why}; give the folder of the artifact's inputs"
     ))
 }
 
-fn sorted(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
-    let entries = std::fs::read_dir(folder).map_err(|error| unusable(folder, error))?;
+fn sorted_entries(folder: &Path) -> Result<Vec<PathBuf>, SweepError> {
+    let entries = std::fs::read_dir(folder).map_err(|error| unusable_folder(folder, error))?;
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     Ok(paths)
@@ -100,32 +100,32 @@ fn stored_plan(folder: &Path, name: &str, set: &[String]) -> Result<StoredPlan, 
     let scheduler = scheduler_of(name);
     let file = folder.join(name);
     let bare: Vec<_> = set.iter().cloned().chain(BARE.map(str::to_owned)).collect();
-    let of = |plan, set| loaded(folder, scheduler, plan, set);
+    let of = |plan, set| load_job(folder, scheduler, plan, set);
     let (theirs, their_bare) = (of(Some(&file), set)?, of(Some(&file), &bare)?);
     let (ours, our_bare) = (of(None, set)?, of(None, &bare)?);
     let job = folder.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let case = format!("{job}/{name}");
     let figures = [
-        reckoned(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
+        planned_figures(theirs.experiment.scheduler.clone().and_then(|config| config.plan)),
         run(&their_bare, &case)?,
         run(&theirs, &case)?,
-        reckoned(ours.planned()?.1),
+        planned_figures(ours.planned()?.1),
         run(&our_bare, &case)?,
         run(&ours, &case)?,
     ];
     Ok(StoredPlan { name: case, scheduler, figures })
 }
 
-fn reckoned(plan: Option<Plan>) -> Figures {
+fn planned_figures(plan: Option<Plan>) -> Figures {
     plan.map(|plan| (plan.makespan.as_secs_f64(), plan.cost.as_usd())).unwrap_or_default()
 }
 
-fn loaded(
+fn load_job(
     folder: &Path,
     scheduler: BagSchedulerName,
     plan: Option<&Path>,
     set: &[String],
-) -> Result<Loaded, SweepError> {
+) -> Result<LoadedExperiment, SweepError> {
     let file = |name: &str| folder.join(name).display().to_string();
     let mut overrides = vec![
         Override::text("--job", "workload.job", &file("job.json")),
@@ -137,16 +137,16 @@ fn loaded(
     for text in set {
         overrides.push(Override::set(text)?);
     }
-    Ok(load(&Source {
+    Ok(load(&ExperimentSource {
         experiment: None,
         overrides,
         plan,
         replaces_workload: true,
-        ..Source::default()
+        ..ExperimentSource::default()
     })?)
 }
 
-fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
+fn run(loaded: &LoadedExperiment, case: &str) -> Result<Figures, SweepError> {
     let seed = loaded.experiment.setup.seed;
     let run = virtual_run(&loaded.experiment, loaded.scheduler()?, |_| {})
         .map_err(SweepError::of_run(case, seed))?;
@@ -156,13 +156,13 @@ fn run(loaded: &Loaded, case: &str) -> Result<Figures, SweepError> {
 
 impl StoredPlans {
     /// Table with one row for each plan, and makespan and cost for each way of running it.
-    pub fn table(&self) -> Table {
-        let mut table = Table::with_rows(&self.plans)
-            .column(Column::text("stored plan").named("plan"), |plan| plan.name.clone())
-            .column(Column::text("scheduler"), |plan| plan.scheduler.as_str());
+    pub fn table(&self) -> TypedTable {
+        let mut table = TypedTable::with_rows(&self.plans)
+            .column(TableColumn::text("stored plan").named("plan"), |plan| plan.name.clone())
+            .column(TableColumn::text("scheduler"), |plan| plan.scheduler.as_str());
         for (n, (heading, name)) in WAYS.into_iter().enumerate() {
-            let makespan = Column::seconds(heading).named(format!("{name}_makespan_s"));
-            let cost = Column::dollars("").named(format!("{name}_cost_usd"));
+            let makespan = TableColumn::seconds(heading).named(format!("{name}_makespan_s"));
+            let cost = TableColumn::dollars("").named(format!("{name}_cost_usd"));
             table = table
                 .column(makespan.digits(0).file_digits(3), move |plan| plan.figures[n].0)
                 .column(cost.file_digits(6), move |plan| plan.figures[n].1);

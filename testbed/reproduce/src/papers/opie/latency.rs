@@ -19,7 +19,7 @@ use dormouse_units::{HostId, Span, Stream, Time, VmId};
 
 /// A scenario: requests and hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Scenario {
+pub struct LatencyScenario {
     /// Name of the scenario.
     pub name: &'static str,
     is_full: bool,
@@ -32,22 +32,22 @@ pub struct Scenario {
 }
 
 const MEDIUM: &[u32] = &[2];
-const EMPTY: Scenario = Scenario {
+const EMPTY: LatencyScenario = LatencyScenario {
     name: "empty-normal",
     is_full: false,
     market: Market::OnDemand,
     sizes: MEDIUM,
     over: None,
 };
-const FULL: Scenario = Scenario { name: "saturated-normal", is_full: true, ..EMPTY };
+const FULL: LatencyScenario = LatencyScenario { name: "saturated-normal", is_full: true, ..EMPTY };
 
 /// The paper's scenarios, then the last of them with VMs of several sizes, and over a day.
-pub const SCENARIOS: [Scenario; 5] = [
+pub const SCENARIOS: [LatencyScenario; 5] = [
     EMPTY,
-    Scenario { name: "empty-preemptible", market: Market::Spot, ..EMPTY },
+    LatencyScenario { name: "empty-preemptible", market: Market::Spot, ..EMPTY },
     FULL,
-    Scenario { name: "saturated-sizes", sizes: &[1, 2, 4], ..FULL },
-    Scenario { name: "saturated-day", over: Some(Span::from_secs(86_400)), ..FULL },
+    LatencyScenario { name: "saturated-sizes", sizes: &[1, 2, 4], ..FULL },
+    LatencyScenario { name: "saturated-day", over: Some(Span::from_secs(86_400)), ..FULL },
 ];
 
 /// The schedulers, as figures name them: the unmodified one; OPIE by the text of its paper, and by its
@@ -81,7 +81,7 @@ const SPARSE: u32 = 5;
 
 /// Times and choices of a scheduler.
 #[derive(Clone, Debug, Default)]
-struct Taken {
+struct ChoiceTimes {
     first: Duration,
     all: Vec<Duration>,
     /// Number of VMs that it ended.
@@ -91,13 +91,13 @@ struct Taken {
 }
 
 /// A scheduler under measurement.
-struct Contender {
+struct SchedulerUnderTest {
     name: &'static str,
     placer: Box<dyn Placer>,
-    taken: Taken,
+    taken: ChoiceTimes,
 }
 
-impl Contender {
+impl SchedulerUnderTest {
     fn new(name: &'static str) -> Self {
         let scheduler = match name.split('-').next() {
             Some("filter") => SchedulerName::Filter,
@@ -117,7 +117,7 @@ impl Contender {
             }
             _ => Box::new(Plain::new(rule)),
         };
-        Self { name, placer, taken: Taken::default() }
+        Self { name, placer, taken: ChoiceTimes::default() }
     }
 
     /// Whether this is the unmodified scheduler.
@@ -146,21 +146,25 @@ impl Contender {
 /// order also `same_choice`, the part of its choices equal to those of `opie`, and
 /// `late_over_early`, the mean of the last tenth over that of the first.
 #[must_use]
-pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'static str, f64>> {
-    let mut contenders = SCHEDULERS.map(Contender::new);
-    let mut world = World::new(hosts, scenario, seed);
+pub fn measure(
+    hosts: u32,
+    scenario: LatencyScenario,
+    seed: u64,
+) -> Vec<BTreeMap<&'static str, f64>> {
+    let mut contenders = SCHEDULERS.map(SchedulerUnderTest::new);
+    let mut world = MeasuredHosts::new(hosts, scenario, seed);
     for contender in &mut contenders {
         // Each requested size has an order of its own.
         for (n, &size) in scenario.sizes.iter().enumerate() {
             let want = Want { room: room(size), market: scenario.market };
-            let (time, _) = world.ask(contender, &want);
+            let (time, _) = world.time_choice(contender, &want);
             if n == 0 {
                 contender.taken.first = time;
             }
         }
     }
     for n in 1..=FEW * EACH {
-        let want = world.request();
+        let want = world.next_request();
         // The first scheduler finds the caches as the last request left them.
         let turns =
             (0..SCHEDULERS.len()).map(|turn| (turn + (n / EACH) as usize) % SCHEDULERS.len());
@@ -170,7 +174,7 @@ pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'stat
             if !contender.is_asked(n, hosts) {
                 continue;
             }
-            let (time, placing) = world.ask(contender, &want);
+            let (time, placing) = world.time_choice(contender, &want);
             contender.taken.all.push(time);
             contender.taken.victims += placing.as_ref().map_or(0, |(_, victims)| victims.len());
             match contender.name {
@@ -189,10 +193,10 @@ pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'stat
     }
     let median_of = |name: &str| {
         let of = contenders.iter().find(|contender| contender.name == name);
-        of.map_or(0.0, |contender| part(&mut contender.taken.all.clone(), 50))
+        of.map_or(0.0, |contender| percentile_us(&mut contender.taken.all.clone(), 50))
     };
     let (kept, built) = (median_of("filter"), median_of(FILTER_BUILT));
-    let figures = |of: Contender| {
+    let figures = |of: SchedulerUnderTest| {
         let filter = if of.is_built() { built } else { kept };
         of.taken.figures(filter, of.name == INCREMENTAL)
     };
@@ -200,32 +204,32 @@ pub fn measure(hosts: u32, scenario: Scenario, seed: u64) -> Vec<BTreeMap<&'stat
 }
 
 /// The time that `percent` % of these are below, in microseconds.
-fn part(times: &mut [Duration], percent: usize) -> f64 {
+fn percentile_us(times: &mut [Duration], percent: usize) -> f64 {
     times.sort_unstable();
     times.get(times.len() * percent / 100).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
-fn mean(times: &[Duration]) -> f64 {
+fn mean_us(times: &[Duration]) -> f64 {
     times.iter().map(Duration::as_secs_f64).sum::<f64>() * 1e6 / times.len().max(1) as f64
 }
 
 /// Standard deviation in microseconds; 0 for fewer than two.
-fn deviation(times: &[Duration]) -> f64 {
-    let mean = mean(times);
+fn deviation_us(times: &[Duration]) -> f64 {
+    let mean = mean_us(times);
     let squares: f64 = times.iter().map(|time| (time.as_secs_f64() * 1e6 - mean).powi(2)).sum();
     (squares / times.len().saturating_sub(1).max(1) as f64).sqrt()
 }
 
-impl Taken {
+impl ChoiceTimes {
     fn figures(mut self, filter: f64, is_incremental: bool) -> BTreeMap<&'static str, f64> {
         let (requests, tenth) = (self.all.len(), self.all.len() / 10);
-        let late_over_early = mean(&self.all[requests - tenth..]) / mean(&self.all[..tenth]);
-        let mean = mean(&self.all);
-        let [median, slow] = [50, 99].map(|percent| part(&mut self.all, percent));
+        let late_over_early = mean_us(&self.all[requests - tenth..]) / mean_us(&self.all[..tenth]);
+        let mean = mean_us(&self.all);
+        let [median, slow] = [50, 99].map(|percent| percentile_us(&mut self.all, percent));
         let mut figures: BTreeMap<_, _> = [
             ("first_us", self.first.as_secs_f64() * 1e6),
             ("mean_us", mean),
-            ("deviation_us", deviation(&self.all)),
+            ("deviation_us", deviation_us(&self.all)),
             ("p50_us", median),
             ("p99_us", slow),
             ("times_filter", median / filter),
@@ -242,12 +246,12 @@ impl Taken {
 }
 
 /// Hosts with VMs, which are made empty or full again before every request.
-struct World {
+struct MeasuredHosts {
     fleet: Fleet,
     /// Empty hosts for the scheduler that ends no VM; `None` if all hosts are empty, since it then
     /// uses the same as the others.
     of_filter: Option<Fleet>,
-    scenario: Scenario,
+    scenario: LatencyScenario,
     now: Time,
     step: Span,
     seed: u64,
@@ -256,7 +260,7 @@ struct World {
 }
 
 /// Run time of a VM in the paper: exponential, from 10 to 300 minutes.
-fn age(chance: &mut Stream) -> Span {
+fn draw_age(chance: &mut Stream) -> Span {
     loop {
         let age = chance.exponential(Span::from_secs(100 * 60));
         if (Span::from_secs(600)..Span::from_secs(18_000)).contains(&age) {
@@ -265,8 +269,8 @@ fn age(chance: &mut Stream) -> Span {
     }
 }
 
-impl World {
-    fn new(count: u32, scenario: Scenario, seed: u64) -> Self {
+impl MeasuredHosts {
+    fn new(count: u32, scenario: LatencyScenario, seed: u64) -> Self {
         let micros = scenario.over.map_or_else(
             || 100 * 60_000_000 / (u64::from(count.max(1)) * 4),
             |over| over.as_micros() / u64::from(FEW * EACH),
@@ -291,14 +295,14 @@ impl World {
                 let size = scenario.sizes[chance.below(scenario.sizes.len())];
                 let size = size.min(world.fleet.free(id).vcpus);
                 let market = [Market::Spot, Market::OnDemand][chance.below(2)];
-                let since = now.as_micros().saturating_sub(age(&mut chance).as_micros());
-                world.launch(id, room(size), market, Time::from_micros(since));
+                let since = now.as_micros().saturating_sub(draw_age(&mut chance).as_micros());
+                world.launch_vm(id, room(size), market, Time::from_micros(since));
             }
         }
         world
     }
 
-    fn launch(&mut self, id: HostId, room: Host, market: Market, since: Time) -> VmId {
+    fn launch_vm(&mut self, id: HostId, room: Host, market: Market, since: Time) -> VmId {
         let vm = VmId::new(self.next);
         self.next += 1;
         self.fleet.place(id, vm, room, market);
@@ -307,20 +311,24 @@ impl World {
     }
 
     /// The next request, at a later time.
-    fn request(&mut self) -> Want {
+    fn next_request(&mut self) -> Want {
         self.now += self.step;
         let size = self.scenario.sizes[self.sizes.below(self.scenario.sizes.len())];
         Want { room: room(size), market: self.scenario.market }
     }
 
     /// The hosts that a scheduler chooses from.
-    fn hosts_of(&self, contender: &Contender) -> &Fleet {
+    fn hosts_of(&self, contender: &SchedulerUnderTest) -> &Fleet {
         let of_filter = self.of_filter.as_ref().filter(|_| contender.is_filter());
         of_filter.unwrap_or(&self.fleet)
     }
 
     /// Time to choose a host, and the choice.
-    fn ask(&self, contender: &mut Contender, want: &Want) -> (Duration, Option<Placing>) {
+    fn time_choice(
+        &self,
+        contender: &mut SchedulerUnderTest,
+        want: &Want,
+    ) -> (Duration, Option<Placing>) {
         let fleet = self.hosts_of(contender);
         let mut chance = Stream::new(self.seed, "placement", self.next.into());
         let began = Instant::now();
@@ -331,12 +339,12 @@ impl World {
     /// Ends the victims, runs and ends the VM, and launches as many spot VMs as there were.
     fn carry_out(&mut self, host: HostId, victims: &[VmId], want: &Want) {
         victims.iter().for_each(|vm| self.fleet.ends(host, *vm));
-        let vm = self.launch(host, want.room, want.market, self.now);
+        let vm = self.launch_vm(host, want.room, want.market, self.now);
         let rooms: Vec<Host> = victims.iter().map(|vm| self.fleet.held(host, *vm)).collect();
         victims.iter().for_each(|vm| self.fleet.remove(host, *vm));
         self.fleet.remove(host, vm);
         for room in rooms {
-            self.launch(host, room, Market::Spot, self.now);
+            self.launch_vm(host, room, Market::Spot, self.now);
         }
     }
 }
@@ -373,13 +381,13 @@ mod tests {
     /// something fills, it always takes the other.
     #[test]
     fn all_are_asked_of_the_same_hosts_where_none_is_full() {
-        let mut world = World::new(2, EMPTY, 1);
-        world.launch(HostId::new(0), room(VCPUS), Market::OnDemand, Time::ZERO);
+        let mut world = MeasuredHosts::new(2, EMPTY, 1);
+        world.launch_vm(HostId::new(0), room(VCPUS), Market::OnDemand, Time::ZERO);
         let want = Want { room: room(2), market: Market::OnDemand };
         for name in SCHEDULERS {
             for next in 10..30 {
                 world.next = next;
-                let (_, chosen) = world.ask(&mut Contender::new(name), &want);
+                let (_, chosen) = world.time_choice(&mut SchedulerUnderTest::new(name), &want);
                 assert_eq!(chosen, Some((HostId::new(1), Vec::new())), "{name}");
             }
         }

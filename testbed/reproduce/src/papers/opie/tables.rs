@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dormouse_cloud::tables::{HostTable, Instance, TABLES};
 use dormouse_cloud::{Market, PlacementRule, Weigher};
 use dormouse_units::Stream;
-use dormouse_view::{Block, Cell, Column, Table, Tone};
+use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 
 /// Cost functions of hosts: name in cases, name in words, and weigher. The default, and Algorithm 4
 /// as it is printed.
@@ -19,17 +19,17 @@ fn table(case: &str) -> Option<HostTable> {
     HostTable::read(text).ok()
 }
 
-fn selected(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&Instance> {
+fn selected_vms(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&Instance> {
     let weighers = vec![Weigher::Overcommit.once(), weigher.once()];
     let rule = PlacementRule { weighers, ..PlacementRule::default() };
     table.selected(rule, &mut Stream::new(seed, "tables", 0))
 }
 
-fn marked(table: &HostTable) -> Vec<&Instance> {
+fn marked_vms(table: &HostTable) -> Vec<&Instance> {
     table.instances.iter().filter(|vm| vm.is_marked).collect()
 }
 
-fn cost(vms: &[&Instance]) -> u64 {
+fn total_cost(vms: &[&Instance]) -> u64 {
     vms.iter().map(|vm| vm.cost()).sum()
 }
 
@@ -37,12 +37,12 @@ fn cost(vms: &[&Instance]) -> u64 {
 pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>> {
     let table = table(case)?;
     let of_reading = |(name, _, weigher)| {
-        let vms = selected(&table, weigher, seed);
+        let vms = selected_vms(&table, weigher, seed);
         #[expect(clippy::cast_precision_loss, reason = "minutes and VMs")]
         let figures = [
-            ("cost_min", cost(&vms) as f64),
+            ("cost_min", total_cost(&vms) as f64),
             ("terminated", vms.len() as f64),
-            ("as_marked", f64::from(u8::from(vms == marked(&table)))),
+            ("as_marked", f64::from(u8::from(vms == marked_vms(&table)))),
         ];
         figures.map(|(figure, x)| (format!("{name}/{figure}"), x))
     };
@@ -50,37 +50,38 @@ pub(crate) fn selections(case: &str, seed: u64) -> Option<BTreeMap<String, f64>>
 }
 
 /// The tables with the selection of each cost function.
-pub(crate) fn blocks() -> Vec<Block> {
+pub(crate) fn blocks() -> Vec<PageBlock> {
     let of_table = |(case, _): (&str, &str)| {
         let table = table(case)?;
-        let by = READINGS.map(|(_, words, weigher)| (words, selected(&table, weigher, 1)));
+        let by = READINGS.map(|(_, words, weigher)| (words, selected_vms(&table, weigher, 1)));
         let request = table.request.letter();
-        let mut shown = Table::with_rows(&table.instances)
-            .column(Column::text("host"), |vm| vm.host.clone())
-            .column(Column::text("instance"), |vm| vm.name.clone())
-            .column(Column::text("kind"), |vm| match vm.market {
+        let mut shown = TypedTable::with_rows(&table.instances)
+            .column(TableColumn::text("host"), |vm| vm.host.clone())
+            .column(TableColumn::text("instance"), |vm| vm.name.clone())
+            .column(TableColumn::text("kind"), |vm| match vm.market {
                 Market::Spot => "preemptible",
                 Market::OnDemand => "normal",
             })
-            .column(Column::text("size"), |vm| vm.size.letter())
-            .column(Column::count("minutes"), |vm| vm.minutes)
-            .column(Column::count("into its hour"), |vm| vm.cost())
-            .column(Column::text("the paper"), |vm| mark(vm.is_marked));
+            .column(TableColumn::text("size"), |vm| vm.size.letter())
+            .column(TableColumn::count("minutes"), |vm| vm.minutes)
+            .column(TableColumn::count("into its hour"), |vm| vm.cost())
+            .column(TableColumn::text("the paper"), |vm| selection_mark(vm.is_marked));
         for (words, vms) in &by {
-            let heading = format!("ours, by the cost {words}: {} min", cost(vms));
-            shown = shown.column(Column::text(heading), |vm| {
+            let heading = format!("ours, by the cost {words}: {} min", total_cost(vms));
+            shown = shown.column(TableColumn::text(heading), |vm| {
                 let is_selected = vms.contains(vm);
-                let tone = if is_selected == vm.is_marked { Tone::Plain } else { Tone::Bad };
-                Cell::text(mark(is_selected)).toned(tone)
+                let tone =
+                    if is_selected == vm.is_marked { TextTone::Plain } else { TextTone::Bad };
+                TableCell::text(selection_mark(is_selected)).toned(tone)
             });
         }
         let heading =
-            Block::text(format!("{case}: the VMs that end for a request of size {request}"));
-        Some([heading, Block::Table(shown.into())])
+            PageBlock::text(format!("{case}: the VMs that end for a request of size {request}"));
+        Some([heading, PageBlock::Table(shown.into())])
     };
     TABLES.into_iter().filter_map(of_table).flatten().collect()
 }
 
-const fn mark(is_selected: bool) -> &'static str {
+const fn selection_mark(is_selected: bool) -> &'static str {
     if is_selected { "selected" } else { "" }
 }

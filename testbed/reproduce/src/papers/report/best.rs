@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use dormouse_estimate::Estimate;
-use dormouse_view::{Block, Cell, Column, Table, Tone};
+use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 
-use super::super::figures::Row;
-use super::super::finished::Finished;
-use super::super::readings::{Reading, recommended};
+use super::super::figures::FigureRow;
+use super::super::finished::FinishedReproduction;
+use super::super::readings::{PaperReading, recommended};
 use super::tables;
 
 /// The best known reading: from this search, or recorded in the paper's data file.
-fn known(done: &Finished) -> Option<&Reading> {
+fn known_best(done: &FinishedReproduction) -> Option<&PaperReading> {
     match done.is_search() {
         true => recommended(&done.read),
         false => done.best.as_ref(),
@@ -20,9 +20,9 @@ fn known(done: &Finished) -> Option<&Reading> {
 }
 
 /// Lines on the best reading for a terminal; empty if none is known.
-pub(super) fn words(done: &Finished) -> Vec<String> {
+pub(super) fn words(done: &FinishedReproduction) -> Vec<String> {
     let source = done.paper.best.as_ref().map(|best| best.command.as_str());
-    match known(done) {
+    match known_best(done) {
         Some(best) if done.is_search() => {
             let ours = done.read.iter().find(|reading| reading.factors.is_empty());
             let than = ours.map(|ours| format!(", ours {}", explained(ours))).unwrap_or_default();
@@ -46,47 +46,47 @@ pub(super) fn words(done: &Finished) -> Vec<String> {
 }
 
 /// Blocks of the page on the best reading, with its figures and claims beside the default's.
-pub(super) fn blocks(done: &Finished) -> Vec<Block> {
+pub(super) fn blocks(done: &FinishedReproduction) -> Vec<PageBlock> {
     let (words, figures) = (words(done), table(done));
     if figures.is_empty() {
-        return words.into_iter().map(Block::text).collect();
+        return words.into_iter().map(PageBlock::text).collect();
     }
-    let about = known(done).map(|best| format!("What it changes: {}.", best.about()));
-    let mut blocks: Vec<Block> = words.into_iter().chain(about).map(Block::text).collect();
-    blocks.push(Block::Folded("Figure by figure".to_owned(), vec![Block::Table(figures)]));
-    blocks.push(Block::Table(claims(done)));
+    let about = known_best(done).map(|best| format!("What it changes: {}.", best.about()));
+    let mut blocks: Vec<PageBlock> = words.into_iter().chain(about).map(PageBlock::text).collect();
+    blocks.push(PageBlock::Folded("Figure by figure".to_owned(), vec![PageBlock::Table(figures)]));
+    blocks.push(PageBlock::Table(claim_table(done)));
     let against = against_printed(done);
     if !against.is_empty() {
-        blocks.push(Block::text(
+        blocks.push(PageBlock::text(
             "The simple rule against the figures that the paper prints, over the cells that have both. The rule was run here and \
              the paper's figures were measured: what our runs cost less than machines would counts for the rule.",
         ));
-        blocks.push(Block::Table(against));
+        blocks.push(PageBlock::Table(against));
     }
     blocks
 }
 
-fn explained(reading: &Reading) -> String {
+fn explained(reading: &PaperReading) -> String {
     let of = &reading.explained;
     format!("{} of {} figures and claims (score {})", of.count(), of.total(), reading.score())
 }
 
 /// A printed figure with our estimates under the default and the best reading.
-struct Beside<'a> {
-    default: &'a Row,
-    best: Option<&'a Row>,
+struct ComparedReadings<'a> {
+    default: &'a FigureRow,
+    best: Option<&'a FigureRow>,
     /// The figure of the scheduler that is shown beside, in the same experiment.
     beside: Option<Estimate>,
 }
 
 /// Table of printed figures: the paper's value, ours under the default and the best reading, and
 /// the one of the scheduler that is shown beside; empty if neither is known.
-pub(super) fn table(done: &Finished) -> Table {
-    let best = known(done);
-    let of_best: BTreeMap<_, &Row> = best.map_or_else(BTreeMap::new, |best| {
+pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
+    let best = known_best(done);
+    let of_best: BTreeMap<_, &FigureRow> = best.map_or_else(BTreeMap::new, |best| {
         best.rows.iter().map(|row| ((&row.case, &row.metric), row)).collect()
     });
-    let figure_of_other = |row: &Row| {
+    let figure_of_other = |row: &FigureRow| {
         let (experiment, _) = row.case.rsplit_once('/')?;
         let other = format!("{experiment}/{}", done.paper.beside.as_ref()?);
         done.results.ours(&other, &row.metric)
@@ -99,33 +99,33 @@ pub(super) fn table(done: &Finished) -> Table {
     let printed = rows.filter(|row| row.paper.is_some() && !row.is_input);
     let rows = printed.map(|default| {
         let best = of_best.get(&(&default.case, &default.metric)).copied();
-        Beside { default, best, beside: figure_of_other(default) }
+        ComparedReadings { default, best, beside: figure_of_other(default) }
     });
-    let rows: Vec<Beside<'_>> = rows.collect();
+    let rows: Vec<ComparedReadings<'_>> = rows.collect();
     let (has_best, has_beside) =
         (rows.iter().any(|row| row.best.is_some()), rows.iter().any(|row| row.beside.is_some()));
     if !has_best && !has_beside {
-        return Table::default();
+        return TypedTable::default();
     }
-    let digits = |row: &Row| done.paper.words_of(&row.metric).1;
-    let mut table = Table::with_rows(rows)
-        .column(Column::text("case"), |row| row.default.case.clone())
-        .column(Column::text("figure"), |row| done.paper.words_of(&row.default.metric).0)
-        .column(Column::text("paper"), |row| {
+    let digits = |row: &FigureRow| done.paper.words_of(&row.metric).1;
+    let mut table = TypedTable::with_rows(rows)
+        .column(TableColumn::text("case"), |row| row.default.case.clone())
+        .column(TableColumn::text("figure"), |row| done.paper.words_of(&row.default.metric).0)
+        .column(TableColumn::text("paper"), |row| {
             let digits = digits(row.default);
             row.default.paper.map(|(paper, _)| format!("{paper:.digits$}"))
         })
-        .column(Column::text("default reading").named("default"), |row| {
-            shown(row.default, digits(row.default))
+        .column(TableColumn::text("default reading").named("default"), |row| {
+            shown_cell(row.default, digits(row.default))
         });
     if has_best {
-        table = table.column(Column::text("best reading").named("best"), |row| {
-            row.best.map(|best| shown(best, digits(best)))
+        table = table.column(TableColumn::text("best reading").named("best"), |row| {
+            row.best.map(|best| shown_cell(best, digits(best)))
         });
     }
     if has_beside {
         let heading = done.paper.beside.clone().unwrap_or_default();
-        table = table.column(Column::text(heading).named("beside"), |row| {
+        table = table.column(TableColumn::text(heading).named("beside"), |row| {
             let digits = digits(row.default);
             row.beside.map(|ours| estimate(&ours, digits))
         });
@@ -144,8 +144,8 @@ struct AgainstPrinted {
 
 /// Table of the rule that is shown beside, against the printed figures of all schedulers; empty
 /// without such a rule or its cells.
-pub(super) fn against_printed(done: &Finished) -> Table {
-    let Some(rule) = &done.paper.beside else { return Table::default() };
+pub(super) fn against_printed(done: &FinishedReproduction) -> TypedTable {
+    let Some(rule) = &done.paper.beside else { return TypedTable::default() };
     let mut all: Vec<AgainstPrinted> = Vec::new();
     for row in done.ours.rows.iter().filter(|row| !row.is_input) {
         let Some((experiment, scheduler)) = row.case.rsplit_once('/') else { continue };
@@ -164,20 +164,20 @@ pub(super) fn against_printed(done: &Finished) -> Table {
         }
     }
     let digits = |of: &AgainstPrinted| done.paper.words_of(&of.metric).1;
-    Table::with_rows(all)
-        .column(Column::text("printed of").named("scheduler"), |of| of.scheduler.clone())
-        .column(Column::text("figure"), |of| done.paper.words_of(&of.metric).0.to_owned())
-        .column(Column::text("printed, mean").named("printed"), |of| {
+    TypedTable::with_rows(all)
+        .column(TableColumn::text("printed of").named("scheduler"), |of| of.scheduler.clone())
+        .column(TableColumn::text("figure"), |of| done.paper.words_of(&of.metric).0.to_owned())
+        .column(TableColumn::text("printed, mean").named("printed"), |of| {
             format!("{:.*}", digits(of), of.mean(|(printed, _)| printed))
         })
-        .column(Column::text(format!("{rule}, mean")).named("rule"), |of| {
+        .column(TableColumn::text(format!("{rule}, mean")).named("rule"), |of| {
             format!("{:.*}", digits(of), of.mean(|(_, ours)| ours))
         })
-        .column(Column::percent("the rule's is above by").named("above"), |of| {
+        .column(TableColumn::percent("the rule's is above by").named("above"), |of| {
             let printed = of.mean(|(printed, _)| printed);
             (printed != 0.0).then(|| of.mean(|(_, ours)| ours) / printed - 1.0)
         })
-        .column(Column::text("lower in cells").named("lower"), |of| {
+        .column(TableColumn::text("lower in cells").named("lower"), |of| {
             let lower = of.pairs.iter().filter(|(printed, ours)| ours < printed).count();
             format!("{lower} of {}", of.pairs.len())
         })
@@ -193,10 +193,10 @@ impl AgainstPrinted {
 
 /// Our estimate with its interval, marked if as few runs as the paper's could not print its figure,
 /// or, if that is not known, if it is beyond the tolerance.
-fn shown(row: &Row, digits: usize) -> Cell {
+fn shown_cell(row: &FigureRow, digits: usize) -> TableCell {
     let is_off = row.as_printed.map_or(row.is_beyond() == Some(true), |few| !few.is_within);
-    let tone = if is_off { Tone::Bad } else { Tone::Plain };
-    Cell::text(estimate(&row.ours, digits)).toned(tone)
+    let tone = if is_off { TextTone::Bad } else { TextTone::Plain };
+    TableCell::text(estimate(&row.ours, digits)).toned(tone)
 }
 
 fn estimate(ours: &Estimate, digits: usize) -> String {
@@ -205,8 +205,8 @@ fn estimate(ours: &Estimate, digits: usize) -> String {
 }
 
 /// Table of claims under the default and the best reading.
-fn claims(done: &Finished) -> Table {
-    let Some(best) = known(done) else { return Table::default() };
+fn claim_table(done: &FinishedReproduction) -> TypedTable {
+    let Some(best) = known_best(done) else { return TypedTable::default() };
     let default = match done.is_search() {
         true => done.read.iter().find(|reading| reading.factors.is_empty()),
         false => Some(&done.ours),
@@ -215,18 +215,18 @@ fn claims(done: &Finished) -> Table {
         let same = best.claims.iter().find(|other| other.claim.says == judged.claim.says);
         Some((judged, same?))
     });
-    let verdict = |judged: &super::super::claims::Judged| {
+    let verdict = |judged: &super::super::claims::JudgedClaim| {
         format!("{} {}", judged.verdict.words(), tables::printable(judged.as_printed))
     };
-    Table::with_rows(pairs)
-        .column(Column::text("the paper says").named("says"), |(judged, _)| {
+    TypedTable::with_rows(pairs)
+        .column(TableColumn::text("the paper says").named("says"), |(judged, _)| {
             judged.claim.says.clone()
         })
-        .column(Column::number("paper"), |(judged, _)| judged.claim.figure.first().copied())
-        .column(Column::text("default reading").named("default"), |(judged, _)| {
+        .column(TableColumn::number("paper"), |(judged, _)| judged.claim.figure.first().copied())
+        .column(TableColumn::text("default reading").named("default"), |(judged, _)| {
             format!("{}: {}", estimate(&judged.ours, 2), verdict(judged).trim())
         })
-        .column(Column::text("best reading").named("best"), |(_, best)| {
+        .column(TableColumn::text("best reading").named("best"), |(_, best)| {
             format!("{}: {}", estimate(&best.ours, 2), verdict(best).trim())
         })
         .into()

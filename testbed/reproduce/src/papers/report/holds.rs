@@ -2,15 +2,15 @@
 //! each claim that does not hold.
 
 use dormouse_estimate::Verdict;
-use dormouse_view::Block;
+use dormouse_view::PageBlock;
 
-use super::super::cause::Cause;
-use super::super::claims::Judged;
-use super::super::finished::Finished;
+use super::super::cause::ClaimCause;
+use super::super::claims::JudgedClaim;
+use super::super::finished::FinishedReproduction;
 use super::tables;
 
 /// Blocks of that beginning; empty if no claim was judged.
-pub(super) fn blocks(done: &Finished) -> Vec<Block> {
+pub(super) fn blocks(done: &FinishedReproduction) -> Vec<PageBlock> {
     let claims = &done.ours.claims;
     if claims.is_empty() {
         return Vec::new();
@@ -19,22 +19,22 @@ pub(super) fn blocks(done: &Finished) -> Vec<Block> {
         true => "under the default reading of the text".to_owned(),
         false => format!("under the reading {}", done.ours.name()),
     };
-    let held = capital(&tables::held_in_words(&done.ours));
-    let mut blocks = vec![Block::text(format!("{held}, {reading}."))];
+    let held = capitalise(&tables::held_in_words(&done.ours));
+    let mut blocks = vec![PageBlock::text(format!("{held}, {reading}."))];
     blocks.extend(
         tables::printable_in_words(&done.ours)
-            .map(|words| Block::text(format!("By how few runs the paper averaged: {words}."))),
+            .map(|words| PageBlock::text(format!("By how few runs the paper averaged: {words}."))),
     );
     let not = (1..).zip(claims).filter(|(_, of)| {
         matches!(of.verdict, Verdict::Fails | Verdict::Open | Verdict::Undecidable)
     });
-    blocks.extend(not.map(|(n, of)| Block::text(paragraph(done, n, of))));
+    blocks.extend(not.map(|(n, of)| PageBlock::text(claim_paragraph(done, n, of))));
     blocks
 }
 
 /// Paragraph on a claim that does not hold: the paper's statement, our estimate, and the cause if
 /// known.
-fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
+fn claim_paragraph(done: &FinishedReproduction, n: usize, of: &JudgedClaim) -> String {
     let verdict = match of.verdict {
         Verdict::Fails => "fails",
         Verdict::Undecidable => "is undecidable",
@@ -54,7 +54,7 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
     let mut text = format!(
         "Claim {n} {verdict}. The paper says: {says}{printed}.{quote}{ours} {how}.",
         says = of.claim.says,
-        how = capital(&of.how)
+        how = capitalise(&of.how)
     );
     if let Some(few) = of.as_printed {
         let is = if few.is_within { "could" } else { "could not" };
@@ -63,14 +63,14 @@ fn paragraph(done: &Finished, n: usize, of: &Judged) -> String {
             few.runs, few.range.0, few.range.1
         );
     }
-    if let Some(cause) = Cause::find(&done.paper, of, done.as_trials()) {
+    if let Some(cause) = ClaimCause::find(&done.paper, of, done.as_trials()) {
         text += " ";
         text += &cause.sentences(&of.claim.tried);
     }
     text
 }
 
-fn capital(words: &str) -> String {
+fn capitalise(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -10,14 +10,17 @@ mod tables;
 use dormouse_view::Terminal;
 use serde_json::{Value, json};
 
-use super::finished::Finished;
+use super::finished::FinishedReproduction;
 use super::origin::RESULTS;
 use super::price_notes::{NO_PRICES, PriceNotes};
 use super::reference::CLAIMS;
-use crate::sweep::{Folder, SweepError};
+use crate::sweep::{SweepError, SweepFolder};
 
 /// Writes all files of the report into the folder.
-pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepError> {
+pub(super) fn write(
+    done: &FinishedReproduction,
+    folder: &mut SweepFolder,
+) -> Result<(), SweepError> {
     folder.write("table.csv", &tables::all(done).to_csv())?;
     if done.is_search() {
         folder.write("readings.csv", &tables::readings(done).to_csv())?;
@@ -37,7 +40,7 @@ pub(super) fn write(done: &Finished, folder: &mut Folder) -> Result<(), SweepErr
     Ok(())
 }
 
-impl Finished {
+impl FinishedReproduction {
     /// All results as JSON.
     pub fn json(&self) -> Value {
         json!({
@@ -55,20 +58,20 @@ impl Finished {
             "rule_against_printed": best::against_printed(self).to_json(),
             "under_readings": tables::under_readings(self).to_json(),
             "live": tables::live(self).to_json(),
-            "price_records": records(self),
+            "price_records": records_json(self),
             "left_out": self.without.iter().map(|(_, needs)| needs).collect::<Vec<_>>(),
         })
     }
 }
 
 /// Price records with their oddities, as JSON.
-fn records(done: &Finished) -> Value {
+fn records_json(done: &FinishedReproduction) -> Value {
     let record = |of: &PriceNotes| json!({ "file": of.file, "notes": of.notes });
     done.price_records.iter().map(record).collect()
 }
 
 /// Text for people: printed figures, claims, factors and live runs.
-pub fn table(done: &Finished, terminal: Terminal) -> String {
+pub fn table(done: &FinishedReproduction, terminal: Terminal) -> String {
     let mut text = String::new();
     let read = match done.is_search() {
         true => "readings of the text, everywhere at once",

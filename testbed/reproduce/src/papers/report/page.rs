@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 
 use dormouse_estimate::{RULE, Verdict};
-use dormouse_view::{Block, Card, Column, Page, Table};
+use dormouse_view::{FigureCard, HtmlPage, PageBlock, TableColumn, TypedTable};
 use maud::html;
 
-use super::super::figures::{Row, Tally};
-use super::super::finished::Finished;
+use super::super::figures::{FigureRow, FigureTally};
+use super::super::finished::FinishedReproduction;
 use super::super::tolerance::TOLERANCE_RULE;
-use super::super::{Own, opie};
+use super::super::{FigureSource, opie};
 use super::{best, holds, plots, tables};
 
 /// Explanation of the table of factors.
@@ -32,23 +32,28 @@ const PRESETS: &str = "What the text says and what the authors' code does, each 
     three for each change.";
 
 /// The page of a reproduction.
-pub(super) fn page(done: &Finished) -> Page {
+pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
     let mut page =
-        Page::new(format!("{} ({})", done.paper.title, done.what), done.paper.source.clone());
+        HtmlPage::new(format!("{} ({})", done.paper.title, done.what), done.paper.source.clone());
     page.cards = cards(done);
     page.section("What holds, and what does not", holds::blocks(done));
-    page.section("What was made, and how", done.paper.about.iter().map(Block::text));
-    let missing = done.without.iter().map(|(_, needs)| Block::text(format!("Left out: {needs}.")));
+    page.section("What was made, and how", done.paper.about.iter().map(PageBlock::text));
+    let missing =
+        done.without.iter().map(|(_, needs)| PageBlock::text(format!("Left out: {needs}.")));
     page.section("What is not here", missing);
     let plots = done.paper.plots.iter().filter_map(|plot| plots::of_cells(done, plot)).collect();
-    page.section("Plots", [Block::Plots(plots)]);
+    page.section("Plots", [PageBlock::Plots(plots)]);
     page.section("Our figures beside the printed ones", figures(done));
-    if done.parts().any(|part| part.own == Some(Own::HostTables)) {
+    if done.parts().any(|part| part.own == Some(FigureSource::HostTables)) {
         page.section("The host tables", opie::blocks());
     }
     page.section(
         "The paper's claims, and whether ours bear them out",
-        [Block::text(RULE), Block::text(TOLERANCE_RULE), Block::Table(tables::claims(done))],
+        [
+            PageBlock::text(RULE),
+            PageBlock::text(TOLERANCE_RULE),
+            PageBlock::Table(tables::claims(done)),
+        ],
     );
     page.section("Under the best reading, and beside a simple rule", best::blocks(done));
     page.section("Text and code beside the paper", presets(done));
@@ -56,33 +61,33 @@ pub(super) fn page(done: &Finished) -> Page {
     let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
         let chart = plots::over_load(done, part);
         let there = chart.panels.iter().flat_map(|p| &p.series).any(|s| !s.points.is_empty());
-        let blocks = [Block::text(chart.title.clone()), Block::Plots(chart.to_markup())];
+        let blocks = [PageBlock::text(chart.title.clone()), PageBlock::Plots(chart.to_markup())];
         blocks.into_iter().filter(move |_| there)
     });
     page.section("Figures", charts);
     page.section("Live runs", live(done));
-    let every = Block::Folded(
+    let every = PageBlock::Folded(
         "Every figure, with its interval".to_owned(),
-        vec![Block::Table(tables::figures(done))],
+        vec![PageBlock::Table(tables::figures(done))],
     );
     page.section("Every figure", [every]);
     page.section("The records of prices", price_records(done));
     page.section("A representative run of each cell", runs(done));
     page.section("Reproduce", [
-        Block::Command(done.command.clone()),
-        Block::text(made_by(done)),
-        Block::text(format!("The last command into this folder took {}.", done.origin.took())),
-        Block::text(
+        PageBlock::Command(done.command.clone()),
+        PageBlock::text(made_by(done)),
+        PageBlock::text(format!("The last command into this folder took {}.", done.origin.took())),
+        PageBlock::text(
             "Each cell by itself: the table.csv of this command has its figures to the last digit, and \
              dormouse run with the same settings and one of the seeds makes a single run of it.",
         ),
-        Block::Folded("The command of each cell".to_owned(), vec![Block::Table(commands(done))]),
+        PageBlock::Folded("The command of each cell".to_owned(), vec![PageBlock::Table(commands(done))]),
     ]);
     page
 }
 
 /// Sentence on the program, host, seeds and input files.
-fn made_by(done: &Finished) -> String {
+fn made_by(done: &FinishedReproduction) -> String {
     let (first, last) = done.seeds;
     let inputs = done.inputs.iter().map(|of| format!("{} (SHA-256 {})", of.file, of.sha256));
     let inputs = match inputs.collect::<Vec<_>>().join(", ") {
@@ -92,17 +97,17 @@ fn made_by(done: &Finished) -> String {
     format!("Made by {}, under seeds {first} to {last}, of {inputs}.", done.origin.made_by())
 }
 
-fn cards(done: &Finished) -> Vec<Card> {
-    let figures = Tally::new(&done.ours.rows, None, false);
+fn cards(done: &FinishedReproduction) -> Vec<FigureCard> {
+    let figures = FigureTally::new(&done.ours.rows, None, false);
     let of_claims = format!("of {}", done.ours.judged());
     let claims = |heading: &str, verdict| {
-        Card::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
+        FigureCard::new(heading, done.ours.count(verdict).to_string(), &*of_claims)
     };
     let mut cards = vec![
-        Card::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
+        FigureCard::new("Cells", done.cells.len().to_string(), &*done.paper.samples),
         match done.parts().any(|part| part.own.is_some()) {
-            true => Card::new("Samples", done.results.count().to_string(), "of all cells"),
-            false => Card::new("Runs", done.results.count().to_string(), "in virtual time"),
+            true => FigureCard::new("Samples", done.results.count().to_string(), "of all cells"),
+            false => FigureCard::new("Runs", done.results.count().to_string(), "in virtual time"),
         },
         claims("Claims that hold", Verdict::Holds),
         claims("Claims that fail", Verdict::Fails),
@@ -113,75 +118,80 @@ fn cards(done: &Finished) -> Vec<Card> {
     }
     if figures.all() > 0 {
         let of = format!("of {} printed figures", figures.all());
-        cards.push(Card::new("Figures beyond tolerance", figures.beyond.to_string(), of));
+        cards.push(FigureCard::new("Figures beyond tolerance", figures.beyond.to_string(), of));
     }
     cards
 }
 
-fn figures(done: &Finished) -> Vec<Block> {
+fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {
     let printed = tables::printed(done);
     if printed.is_empty() {
         return Vec::new();
     }
     let rows = done.ours.rows.iter().filter(|row| row.verdict.is_some());
     let mut seen = BTreeSet::new();
-    let tally = |row: &Row| Tally::new(&done.ours.rows, Some(&row.metric), row.is_input);
-    let table = Table::with_rows(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
-        .column(Column::text("figure"), |row| done.paper.words_of(&row.metric).0)
-        .column(Column::text("role"), |row| if row.is_input { "input" } else { "" })
-        .column(Column::count("printed"), |row| tally(row).all())
-        .column(Column::count("within tolerance"), |row| tally(row).within)
-        .column(Column::count("beyond tolerance"), |row| tally(row).beyond)
-        .column(Column::count("open"), |row| tally(row).open)
-        .column(Column::text("as few runs").named("as_printed"), |row| {
-            let Tally { as_printed, of_few_runs, .. } = tally(row);
+    let tally =
+        |row: &FigureRow| FigureTally::new(&done.ours.rows, Some(&row.metric), row.is_input);
+    let table = TypedTable::with_rows(rows.filter(|row| seen.insert((&row.metric, row.is_input))))
+        .column(TableColumn::text("figure"), |row| done.paper.words_of(&row.metric).0)
+        .column(TableColumn::text("role"), |row| if row.is_input { "input" } else { "" })
+        .column(TableColumn::count("printed"), |row| tally(row).all())
+        .column(TableColumn::count("within tolerance"), |row| tally(row).within)
+        .column(TableColumn::count("beyond tolerance"), |row| tally(row).beyond)
+        .column(TableColumn::count("open"), |row| tally(row).open)
+        .column(TableColumn::text("as few runs").named("as_printed"), |row| {
+            let FigureTally { as_printed, of_few_runs, .. } = tally(row);
             (of_few_runs > 0).then(|| format!("{as_printed} of {of_few_runs} possible"))
         })
-        .column(Column::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
-    let reasons = done.paper.reasons().into_iter().map(Block::text);
+        .column(TableColumn::text("tolerance"), |row| row.paper.map(|(_, t)| tables::tolerated(t)));
+    let reasons = done.paper.reasons().into_iter().map(PageBlock::text);
     let mut blocks = vec![
-        Block::text(
+        PageBlock::text(
             "How many of our figures are within or beyond the tolerance of the printed ones with their whole 95 % \
              interval. Each has the unit that the paper prints it in. Inputs go into a run and do not come out of \
              it: they are judged apart and once for each experiment.",
         ),
-        Block::Table(table.into()),
+        PageBlock::Table(table.into()),
     ];
     blocks.extend(reasons);
-    blocks.push(Block::Folded("Figure by figure".to_owned(), vec![Block::Table(printed)]));
+    blocks.push(PageBlock::Folded("Figure by figure".to_owned(), vec![PageBlock::Table(printed)]));
     blocks
 }
 
-fn explained(done: &Finished) -> Vec<Block> {
+fn explained(done: &FinishedReproduction) -> Vec<PageBlock> {
     if done.is_search() {
         return read(done, READ, "Every figure and claim under each reading");
     }
     let factors = tables::factors(done);
     let tried = if factors.is_empty() { "No factors were tried." } else { TRIED };
-    vec![Block::text(tried), Block::Table(factors)]
+    vec![PageBlock::text(tried), PageBlock::Table(factors)]
 }
 
-fn presets(done: &Finished) -> Vec<Block> {
+fn presets(done: &FinishedReproduction) -> Vec<PageBlock> {
     match done.is_search() || done.read.is_empty() {
         true => Vec::new(),
         false => read(done, PRESETS, "Every figure and claim beside the paper's"),
     }
 }
 
-fn read(done: &Finished, about: &str, each: &str) -> Vec<Block> {
-    let all = vec![Block::Table(tables::under_readings(done))];
-    let all = Block::Folded(each.to_owned(), all);
-    vec![Block::text(about), Block::Table(tables::readings(done)), all]
+fn read(done: &FinishedReproduction, about: &str, each: &str) -> Vec<PageBlock> {
+    let all = vec![PageBlock::Table(tables::under_readings(done))];
+    let all = PageBlock::Folded(each.to_owned(), all);
+    vec![PageBlock::text(about), PageBlock::Table(tables::readings(done)), all]
 }
 
-fn live(done: &Finished) -> Vec<Block> {
+fn live(done: &FinishedReproduction) -> Vec<PageBlock> {
     let about = "Real processes under a dilated clock, beside virtual runs of the same cell. The figures of both are made by the same \
                  program from their logs; the range is that of the virtual runs under all seeds. Diamonds in the plots.";
     let table = tables::live(done);
-    if table.is_empty() { Vec::new() } else { vec![Block::text(about), Block::Table(table)] }
+    if table.is_empty() {
+        Vec::new()
+    } else {
+        vec![PageBlock::text(about), PageBlock::Table(table)]
+    }
 }
 
-fn runs(done: &Finished) -> Vec<Block> {
+fn runs(done: &FinishedReproduction) -> Vec<PageBlock> {
     if done.charts.is_empty() {
         return Vec::new();
     }
@@ -189,13 +199,13 @@ fn runs(done: &Finished) -> Vec<Block> {
         let image = html! {
             img src=(file) alt={ "Gantt chart of " (name) } loading="lazy" style="width:100%";
         };
-        Block::Folded(name.clone(), vec![Block::Plots(vec![image])])
+        PageBlock::Folded(name.clone(), vec![PageBlock::Plots(vec![image])])
     };
-    let about = Block::text("The run whose makespan is the median of its cell.");
+    let about = PageBlock::text("The run whose makespan is the median of its cell.");
     std::iter::once(about).chain(done.charts.iter().map(chart)).collect()
 }
 
-fn price_records(done: &Finished) -> Vec<Block> {
+fn price_records(done: &FinishedReproduction) -> Vec<PageBlock> {
     if done.price_records.is_empty() {
         return Vec::new();
     }
@@ -205,14 +215,14 @@ fn price_records(done: &Finished) -> Vec<Block> {
         done.price_records.len(),
         done.odd_records().count()
     );
-    let table = Block::Table(tables::price_records(done));
-    let all = Block::Folded("What is odd about each".to_owned(), vec![table]);
-    vec![Block::text(about), all]
+    let table = PageBlock::Table(tables::price_records(done));
+    let all = PageBlock::Folded("What is odd about each".to_owned(), vec![table]);
+    vec![PageBlock::text(about), all]
 }
 
-fn commands(done: &Finished) -> Table {
-    Table::with_rows(&done.cells)
-        .column(Column::text("cell"), |(case, _)| case.clone())
-        .column(Column::text("command"), |(_, command)| command.clone())
+fn commands(done: &FinishedReproduction) -> TypedTable {
+    TypedTable::with_rows(&done.cells)
+        .column(TableColumn::text("cell"), |(case, _)| case.clone())
+        .column(TableColumn::text("command"), |(_, command)| command.clone())
         .into()
 }

@@ -6,20 +6,23 @@ use std::fmt::Write as _;
 use dormouse_units::{Tier, Time};
 use maud::{Markup, html};
 
-use super::super::axis::{Laid, Scale};
+use super::super::axis::{AxisScale, LaidAxis};
 use super::super::legend::{Entry, legend};
-use super::super::limits::{Limit, NAMES, limits};
+use super::super::limits::{NAMES, PlotLimit, limits};
 use super::super::mark::colour;
-use super::super::svg::{Drawing, Px, text, title};
+use super::super::svg::{Px, SvgDrawing, text, title};
 use super::super::text::width;
-use super::layout::{LABELLED, Layout, RIGHT, WIDTH};
-use super::{Bar, Fill, Gantt, Lane, Link, Mark, MarkKind, Measure, Place};
+use super::layout::{GanttLayout, LABELLED, RIGHT, WIDTH};
+use super::{
+    BarFill, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, LaneMeasure,
+    MarkKind,
+};
 use crate::number::short;
 
 /// Greatest number of links with arrow heads; with more, links are thin and have none.
 const MANY_LINKS: usize = 150;
 
-impl Gantt {
+impl GanttChart {
     /// The chart as an SVG file of its own.
     #[must_use]
     pub fn to_svg(&self) -> String {
@@ -32,15 +35,15 @@ impl Gantt {
         self.draw().inline()
     }
 
-    fn draw(&self) -> Drawing {
+    fn draw(&self) -> SvgDrawing {
         let (keys, keys_height) = legend(&self.entries(), (14.0, 50.0), WIDTH - RIGHT);
         let end = seconds(self.window.1);
         let (shown, later): (Vec<_>, Vec<_>) = self.limits.iter().partition(|l| l.at <= end);
-        let at = |l: &Limit| self.unit.words(l.at, 0);
-        let named = |l: &Limit| Limit { name: format!("{} {}", l.name, at(l)), at: l.at };
+        let at = |l: &PlotLimit| self.unit.words(l.at, 0);
+        let named = |l: &PlotLimit| PlotLimit { name: format!("{} {}", l.name, at(l)), at: l.at };
         let shown: Vec<_> = shown.into_iter().map(named).collect();
         let top = 58.0 + keys_height + if shown.is_empty() { 0.0 } else { NAMES };
-        let layout = Layout::new(self, top);
+        let layout = GanttLayout::new(self, top);
         let x = self.axis(&layout);
         let (first, bottom) = (top - 4.0, layout.bottom + 2.0);
         let lead = match later.as_slice() {
@@ -58,7 +61,7 @@ impl Gantt {
             @for (n, lane) in self.lanes.iter().enumerate() { (lane_frame(n, lane, &layout, &x)) }
             (x.draw("grid", (first, bottom), bottom + 15.0))
             @for (n, lane) in self.lanes.iter().enumerate() {
-                @if let Some(measure) = &lane.measure { (measured(measure, lane, layout.measure(n, lane), &x)) }
+                @if let Some(measure) = &lane.measure { (measure_markup(measure, lane, layout.measure(n, lane), &x)) }
             }
             g.thin-rows[layout.row < 6.0] {
                 @for bar in bars() { (self.bar(bar, &layout, &x)) }
@@ -74,20 +77,20 @@ impl Gantt {
             (limits(&shown, &x, (first + 1.0, bottom)))
         };
         let label = format!("Gantt chart: {}", self.title);
-        Drawing { width: WIDTH, height: bottom + 24.0, label, content }
+        SvgDrawing { width: WIDTH, height: bottom + 24.0, label, content }
     }
 
-    fn axis(&self, layout: &Layout) -> Laid {
+    fn axis(&self, layout: &GanttLayout) -> LaidAxis {
         let (from, until) = (seconds(self.window.0), seconds(self.window.1));
         let until = if until > from { until } else { from + 1.0 };
-        Laid::exactly(Scale::Time(self.unit), (from, until), (layout.left, WIDTH - RIGHT))
+        LaidAxis::exactly(AxisScale::Time(self.unit), (from, until), (layout.left, WIDTH - RIGHT))
     }
 
     fn is_shown(&self, from: Time, until: Time) -> bool {
         from <= self.window.1 && until >= self.window.0
     }
 
-    fn lane(&self, n: usize) -> Option<&Lane> {
+    fn lane(&self, n: usize) -> Option<&GanttLane> {
         self.lanes.get(n)
     }
 
@@ -99,7 +102,7 @@ impl Gantt {
         let mut entries: Vec<Entry> = Vec::new();
         let mut entry = |name: &str, key| entries.push((name.to_owned(), key));
         for (n, name) in self.colours.iter().enumerate() {
-            entry(name, rect(&fill_class(Fill::Work(n)), 11.0));
+            entry(name, rect(&fill_class(BarFill::Work(n)), 11.0));
         }
         if self.lanes.iter().any(|lane| lane.has_background) {
             entry("foreground", rect("bar k7", 11.0));
@@ -116,7 +119,7 @@ impl Gantt {
         }
         let kinds: BTreeSet<_> = self.marks.iter().map(|mark| mark.kind).collect();
         for kind in kinds {
-            entry(kind.name(), shape(kind, (9.0, 0.0), 10.0, ""));
+            entry(kind.name(), mark_shape(kind, (9.0, 0.0), 10.0, ""));
         }
         if !self.links.is_empty() {
             entry("migration", html! { path.link d="M0 0h17" marker-end="url(#dm-tip)" {} });
@@ -125,23 +128,23 @@ impl Gantt {
     }
 
     /// A bar: one path over all its blocks.
-    fn bar(&self, bar: &Bar, layout: &Layout, x: &Laid) -> Markup {
+    fn bar(&self, bar: &GanttBar, layout: &GanttLayout, x: &LaidAxis) -> Markup {
         let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
-        let (from, wide) = across(bar, x);
+        let (from, wide) = bar_extent(bar, x);
         let mut d = String::new();
         for (y, h) in layout.blocks(lane, &bar.place) {
             // Writing to a String can't fail.
             let _ = write!(d, "M{} {}h{}v{}h-{2}z", Px(from), Px(y), Px(wide), Px(h));
         }
-        let is_below = matches!(bar.fill, Fill::Work(_)) && bar.place.tier == Tier::Background;
+        let is_below = matches!(bar.fill, BarFill::Work(_)) && bar.place.tier == Tier::Background;
         let below = if is_below { " below" } else { "" };
         html! { path class={ "item " (fill_class(bar.fill)) (below) } d=(d) { (title(&bar.title)) } }
     }
 
     /// A bar's label, on each of its blocks in the foreground that has room.
-    fn label(&self, bar: &Bar, layout: &Layout, x: &Laid) -> Markup {
+    fn label(&self, bar: &GanttBar, layout: &GanttLayout, x: &LaidAxis) -> Markup {
         let Some(lane) = self.lane(bar.place.lane) else { return Markup::default() };
-        let (from, wide) = across(bar, x);
+        let (from, wide) = bar_extent(bar, x);
         if wide <= width(&bar.label, 9.0) + 5.0 || bar.place.tier == Tier::Background {
             return Markup::default();
         }
@@ -159,7 +162,7 @@ impl Gantt {
         }
     }
 
-    fn mark(&self, mark: &Mark, layout: &Layout, x: &Laid) -> Markup {
+    fn mark(&self, mark: &GanttMark, layout: &GanttLayout, x: &LaidAxis) -> Markup {
         let Some(lane) = self.lane(mark.place.lane) else { return Markup::default() };
         let at = x.at(seconds(mark.at));
         if mark.kind == MarkKind::Gone {
@@ -168,11 +171,11 @@ impl Gantt {
             return html! { path class="item gone" d=(d) { (title(&mark.title)) } };
         }
         let size = (layout.row * 0.75).clamp(2.0, 10.0);
-        shape(mark.kind, (at, layout.middle(lane, &mark.place)), size, &mark.title)
+        mark_shape(mark.kind, (at, layout.middle(lane, &mark.place)), size, &mark.title)
     }
 
-    fn link(&self, link: &Link, layout: &Layout, x: &Laid) -> Markup {
-        let end = |(place, at): &(Place, Time)| {
+    fn link(&self, link: &GanttLink, layout: &GanttLayout, x: &LaidAxis) -> Markup {
+        let end = |(place, at): &(GanttPlace, Time)| {
             let lane = self.lane(place.lane)?;
             Some((x.at(seconds(*at)), layout.middle(lane, place)))
         };
@@ -195,24 +198,24 @@ fn seconds(at: Time) -> f64 {
 }
 
 /// Left end and width of a bar, in pixels.
-fn across(bar: &Bar, x: &Laid) -> (f64, f64) {
+fn bar_extent(bar: &GanttBar, x: &LaidAxis) -> (f64, f64) {
     let (from, until) = (x.at(seconds(bar.from)), x.at(seconds(bar.until)));
     (from, (until - from).max(0.6))
 }
 
-fn fill_class(fill: Fill) -> String {
+fn fill_class(fill: BarFill) -> String {
     match fill {
-        Fill::Work(n) => format!("bar {}", colour(n)),
-        Fill::Boot => "boot".to_owned(),
-        Fill::Hibernated => "frozen".to_owned(),
-        Fill::Fault => "bar fault".to_owned(),
-        Fill::Baseline => "slow".to_owned(),
-        Fill::Lost => "lost".to_owned(),
+        BarFill::Work(n) => format!("bar {}", colour(n)),
+        BarFill::Boot => "boot".to_owned(),
+        BarFill::Hibernated => "frozen".to_owned(),
+        BarFill::Fault => "bar fault".to_owned(),
+        BarFill::Baseline => "slow".to_owned(),
+        BarFill::Lost => "lost".to_owned(),
     }
 }
 
 /// A mark around a point, `size` pixels high.
-fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
+fn mark_shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
     let half = size / 2.0;
     let (class, before, path) = match kind {
         MarkKind::Checkpoint => (
@@ -233,7 +236,7 @@ fn shape(kind: MarkKind, (x, y): (f64, f64), size: f64, words: &str) -> Markup {
 }
 
 /// A lane's life and names.
-fn lane_frame(n: usize, lane: &Lane, layout: &Layout, x: &Laid) -> Markup {
+fn lane_frame(n: usize, lane: &GanttLane, layout: &GanttLayout, x: &LaidAxis) -> Markup {
     let (top, height) = layout.lane(n);
     let life = lane.life.map(|(from, until)| (x.at(seconds(from)), x.at(seconds(until))));
     let every = (11.0 / layout.row).ceil() as usize;
@@ -261,7 +264,12 @@ fn lane_frame(n: usize, lane: &Lane, layout: &Layout, x: &Laid) -> Markup {
 }
 
 /// A quantity over time, with its scale where there is room.
-fn measured(measure: &Measure, lane: &Lane, (top, bottom): (f64, f64), x: &Laid) -> Markup {
+fn measure_markup(
+    measure: &LaneMeasure,
+    lane: &GanttLane,
+    (top, bottom): (f64, f64),
+    x: &LaidAxis,
+) -> Markup {
     let Some(first) = measure.points.first() else { return Markup::default() };
     let most = measure.points.iter().map(|p| p.1).fold(1e-9, f64::max);
     let y = |value: f64| bottom - value / most * (bottom - top);

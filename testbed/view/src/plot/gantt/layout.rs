@@ -3,7 +3,7 @@
 use dormouse_units::Tier;
 
 use super::super::text::width;
-use super::{Gantt, Lane, Place};
+use super::{GanttChart, GanttLane, GanttPlace};
 
 pub(super) const WIDTH: f64 = 1_240.0;
 pub(super) const RIGHT: f64 = 18.0;
@@ -19,7 +19,7 @@ const TWO_LINES: f64 = 24.0;
 
 /// Tops and heights of lanes and rows, in pixels.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct GanttLayout {
     /// Left end of the axis of time.
     pub(super) left: f64,
     /// Top and height of each lane, its measure included.
@@ -29,8 +29,8 @@ pub(super) struct Layout {
     pub(super) bottom: f64,
 }
 
-impl Layout {
-    pub(super) fn new(gantt: &Gantt, top: f64) -> Self {
+impl GanttLayout {
+    pub(super) fn new(gantt: &GanttChart, top: f64) -> Self {
         let all: f64 = gantt.lanes.iter().map(units).sum();
         let row = (HEIGHT / all.max(1.0)).clamp(ROW.0, ROW.1);
         // The gap between lanes gives a lane's two lines room where lanes are few.
@@ -42,7 +42,7 @@ impl Layout {
             lanes.push((y, height));
             y += height + gap;
         }
-        let text = |lane: &Lane| {
+        let text = |lane: &GanttLane| {
             let numbers = if lane.is_numbered { 30.0 } else { 0.0 };
             width(&lane.name, 11.0).max(width(&lane.about, 9.5)) + numbers
         };
@@ -59,8 +59,8 @@ impl Layout {
     /// Tops and heights of a place's blocks of rows.
     pub(super) fn blocks<'a>(
         &'a self,
-        lane: &'a Lane,
-        place: &'a Place,
+        lane: &'a GanttLane,
+        place: &'a GanttPlace,
     ) -> impl Iterator<Item = (f64, f64)> + 'a {
         let (top, _) = self.lane(place.lane);
         let row = self.row;
@@ -80,12 +80,12 @@ impl Layout {
     }
 
     /// The middle of the first row of a place.
-    pub(super) fn middle(&self, lane: &Lane, place: &Place) -> f64 {
+    pub(super) fn middle(&self, lane: &GanttLane, place: &GanttPlace) -> f64 {
         self.blocks(lane, place).next().map_or(self.bottom, |(y, h)| y + h / 2.0)
     }
 
     /// Top and bottom of a lane's measure.
-    pub(super) fn measure(&self, n: usize, lane: &Lane) -> (f64, f64) {
+    pub(super) fn measure(&self, n: usize, lane: &GanttLane) -> (f64, f64) {
         let top = self.lane(n).0 + f64::from(lane.rows) * self.row;
         (top + 2.0_f64.min(self.row * 0.15), top + MEASURE * self.row)
     }
@@ -104,6 +104,6 @@ impl Layout {
 }
 
 /// The height of a lane in rows.
-fn units(lane: &Lane) -> f64 {
+fn units(lane: &GanttLane) -> f64 {
     f64::from(lane.rows) + if lane.measure.is_some() { MEASURE } else { 0.0 }
 }

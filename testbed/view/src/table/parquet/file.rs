@@ -8,14 +8,14 @@ use parquet::errors::Result;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-use super::super::{Cell, Column, Kind, Table, Value};
+use super::super::{CellValue, ColumnKind, TableCell, TableColumn, TypedTable};
 
 /// Encodes a table that already has the columns of a file.
-pub(super) fn encode(table: &Table) -> Result<Vec<u8>> {
+pub(super) fn encode(table: &TypedTable) -> Result<Vec<u8>> {
     let fields = table.columns.iter().map(|column| {
         let (physical, converted) = match column.kind {
-            Kind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
-            Kind::Count => (Physical::INT64, ConvertedType::NONE),
+            ColumnKind::Text => (Physical::BYTE_ARRAY, ConvertedType::UTF8),
+            ColumnKind::Count => (Physical::INT64, ConvertedType::NONE),
             _ => (Physical::DOUBLE, ConvertedType::NONE),
         };
         let field = Type::primitive_type_builder(&column.name, physical);
@@ -30,8 +30,8 @@ pub(super) fn encode(table: &Table) -> Result<Vec<u8>> {
         let Some(to) = group.next_column()? else { break };
         let cells = table.rows.iter().filter_map(|row| row.get(n));
         match column.kind {
-            Kind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
-            Kind::Count => write::<Int64Type>(to, cells.map(count))?,
+            ColumnKind::Text => write::<ByteArrayType>(to, cells.map(|cell| text(cell, column)))?,
+            ColumnKind::Count => write::<Int64Type>(to, cells.map(count))?,
             _ => write::<DoubleType>(to, cells.map(|cell| cell.value.as_number()))?,
         }
     }
@@ -51,13 +51,13 @@ fn write<T: DataType>(
     to.close()
 }
 
-fn text(cell: &Cell, column: &Column) -> Option<ByteArray> {
-    (cell.value != Value::Missing).then(|| ByteArray::from(cell.exact(column).into_bytes()))
+fn text(cell: &TableCell, column: &TableColumn) -> Option<ByteArray> {
+    (cell.value != CellValue::Missing).then(|| ByteArray::from(cell.exact(column).into_bytes()))
 }
 
-fn count(cell: &Cell) -> Option<i64> {
+fn count(cell: &TableCell) -> Option<i64> {
     match cell.value {
-        Value::Count(n) => i64::try_from(n).ok(),
+        CellValue::Count(n) => i64::try_from(n).ok(),
         _ => None,
     }
 }
@@ -70,14 +70,19 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_back() -> Result<()> {
-        let table = Table::new([
-            Column::text("name"),
-            Column::count("task"),
-            Column::seconds("took").named("took_s"),
-            Column::mean("ours"),
+        let table = TypedTable::new([
+            TableColumn::text("name"),
+            TableColumn::count("task"),
+            TableColumn::seconds("took").named("took_s"),
+            TableColumn::mean("ours"),
         ])
-        .with([Cell::text("ä"), Cell::count(7_u64), Cell::number(1.5), Cell::mean(2.0, None, 3)])
-        .with([Cell::text("b")]);
+        .with([
+            TableCell::text("ä"),
+            TableCell::count(7_u64),
+            TableCell::number(1.5),
+            TableCell::mean(2.0, None, 3),
+        ])
+        .with([TableCell::text("b")]);
         let file = SerializedFileReader::new(bytes::Bytes::from(encode(&table.in_files())?))?;
         let rows = file.get_row_iter(None)?.collect::<Result<Vec<_>>>()?;
         let json: Vec<_> = rows.iter().map(|row| row.to_string()).collect();
