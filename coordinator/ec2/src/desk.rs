@@ -63,6 +63,10 @@ pub(crate) enum PendingAnswer {
 /// A client's token of a call, and the call's name.
 pub(crate) type TokenKey = (CallScope, String, String);
 
+/// A call whose answer is not complete before the engine has carried out what it wants, and its token with the digest of
+/// its parameters.
+pub(crate) type PendingCall = (Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>);
+
 /// Why a pool has no room for more instances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PoolRefusal {
@@ -109,7 +113,7 @@ pub struct ApiDesk {
     pub(crate) fleets: Vec<InstanceFleet>,
     /// Tags of resources that are in no other list, like VPCs, by region and id.
     pub(crate) other_tags: BTreeMap<(CallScope, String), Vec<(String, String)>>,
-    pub(crate) pending: Option<(Result<PendingAnswer, ApiError>, Option<(TokenKey, String)>)>,
+    pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
     /// The wake-up that was asked for last.
     pub(crate) armed: Option<Time>,

@@ -72,8 +72,8 @@ impl ApiDesk {
         refuse_others("ModifyInstanceAttribute", input, &played)?;
         let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
         if !input.list("Groups").is_empty() {
-            let mut spec = crate::launch_spec::LaunchSpec::default();
-            spec.groups = input.texts("Groups").into_iter().map(str::to_owned).collect();
+            let groups = input.texts("Groups").into_iter().map(str::to_owned).collect();
+            let spec = crate::launch_spec::LaunchSpec { groups, ..Default::default() };
             self.check_names(scope, &spec)?;
         }
         let kind = input.member("InstanceType").and_then(|it| it.text("Value"));

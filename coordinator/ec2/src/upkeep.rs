@@ -30,11 +30,9 @@ impl ApiDesk {
                 self.lost(*vm);
                 self.keep_up(out);
             }
-            Notice::Wake { token } => {
-                if self.armed.is_some_and(|at| at.as_micros() == *token) {
-                    self.armed = None;
-                    self.keep_up(out);
-                }
+            Notice::Wake { token } if self.armed.is_some_and(|at| at.as_micros() == *token) => {
+                self.armed = None;
+                self.keep_up(out);
             }
             Notice::HostJoined | Notice::Available { .. } => self.keep_up(out),
             _ => {}

@@ -98,7 +98,7 @@ pub fn reckoned(arguments: &[String], repetitions: u64) -> Option<TaskResult> {
     };
     match &job.program {
         TaskComputation::Vector { bytes } => {
-            answer.units = vector::units_after(*bytes, repetitions)?
+            answer.units = vector::units_after(*bytes, repetitions)?;
         }
         TaskComputation::Parallel(plan) => {
             let told = parallel::told_phases(plan.ranks(), plan.phases);

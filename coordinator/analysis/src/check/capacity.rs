@@ -107,7 +107,7 @@ impl<'a> CapacityChecker<'a> {
             Effect::GivenBack { vm } => self.acted_on(*vm, Action::Resume),
             Effect::Outbid { vm } => self.acted_on(*vm, Action::Preempt),
             Effect::VmHibernated { vm, .. } => {
-                self.change_vm(*vm, |held| held.life = SpotStage::Frozen)
+                self.change_vm(*vm, |held| held.life = SpotStage::Frozen);
             }
             Effect::VmEnded { vm, .. } => drop(self.vms.remove(vm)),
             _ => {}

@@ -48,7 +48,7 @@ struct CheckedTask {
 /// [`Self::finish`]. The rules are broken by:
 ///
 /// - a task on two VMs, or started after its end, before its submission, or before the tasks that
-/// it follows have finished;
+///   it follows have finished;
 ///
 /// - more tasks on a VM than it has vCPUs, or than fit in its memory;
 ///
@@ -59,13 +59,13 @@ struct CheckedTask {
 /// - a bill that is not the sum of its intervals;
 ///
 /// - credits above the cap, above what can have been earned, or, in virtual time, below what use
-/// can have left;
+///   can have left;
 ///
 /// - more VMs of a type than its limit; interruptions of VMs that are not spot; a VM that costs
-/// more than its bid, or is outbid while it doesn't;
+///   more than its bid, or is outbid while it doesn't;
 ///
 /// - a VM that ends before its notice has run out, without notice, or with two notices; one that
-/// makes room needlessly, or in a way that its provider does not use;
+///   makes room needlessly, or in a way that its provider does not use;
 ///
 /// - VMs that together exceed their host in any dimension;
 ///
@@ -274,7 +274,7 @@ impl<'a> Checker<'a> {
                 self.require_awake(vm, "is to take a checkpoint of a task");
             }
             Effect::SurplusCharged { vm, credits, cost } => {
-                self.check_surcharge(*vm, *credits, *cost)
+                self.check_surcharge(*vm, *credits, *cost);
             }
             Effect::Placed { vm, tier, processors } => self.check_placement(*vm, *tier, processors),
             Effect::Supplied { vm, vcpu, share } => self.check_supply(*vm, *vcpu, *share),

@@ -184,7 +184,7 @@ impl JobsChecker {
             // been overtaken.
             match step.effects.iter().find_map(|effect| refusal_reason(effect, n)) {
                 Some(why) => {
-                    self.report_violation(format!("a decision can't be carried out: {why}"))
+                    self.report_violation(format!("a decision can't be carried out: {why}"));
                 }
                 None => self.check_decision(decision, &mut sent),
             }
@@ -243,7 +243,7 @@ impl JobsChecker {
         };
         match (decision, seats) {
             (Decision::Start { .. }, Some(_)) => {
-                self.report_violation(format!("{id} is started twice"))
+                self.report_violation(format!("{id} is started twice"));
             }
             (Decision::Start { on: Seats { tier, cpus, .. }, .. }, None) => {
                 if *tier == Tier::Background && self.promotion.is_none() {

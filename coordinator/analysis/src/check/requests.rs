@@ -159,7 +159,7 @@ impl<'a> RequestsChecker<'a> {
             Effect::VmResumed { vm, .. } => self.on_resumed(*vm),
             Effect::VmEnded { vm, why, cost } => self.check_vm_end(*vm, *why, *cost),
             Effect::Displaced { vm, by, action } => {
-                self.check_displacement(step, (*vm, *by), *action)
+                self.check_displacement(step, (*vm, *by), *action);
             }
             Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.give_notice(*vm),
             Effect::Interrupted { action: Action::Preempt, vms, .. } => {
@@ -205,7 +205,7 @@ impl<'a> RequestsChecker<'a> {
         if self.is_requested(vm) {
             match self.open.get(&vm) {
                 None => {
-                    self.report_violation(format!("{vm} is launched though nobody requested it"))
+                    self.report_violation(format!("{vm} is launched though nobody requested it"));
                 }
                 Some((at, asks)) => {
                     let fits = *at == self.now && asks.kind == *kind && asks.market == market;

@@ -111,8 +111,8 @@ impl ScheduledJob {
         }
     }
 
-    fn to_swf(&self) -> SwfJob {
-        let Self { number, submitted, wait, run_time, requested_time, processes, succeeds } = *self;
+    fn to_swf(self) -> SwfJob {
+        let Self { number, submitted, wait, run_time, requested_time, processes, succeeds } = self;
         let size = i64::from(processes);
         SwfJob {
             number,

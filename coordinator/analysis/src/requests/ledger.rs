@@ -134,7 +134,7 @@ impl RequestLedger {
         self.usage_mut().pass(step.at);
         match &step.event {
             Event::HostJoined { offer, .. } if offer.vcpus == u32::MAX => {
-                self.usage_mut().boundless()
+                self.usage_mut().boundless();
             }
             Event::HostJoined { host, .. } => self.change_capacity(record, *host, HostUsage::more),
             Event::HostLost { host, .. } => self.change_capacity(record, *host, HostUsage::less),
@@ -320,7 +320,7 @@ impl RequestLedger {
         match (it.end, it.market) {
             (RequestEnd::Refused, _) => self.usage_mut().count(failed, 1),
             (RequestEnd::Terminated(_), Market::Spot) => {
-                self.usage_mut().count(UsageFlow::Terminations, 1)
+                self.usage_mut().count(UsageFlow::Terminations, 1);
             }
             _ => {}
         }

@@ -173,7 +173,7 @@ impl BagScheduler {
         match self.parts.migrate {
             MigrateMoment::AtOnce => self.migrate_frozen(context, vm),
             MigrateMoment::Late | MigrateMoment::LateOneForOne => {
-                self.reconsider_migrations(context)
+                self.reconsider_migrations(context);
             }
         }
     }

@@ -134,7 +134,7 @@ impl WorkerMetrics {
             Report::CheckpointFailed { .. } => self.checkpoints_failed += 1,
             Report::TaskStarted { real_took_us, .. } => match began {
                 Some(BegunAttempt { from_checkpoint: true }) => {
-                    self.restore.add(seconds(*real_took_us))
+                    self.restore.add(seconds(*real_took_us));
                 }
                 Some(_) => self.task_start.add(seconds(*real_took_us)),
                 None => {}
