@@ -54,15 +54,15 @@ pub(crate) struct Ec2Args {
     #[command(flatten)]
     pub(crate) inputs: InputArgs,
     /// Where the run's folder goes, once a signal has ended it [default: runs/NAME-ec2-sSEED]
-    #[arg(long, value_name = "DIR", help_heading = "RunResults")]
+    #[arg(long, value_name = "DIR", help_heading = "Results")]
     pub(crate) out: Option<PathBuf>,
     /// Replace another run, or write into a folder that holds other things
-    #[arg(long, help_heading = "RunResults")]
+    #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
     /// Begin the run, or go on with it where --out holds this run and it was killed: what was answered stays so
-    #[arg(long, requires = "out", conflicts_with = "force", help_heading = "RunResults")]
+    #[arg(long, requires = "out", conflicts_with = "force", help_heading = "Results")]
     pub(crate) resume: bool,
     /// Print nothing but the endpoint and errors
-    #[arg(long, short, help_heading = "RunResults")]
+    #[arg(long, short, help_heading = "Results")]
     pub(crate) quiet: bool,
 }
