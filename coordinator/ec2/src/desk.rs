@@ -8,12 +8,10 @@ use dormouse_model::Setup;
 use dormouse_units::{Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use crate::desk_records::CallScope;
+use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate, SecurityGroup};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
-use crate::fleet::InstanceFleet;
-use crate::key_pairs::KeyPair;
-use crate::launch_template::LaunchTemplate;
 use crate::names::resource_id;
-use crate::network::SecurityGroup;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
@@ -33,13 +31,6 @@ impl Default for DeskConfig {
     fn default() -> Self {
         Self { begins_unix_us: 0, on_demand_vcpus: Some(256), spot_vcpus: Some(256) }
     }
-}
-
-/// Who calls, and which region.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CallScope {
-    pub(crate) account: String,
-    pub(crate) region: String,
 }
 
 /// An answer that is complete once it is known which launches were refused.

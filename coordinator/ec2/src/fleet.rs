@@ -4,69 +4,15 @@
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
-use dormouse_units::{Price, Time};
+use dormouse_units::Time;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
+use crate::desk_records::{FleetKind, FleetPool, InstanceFleet, Units};
 use crate::ec2_instance::{InterruptionBehavior, set_tags};
-use crate::launch_spec::{LaunchSpec, tags_for};
+use crate::launch_spec::tags_for;
 use crate::listing::refuse_others;
-use crate::pool_market::CapacityPool;
 use crate::run_instances::{LaunchOrder, SpotWish, read_price};
 use crate::spot_request::SpotState;
-
-/// How long a fleet keeps its capacity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FleetKind {
-    Instant,
-    Request,
-    Maintain,
-}
-
-/// Capacity in thousandths of a unit, as weights may be fractions.
-type Units = u64;
-
-/// A pool that a fleet may launch in.
-#[derive(Clone, Debug)]
-pub(crate) struct FleetPool {
-    pub(crate) spec: LaunchSpec,
-    pub(crate) pool: CapacityPool,
-    pub(crate) bid: Option<Price>,
-    pub(crate) weight: Units,
-    /// The lower, the sooner it is taken by strategies that go by priorities, in thousandths.
-    pub(crate) priority: u64,
-    /// The template and the override that it came of, as answers have them.
-    pub(crate) origin: WireValue,
-}
-
-/// A fleet.
-#[derive(Clone, Debug)]
-pub(crate) struct InstanceFleet {
-    pub(crate) id: String,
-    pub(crate) scope: CallScope,
-    pub(crate) kind: FleetKind,
-    pub(crate) created: Time,
-    pub(crate) state: &'static str,
-    pub(crate) token: Option<String>,
-    pub(crate) configs: WireValue,
-    /// The configuration of a spot fleet; `None`: it is an EC2 fleet.
-    pub(crate) spot_config: Option<WireValue>,
-    pub(crate) pools: Vec<FleetPool>,
-    pub(crate) total: i64,
-    pub(crate) spot_target: Units,
-    pub(crate) on_demand_target: Units,
-    pub(crate) default_market: Market,
-    pub(crate) strategy: String,
-    pub(crate) on_demand_strategy: String,
-    pub(crate) ends_excess: bool,
-    pub(crate) valid_until: Option<Time>,
-    pub(crate) ends_with_expiration: bool,
-    /// The instances that it launched: each with its pool.
-    pub(crate) instances: Vec<(usize, usize)>,
-    /// Why it could not launch all, the last time it tried: the pool, the market and the error.
-    pub(crate) errors: Vec<(usize, Market, ApiError)>,
-    pub(crate) tags: Vec<(String, String)>,
-    pub(crate) instance_tags: Vec<(String, String)>,
-}
 
 pub(crate) fn units(of: f64) -> Units {
     #[expect(

@@ -4,20 +4,11 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use sha2::{Digest, Sha256};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::KeyPair;
 use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
 use crate::launch_spec::tags_for;
 use crate::listing::{filter_by, refuse_others};
-
-/// A key pair.
-#[derive(Clone, Debug)]
-pub(crate) struct KeyPair {
-    pub(crate) id: String,
-    pub(crate) fingerprint: String,
-    pub(crate) kind: &'static str,
-    pub(crate) created: dormouse_units::Time,
-    pub(crate) tags: Vec<(String, String)>,
-}
 
 impl ApiDesk {
     pub(crate) fn change_key_pairs(

@@ -1,35 +1,14 @@
 //! Launch templates and their versions.
 
 use dormouse_ec2_wire::{ApiError, WireValue};
-use dormouse_units::Time;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::{LaunchTemplate, TemplateVersion};
 use crate::ec2_instance::tags_to_wire;
 use crate::instance_answers::tag_values;
 use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
-
-/// A version of a launch template.
-#[derive(Clone, Debug)]
-pub(crate) struct TemplateVersion {
-    pub(crate) description: Option<String>,
-    pub(crate) created: Time,
-    pub(crate) data: WireValue,
-}
-
-/// A launch template.
-#[derive(Clone, Debug)]
-pub(crate) struct LaunchTemplate {
-    pub(crate) id: String,
-    pub(crate) scope: CallScope,
-    pub(crate) name: String,
-    pub(crate) created: Time,
-    /// The number of the default version, from 1.
-    pub(crate) default: usize,
-    pub(crate) versions: Vec<TemplateVersion>,
-    pub(crate) tags: Vec<(String, String)>,
-}
 
 /// What a template says of the market is read where instances are launched.
 const MARKET: &str = "InstanceMarketOptions";

@@ -8,6 +8,7 @@ mod calls;
 mod catalogue_answers;
 mod desk;
 mod desk_policy;
+mod desk_records;
 mod ec2_instance;
 mod fleet;
 mod fleet_answers;

@@ -4,21 +4,12 @@
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::SecurityGroup;
 use crate::ec2_instance::{Ec2Instance, tags_to_wire};
 use crate::instance_answers::tag_values;
 use crate::launch_spec::{LaunchSpec, tags_for};
 use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::{account_number, default_id};
-
-/// A security group. What it allows is kept and has no effect.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SecurityGroup {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) ingress: Vec<WireValue>,
-    pub(crate) egress: Vec<WireValue>,
-    pub(crate) tags: Vec<(String, String)>,
-}
 
 fn not_found(code: &str, what: &str, id: &str) -> ApiError {
     ApiError::new(code, format!("The {what} '{id}' does not exist"))

@@ -5,8 +5,9 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
+use crate::desk_records::{FleetKind, FleetPool, InstanceFleet};
 use crate::ec2_instance::{InterruptionBehavior, tags_to_wire};
-use crate::fleet::{FleetKind, FleetPool, InstanceFleet, units, whole};
+use crate::fleet::{units, whole};
 use crate::launch_spec::{self, LaunchSpec, tags_for};
 use crate::listing::{refuse_others, take_page};
 use crate::run_instances::read_price;

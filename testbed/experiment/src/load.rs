@@ -139,6 +139,8 @@ pub fn open_cloud(
     config: DeskConfig,
 ) -> Result<LoadedExperiment, InputError> {
     let mut root = root(Some(experiment))?;
+    // Numbers of interruptions by the deadline are those of a time that goes on.
+    let deadline = root.get("workload").and_then(|work| work.text("deadline")?.parse().ok());
     tenants::drop_work(&mut root);
     for change in overrides {
         change.apply(&mut root, &schema::EXPERIMENT, &[])?;
@@ -146,7 +148,8 @@ pub fn open_cloud(
     let mut found = Mistakes::default();
     conform(&schema::EXPERIMENT, &root, &mut found);
     check_name(&root, &mut found);
-    let loaded = check_document(&root, &WorkSections::default(), None, &mut found);
+    let work = WorkSections { deadline, ..WorkSections::default() };
+    let loaded = check_document(&root, &work, None, &mut found);
     let loaded = found.or(loaded)?;
     Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
 }
@@ -219,7 +222,7 @@ fn check_document(
     let as_given = live.clone().unwrap_or_default();
     let of_bag = work.bag.as_ref().map(|node| resolve_bag(node, seed, (plan, &as_given), found));
     let of_requests = match (&work.requests, &of_bag) {
-        (Some(node), None) => Some(resolve_provider(node, seed, found)),
+        (Some(node), None) => Some(resolve_provider(node, seed, Span::ZERO, found)),
         _ => None,
     };
     if let (Some(plan), None) = (plan, &of_bag) {
@@ -244,7 +247,7 @@ fn check_document(
             sources: Sources::new(),
         },
         // Its cloud alone.
-        (None, None) => resolve_provider(root, seed, found)?,
+        (None, None) => resolve_provider(root, seed, work.deadline.unwrap_or_default(), found)?,
     };
     let ResolvedParts { mut setup, drawn_prices, price_files, scheduler, hosts, place, .. } = parts;
     let (mut notes, own, sources) = (parts.notes, parts.own, parts.sources);
@@ -465,13 +468,18 @@ pub(crate) fn interruptions(
 }
 
 /// Resolves the sections of a provider without a bag.
-fn resolve_provider(node: &Node, seed: u64, found: &mut Mistakes) -> Option<ResolvedParts> {
+fn resolve_provider(
+    node: &Node,
+    seed: u64,
+    deadline: Span,
+    found: &mut Mistakes,
+) -> Option<ResolvedParts> {
     let at = node.get("cloud").unwrap_or(node);
     let cloud =
         section(node, "cloud", found).and_then(|section| cloud::check(section, at, None, found));
     let types = cloud.as_ref().map(|cloud| &cloud.catalogue.types);
     let begins = cloud.as_ref().and_then(ResolvedCloud::begins);
-    let interruptions = interruptions(node, (Span::ZERO, u32::MAX, begins), types, found);
+    let interruptions = interruptions(node, (deadline, u32::MAX, begins), types, found);
     let cloud = cloud?;
     let setup = Setup {
         seed,

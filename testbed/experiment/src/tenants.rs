@@ -6,6 +6,7 @@
 //! kind of work.
 
 use dormouse_documents::{Mistakes, Node, Value, missing};
+use dormouse_units::Span;
 
 /// Sections of each kind of work of an experiment.
 #[derive(Debug, Default)]
@@ -16,6 +17,8 @@ pub(crate) struct WorkSections {
     pub(crate) jobs: Option<Node>,
     /// Sections of the requests, with those of the experiment.
     pub(crate) requests: Option<Node>,
+    /// Deadline of a bag that is left out, by which interruptions are counted.
+    pub(crate) deadline: Option<Span>,
 }
 
 /// A kind of work.
@@ -131,7 +134,7 @@ pub(crate) fn work(root: &Node, found: &mut Mistakes) -> Option<WorkSections> {
         Node { place: root.place.clone(), value: Value::Table(all) }
     };
     let (bag, requests) = (of(TenantKind::Bag).map(whole), of(TenantKind::Requests).map(whole));
-    Some(WorkSections { bag, jobs: jobs.cloned(), requests })
+    Some(WorkSections { bag, jobs: jobs.cloned(), requests, deadline: None })
 }
 
 /// The work of an experiment without tenants.
@@ -148,6 +151,7 @@ fn work_without_tenants(root: &Node, found: &mut Mistakes) -> Option<WorkSection
         bag: is(TenantKind::Bag),
         jobs: is(TenantKind::Jobs),
         requests: is(TenantKind::Requests),
+        deadline: None,
     };
     if work.jobs.is_some() {
         let why = "parallel jobs alone have a machine of their own, which nobody takes away";

@@ -44,6 +44,5 @@ mod command {
     mod shown;
     mod traced;
     mod typed;
-    mod words;
     mod wrong_schedulers;
 }

@@ -11,7 +11,7 @@ const WORDS: [&str; 4] = ["completed", "verified", "lost", "charged"];
 const HOME: &str = "coordinator/analysis/";
 
 /// Texts that may say them elsewhere: the file, how the text begins, and the reason.
-const ELSEWHERE: [(&str, &str, &str); 5] = [
+const ELSEWHERE: [(&str, &str, &str); 6] = [
     (
         "testbed/report/src/run_view/sections.rs",
         "A VM is charged {from}",
@@ -23,6 +23,7 @@ const ELSEWHERE: [(&str, &str, &str); 5] = [
         "a legend, of a crate that knows nothing of runs",
     ),
     ("testbed/view/src/plot/gantt/draw.rs", "lost", "a class of SVG, which nobody reads"),
+    ("testbed/ec2/src/fault_injection.rs", "completed", "FIS's word for a state"),
     ("worker/metadata/src/ec2/items.rs", "[Completed]", "EC2's word in a description"),
     ("worker/metadata/src/maintenance.rs", "completed", "EC2's word for a state"),
 ];

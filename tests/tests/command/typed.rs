@@ -33,10 +33,21 @@ const LIVE: [&str; 15] = [
 ];
 
 /// Words that stand for something of the reader's, which no folder can have.
-const NOT_THERE: [&str; 12] = [
-    "…", "COMMAND", "HOST", "ADDRESS", "job.json", "--data", "inputs", "x.swf",
+const NOT_THERE: [&str; 13] = [
+    "…",
+    "COMMAND",
+    "EXPERIMENT",
+    "HOST",
+    "ADDRESS",
+    "job.json",
+    "--data",
+    "inputs",
+    "x.swf",
     // A file of recorded lifetimes, a log that is not ours to ship, an engine, a task of a workflow.
-    "FILE.csv", "kth-sp2", "slurm", "join",
+    "FILE.csv",
+    "kth-sp2",
+    "slurm",
+    "join",
 ];
 
 fn repository() -> PathBuf {

@@ -165,7 +165,8 @@ impl<U: Uplink> SimulatedVm<U> {
                 true => self.with_chance(|chance| chance.time(RESTORE)) + self.host.slower(),
                 false => self.with_chance(|chance| chance.time(BIRTH)),
             };
-            sleep(takes).await;
+            // What comes to life on a VM that is killed is killed with it.
+            pass.unless_revoked(sleep(takes)).await.map_err(revoked)?;
             drop(permit);
             // Frozen with its VM, it comes to life with the thaw.
             pass.thawed().await.map_err(revoked)?;

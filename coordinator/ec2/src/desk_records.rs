@@ -1,0 +1,110 @@
+//! The resources of callers that the desk keeps, as they are between two calls.
+
+use dormouse_cloud::Market;
+use dormouse_ec2_wire::{ApiError, WireValue};
+use dormouse_units::{Price, Time};
+
+use crate::launch_spec::LaunchSpec;
+use crate::pool_market::CapacityPool;
+
+/// Who calls, and which region.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CallScope {
+    pub(crate) account: String,
+    pub(crate) region: String,
+}
+
+/// A key pair, whose private half only its creator has seen.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyPair {
+    pub(crate) id: String,
+    pub(crate) fingerprint: String,
+    pub(crate) kind: &'static str,
+    pub(crate) created: Time,
+    pub(crate) tags: Vec<(String, String)>,
+}
+
+/// A security group. What it allows is kept and has no effect.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SecurityGroup {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) ingress: Vec<WireValue>,
+    pub(crate) egress: Vec<WireValue>,
+    pub(crate) tags: Vec<(String, String)>,
+}
+
+/// A version of a launch template.
+#[derive(Clone, Debug)]
+pub(crate) struct TemplateVersion {
+    pub(crate) description: Option<String>,
+    pub(crate) created: Time,
+    pub(crate) data: WireValue,
+}
+
+/// A launch template.
+#[derive(Clone, Debug)]
+pub(crate) struct LaunchTemplate {
+    pub(crate) id: String,
+    pub(crate) scope: CallScope,
+    pub(crate) name: String,
+    pub(crate) created: Time,
+    /// The number of the default version, from 1.
+    pub(crate) default: usize,
+    pub(crate) versions: Vec<TemplateVersion>,
+    pub(crate) tags: Vec<(String, String)>,
+}
+
+/// How long a fleet keeps its capacity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FleetKind {
+    Instant,
+    Request,
+    Maintain,
+}
+
+/// Capacity in thousandths of a unit, as weights may be fractions.
+pub(crate) type Units = u64;
+
+/// A pool that a fleet may launch in.
+#[derive(Clone, Debug)]
+pub(crate) struct FleetPool {
+    pub(crate) spec: LaunchSpec,
+    pub(crate) pool: CapacityPool,
+    pub(crate) bid: Option<Price>,
+    pub(crate) weight: Units,
+    /// The lower, the sooner it is taken by strategies that go by priorities, in thousandths.
+    pub(crate) priority: u64,
+    /// The template and the override that it came of, as answers have them.
+    pub(crate) origin: WireValue,
+}
+
+/// A fleet: what it is to have, and what it has launched.
+#[derive(Clone, Debug)]
+pub(crate) struct InstanceFleet {
+    pub(crate) id: String,
+    pub(crate) scope: CallScope,
+    pub(crate) kind: FleetKind,
+    pub(crate) created: Time,
+    pub(crate) state: &'static str,
+    pub(crate) token: Option<String>,
+    pub(crate) configs: WireValue,
+    /// The configuration of a spot fleet; `None`: it is an EC2 fleet.
+    pub(crate) spot_config: Option<WireValue>,
+    pub(crate) pools: Vec<FleetPool>,
+    pub(crate) total: i64,
+    pub(crate) spot_target: Units,
+    pub(crate) on_demand_target: Units,
+    pub(crate) default_market: Market,
+    pub(crate) strategy: String,
+    pub(crate) on_demand_strategy: String,
+    pub(crate) ends_excess: bool,
+    pub(crate) valid_until: Option<Time>,
+    pub(crate) ends_with_expiration: bool,
+    /// The instances that it launched: each with its pool.
+    pub(crate) instances: Vec<(usize, usize)>,
+    /// Why it could not launch all, the last time it tried: the pool, the market and the error.
+    pub(crate) errors: Vec<(usize, Market, ApiError)>,
+    pub(crate) tags: Vec<(String, String)>,
+    pub(crate) instance_tags: Vec<(String, String)>,
+}
