@@ -57,13 +57,16 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
     let (outcomes, c) = (record.outcomes(), &record.counts);
     // Failures come first.
     let mut lines = Vec::from_iter(failed_line(of, outcomes));
-    lines.extend([
-        SummaryLine::plain("experiment", of.of.in_words()),
-        SummaryLine::plain("makespan", makespan).and(TextTone::verdict(is_met), met),
+    lines.extend([SummaryLine::plain("experiment", of.of.in_words())]);
+    let makespan = SummaryLine::plain("makespan", makespan).and(TextTone::verdict(is_met), met);
+    lines.extend(Some(makespan).filter(|_| of.has_tasks()));
+    lines.push(
         SummaryLine::plain("cost", format!("${:.4}", record.cost().as_usd()))
             .and(TextTone::Dim, planned.unwrap_or_default()),
-        SummaryLine::verdict("tasks", outcomes.is_complete(), outcomes.in_words(header.mode)),
-    ]);
+    );
+    let tasks =
+        SummaryLine::verdict("tasks", outcomes.is_complete(), outcomes.in_words(header.mode));
+    lines.extend(Some(tasks).filter(|_| of.has_tasks()));
     lines.extend(of.of.jobs.as_ref().map(|own| {
         SummaryLine::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
     }));
@@ -73,7 +76,8 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
     );
     let work = wording::work_line(c, record.work_lost());
-    lines.extend([SummaryLine::plain("machines", machines), SummaryLine::plain("work", work)]);
+    lines.push(SummaryLine::plain("machines", machines));
+    lines.extend(Some(SummaryLine::plain("work", work)).filter(|_| of.has_tasks()));
     lines.extend(beside.lines(of));
     lines.extend(beginnings::line(of));
     if c.above_bid > 0 {
@@ -176,15 +180,21 @@ fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
     let lost = s(record.work_lost());
     let done = format!("{} / {}", outcomes.done(), outcomes.total);
     let restored = format!("{} from checkpoints", c.restores);
+    let cost =
+        FigureCard::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len()));
+    let hibernations = FigureCard::new(
+        "Hibernations",
+        c.hibernations.to_string(),
+        format!("{} resumes", c.resumes),
+    );
+    if !of.has_tasks() {
+        return vec![cost, hibernations];
+    }
     let mut cards = vec![
         FigureCard::new("Makespan", makespan, due).verdict(met),
-        FigureCard::new("Cost", record.cost().to_string(), format!("{} VMs", record.vms.len())),
+        cost,
         FigureCard::new("Tasks", done, outcomes.on_a_tile()).verdict(outcomes.is_complete()),
-        FigureCard::new(
-            "Hibernations",
-            c.hibernations.to_string(),
-            format!("{} resumes", c.resumes),
-        ),
+        hibernations,
         FigureCard::new("Migrations", c.migrations.to_string(), restored),
         FigureCard::new(wording::WORK_LOST_TILE, lost, format!("{} checkpoints", c.checkpoints)),
     ];

@@ -175,6 +175,11 @@ impl BagResults<'_> {
         self.of.header.experiment.setup.bag.deadline
     }
 
+    /// Whether the run is for tasks; one of EC2's callers has VMs alone, and no deadline.
+    pub(super) const fn has_tasks(&self) -> bool {
+        self.of.header.experiment.ec2.is_none()
+    }
+
     /// Whether all tasks were done by the deadline; a task whose program failed is not done.
     pub(super) fn deadline_met(&self) -> bool {
         let end = self.record.makespan().filter(|_| self.record.outcomes().is_complete());

@@ -31,6 +31,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
+use tokio_util::sync::CancellationToken;
+
 use super::vcpus::{SimulatedProgram, Vcpus};
 use crate::{
     witness::Image,
@@ -58,6 +60,8 @@ pub(super) struct SimulatedVm<U: Uplink> {
     state: Mutex<VmState>,
     /// Something has changed by which something may happen sooner.
     changed: Notify,
+    /// All that runs has been killed, and with it whatever was being done to it.
+    killed: CancellationToken,
 }
 
 impl<U: Uplink> fmt::Debug for SimulatedVm<U> {
@@ -113,6 +117,7 @@ impl<U: Uplink> SimulatedVm<U> {
             gate: Arc::clone(gate),
             state: Mutex::new(state),
             changed: Notify::new(),
+            killed: CancellationToken::new(),
         })
     }
 
@@ -248,16 +253,18 @@ impl<U: Uplink> SimulatedVm<U> {
         (usual, due): (Duration, Option<Ppm>),
         after: AfterDump,
     ) -> Result<(Image, Instant), SnapshotError> {
-        sleep(self.time(SEIZE)).await;
+        let ended = || SnapshotError { ended: true, ..SnapshotError::new("it has ended") };
+        self.killed.run_until_cancelled(sleep(self.time(SEIZE))).await.ok_or_else(ended)?;
         let Some(inside) = self.gate.dump() else {
             return Err(SnapshotError { overtaken: true, ..SnapshotError::new("its VM freezes") });
         };
         if self.look(|vcpus| vcpus.programs.get(&pid).is_none_or(|it| it.ended().is_some())) {
-            return Err(SnapshotError { ended: true, ..SnapshotError::new("it has ended") });
+            return Err(ended());
         }
         self.set_standing(pid, true);
         let stopped_at = Instant::now();
-        sleep(self.time(usual) + self.host.slower()).await;
+        let takes = self.time(usual) + self.host.slower();
+        self.killed.run_until_cancelled(sleep(takes)).await.ok_or_else(ended)?;
         let rates = self.host.plan.rates;
         let (damaging, fails) =
             self.with_chance(|chance| (chance.happens(rates.damage), chance.happens(rates.dump)));
@@ -434,6 +441,7 @@ impl<U: Uplink> VmMachine for SimulatedVm<U> {
                 state.processes.keys().copied().collect()
             });
             all.into_iter().for_each(|pid| self.kill_within(pid, Duration::ZERO));
+            self.killed.cancel();
             Ok(())
         })
     }
