@@ -75,3 +75,10 @@ fn another_apt_at_work_is_waited_for() {
     let text = said(&ended);
     assert!(!ended.status.success() && text.contains("no network"), "{text}");
 }
+
+/// A text that has changed is seen in the difference, and read before it is committed.
+#[test]
+fn the_texts_of_errors_are_those_of_their_snapshot() {
+    let ended = briefly(&["scripts/list-messages", "--check"], None);
+    assert!(ended.status.success(), "{}", said(&ended));
+}
