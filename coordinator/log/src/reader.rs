@@ -84,7 +84,12 @@ impl LogReader {
         if text.is_empty() {
             return Err(damaged("the log is empty"));
         }
-        let body = text.strip_suffix(b"\n").ok_or_else(|| damaged("its header is torn"))?;
+        let body = text.strip_suffix(b"\n").ok_or_else(|| {
+            damaged(
+                "its first line, the header, is \
+                 incomplete",
+            )
+        })?;
         let header: Value = serde_json::from_slice(body)
             .map_err(|error| damaged(&format!("this is not the header of a run: {error}")))?;
         match header.get("format").and_then(Value::as_u64) {
@@ -466,7 +471,10 @@ mod tests {
         assert!(crate::is_under_way(&path));
         for no in [LogWriter::create(&path), LogWriter::reopen(&path, whole.len() as u64)] {
             let no = no.expect_err("it is under way");
-            assert!(no.to_string().contains("a run is under way") && no.is_bad_input(), "{no}");
+            assert!(
+                no.to_string().contains("a run is still writing its log") && no.is_bad_input(),
+                "{no}"
+            );
         }
         assert_eq!(std::fs::read(&path).expect("it is there"), whole);
         drop(log);

@@ -65,7 +65,7 @@ pub struct ProgramAnswer {
 /// Why the line is invalid.
 pub fn read_line<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
-        return Err("it is no JSON object".to_owned());
+        return Err("it is not a JSON object".to_owned());
     }
     serde_json::from_slice(line).map_err(|error| error.to_string())
 }

@@ -10,7 +10,7 @@ use dormouse_units::{Speedup, Time};
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The task never came to an end.
-    #[error("it did not come to an end: {0}")]
+    #[error("it did not end: {0}")]
     NoEnd(String),
 }
 

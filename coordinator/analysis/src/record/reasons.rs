@@ -40,10 +40,7 @@ mod tests {
         assert_eq!(reason(&dump(7, 60)), expected);
         let late = "criu dump did not finish within 30000 ms and was killed";
         assert_eq!(reason(late), "criu dump did not finish within … ms and was killed");
-        assert_eq!(
-            reason("this worker has no CRIU that works"),
-            "this worker has no CRIU that works"
-        );
+        assert_eq!(reason("this worker has no working CRIU"), "this worker has no working CRIU");
         assert_eq!(reason(""), "");
     }
 }

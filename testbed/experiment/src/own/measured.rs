@@ -149,7 +149,7 @@ pub(crate) fn read_measures(path: &Path) -> Result<MeasureFile, InputError> {
         let (line, column) = (error.line(), error.column());
         let place =
             Place { at: Some((line, column.max(1))), ..Place::whole(&path.display().to_string()) };
-        let what = format!("it is nothing that was measured: {error}");
+        let what = format!("it is not a file of measured tasks: {error}");
         InputError::new(&place, what, "make it with `dormouse measure`")
     })
 }

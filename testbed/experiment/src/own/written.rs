@@ -164,7 +164,7 @@ fn of_row(
             let files = find(base, Some(base), input)?;
             let [file] = &files[..] else {
                 let what = format!("input: '{input}' names {} files", files.len());
-                return Err((what, "name one, and others under inputs".to_owned()));
+                return Err((what, "name one file here, and the others under inputs".to_owned()));
             };
             of_file(form, file.clone())
         }
@@ -254,7 +254,10 @@ fn fill_task(
         );
         return Err((
             None,
-            (what, format!("give it more: directory = \"{} MiB\"", (bytes >> 20) + 64)),
+            (
+                what,
+                format!("make its directory larger: directory = \"{} MiB\"", (bytes >> 20) + 64),
+            ),
         ));
     }
     let TaskForm {

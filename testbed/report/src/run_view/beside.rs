@@ -197,7 +197,7 @@ fn run_totals(experiment: &Experiment) -> Result<RunTotals, String> {
     let mut record = RunRecord::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
         .map_err(|error| error.to_string())?;
-    RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
+    RunTotals::of(&record).ok_or_else(|| "some of its tasks do not finish".to_owned())
 }
 
 /// The experiment on on-demand VMs alone, with its scheduler in words: on the run's own fleet, or

@@ -156,8 +156,8 @@ pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
         return Ok(());
     }
     Err(SweepError::BadInput(format!(
-        "a search by {few} runs of each reading can't tell a better one from chance: give \
-         --cause-seeds {LEAST_SEEDS} or more (10 tell more of them apart)"
+        "with {few} runs each, a better reading can't be told from chance: give --cause-seeds \
+         {LEAST_SEEDS} or more (10 tell more of them apart)"
     )))
 }
 
