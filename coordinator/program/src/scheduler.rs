@@ -13,8 +13,8 @@ use crate::last_words::StandardError;
 use crate::lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion, read_line};
 use crate::linked;
 use crate::pipes::{PipeFailure, escape_text, quote_text};
+use crate::process::OneProcessor;
 use crate::process::ProgramProcess;
-use crate::processor::OneProcessor;
 use crate::{Hello, PROTOCOL, ProgramError};
 
 /// Starts the scheduler that `config` names and exchanges hellos with it.

@@ -31,7 +31,7 @@ pub(crate) fn check(
     };
     let config = match parse_config(name, node.json()) {
         Ok(config) if name == BagSchedulerName::Program => {
-            let own = program::check(config.own, node, found)?;
+            let own = programs::check(config.own, node, found)?;
             BagSchedulerConfig { own, ..config }
         }
         Ok(config) => config,

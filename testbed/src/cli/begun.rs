@@ -66,8 +66,8 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that provably never began, as it was told to end before or was refused; whether it was such
-/// a run. The workers that know its token may come back: only what was to be run goes.
+/// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
+/// such a run. The workers that know its token may come back: only what was to be run goes.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun

@@ -19,7 +19,7 @@ use dormouse_report::calibration::table;
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";
 
-/// Measures, and keeps every cell as soon as it is there.
+/// Measures this host, and saves the figures of each cell as soon as they are measured.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
     let host = HostIdentity::of_this();

@@ -17,9 +17,9 @@ pub enum MeasureError {
 /// What a program took and left, and why it did not do well, if it did not.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it took and left.
+    /// What the task took and left.
     pub measured: MeasuredProgram,
-    /// How it ended and its last words, in one line; `None`: it returned 0, and its check as well.
+    /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 

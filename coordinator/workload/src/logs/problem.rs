@@ -46,7 +46,7 @@ pub enum LineProblem {
     /// Each process wants more memory than it can have: none could ever run.
     #[error("it wants {memory} for each process; a process can have {most}")]
     MoreThanMemory {
-        /// Memory that each of its processes wants.
+        /// Memory that each of the job's processes wants.
         memory: Bytes,
         /// Memory that a process can have.
         most: Bytes,
