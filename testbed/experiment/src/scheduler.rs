@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::is_type;
 use super::lifetimes;
-use super::program;
+use super::programs;
 use super::sections::{LifetimeSection, properties};
 
 /// Resolves the `[scheduler]` at `node`; the default is the first scheduler of the list.

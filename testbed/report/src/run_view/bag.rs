@@ -12,8 +12,8 @@ use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
 use super::beside::RunsBeside;
 use super::outcome::BagResults;
 use super::{
-    RunView, SummaryLine, beginnings, emulation, faults, jobs, machine, prices, requests, sections,
-    summary, tables, taken, times, vms,
+    RunView, SummaryLine, dates, emulation, faults, jobs, machine, prices, requests, sections,
+    summary, tables, taken, vms,
 };
 
 pub(super) fn view(of: &BagResults<'_>) -> RunView {
