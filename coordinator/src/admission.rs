@@ -105,8 +105,7 @@ pub enum AdmissionError {
     },
     /// A quota is too small to be kept.
     #[error(
-        "{task} would get {} % of a core ({sums}), but less than {} % can't be kept to by the \
-         kernel: {remedy}",
+        "{task} would get {} % of a core ({sums}), but the kernel can't enforce less than {} %: {remedy}",
         percent(*.quota),
         percent(LEAST_QUOTA)
     )]
@@ -161,8 +160,8 @@ pub enum AdmissionError {
     },
     /// The tasks' memory does not fit.
     #[error(
-        "{demand} tasks at once, the largest of {largest}, may need {need}, but the hosts have \
-         {have} for them: add memory or limit the number of VMs"
+        "{demand} tasks at once, the largest of {largest}, may need {need} of memory, but the hosts \
+         have {have}: add memory or limit the number of VMs"
     )]
     Memory {
         /// vCPUs that may be busy at once.

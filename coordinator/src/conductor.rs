@@ -203,7 +203,7 @@ impl ConductorState {
         }
         self.facts.see(&step);
         if let Some(early) = self.evidence.see(self.run.setup(), &step) {
-            tracing::warn!(%early, "an end that can't be");
+            tracing::warn!(%early, "a task is reported finished earlier than is possible");
         }
         self.followers.see(&step);
         self.note_checkpoints(&step);

@@ -91,8 +91,9 @@ pub enum CoordinatorError {
     },
     /// A worker has taken more commands than the log of the run that is gone on with has of it.
     #[error(
-        "the log went back: it has {said} commands to {worker}, which has taken {ack}; nothing was added to it: put back the \
-         newest events.jsonl and seal.json of the run, or end that worker, which lies if these are the newest, and go on"
+        "the log is older than its run: it has {said} commands to {worker}, which has received \
+         {ack}; nothing was added to it: put back the newest events.jsonl and seal.json of the run; \
+         if these are the newest, end that worker, whose count is wrong, and resume again"
     )]
     LogWentBack {
         /// The worker, as the log names it.
@@ -124,7 +125,7 @@ pub enum CoordinatorError {
         why: String,
     },
     /// A part of the coordinator failed: a bug of it, or of the scheduler it runs.
-    #[error("the {part} failed, so the run was ended and its workers told to clean up: {why}")]
+    #[error("the {part} failed, so the run was ended and its workers clean up: {why}")]
     Part {
         /// The part's name, as it stands after "the".
         part: &'static str,

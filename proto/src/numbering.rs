@@ -16,7 +16,7 @@ pub struct FalseAck {
 
 /// Something is missing between what has come and what came before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{came} came after {taken}: those between are missing")]
+#[error("number {came} came after number {taken}: those between are missing")]
 pub struct Gap {
     /// The last number that was taken.
     pub taken: u64,

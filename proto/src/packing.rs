@@ -45,10 +45,10 @@ impl Carrier for v1::ContentChunk {
 #[derive(Debug, thiserror::Error)]
 pub enum BadChunk {
     /// It is longer than any chunk.
-    #[error("a packed chunk would have {0} bytes, and none has more than {LARGEST}")]
+    #[error("a compressed chunk would have {0} bytes; the limit is {LARGEST}")]
     Long(u32),
     /// It is no zstd, or has another length than it says.
-    #[error("a packed chunk of {said} bytes can't be unpacked: {why}")]
+    #[error("a compressed chunk of {said} bytes can't be unpacked: {why}")]
     Damaged {
         /// Bytes that it says it has.
         said: u32,

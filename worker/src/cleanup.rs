@@ -22,13 +22,13 @@ pub struct CleanedUp {
 #[non_exhaustive]
 pub enum Error {
     /// Control groups or processes of a dead worker are still there.
-    #[error("cannot take away the control groups of a dead worker")]
+    #[error("can't remove the control groups of a dead worker")]
     Cgroup(#[source] cgroup::Error),
     /// The checkpoint store.
-    #[error("cannot clean up the checkpoint store")]
+    #[error("can't clean up the checkpoint store")]
     Store(#[source] store::Error),
     /// The directories of tasks.
-    #[error("cannot clean up the directories of tasks")]
+    #[error("can't clean up the directories of tasks")]
     Workspace(#[source] workspace::Error),
 }
 

@@ -101,9 +101,9 @@ pub struct CheckpointCost {
 pub struct VmKill {
     /// VM that was taken.
     pub vm: VmId,
-    /// Time at which its notice ran out.
+    /// Time at which the VM's notice ran out.
     pub due: Time,
-    /// Time at which its host reported it gone; `None` if it has not.
+    /// Time at which the VM's host reported it gone; `None` if it has not.
     pub gone: Option<Time>,
 }
 
@@ -112,7 +112,7 @@ pub struct VmKill {
 pub struct CoordinatorOutage {
     /// Emulated time at which the run went on.
     pub at: Time,
-    /// Emulated time since the last step before it.
+    /// Emulated time since the last step before the outage.
     pub outage: Span,
     /// Real time for which the coordinator was away, in microseconds, as far as its log tells.
     pub away_real_us: u64,

@@ -335,7 +335,7 @@ fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> 
         Effect::VmResumed { vm, .. } => vm_alone(format!("{vm} is resumed"), vm),
         Effect::VmEnded { vm, why, cost } => {
             let why = why.word().replace('-', " ");
-            vm_alone(format!("{vm} ended ({why}), for ${:.4}", cost.as_usd()), vm)
+            vm_alone(format!("{vm} ended ({why}), cost ${:.4}", cost.as_usd()), vm)
         }
         Effect::CheckpointAsked { task, vm, .. } => {
             let about = vec![task.to_string(), vm.to_string()];

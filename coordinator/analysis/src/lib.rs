@@ -6,7 +6,6 @@
 
 mod batch_service;
 mod check;
-mod deferred;
 mod evidence;
 pub mod explain;
 mod facts;

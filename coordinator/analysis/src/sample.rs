@@ -3,18 +3,17 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use dormouse_cloud::{Action, Market};
+use dormouse_cloud::{Action, Market, Target};
 use dormouse_engine::Run;
 use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_model::{Effect, Setup, Step, Tenants, Work};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
-use crate::deferred::is_deferred;
 use crate::jobs::JobFigures;
 use crate::metric::RunFigure;
-use crate::requests::{self, RequestLedger};
-use crate::{JobHistory, RunRecord, SpellEnd};
+use crate::requests::RequestLedger;
+use crate::{JobHistory, RunRecord, SpellEnd, requests};
 
 /// Figures of one run of any kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -294,4 +293,14 @@ pub fn request_figures(of: &requests::RequestFigures) -> impl Iterator<Item = (&
         ("ready_mean_s", of.normal_latency.mean_s()),
     ];
     all.into_iter().filter_map(|(name, figure)| Some((name, figure?)))
+}
+
+/// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
+/// act of the provider that the log has already, and does not count as another act.
+pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
+    let Effect::Interrupted { action: Action::Hibernate, target: Target::Vm(hit), .. } = effect
+    else {
+        return false;
+    };
+    step.effects.iter().any(|effect| matches!(effect, Effect::VmReady { vm } if vm == hit))
 }

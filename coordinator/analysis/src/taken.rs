@@ -10,7 +10,7 @@ use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, 
 /// A VM that made room for another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TakenVm<'a> {
-    /// Time at which its owner was told.
+    /// Time at which the VM's owner was told.
     pub at: Time,
     /// The VM that was taken.
     pub vm: &'a VmHistory,
@@ -47,7 +47,7 @@ pub enum DisplacementEnd {
     Itself(Time, VmEnd),
     /// The VM froze; the second time is when it ran again, if it did.
     Hibernated(Time, Option<Time>),
-    /// The run was over first.
+    /// The run was over before the VM that made room had ended or resumed.
     Open,
 }
 
@@ -56,20 +56,20 @@ pub enum DisplacementEnd {
 pub struct DisplacedTask {
     /// Task that was left behind.
     pub task: TaskId,
-    /// Time from which it did not run there any more: it was stopped, or its VM froze or was gone.
+    /// Time from which the task did not run there any more: it was stopped, or its VM froze or was gone.
     pub left: Time,
-    /// Part of its work that was kept then.
+    /// Part of the task's work that was kept then.
     pub kept: Ppm,
-    /// Time that it had computed since its last checkpoint, and computes again.
+    /// Time that the task had computed since its last checkpoint, and computes again.
     pub lost: Span,
-    /// Price of its vCPU for that time.
+    /// Price of the task's vCPU for that time.
     pub charged: Money,
-    /// VM on which it ran again and the time of that; `None` if it never did.
+    /// VM on which the task ran again and the time of that; `None` if it never did.
     pub went_on: Option<(VmId, Time)>,
 }
 
 impl DisplacedTask {
-    /// Time for which it did not run.
+    /// Time for which the task did not run.
     #[must_use]
     pub fn stood(&self) -> Option<Span> {
         self.went_on.map(|(_, at)| at.since(self.left))
@@ -103,7 +103,7 @@ impl DisplacementEnd {
 }
 
 impl TakenVm<'_> {
-    /// Time that its owner's tasks had computed for nothing.
+    /// Time that the VM's owner's tasks had computed for nothing.
     #[must_use]
     pub fn lost(&self) -> Span {
         self.tasks.iter().map(|task| task.lost).sum()
@@ -115,13 +115,13 @@ impl TakenVm<'_> {
         self.tasks.iter().map(|task| task.charged).sum()
     }
 
-    /// Time for which its tasks did not run, summed over those that ran again.
+    /// Time for which the VM's tasks did not run, summed over those that ran again.
     #[must_use]
     pub fn stood(&self) -> Span {
         self.tasks.iter().filter_map(DisplacedTask::stood).sum()
     }
 
-    /// Time from the taker's launch until its VM was ready.
+    /// Time from the taker's launch until the VM's VM was ready.
     #[must_use]
     pub fn waited(&self) -> Option<Span> {
         self.by.ready.map(|ready| ready.since(self.by.launched))

@@ -68,22 +68,22 @@ pub(crate) fn read_events(
             remedy: remedy.to_owned(),
         };
         let event: CloudEvent = serde_json::from_slice(item.bytes)
-            .map_err(|error| flaw(format!("it is no event: {error}"), "mend the file"))?;
+            .map_err(|error| flaw(format!("it is not an event: {error}"), "correct the file"))?;
         let Some(reported) = reported(event) else { continue };
         if acts.len() == MOST_ROWS {
             let what = format!("it has more than {MOST_ROWS} interruptions");
-            return Err(flaw(what, "give a part of it").into());
+            return Err(flaw(what, "give a shorter part of it").into());
         }
         let (action, time, target, after) = reported;
         let right = "write a date such as 2024-01-31T12:00:00Z";
         let moment =
-            Moment::read(&time).ok_or_else(|| flaw(format!("'{time}' is no time"), right))?;
+            Moment::read(&time).ok_or_else(|| flaw(format!("'{time}' is not a time"), right))?;
         let begins = begins.ok_or_else(|| {
-            let what = format!("'{time}' is a date, and nobody says when the run begins");
+            let what = format!("'{time}' is a date, but the run has no date of its own");
             flaw(what, "say when it begins: begins = \"2024-01-31 12:00:00\"")
         })?;
         let since = u64::try_from(moment.second - begins).map_err(|_| {
-            let remedy = "leave the event out, or begin earlier";
+            let remedy = "leave the event out, or set an earlier `begins`";
             flaw(format!("'{time}' is before the run begins"), remedy)
         })?;
         let at = Time::from_secs(since) + after;
@@ -92,7 +92,7 @@ pub(crate) fn read_events(
     }
     if acts.is_empty() {
         let what = "it has no event of an interruption";
-        return Err(FileFlaw::whole(what, "give a record that has some, or leave it out"));
+        return Err(FileFlaw::whole(what, "give a record that has some, or leave the record out"));
     }
     acts.sort_by_key(|written| written.act.at);
     Ok(acts)
@@ -172,7 +172,7 @@ mod tests {
         let hibernated = read(&warning("hibernate"), Some("2024-05-01T09:00:00Z")).unwrap();
         assert_eq!(hibernated, [act(3_600, Action::Hibernate)]);
         let error = read(&text, None).unwrap_err();
-        assert!(error.contains("nobody says when the run begins"), "{error}");
+        assert!(error.contains("the run has no date of its own"), "{error}");
         let error = read(&text, Some("2024-05-01T09:45:00Z")).unwrap_err();
         assert!(
             error.contains("line 2: '2024-05-01T09:30:00Z' is before the run begins"),

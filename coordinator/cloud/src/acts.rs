@@ -79,7 +79,7 @@ pub fn read_acts(
     while let Some(row) = rows.next_row()? {
         if acts.len() == MOST_ROWS {
             return Err(row
-                .flaw(format!("it has more than {MOST_ROWS} rows"), "give a part of it")
+                .flaw(format!("it has more than {MOST_ROWS} rows"), "give a shorter part of it")
                 .into());
         }
         let act = act(&row, &columns, begins)?;
@@ -87,7 +87,10 @@ pub fn read_acts(
         acts.push(WrittenAct { act, line: flaw.line, row: flaw.row });
     }
     if acts.is_empty() {
-        return Err(FileFlaw::whole("it has no acts", "write rows like: 15m,preempt,c3.large"));
+        return Err(FileFlaw::whole(
+            "it has no interruptions",
+            "write rows like: 15m,preempt,c3.large",
+        ));
     }
     Ok(acts)
 }
@@ -118,7 +121,7 @@ fn act(
             let number = vm.trim_start_matches("vm").trim().parse::<u32>();
             let number = number.map_err(|_| {
                 row.flaw(
-                    format!("'{vm}' is no number of a VM"),
+                    format!("'{vm}' is not the number of a VM"),
                     "number VMs from 0, as vms.csv has them",
                 )
             })?;
@@ -143,7 +146,7 @@ fn at(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
     }
     let right = "write seconds, a span such as 15m, or a date such as 2024-01-31 12:00:00";
     let Some(moment) = Moment::read(text) else {
-        return Err((format!("'{text}' is no time"), right));
+        return Err((format!("'{text}' is not a time"), right));
     };
     let Some(begins) = begins else {
         let what = format!("'{text}' is a date, and nobody says when the run begins");
@@ -151,7 +154,10 @@ fn at(text: &str, begins: Option<i64>) -> Result<Time, (String, &'static str)> {
     };
     let since = u64::try_from(moment.second - begins);
     since.map(Time::from_secs).map_err(|_| {
-        (format!("'{text}' is before the run begins"), "leave the row out, or begin earlier")
+        (
+            format!("'{text}' is before the run begins"),
+            "leave the row out, or set an earlier `begins`",
+        )
     })
 }
 
@@ -210,12 +216,12 @@ mod tests {
     fn what_is_no_act_is_refused_with_its_place() {
         for (text, part) in [
             ("", "it has no rows"),
-            ("time,action\n", "it has no acts"),
+            ("time,action\n", "it has no interruptions"),
             ("15m,preempt,v100\n", "line 1: its first row names no columns"),
             ("time,type\n15m,v100\n", "there is no column 'action'"),
             ("time,action\n15m,explode\n", "line 2: 'explode' is nothing that a provider does"),
-            ("time,action\nsoon,preempt\n", "line 2: 'soon' is no time"),
-            ("time,action,vm\n15m,preempt,x\n", "'x' is no number of a VM"),
+            ("time,action\nsoon,preempt\n", "line 2: 'soon' is not a time"),
+            ("time,action,vm\n15m,preempt,x\n", "'x' is not the number of a VM"),
             ("time,action,vm,type\n15m,preempt,1,v100\n", "it names a VM and its type or zone"),
         ] {
             let error = read(text, None).unwrap_err();

@@ -167,8 +167,8 @@ pub fn read_types(mut source: Source, chosen: &Chosen) -> Result<CatalogueFile, 
 
 fn described(text: &str) -> Result<CatalogueFile, FileFlaw> {
     let answer: Answer = serde_json::from_str(text).map_err(|_| {
-        let what = "it is no answer to the EC2 call describe-instance-types";
-        let remedy = "get it by: aws ec2 describe-instance-types --output json";
+        let what = "it is not an answer of the EC2 call describe-instance-types";
+        let remedy = "make one with: aws ec2 describe-instance-types --output json";
         FileFlaw::whole(what, remedy)
     })?;
     let all = match answer {
@@ -260,7 +260,7 @@ fn instance_type(
     let number = |n: usize, what: &str| -> Result<Option<f64>, FileFlaw> {
         let Some(cell) = cell(n) else { return Ok(None) };
         let number = cell.parse::<f64>().ok().filter(|number| (0.0..=1e12).contains(number));
-        let wrong = || row.flaw(format!("'{cell}' is no {what}"), "write a number, such as 2");
+        let wrong = || row.flaw(format!("'{cell}' is not a {what}"), "write a number, such as 2");
         Ok(Some(number.ok_or_else(wrong)?))
     };
     let price = |n: usize| -> Result<Option<Price>, FileFlaw> {
@@ -281,22 +281,28 @@ fn instance_type(
     };
     let wrong = |what: &str, remedy: &str| row.flaw(what, remedy);
     let vcpus = number(1, "number of vCPUs")?.and_then(whole);
-    let vcpus = vcpus.ok_or_else(|| wrong("it has no number of vCPUs", "write one, such as 2"))?;
+    let vcpus =
+        vcpus.ok_or_else(|| wrong("its number of vCPUs is missing", "write one, such as 2"))?;
     let memory = memory(row, cell(2).as_deref().unwrap_or_default(), is_mib)?;
     let limit = match number(11, "limit")? {
         None => LIMIT,
         // None can be had.
         Some(0.0) => 0,
         Some(number) => whole(number).ok_or_else(|| {
-            wrong(&format!("{number} is no number of VMs"), "write a whole one, such as 20")
+            wrong(&format!("{number} is not a number of VMs"), "write a whole one, such as 20")
         })?,
     };
     let baseline = number(5, "baseline")?.filter(|part| *part > 0.0);
     let burstable = match (baseline, number(6, "number of credits")?) {
         (Some(baseline), Some(earned)) => {
             let part = Ppm::from_f64(baseline).filter(|part| *part <= Ppm::ONE);
-            let part =
-                part.ok_or_else(|| wrong("its baseline is above 1", "write a part, such as 0.2"))?;
+            let part = part.ok_or_else(|| {
+                wrong(
+                    "its baseline is above 1",
+                    "write a share from 0 to 1, \
+                         such as 0.2",
+                )
+            })?;
             let credits = |number: f64| Credits::from_vcpu_micros((number * 6e7).round() as u64);
             let standard = Burstable::new(part, credits(earned));
             let cap = number(7, "number of credits")?.map(credits);
@@ -332,7 +338,7 @@ fn instance_type(
 
 /// Parses an amount of memory with its unit, or a bare number in GiB or, if `is_mib`, MiB.
 fn memory(row: &Row<'_>, text: &str, is_mib: bool) -> Result<Bytes, FileFlaw> {
-    let none = || row.flaw("it has no memory", "write GiB, such as 8, or \"512 MiB\"");
+    let none = || row.flaw("its memory is missing", "write GiB, such as 8, or \"512 MiB\"");
     if let Ok(memory) = text.parse::<Bytes>() {
         return (memory > Bytes::ZERO).then_some(memory).ok_or_else(|| none().into());
     }
@@ -375,13 +381,13 @@ struct Advisor {
 pub fn read_advisor(source: Source, region: &str) -> Result<BTreeMap<String, Advice>, FileFlaw> {
     let text = source.into_text(LONGEST)?;
     let Advisor { mut spot_advisor } = serde_json::from_str(&text).map_err(|error| {
-        let what = format!("it is no data of the spot advisor: {error}");
+        let what = format!("it is not data of the spot advisor: {error}");
         FileFlaw::whole(what, "give the provider's spot-advisor-data.json")
     })?;
     let known: Vec<String> = spot_advisor.keys().cloned().collect();
     let of_region = spot_advisor.remove(region).and_then(|mut systems| systems.remove("Linux"));
     of_region.ok_or_else(|| {
-        let what = format!("it says nothing of Linux in the region '{region}'");
+        let what = format!("it has no Linux data of the region '{region}'");
         FileFlaw::whole(what, format!("it has {}", known.join(", ")))
     })
 }
@@ -504,21 +510,21 @@ mod tests {
             ("name,vcpus\n", "there is no column 'memory'"),
             ("a.small,2,8\n", "its first row names no columns"),
             ("name,vcpus,memory,spot\n,2,8,1\n", "line 2: it has no name"),
-            ("name,vcpus,memory,spot\na,two,8,1\n", "line 2: 'two' is no number of vCPUs"),
-            ("name,vcpus,memory,spot\na,2.5,8,1\n", "it has no number of vCPUs"),
-            ("name,vcpus,memory,spot\na,2,lots,1\n", "it has no memory"),
+            ("name,vcpus,memory,spot\na,two,8,1\n", "line 2: 'two' is not a number of vCPUs"),
+            ("name,vcpus,memory,spot\na,2.5,8,1\n", "its number of vCPUs is missing"),
+            ("name,vcpus,memory,spot\na,2,lots,1\n", "its memory is missing"),
             (
                 "name,vcpus,memory,spot\na,2,65536,1\n",
                 "line 2: its memory, 65536, would be 65536 GiB; write the unit",
             ),
-            ("name,vcpus,memory,spot,limit\na,2,8,1,2.5\n", "line 2: 2.5 is no number of VMs"),
-            ("name,vcpus,memory,spot\na,2,8,cheap\n", "'cheap' is no price"),
+            ("name,vcpus,memory,spot,limit\na,2,8,1,2.5\n", "line 2: 2.5 is not a number of VMs"),
+            ("name,vcpus,memory,spot\na,2,8,cheap\n", "'cheap' is not a price"),
             ("name,vcpus,memory,spot\na,2,8,1\na,2,8,1\n", "line 3: a type of this name"),
             (
                 "name,vcpus,memory,spot,baseline\na,2,8,1,0.2\n",
                 "it has either a baseline or credits",
             ),
-            ("{\"a\": 1}", "no answer to the EC2 call describe-instance-types"),
+            ("{\"a\": 1}", "not an answer of the EC2 call describe-instance-types"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -79,11 +79,12 @@ pub enum BadModel {
     #[error("'high' is below 'low'; give at least as much")]
     Band,
     /// The step between prices is zero.
-    #[error("'step' is nothing; give the distance between two prices, such as 0.001")]
+    #[error("'step' is 0; give the distance between two prices, such as 0.001")]
     Step,
     /// The price would change more often than a log can keep.
     #[error(
-        "so many changes of the price don't fit a log; make 'every' or 'spike-every' longer, or 'lasts' shorter"
+        "there would be too many price changes for a log; make 'every' or 'spike-every' longer, or \
+         'lasts' shorter"
     )]
     TooMany,
     /// Spikes follow each other without a break.

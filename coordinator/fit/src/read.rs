@@ -93,7 +93,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
         return Err(missing_cell("lifetime_s", 1, String::new()).into());
     };
     if first.flaw("", "").row.contains(['\u{fffd}', '\0']) {
-        return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of lifetimes"));
+        return Err(FileFlaw::whole("it is not text in UTF-8", "give a file of lifetimes"));
     }
     let table = LifetimeColumns::from_first_row(&first, query)?;
     if table.has_heading {
@@ -124,7 +124,7 @@ pub fn read_lifetimes(mut source: Source, query: &LifeQuery) -> Result<Record, F
         }
         if record.lives.len() > MOST_ROWS {
             let what = format!("it has more than {MOST_ROWS} rows");
-            return Err(row.flaw(what, "give a sample of them").into());
+            return Err(row.flaw(what, "give a sample of fewer").into());
         }
     }
     still_living(&mut record, &living, last);
@@ -277,7 +277,7 @@ impl<'q> LifetimeColumns<'q> {
         if row.len() != self.width {
             let what =
                 format!("it has {} columns, and the first row names {}", row.len(), self.width);
-            return Err(row.flaw(what, "write as many"));
+            return Err(row.flaw(what, "write as many cells as the heading has"));
         }
         let mut times = [None; 2];
         let span = match self.is_by_times {
@@ -315,7 +315,7 @@ impl<'q> LifetimeColumns<'q> {
         let is_bare = self.width == 1;
         let span = seconds.and_then(Span::from_secs_f64);
         span.filter(|span| is_bare || *span > Span::ZERO).ok_or_else(|| {
-            let what = format!("'{}' is no lifetime", start(&written));
+            let what = format!("'{}' is not a lifetime", start(&written));
             match self.unit {
                 Unit::Second => row.flaw(what, "write seconds above 0, such as 2836.6"),
                 unit => row.flaw(what, format!("write {} above 0", unit.name())),
@@ -333,7 +333,7 @@ impl<'q> LifetimeColumns<'q> {
         let [created, deleted] = [CREATED, DELETED].map(number);
         let read = |text: &str| {
             let at = parse_instant(text, self.query.unit).ok_or_else(|| {
-                let what = format!("'{}' is no time", start(text));
+                let what = format!("'{}' is not a time", start(text));
                 row.flaw(what, "write a date like 2019-03-25T12:22:36-07:00, or a number")
             })?;
             match at.likely_unit() {
@@ -348,12 +348,12 @@ impl<'q> LifetimeColumns<'q> {
         let to = if is_nothing(&deleted) { None } else { Some(read(&deleted)?) };
         if to.is_some_and(|to| from.is_date != to.is_date) {
             let what = "one of its times is a date, and the other a number";
-            return Err(row.flaw(what, "write both in one way"));
+            return Err(row.flaw(what, "write both times in the same form"));
         }
         // Beside dates, the origin of a bare number is unknown.
         if *is_dated.get_or_insert(from.is_date) != from.is_date {
             let what = "the file has both dates and bare numbers";
-            return Err(row.flaw(what, "write all times in one way"));
+            return Err(row.flaw(what, "write all times in the same form"));
         }
         Ok([Some(from.second), to.map(|to| to.second)])
     }
@@ -362,7 +362,7 @@ impl<'q> LifetimeColumns<'q> {
         let span = Span::from_secs_f64(seconds).filter(|span| *span > Span::ZERO);
         span.ok_or_else(|| {
             let [created, deleted] = [CREATED, DELETED].map(|n| start(self.cell_text(row, n)));
-            let what = format!("from '{created}' to '{deleted}' is no lifetime");
+            let what = format!("'{deleted}' is not later than '{created}'");
             row.flaw(what, "write an end that is later than the launch")
         })
     }

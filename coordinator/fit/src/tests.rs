@@ -65,12 +65,12 @@ fn the_same_launch_twice_is_one_vm() {
 #[test]
 fn what_is_no_life_is_refused_or_left_out() {
     for (row, words) in [
-        ("a,z,i,preempted,0,1,t", "'0' is no lifetime"),
-        ("a,z,i,preempted,-3,1,t", "'-3' is no lifetime"),
-        ("a,z,i,preempted,nan,1,t", "'nan' is no lifetime"),
-        ("a,z,i,preempted,inf,1,t", "'inf' is no lifetime"),
-        ("a,z,i,preempted,1e300,1,t", "'1e300' is no lifetime"),
-        ("a,z,i,preempted,,1,t", "'' is no lifetime"),
+        ("a,z,i,preempted,0,1,t", "'0' is not a lifetime"),
+        ("a,z,i,preempted,-3,1,t", "'-3' is not a lifetime"),
+        ("a,z,i,preempted,nan,1,t", "'nan' is not a lifetime"),
+        ("a,z,i,preempted,inf,1,t", "'inf' is not a lifetime"),
+        ("a,z,i,preempted,1e300,1,t", "'1e300' is not a lifetime"),
+        ("a,z,i,preempted,,1,t", "'' is not a lifetime"),
         ("a,z,i,died,3,1,t", "'died' is no end of a VM"),
         ("a,z,i,preempted,3,24,t", "'24' is no hour"),
         ("a,z,i,preempted,3", "it has 5 columns, and the first row names 7"),
@@ -93,7 +93,7 @@ fn what_is_no_life_is_refused_or_left_out() {
     }
     let many = format!("end_event,lifetime_s\n{}", "stop,1\n".repeat(MOST_ROWS + 1));
     assert!(error(&many).contains("more than 100000 rows"));
-    assert!(error("\u{0}ELF\n").contains("no text in UTF-8"));
+    assert!(error("\u{0}ELF\n").contains("not text in UTF-8"));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_vm_that_has_not_ended_lived_until_the_last_time_of_the_file() {
         assert!(said.contains(words), "{said}");
     }
     let turned = "created,deleted,preempted\n5,3,1\n";
-    assert!(error(turned).contains("from '5' to '3' is no lifetime"));
+    assert!(error(turned).contains("'3' is not later than '5'"));
     let mixed = "created,deleted,preempted\n2024-01-01 00:00:00,3,1\n";
     assert!(error(mixed).contains("is a date, and the other a number"));
 }
@@ -212,7 +212,7 @@ fn lifetimes_alone_are_of_preempted_vms_where_nothing_else_is_asked() {
     let two = read_as("machine_type,lifetime_s\na,5\n", &query).unwrap();
     assert!(two.remarks[0].contains("all are taken to be ends by preemption"), "{two}");
     let bad = read_as("60\nsoon\n", &query).unwrap_err().to_string();
-    assert!(bad.starts_with("line 2: 'soon' is no lifetime; write seconds"), "{bad}");
+    assert!(bad.starts_with("line 2: 'soon' is not a lifetime; write seconds"), "{bad}");
 }
 
 #[test]

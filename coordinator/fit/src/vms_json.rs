@@ -70,7 +70,7 @@ pub(crate) fn read_vms(source: Source, query: &LifeQuery) -> Result<Record, File
         }
         if record.lives.len() > MOST_ROWS {
             let what = format!("it has more than {MOST_ROWS} VMs");
-            return Err(FileFlaw::whole(what, "give a sample of them"));
+            return Err(FileFlaw::whole(what, "give a sample of fewer"));
         }
     }
     if both > 0 {
@@ -91,11 +91,11 @@ fn read_vm(item: &JsonItem<'_>) -> Result<(Life, VmOfJson), FlawedRow> {
     let vm: VmOfJson = serde_json::from_slice(item.bytes).map_err(|error| {
         let line = item.line + error.line().saturating_sub(1) as u64;
         let remedy = "give CSV, or an object of VMs with time_in_sec, and stop or compute.instances.preempted";
-        flaw(line, format!("it is no VM with a lifetime: {error}"), remedy)
+        flaw(line, format!("it is not a VM with a lifetime: {error}"), remedy)
     })?;
     let span = Span::from_secs_f64(vm.time_in_sec).filter(|span| *span > Span::ZERO);
     let span = span.ok_or_else(|| {
-        let what = format!("'{}' is no lifetime", vm.time_in_sec);
+        let what = format!("'{}' is not a lifetime", vm.time_in_sec);
         flaw(item.line, what, "write seconds above 0 as time_in_sec")
     })?;
     let said = vm.hr_of_day.as_ref().map(Value::to_string).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::FORMAT;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// The file can't be opened or read.
-    #[error("cannot read {}: {source}; {}", .path.display(), read_remedy(.source))]
+    #[error("can't read {}: {source}; {}", .path.display(), read_remedy(.source))]
     Read {
         /// The path of the log.
         path: PathBuf,
@@ -18,7 +18,7 @@ pub enum LogError {
     },
     /// Lines can't be written or made durable.
     #[error(
-        "cannot write the event log {}: {source}; nothing more can be recorded: {}",
+        "can't write the event log {}: {source}; nothing more can be recorded: {}",
         .path.display(), write_remedy(.source)
     )]
     Write {
@@ -29,15 +29,14 @@ pub enum LogError {
     },
     /// Another process is running and writing the log.
     #[error(
-        "{}: a run is under way there, which writes its log; wait for its end, or give another \
-         folder", .path.display()
+        "{}: a run is still writing its log there; wait for its end, or give another folder", .path.display()
     )]
     UnderWay {
         /// The path of the log.
         path: PathBuf,
     },
     /// A line before the last is malformed.
-    #[error("{}:{line}: {why}; give the folder of a run that was left whole", .path.display())]
+    #[error("{}:{line}: {why}; give the folder of a run whose files are unchanged", .path.display())]
     Damaged {
         /// The path of the log.
         path: PathBuf,

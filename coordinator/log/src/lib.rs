@@ -13,17 +13,15 @@
 mod chain;
 mod error;
 mod file;
-mod hashed;
 mod input;
-mod keys;
 mod reader;
 mod seal;
 mod writer;
 
 pub use chain::{Chain, Head};
 pub use error::LogError;
+pub use file::{FileHash, HashedFile};
 pub use file::{LogFile, OpenLog, open_file};
-pub use hashed::{FileHash, HashedFile};
 pub use input::Input;
 pub use reader::{LogReader, has_header};
 pub use seal::{Resealed, SEAL, Seal, check_seal, reseal};

@@ -1,7 +1,8 @@
-//! Reader of logs.
+//! Reader of logs, which refuses keys that it does not know.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,7 +10,6 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::chain::{Chain, Head};
-use crate::keys::find_unknown_key;
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
@@ -84,7 +84,12 @@ impl LogReader {
         if text.is_empty() {
             return Err(damaged("the log is empty"));
         }
-        let body = text.strip_suffix(b"\n").ok_or_else(|| damaged("its header is torn"))?;
+        let body = text.strip_suffix(b"\n").ok_or_else(|| {
+            damaged(
+                "its first line, the header, is \
+                 incomplete",
+            )
+        })?;
         let header: Value = serde_json::from_slice(body)
             .map_err(|error| damaged(&format!("this is not the header of a run: {error}")))?;
         match header.get("format").and_then(Value::as_u64) {
@@ -301,6 +306,23 @@ impl LogReader {
     }
 }
 
+/// Path of the first key in `read` that is missing in `known`, the same line parsed and serialised
+/// again.
+pub(crate) fn find_unknown_key(read: &Value, known: &Value) -> Option<String> {
+    match (read, known) {
+        (Value::Object(read), Value::Object(known)) => read.iter().find_map(|(key, inside)| {
+            let Some(known) = known.get(key) else { return Some(key.clone()) };
+            find_unknown_key(inside, known).map(|path| format!("{key}.{path}"))
+        }),
+        (Value::Array(read), Value::Array(known)) => {
+            read.iter().zip(known).enumerate().find_map(|(n, (read, known))| {
+                find_unknown_key(read, known).map(|path| format!("{n}.{path}"))
+            })
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -466,7 +488,10 @@ mod tests {
         assert!(crate::is_under_way(&path));
         for no in [LogWriter::create(&path), LogWriter::reopen(&path, whole.len() as u64)] {
             let no = no.expect_err("it is under way");
-            assert!(no.to_string().contains("a run is under way") && no.is_bad_input(), "{no}");
+            assert!(
+                no.to_string().contains("a run is still writing its log") && no.is_bad_input(),
+                "{no}"
+            );
         }
         assert_eq!(std::fs::read(&path).expect("it is there"), whole);
         drop(log);
@@ -526,5 +551,25 @@ mod tests {
         log.line(&json!({ "format": FORMAT })).and_then(|()| log.finish()).expect("room");
         let (steps, _) = read_all(&path).expect("whole");
         assert!(steps.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod keys_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_unknown_key_is_found_wherever_it_is() {
+        let known =
+            json!({ "seq": 1, "effects": [{ "effect": "stale" }, { "vm": 2, "why": "x" }] });
+        assert_eq!(find_unknown_key(&known, &known), None);
+        // A key that is missing in the line is no unknown key.
+        assert_eq!(find_unknown_key(&json!({ "seq": 1 }), &known), None);
+        let outside = json!({ "seq": 1, "sneaky": 0 });
+        assert_eq!(find_unknown_key(&outside, &known).as_deref(), Some("sneaky"));
+        let inside = json!({ "effects": [{}, { "vm": 2, "wyh": "x" }] });
+        assert_eq!(find_unknown_key(&inside, &known).as_deref(), Some("effects.1.wyh"));
     }
 }

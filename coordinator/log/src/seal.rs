@@ -122,8 +122,8 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }
     let lines = sealed.lines;
     Err(refuse(match now.bytes < sealed.bytes {
-        true => format!("it ends before the {lines} lines that {SEAL} has of it"),
-        false => format!("its first {lines} lines are not those that {SEAL} has of it"),
+        true => format!("it has fewer than the {lines} lines that {SEAL} counts"),
+        false => format!("its first {lines} lines are not those that {SEAL} was made of"),
     }))
 }
 

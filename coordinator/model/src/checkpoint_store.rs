@@ -66,7 +66,7 @@ impl TryFrom<String> for BucketUrl {
     fn try_from(said: String) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{why}; write s3://BUCKET or s3://BUCKET/PREFIX"));
         let Some(rest) = said.strip_prefix("s3://") else {
-            return wrong("a checkpoint store is a bucket of S3");
+            return wrong("it does not begin with s3://");
         };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-._".contains(c);

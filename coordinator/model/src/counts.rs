@@ -60,5 +60,5 @@ pub fn check_count<N>(what: &str, count: N, most: N) -> Result<(), String>
 where
     N: PartialOrd + std::fmt::Display,
 {
-    if count <= most { Ok(()) } else { Err(format!("{what} {count}, and {most} is the most")) }
+    if count <= most { Ok(()) } else { Err(format!("{what} {count}; the maximum is {most}")) }
 }

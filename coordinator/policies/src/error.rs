@@ -96,8 +96,8 @@ pub enum PlanError {
     },
     /// One task never ends, as no VM lives as long as it takes.
     #[error(
-        "{task} ('{name}') takes {length}, and no spot {kind} lives for so long: without checkpoints it \
-         never ends"
+        "{task} ('{name}') takes {length}, longer than any spot {kind} lives: take checkpoints, or \
+         give it another type"
     )]
     OutlivesVms {
         /// The task's id.
@@ -128,8 +128,8 @@ pub enum PlanError {
     },
     /// No schedule was found, though there might be one.
     #[error(
-        "no schedule found that meets the deadline {deadline}; the best found ends at {best}, \
-         and none can end before {shortest}"
+        "no schedule was found that meets the deadline {deadline}; the best found ends at {best}, \
+         and none can end before {shortest}: allow more time"
     )]
     NoneFound {
         /// The deadline, by which all tasks have to be done.

@@ -113,23 +113,28 @@ impl Plan {
             let alike = |v: &&PlannedVm| v.kind == *kind && v.market == market;
             let (count, limit) = (self.vms.iter().filter(alike).count(), offer.limit(market));
             if count > limit as usize {
-                return bad(format!("it has {count} {market} {kind}, the limit is {limit}"));
+                return bad(format!(
+                    "it has {count} {market} VMs of type {kind}; the limit is {limit}"
+                ));
             }
             for PlannedTask { task, .. } in vm.vcpus.iter().flatten() {
                 let Some((known, once)) =
                     bag.tasks.get(task.get() as usize).zip(seen.get_mut(task.get() as usize))
                 else {
-                    return bad(format!("{task} on VM {n} is not one of the bag's {}", seen.len()));
+                    return bad(format!(
+                        "{task} on VM {n} is not one of the {} tasks of the bag",
+                        seen.len()
+                    ));
                 };
                 if std::mem::replace(once, true) {
-                    return bad(format!("{task} is in it twice"));
+                    return bad(format!("{task} is in the plan twice"));
                 }
                 if !known.runtime.contains_key(kind) {
                     return bad(format!("{task} on VM {n} has no runtime for {kind}"));
                 }
                 if known.memory > offer.memory {
                     return bad(format!(
-                        "{task} on VM {n} needs {}, a {kind} has {}",
+                        "{task} on VM {n} needs {} of memory; a {kind} has {}",
                         known.memory, offer.memory
                     ));
                 }
@@ -139,7 +144,7 @@ impl Plan {
         let may_come = |task: &Task| is_workflow && !task.is_due_at_once();
         let is_missing = |(once, task): (&bool, &Task)| !once && !may_come(task);
         match seen.iter().zip(bag.tasks.iter()).position(is_missing) {
-            Some(task) => bad(format!("task {task} of the bag is not in it")),
+            Some(task) => bad(format!("task {task} of the bag is not in the plan")),
             None => Ok(()),
         }
     }

@@ -10,20 +10,17 @@
 //! A program that does anything else has failed: its policy says why, and its run ends there.
 
 mod error;
-mod executable;
-mod hello;
 mod last_words;
 mod lines;
 mod linked;
 mod pipes;
 mod process;
-mod processor;
 mod scheduler;
 mod schema;
 
 pub use error::ProgramError;
-pub use hello::{Hello, Machine, PROTOCOL, ProtocolVersions};
 pub use last_words::StandardError;
+pub use lines::{Hello, Machine, PROTOCOL, ProtocolVersions};
 pub use lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion, read_line};
 pub use linked::{Make, is_linked, link, linked};
 pub use scheduler::start;

@@ -1,12 +1,12 @@
-//! Lines of the protocol in both directions.
+//! Lines of the protocol in both directions; the first is the hello.
 
-use dormouse_model::{Decision, Notice};
-use dormouse_units::Time;
+use dormouse_cloud::Catalogue;
+use dormouse_model::{Bag, CheckpointConfig, Decision, Notice};
+use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-use crate::Hello;
+use serde_json::{Map, Value};
 
 /// The first line that a scheduler reads.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -65,7 +65,65 @@ pub struct ProgramAnswer {
 /// Why the line is invalid.
 pub fn read_line<A: DeserializeOwned>(line: &[u8]) -> Result<A, String> {
     if line.trim_ascii_start().first() != Some(&b'{') {
-        return Err("it is no JSON object".to_owned());
+        return Err("it is not a JSON object".to_owned());
     }
     serde_json::from_slice(line).map_err(|error| error.to_string())
+}
+
+/// The protocol versions that this program speaks.
+pub const PROTOCOL: ProtocolVersions = ProtocolVersions { least: 1, most: 1 };
+
+/// A range of versions of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "Versions")]
+pub struct ProtocolVersions {
+    /// The oldest version.
+    pub least: u32,
+    /// The newest version.
+    pub most: u32,
+}
+
+/// All that a scheduler knows before the run begins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Hello {
+    /// The versions of the protocol that can be spoken; the program chooses one.
+    pub protocol: ProtocolVersions,
+    /// The version of this program.
+    pub dormouse: String,
+    /// The name of the experiment.
+    pub experiment: String,
+    /// `virtual` or `live`. A live run is played in virtual time once before, with another process
+    /// of the program.
+    #[schemars(extend("enum" = ["virtual", "live"]))]
+    pub mode: String,
+    /// The seed of all chance in the run.
+    pub seed: u64,
+    /// The work to be scheduled: `bag` or `jobs`.
+    #[schemars(extend("enum" = ["bag", "jobs"]))]
+    pub work: String,
+    /// The instance types that the provider sells, and how long VMs take to boot and to hibernate,
+    /// in microseconds of emulated time.
+    pub catalogue: Catalogue,
+    /// The bag of tasks, where that is the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bag: Option<Bag>,
+    /// The machine for parallel jobs, where these are the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// When tasks are checkpointed without being told to, and what a checkpoint costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<CheckpointConfig>,
+    /// How long before a preemption the scheduler hears of it, in microseconds of emulated time.
+    pub preemption_notice: Span,
+    /// The experiment's `[scheduler.parameters]` as they stand there.
+    pub parameters: Map<String, Value>,
+}
+
+/// The machine for parallel jobs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Machine {
+    /// The instance type to launch, on demand and once.
+    pub kind: TypeName,
+    /// Number of its processors, which are the VM's vCPUs.
+    pub processors: u32,
 }

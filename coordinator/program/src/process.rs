@@ -1,16 +1,21 @@
-//! Start and end of a program's process.
+//! Start and end of a program's process: the search for its file, and the one processor that it shares with a virtual run.
 
-use std::io::{self, ErrorKind};
+use std::fs::File;
+use std::io;
+use std::io::{ErrorKind, Read};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use dormouse_policies::program::ProgramConfig;
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
+use nix::unistd::{AccessFlags, Pid, access, gettid};
 
 use crate::ProgramError;
-use crate::executable::find_executable;
 use crate::last_words::{LastWords, StandardError};
 use crate::pipes::ProgramPipes;
 
@@ -149,5 +154,102 @@ impl Drop for ProgramProcess {
             let _ = self.child.wait();
         }
         self.last_words.wait_for_end();
+    }
+}
+
+/// Pins a thread to one processor until it is dropped.
+#[derive(Debug)]
+pub(crate) struct OneProcessor {
+    thread: Pid,
+    before: CpuSet,
+}
+
+impl OneProcessor {
+    /// Pins this thread, and the processes that it starts from now on, to one of its allowed
+    /// processors: a thread always to the same, other threads and processes to the next ones.
+    /// `None` if there is only one.
+    pub(crate) fn pin_thread() -> Option<Self> {
+        static THREADS: AtomicUsize = AtomicUsize::new(0);
+        thread_local! {
+            static OWN: usize = THREADS.fetch_add(1, Ordering::Relaxed);
+        }
+        let thread = gettid();
+        let before = sched_getaffinity(thread).ok()?;
+        let usable = (0..CpuSet::count()).filter(|cpu| before.is_set(*cpu).unwrap_or(false));
+        let usable: Vec<usize> = usable.collect();
+        if usable.len() < 2 {
+            return None;
+        }
+        let own = OWN.with(|own| *own).wrapping_add(std::id() as usize);
+        let chosen = usable[own % usable.len()];
+        let mut one = CpuSet::new();
+        one.set(chosen).ok()?;
+        sched_setaffinity(thread, &one).ok()?;
+        Some(Self { thread, before })
+    }
+}
+
+impl Drop for OneProcessor {
+    fn drop(&mut self) {
+        // The thread may have ended before.
+        let _ = sched_setaffinity(self.thread, &self.before);
+    }
+}
+
+/// The file that the first word of a command names: with a slash its path, else the first of that
+/// name in PATH that may be executed.
+///
+/// # Errors
+///
+/// There is none, it may not be executed, or it is neither a binary nor a script that names its
+/// interpreter.
+pub(crate) fn find_executable(word: &str) -> io::Result<PathBuf> {
+    let file = if word.contains('/') { PathBuf::from(word) } else { in_path(word)? };
+    access(&file, AccessFlags::X_OK)?;
+    let mut first = Vec::new();
+    // One that may be executed but not read is given to the system as it is.
+    if let Ok(open) = File::open(&file) {
+        open.take(4).read_to_end(&mut first)?;
+        if !first.starts_with(b"#!") && first != b"\x7fELF" {
+            return Err(Errno::ENOEXEC.into());
+        }
+    }
+    Ok(file)
+}
+
+fn in_path(word: &str) -> io::Result<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let may_be_executed = |file: &Path| file.is_file() && access(file, AccessFlags::X_OK).is_ok();
+    let mut files = std::env::split_paths(&path).map(|folder| folder.join(word));
+    files.find(|file| may_be_executed(file)).ok_or_else(|| ErrorKind::NotFound.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn what_no_interpreter_is_named_for_is_not_given_to_a_shell() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, content: &str, mode| {
+            let path = folder.path().join(name);
+            fs::write(&path, content).expect("it is written");
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("it is changed");
+            path.to_string_lossy().into_owned()
+        };
+        let script = file("script", "#!/bin/sh\n", 0o755);
+        assert_eq!(find_executable(&script).expect("it is one"), PathBuf::from(&script));
+        let commands = file("commands", "echo\n", 0o755);
+        let refused = find_executable(&commands).expect_err("nobody knows how");
+        assert_eq!(refused.raw_os_error(), Some(Errno::ENOEXEC as i32));
+        let no_right =
+            find_executable(&file("text", "#!/bin/sh\n", 0o644)).expect_err("not allowed");
+        assert_eq!(no_right.kind(), ErrorKind::PermissionDenied);
+        assert!(find_executable("sh").expect("it is in PATH").is_absolute());
+        let nowhere = find_executable("no-such-program-anywhere").expect_err("there is none");
+        assert_eq!(nowhere.kind(), ErrorKind::NotFound);
     }
 }

@@ -13,8 +13,8 @@ use crate::last_words::StandardError;
 use crate::lines::{HelloAnswer, HelloLine, ProgramAnswer, ProgramQuestion, read_line};
 use crate::linked;
 use crate::pipes::{PipeFailure, escape_text, quote_text};
+use crate::process::OneProcessor;
 use crate::process::ProgramProcess;
-use crate::processor::OneProcessor;
 use crate::{Hello, PROTOCOL, ProgramError};
 
 /// Starts the scheduler that `config` names and exchanges hellos with it.
@@ -81,15 +81,15 @@ impl ProgramScheduler {
             self.exchange_lines(&HelloLine { hello }, "its hello")?;
         if !(PROTOCOL.least..=PROTOCOL.most).contains(&wants.protocol) {
             return Err(format!(
-                "the scheduler {} speaks version {} of the protocol, and this dormouse {} to {}; take \
-                 versions of both that share one",
+                "the scheduler {} speaks version {} of the protocol, but this dormouse speaks {} to \
+                 {}; use versions of both that share one",
                 self.name, wants.protocol, PROTOCOL.least, PROTOCOL.most
             ));
         }
         let known = |word: &String| {
             Notice::NAMES.into_iter().find(|name| name == word).ok_or_else(|| {
                 format!(
-                    "the scheduler {} wants to hear {}, and there is no such notice (there are {})",
+                    "the scheduler {} asks for the notice {}, which does not exist (there are {})",
                     self.name,
                     quote_text(word),
                     Notice::NAMES.join(", ")
@@ -108,14 +108,15 @@ impl ProgramScheduler {
     ) -> Result<A, String> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, line)
-            .map_err(|error| format!("what the scheduler is asked can't be written: {error}"))?;
+            .map_err(|error| format!("the request to the scheduler can't be written: {error}"))?;
         self.line.push(b'\n');
         let asked = self.process.pipes.ask_line(&self.line, self.limit, &mut self.answer);
         asked.map_err(|broken| self.describe_failure(broken, about))?;
         self.lines += 1;
         read_line(&self.answer).map_err(|error| {
             format!(
-                "the scheduler {} was not understood: line {} of its output, {about}, is {}: {error}",
+                "the scheduler {} wrote what can't be read: line {} of its output, {about}, is {}: \
+                 {error}",
                 self.name,
                 self.lines,
                 quote_text(&String::from_utf8_lossy(&self.answer)),

@@ -3,15 +3,13 @@
 
 mod advice;
 mod job;
-mod next;
 mod record;
 #[cfg(test)]
 mod tests;
-mod uptimes;
 
 pub use advice::{
     SchemeAdvice, TypeAdvice, best_type, expected_execution, lowest_bid, type_advice,
 };
 pub use job::{Outcome, SpotJob, SpotScheme};
-pub use next::{UnkeptWork, before_hour_ends};
+pub use job::{UnkeptWork, before_hour_ends};
 pub use record::{HOUR, SpotRecord};

@@ -9,8 +9,8 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
 /// A run would take longer than most would wait.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long if \
-     that is meant",
+    "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long \
+     to run it anyway",
     words(LONGEST_S)
 )]
 pub struct TooLong {

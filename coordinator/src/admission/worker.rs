@@ -19,16 +19,18 @@ pub(crate) fn check_capabilities(hello: &v1::Hello, needs: &[&str]) -> Result<()
     let worker = &hello.worker;
     Err(match lacks {
         CRIU => format!(
-            "worker {worker} has no CRIU that works, and this run takes checkpoints; run \
-             scripts/get-criu there, or name one with --criu (`dormouse doctor` says what it lacks)"
+            "worker {worker} has no working CRIU, and this run takes checkpoints; run \
+             scripts/get-criu there, or name one with --criu (`dormouse doctor` says what is \
+             missing)"
         ),
         TRAILS => format!(
-            "worker {worker} is of a version whose answers no other host can check; use the same version of worker and \
-             coordinator, or check nothing (--set live.spot-checks=0)"
+            "worker {worker} is of an older version whose results no other host can check; use the \
+             same version of worker and coordinator, or switch the checks off (--set \
+             live.spot-checks=0)"
         ),
         other => format!(
-            "worker {worker} does not say that it can do '{other}', which this run needs; use the \
-             same version of worker and coordinator"
+            "worker {worker} does not offer '{other}', which this run needs; use the same version \
+             of worker and coordinator"
         ),
     })
 }
@@ -81,7 +83,7 @@ impl Late<'_> {
         let offer = offer(room, self.reserve, share, (!self.noop).then_some(setup));
         if self.place >= self.demand.hosts.len() && !self.demand.hosts.is_empty() {
             return Err(format!(
-                "the provider has {} hosts (cloud.hosts), and all of them are there",
+                "the provider has {} hosts (cloud.hosts), and all of them have joined",
                 self.demand.hosts.len()
             ));
         }
@@ -90,8 +92,8 @@ impl Late<'_> {
             self.demand.hosts.get(self.place).filter(|_| !self.demand.is_whole(self.place, &offer))
         {
             return Err(format!(
-                "it holds {} vCPUs and {} of memory at the run's share, but the host of cloud.hosts that \
-                 is not there yet has {} and {}; offer as much",
+                "it holds {} vCPUs and {} of memory at the run's share, but the next host of \
+                 cloud.hosts has {} and {}; offer as much",
                 offer.vcpus, offer.memory, said.vcpus, said.memory
             ));
         }

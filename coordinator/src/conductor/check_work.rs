@@ -100,7 +100,7 @@ fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
     };
     if end.exit != again.exit {
         let (one, other) = (exit(end), exit(again));
-        return Err(format!("its program ended {one}, and {other} where it was run again"));
+        return Err(format!("its program ended {one}, but {other} when run again"));
     }
     let verdict = |status: Option<i32>| match status {
         Some(status) => format!("ended with status {status}"),
@@ -108,7 +108,7 @@ fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
     };
     if end.verify_status != again.verify_status {
         let (one, other) = (verdict(end.verify_status), verdict(again.verify_status));
-        return Err(format!("its check {one}, and {other} where it was run again"));
+        return Err(format!("its check {one}, but {other} when run again"));
     }
     let outputs = |end: &OwnEnd| -> BTreeMap<String, String> {
         let all = end.files.iter().filter(|file| file.path.starts_with(OwnEnd::OUTPUTS));
@@ -124,7 +124,7 @@ fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
                     .map_or("not there".to_owned(), |digest| digest.chars().take(16).collect())
             };
             let (one, other) = (has(&ours), has(&theirs));
-            Err(format!("{path} is {one}, and {other} where its program was run again"))
+            Err(format!("{path} is {one}, but {other} when its program was run again"))
         }
     }
 }

@@ -36,7 +36,9 @@ impl ConductorState {
         self.must_go_on()?;
         self.must_be_open()?;
         if self.run.unfinished() >= MOST_UNFINISHED {
-            return Err(format!("{MOST_UNFINISHED} jobs wait or run already: come again later"));
+            return Err(format!(
+                "{MOST_UNFINISHED} jobs wait or run already: submit it again later"
+            ));
         }
         let number = self.last_number.saturating_add(self.door.outside() as u64 + 1);
         let at = self.last.max(now);
@@ -74,7 +76,9 @@ impl ConductorState {
     pub(super) fn must_go_on(&self) -> Result<(), String> {
         match &self.broken {
             None => Ok(()),
-            Some(why) => Err(format!("the run breaks off: {why}; ask again once it goes on")),
+            Some(why) => {
+                Err(format!("the run has stopped: {why}; ask again once it has been resumed"))
+            }
         }
     }
 

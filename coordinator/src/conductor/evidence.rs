@@ -76,7 +76,7 @@ impl ConductorState {
         if self.facts.disbelieved.contains_key(&host) {
             return;
         }
-        tracing::warn!(%host, why, "a worker is not believed");
+        tracing::warn!(%host, why, "a worker's report is rejected");
         self.feed(self.last, Event::Disbelieved { host, why });
     }
 
@@ -95,7 +95,7 @@ impl ConductorState {
             Verdict::Right => *reported = false,
             Verdict::Unchecked(_) => *reported = true,
             Verdict::Wrong(why) => {
-                tracing::warn!(%task, why, "an answer is wrong, whatever its worker says");
+                tracing::warn!(%task, why, "an answer that its worker called correct is wrong");
                 (*verified, *reported) = (false, false);
                 *program_failed = self.own_program(*task).is_some();
             }
@@ -130,7 +130,7 @@ impl ConductorState {
         match self.roster.get(host).is_some_and(|entry| entry.welcomed.is_some()) {
             true => self.disbelieve(host, why),
             // A power cut may have taken what a coordinator before this one had.
-            false => tracing::warn!(%host, why, "a checkpoint does not count"),
+            false => tracing::warn!(%host, why, "a checkpoint is rejected"),
         }
     }
 
@@ -160,7 +160,7 @@ impl ConductorState {
 
     fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&OwnEnd>) -> Verdict {
         if let Some(own) = self.own_program(task) {
-            let unknown = Verdict::Unchecked("how its program ended is not known");
+            let unknown = Verdict::Unchecked("the end of its program is not known");
             return end.map_or(unknown, |end| {
                 own.check(end.is_success(), end.verify_status, |path| end.output(path))
             });

@@ -23,7 +23,7 @@ impl ConductorState {
             let number = FaultId::new(u32::try_from(self.faults_asked).unwrap_or(u32::MAX));
             self.faults_asked += 1;
             if hosts.is_empty() {
-                tracing::warn!("{number}, {}, is meant for hosts that are not there", kind.name());
+                tracing::warn!("{number}, {}, names hosts that have not joined", kind.name());
             }
             self.feed(self.last.max(at), Event::Fault { fault: number, hosts, lasts, kind });
         }

@@ -96,8 +96,9 @@ impl ConductorState {
             if !is_same {
                 let name = &hello.worker;
                 return Err(NoSession::NotYet(format!(
-                    "a worker of the name {name} has joined and may come back, and this one has not \
-                     shown that it is the same: it is taken once the other is given up"
+                    "a worker named {name} has joined before and may come back, and this one did \
+                     not prove to be the same: it is accepted once the other is given up; or give \
+                     it another --name"
                 )));
             }
         }
@@ -109,7 +110,7 @@ impl ConductorState {
             .open_session(myself, (host, (&hello.worker, hello.incarnation)), Link::default())
             .await
             .ok_or_else(|| v1::Goodbye {
-                why: "the coordinator can't open a session".to_owned(),
+                why: "the coordinator can't open a session for a worker".to_owned(),
                 over: true,
             })?;
         let room = Room {
@@ -333,7 +334,7 @@ impl ConductorState {
         self.inbox.boost(host, now);
         self.hear_until(now, None);
         let Some(entry) = self.roster.get_mut(host) else { return };
-        tracing::warn!(%host, worker = entry.worker, why, "a worker is gone");
+        tracing::warn!(%host, worker = entry.worker, why, "a worker is lost");
         self.lives.end(&entry.worker, entry.incarnation);
         let standing = Standing::Lost { why: why.clone() };
         let joined = std::mem::replace(&mut entry.standing, standing) == Standing::Joined;

@@ -24,9 +24,7 @@ impl ConductorState {
     fn interrupted(&mut self, wanted: Injection) -> Result<v1::InterruptReply, String> {
         self.must_go_on()?;
         if !self.begun {
-            return Err(
-                "the run has not begun: there are no VMs; come again when there are".to_owned()
-            );
+            return Err("the run has not begun and has no VMs; try again later".to_owned());
         }
         let now = self.clock.now();
         self.hear_until(now, None);
@@ -39,7 +37,7 @@ impl ConductorState {
         let act = Interruption { at, target: target.clone(), action };
         if self.run.provider().hit_by(at, &act).is_empty() {
             return Err(format!(
-                "it would hit no VM: {}",
+                "no VM matches: {}",
                 crate::messages::interruption::fitting(action)
             ));
         }

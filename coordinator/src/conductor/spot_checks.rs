@@ -120,7 +120,7 @@ impl ConductorState {
     fn found(&mut self, check: &OpenCheck, finding: CheckFinding, real_cpu_us: u64) {
         let (task, of, by, whole) = (check.task, check.of, check.by, check.work.is_whole());
         if let CheckFinding::Differs { why } = &finding {
-            tracing::warn!(%task, %of, %by, why, "an answer is not what another host computed again");
+            tracing::warn!(%task, %of, %by, why, "a task's answer differs from what another host computed");
         }
         if whole {
             self.outstanding.assignments().left([(task, None)].into_iter());
@@ -178,7 +178,9 @@ impl ConductorState {
             // Which are looked at, by which host and where is drawn now.
             let draw = || self.plan.world.chance.number();
             let (Ok(order), Ok(host), Ok(part)) = (draw(), draw(), draw()) else {
-                tracing::warn!("nothing is checked by another host: there are no random numbers");
+                tracing::warn!(
+                    "no answer is checked on another host: the host gives no random numbers"
+                );
                 break;
             };
             let others = self.others_than(answer.host, &there);
@@ -253,7 +255,8 @@ impl ConductorState {
                     if all > 1 && takes(all) > ordered.saturating_mul(MOST_TIMES) =>
                 {
                     return Err(format!(
-                        "it says {} repetitions, which would take {:.3} s of CPU time on {by}, and {:.3} s were ordered",
+                        "it claims {} repetitions, which would take {:.3} s of CPU time on {by}; \
+                         {:.3} s were ordered",
                         answer.repetitions,
                         takes(all).as_secs_f64(),
                         ordered.as_secs_f64()

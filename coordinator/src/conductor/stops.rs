@@ -49,7 +49,7 @@ impl ConductorState {
                 let _ = self.failed.send(CoordinatorError::Paused { why });
             }
             // The journal has said why.
-            _ => tracing::error!("the last steps could not be made durable"),
+            _ => tracing::error!("the last steps of the log could not be made durable"),
         }
     }
 
@@ -62,7 +62,7 @@ impl ConductorState {
                 let _ = self.failed.send(CoordinatorError::Scheduler { why });
             }
             // The journal has said why.
-            _ => tracing::error!("the last steps could not be made durable"),
+            _ => tracing::error!("the last steps of the log could not be made durable"),
         }
     }
 }

@@ -47,6 +47,6 @@ pub(crate) async fn start(args: ConductorArgs) -> Result<ActorRef<ConductorMsg>,
                 }
             });
         })
-        .map_err(|error| broken(format!("no thread for the conductor: {error}")))?;
-    started.await.map_err(|_| broken("it ended without a word".to_owned()))?.map_err(broken)
+        .map_err(|error| broken(format!("the conductor's thread can't be started: {error}")))?;
+    started.await.map_err(|_| broken("it ended without a reason".to_owned()))?.map_err(broken)
 }

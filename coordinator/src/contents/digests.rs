@@ -12,7 +12,10 @@ use tonic::Status;
 pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     if said.len() > DIRECTORY_ENTRIES {
         let (count, most) = (said.len(), DIRECTORY_ENTRIES);
-        return Err(Status::invalid_argument(format!("{count} contents at once; {most} may be")));
+        return Err(Status::invalid_argument(format!(
+            "{count} contents are asked for at once; the \
+                 limit is {most}"
+        )));
     }
     said.iter().map(|digest| digest_of(digest.as_ref())).collect()
 }
@@ -25,7 +28,7 @@ pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
 pub(crate) fn digest_of(said: &[u8]) -> Result<Hash, Status> {
     Hash::from_slice(said).map_err(|_| {
         Status::invalid_argument(format!(
-            "a digest of BLAKE3 has 32 bytes, and this {}",
+            "a BLAKE3 digest has 32 bytes; this one has {}",
             said.len()
         ))
     })

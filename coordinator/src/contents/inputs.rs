@@ -21,7 +21,7 @@ impl Contents {
         let mut source = File::open(file)?;
         let found = source.metadata()?;
         if !found.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         let mut hasher = Hasher::new();
         let bytes = io::copy(&mut source, &mut hasher)?;

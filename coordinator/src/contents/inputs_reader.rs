@@ -55,7 +55,7 @@ impl InputsReader {
 
     fn damaged(&self, digest: &Hash) -> io::Error {
         if let Err(error) = self.contents.drop_damaged(digest) {
-            tracing::warn!(%digest, %error, "a damaged content can't be removed");
+            tracing::warn!(%digest, %error, "a damaged file of the store can't be removed");
         }
         let why = format!("the content {digest} is damaged here");
         io::Error::new(io::ErrorKind::InvalidData, why)

@@ -42,7 +42,8 @@ impl OnceDurable for LayOut {
         let work = move || {
             if let Err(error) = self.lay_out() {
                 let (task, attempt) = (self.of.task, self.of.attempt.get());
-                tracing::warn!(%task, attempt, %error, "what a task left can't be put into the run's folder");
+                tracing::warn!(%task, attempt, %error, "an output file of a task can't be written \
+                         to the run's folder");
             }
         };
         contents.layouts().spawn(async move { threads.run(work).await });
@@ -86,7 +87,7 @@ impl LayOut {
         }
         if !missing.is_empty() {
             let task = self.of.task;
-            tracing::warn!(%task, why = missing.join("; "), "not all that a task left is kept");
+            tracing::warn!(%task, why = missing.join("; "), "some output files of a task are not kept");
             fs::write(part.join(NOT_KEPT), missing.join("\n") + "\n")?;
         }
         fs::write(part.join(EXIT), format!("{}\n", exit_of(&self.of.end)))
@@ -95,10 +96,10 @@ impl LayOut {
     /// Copies one file to its place, or says why it can't be there.
     fn copy(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
         if !is_left(&file.path) {
-            return Ok(Err("it is none of the files that a task leaves".to_owned()));
+            return Ok(Err("it is not one of the task's declared outputs".to_owned()));
         }
         let Ok(digest) = Hash::from_hex(&file.digest) else {
-            return Ok(Err("its digest is none".to_owned()));
+            return Ok(Err("its digest is not a BLAKE3 digest".to_owned()));
         };
         let to = part.join(&file.path);
         if let Some(parent) = to.parent() {
@@ -106,7 +107,7 @@ impl LayOut {
         }
         let from = match self.contents.open_content(&digest) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Err(format!("its content {digest} has not come")));
+                return Ok(Err(format!("its content {digest} was not received")));
             }
             opened => opened?,
         };
@@ -239,7 +240,7 @@ mod tests {
         it.lay_out().expect("room");
         let said = fs::read_to_string(out.join("tasks/0/not-kept")).expect("reasons");
         assert!(said.contains("outputs/a") && said.contains("is damaged"), "{said}");
-        assert!(said.contains("outputs/c") && said.contains("has not come"), "{said}");
+        assert!(said.contains("outputs/c") && said.contains("was not received"), "{said}");
         let kept = fs::read_dir(out.join("tasks/0/outputs")).expect("a folder").count();
         assert_eq!(kept, 1);
         assert!(!it.contents.path(&damaged).exists());

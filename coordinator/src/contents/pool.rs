@@ -59,7 +59,7 @@ pub(crate) struct Incoming {
 /// Why a content is not taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refused {
-    #[error("what came is not the content {digest}: {what}")]
+    #[error("what was received is not the content {digest}: {what}")]
     Another { digest: Hash, what: String },
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -166,7 +166,8 @@ impl Contents {
     /// Removes a content that is not what its digest says, so that it can come again.
     pub(crate) fn drop_damaged(&self, digest: &Hash) -> io::Result<()> {
         let path = self.path(digest);
-        tracing::warn!(path = %path.display(), "a content is damaged, and removed: it must come again");
+        tracing::warn!(path = %path.display(), "a file of the store was damaged and is removed: it \
+                 has to be sent again");
         self.sound().remove(digest.as_bytes());
         remove_file(&path)?;
         remove_file(&self.root.join(INPUTS).join(digest.to_hex().as_str()))

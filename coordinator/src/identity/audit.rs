@@ -67,7 +67,7 @@ impl AuditLog {
         }
         if let Err(error) = self.append(&format!("{line}\n")) {
             let path = self.path.display();
-            tracing::warn!(%error, "{path} lacks a line of who wanted what");
+            tracing::warn!(%error, "a request could not be recorded in {path}");
         }
     }
 

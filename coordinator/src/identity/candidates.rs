@@ -106,7 +106,9 @@ impl Caller {
     pub(crate) fn stay(&self) -> Result<(), Status> {
         match self.candidate.admit() {
             true => Ok(()),
-            false => Err(Status::resource_exhausted("there are too many connections: close one")),
+            false => {
+                Err(Status::resource_exhausted("there are too many open connections: close one"))
+            }
         }
     }
 }

@@ -70,13 +70,13 @@ pub fn make_identity(folder: &Path, valid: Duration) -> Result<(), IdentityError
     let wrong = |why: &str| IdentityError::Content { path: folder.to_owned(), why: why.to_owned() };
     match make_folder(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(wrong("the folder above it is not there"));
+            return Err(wrong("its parent folder does not exist"));
         }
         made => made.map_err(|source| IdentityError::File { path: folder.to_owned(), source })?,
     }
     if Authority::load(&folder.join(AUTHORITY))?.is_some() {
         return Err(wrong(
-            "it holds an identity; `dormouse token DIR --renew` makes a new token of it",
+            "it holds an identity already; `dormouse token DIR --renew` makes a new token of it",
         ));
     }
     let authority = Authority::generate()?;
@@ -119,7 +119,7 @@ fn authority_of(folder: &Path) -> Result<Authority, IdentityError> {
     let at = folder.join(AUTHORITY);
     Authority::load(&at)?.ok_or_else(|| IdentityError::Content {
         path: at,
-        why: "there is no identity: the run is over, or was none on workers".to_owned(),
+        why: "there is no identity: the run is over, or was a virtual run".to_owned(),
     })
 }
 

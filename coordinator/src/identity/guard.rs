@@ -111,12 +111,12 @@ impl Guard {
         match (self.now_s().checked_sub(until), caller.until) {
             (None, _) => Ok(()),
             (_, 0) => Err(Status::unauthenticated(format!(
-                "its certificate is of an earlier version, and does not say how long it is good: {REJOIN}"
+                "its certificate is of an earlier version and has no time of expiry: {REJOIN}"
             ))),
             (Some(ago), _) => {
                 let ago = ago / 60;
                 Err(Status::unauthenticated(format!(
-                    "the time of its certificate was over {ago} min ago: {REJOIN}"
+                    "its certificate expired {ago} min ago: {REJOIN}"
                 )))
             }
         }
@@ -202,7 +202,8 @@ impl Guard {
             (Ok(refused), Some(token)) => refused.contains(&token),
             (Ok(refused), None) => !refused.is_empty(),
             (Err(error), _) => {
-                tracing::warn!(%error, "the list of refused tokens can't be read: nobody who might be on it is let in");
+                tracing::warn!(%error, "the list of refused tokens can't be read: calls with a \
+                         token are refused until it can");
                 true
             }
         }
@@ -234,9 +235,9 @@ impl Guard {
         let caller = request.extensions().get::<Caller>();
         let life = caller.and_then(|caller| Some((caller.life.clone()?, caller.clone())));
         let Some((life, caller)) = life else {
-            self.refuse(caller, "its connection has shown no worker's certificate");
+            self.refuse(caller, "its connection has no worker's certificate");
             return Err(Status::unauthenticated(
-                "a worker shows the certificate that it was given when it joined",
+                "a worker has to use the certificate that it was given when it joined",
             ));
         };
         let checked = self.check_joined_with(caller.token);

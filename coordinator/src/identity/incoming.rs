@@ -66,7 +66,7 @@ pub(crate) fn incoming(
             let socket = match came {
                 Ok((stream, from)) => candidates.add(stream, from),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection can't be taken");
+                    tracing::warn!(%error, "a connection can't be accepted");
                     tokio::time::sleep(NO_ROOM).await;
                     continue;
                 }

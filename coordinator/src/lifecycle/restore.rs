@@ -97,7 +97,7 @@ pub(crate) fn restore(
     let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());
     let was = live.get("emulated_us_per_second").and_then(Value::as_u64);
     let (Some(share), Some(was)) = (share, was) else {
-        return Err(refuse("its header does not say at which share and speed it ran".to_owned()));
+        return Err(refuse("its header has no share of a core and no speed-up".to_owned()));
     };
     if was != speedup.emulated_us_per_second() {
         let was = Speedup::from_emulated_us_per_second(was).map_or(0.0, Speedup::as_f64);
@@ -128,7 +128,8 @@ pub(crate) fn restore(
         let number = log.line();
         let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
             refuse(format!(
-                "line {number} comes out differently now, as {}; use the version that wrote it",
+                "line {number} is decided differently by this version, as {}; use the version that \
+                 wrote the log",
                 difference.replayed
             ))
         })?;
@@ -142,7 +143,7 @@ pub(crate) fn restore(
                 if !is_known {
                     let number = job.number;
                     return Err(refuse(format!(
-                        "line {}: job {number} is another one now; give it the jobs it began with",
+                        "line {}: job {number} has changed since; resume it with the jobs it began with",
                         log.line()
                     )));
                 }
@@ -154,15 +155,15 @@ pub(crate) fn restore(
                 let own = requests.get(request.get() as usize);
                 if own.is_none_or(|(at, own)| own != asks || *at > step.at) {
                     return Err(refuse(format!(
-                        "line {number}: request {request} is another one now; give it the requests it \
-                         began with"
+                        "line {number}: request {request} has changed since; resume it with the \
+                         requests it began with"
                     )));
                 }
             }
             Event::Closed => door.is_open = false,
             Event::HostJoined { host, name, .. } => {
                 let (worker, incarnation) = parse_host_name(name).ok_or_else(|| {
-                    refuse(format!("line {number}: '{name}' is no worker's name"))
+                    refuse(format!("line {number}: '{name}' is not a worker's name"))
                 })?;
                 // What it offers is settled; its cores and memory are asked for no more.
                 let room = Room { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };

@@ -113,7 +113,7 @@ fn take_in(contents: &Contents, digest: &str, file: &Path) -> Result<(), Coordin
     let taken = contents.take_in(file, "input").map_err(|error| input(error.to_string()))?;
     match taken.digest == digest {
         true => Ok(()),
-        false => Err(input("it is not what it was when the experiment was read".to_owned())),
+        false => Err(input("it has changed since the experiment was read".to_owned())),
     }
 }
 
@@ -316,10 +316,12 @@ impl Service {
             match tokio::time::timeout(ENDING, offsite.close()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error)) => {
-                    tracing::warn!(%error, "objects of this run are left in its store");
+                    tracing::warn!(%error, "objects of this run are left in its checkpoint store");
                 }
                 Err(_) => {
-                    tracing::warn!("objects of this run are left in its store: it is too slow");
+                    tracing::warn!(
+                        "objects of this run are left in its checkpoint store: it is too slow"
+                    );
                 }
             }
         }
@@ -349,7 +351,7 @@ impl Service {
             // An error that came first must not be outrun by the end it causes.
             biased;
             Some(error) = self.failed.recv() => return Err(error),
-            last = &mut self.finished => last.map_err(|_| lost("it ended without a word"))?,
+            last = &mut self.finished => last.map_err(|_| lost("it ended without a reason"))?,
         };
         let flushed = self.journal.call(JournalMsg::Flush, Some(ENDING));
         tokio::select! {
@@ -357,7 +359,7 @@ impl Service {
             Some(error) = self.failed.recv() => return Err(error),
             flushed = flushed => match flushed {
                 Ok(ractor::rpc::CallResult::Success(())) => {}
-                _ => return Err(lost("the last steps could not be made durable in time")),
+                _ => return Err(lost("the last steps of the log could not be made durable in time")),
             }
         }
         // The last acknowledgements go before the goodbye.

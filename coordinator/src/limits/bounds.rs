@@ -19,7 +19,7 @@ const MOST_EMULATED: u64 = 1 << 62;
 pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
     let Some(report) = &report.report else { return Ok(()) };
     let most = |most: u64, numbers: &[u64]| match numbers.iter().find(|n| **n > most) {
-        Some(n) => Err(format!("{n} can't be: no such number is more than {most}")),
+        Some(n) => Err(format!("{n} is impossible: the maximum is {most}")),
         None => Ok(()),
     };
     match report {

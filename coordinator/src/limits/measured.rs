@@ -31,13 +31,14 @@ pub(crate) fn check_dump(
     let least_us = bytes / MOST_BYTES_PER_US;
     if is_by_criu && real_dump_us < least_us {
         return Err(format!(
-            "CRIU took {real_dump_us} us for {bytes} bytes, it says, and that takes {least_us} us at least"
+            "it claims that CRIU took {real_dump_us} us for {bytes} bytes, which takes at least \
+             {least_us} us"
         ));
     }
     // A task stands still until its dump is over; where it is not known how long, that is nothing.
     if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(us(SLACK)) {
         return Err(format!(
-            "CRIU took {real_dump_us} us, it says, of {real_held_us} us for which the task stood still"
+            "it claims that CRIU took {real_dump_us} us, while the task was stopped for {real_held_us} us"
         ));
     }
     Ok(())
@@ -69,7 +70,7 @@ fn us(of: Duration) -> u64 {
 
 fn most(what: &str, is: u64, most: u64) -> Result<(), String> {
     match is > most {
-        true => Err(format!("{what} of {is} us can't be: there were {most} at most")),
+        true => Err(format!("{what} of {is} us is impossible: at most {most} us were available")),
         false => Ok(()),
     }
 }
@@ -90,7 +91,7 @@ pub(crate) fn check_load(
         most("a time on the host", *elapsed_us, us(there + SLACK))?;
     }
     if *millicores > MOST_MILLICORES {
-        return Err(format!("{millicores} thousandths of a core can't be"));
+        return Err(format!("{millicores} thousandths of a core are impossible"));
     }
     let slack = us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
     let all = u128::from(*elapsed_us) * u128::from(*millicores) / 1000;
@@ -100,7 +101,7 @@ pub(crate) fn check_load(
     let Some(before) = before else { return Ok(()) };
     if *elapsed_us < before.elapsed_us || machine != &before.machine {
         return Err(
-            "it counts from another beginning, or on another machine, than before".to_owned()
+            "its time is counted from another start, or on another machine, than before".to_owned()
         );
     }
     Ok(())
@@ -170,11 +171,11 @@ mod tests {
         assert_eq!(check_dump(50_000, 0, 0, true), Ok(()), "of so little nothing is known");
         let no = check_dump(hundred_mb, 10, 31_000, true).expect_err("too little");
         assert!(
-            no.contains("took 10 us for 100000000 bytes, it says, and that takes 1000 us"),
+            no.contains("took 10 us for 100000000 bytes, which takes at least 1000 us"),
             "{no}"
         );
         let no = check_dump(1, 5 * S, 3 * S, true).expect_err("too much");
-        assert!(no.contains("5000000 us, it says, of 3000000 us"), "{no}");
+        assert!(no.contains("5000000 us, while the task was stopped for 3000000 us"), "{no}");
     }
 
     #[test]

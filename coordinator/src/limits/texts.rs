@@ -32,7 +32,7 @@ pub(crate) fn bound(report: &mut v1::Report) -> Result<(), String> {
                 // It is JSON: cut it would be none.
                 0..=RESULT_BYTES => Ok(()),
                 long => Err(format!(
-                    "a result of {long} bytes can't be: none is longer than {RESULT_BYTES}"
+                    "a result of {long} bytes is too long: the limit is {RESULT_BYTES}"
                 )),
             };
         }

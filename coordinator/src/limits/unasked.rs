@@ -49,7 +49,7 @@ impl Allowance {
             Some(left) => self.left = left,
             None => {
                 return Err(format!(
-                    "it says more than {PER_SECOND} times a second what nobody asked for"
+                    "it sends more than {PER_SECOND} unsolicited messages a second"
                 ));
             }
         }

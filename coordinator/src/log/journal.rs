@@ -231,7 +231,7 @@ impl JournalState {
     /// The disk has no room for a batch: it is written again once there may be.
     fn wait_for_room(&mut self, myself: &ActorRef<JournalMsg>, mut batch: Batch, error: LogError) {
         let since = *self.full_since.get_or_insert_with(|| {
-            tracing::warn!(target: NEWS, "the run stands still until there is room: {error}");
+            tracing::warn!(target: NEWS, "the run is stopped until there is room on the disk: {error}");
             Instant::now()
         });
         if since.elapsed() > FULL_FOR {
@@ -365,7 +365,7 @@ impl Actor for Journal {
         if let Some(writer) = state.writer.as_mut().filter(|_| !state.broken)
             && let Err(error) = writer.seal()
         {
-            tracing::warn!(%error, "the seal is an earlier one");
+            tracing::warn!(%error, "the seal of the log could not be renewed and is an earlier one");
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ pub enum ReplayError {
     #[error(transparent)]
     Log(#[from] LogError),
     /// No run can be made of its header.
-    #[error("{path}, line 1: no run can be made of this header")]
+    #[error("{path}, line 1: a run can't be restored from this header")]
     Header {
         /// Path of the log.
         path: String,

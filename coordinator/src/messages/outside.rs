@@ -41,7 +41,7 @@ impl Asked {
         if key.is_empty() || key.len() > LONGEST_KEY || key.chars().any(char::is_control) {
             return Err(format!(
                 "a key has 1 to {LONGEST_KEY} bytes and no control characters: it names the job, so \
-                 that it is taken once"
+                 that it is accepted once"
             ));
         }
         if processes == 0 {
@@ -51,7 +51,7 @@ impl Asked {
         for (what, us) in [("run time", runtime_us), ("estimate", estimate_us)] {
             if !(1..=LONGEST).contains(&us) {
                 let most = LONGEST / 1_000_000;
-                return Err(format!("a {what} of {us} µs can't be: 1 µs to {most} s is possible"));
+                return Err(format!("a {what} of {us} µs is out of range: give 1 µs to {most} s"));
             }
         }
         let usage = match usage_ppm[..] {
@@ -63,14 +63,14 @@ impl Asked {
             _ => {
                 let n = usage_ppm.len();
                 return Err(format!(
-                    "it has {processes} processes and the usage of {n}: give one for all, or one each"
+                    "it has {processes} processes but the usage of {n}: give one for all, or one for each"
                 ));
             }
         };
         if let Some(no) = usage_ppm.iter().find(|it| !(LEAST_USAGE.get()..=1_000_000).contains(*it))
         {
             let no = Ppm::new(*no);
-            return Err(format!("a usage of {no} of a processor can't be: 0.01 to 1 is possible"));
+            return Err(format!("a usage of {no} of a processor is out of range: give 0.01 to 1"));
         }
         let (runtime, estimate) = (Span::from_micros(runtime_us), Span::from_micros(estimate_us));
         let memory = Bytes::new(request.memory_bytes_each);
@@ -133,7 +133,9 @@ impl Door {
         let Some(job) = self.taken.get(&asked.key) else { return Ok(None) };
         if asked.job(job.number, job.submitted) != **job {
             let (key, number) = (&asked.key, job.number);
-            return Err(format!("'{key}' is the key of job {number}, which is another one"));
+            return Err(format!(
+                "'{key}' is the key of job {number}, a different job: give another --key"
+            ));
         }
         Ok(Some(reply(job, true)))
     }

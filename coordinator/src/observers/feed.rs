@@ -49,7 +49,9 @@ impl EventFeed {
     pub(crate) fn read(&self, wanted: v1::EventsRequest) -> Result<Given<v1::EventLine>, Status> {
         let turn = Arc::clone(&self.readers).try_acquire_owned();
         let turn = turn.map_err(|_| {
-            Status::resource_exhausted(format!("{READERS} others read the events already"))
+            Status::resource_exhausted(format!(
+                "{READERS} others read the events already: try again later"
+            ))
         })?;
         let (path, durable, stall) = (self.path.clone(), self.durable.clone(), self.stall);
         Ok(Given::start(AHEAD, None, |lines| async move {
@@ -121,7 +123,7 @@ impl Reader {
     async fn line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
         let line = String::from_utf8(line).map_err(|_| {
             let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
-            Status::data_loss(format!("{which} of the log is no text"))
+            Status::data_loss(format!("{which} of the log is not text"))
         })?;
         let sending = self.lines.send(v1::EventLine { seq, line });
         tokio::pin!(sending);
@@ -133,11 +135,12 @@ impl Reader {
                 let ms = self.stall.as_millis();
                 let next = seq.unwrap_or_default();
                 return Err(Status::deadline_exceeded(format!(
-                    "no event was read for {ms} ms: come back from event {next} on"
+                    "no event was read for {ms} ms: connect again from event {next} on"
                 )));
             }
         };
-        let late = |_| Status::deadline_exceeded("the run is over, and its events are not read");
+        let late =
+            |_| Status::deadline_exceeded("the run is over, and nobody reads its events any more");
         Ok(sent.map_err(late)?.is_ok())
     }
 }
@@ -209,7 +212,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(STALL, given_up).await.expect("it is given up");
+        timeout(STALL, given_up).await.expect("it was cancelled");
         assert_eq!(feed.readers.available_permits(), READERS, "its place is another's");
         let all: Vec<_> = unread.collect().await;
         let (read, errors): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);

@@ -32,7 +32,7 @@ pub(crate) struct ObserveApi {
 }
 
 fn ended() -> Status {
-    Status::unavailable("the coordinator is ending")
+    Status::unavailable("the coordinator is shutting down")
 }
 
 /// What the conductor answered once it was durable, however long that took.

@@ -36,8 +36,8 @@ pub enum RemoteError {
     },
     /// Somebody else answers there.
     #[error(
-        "who answers at {address} is not the coordinator of the token's run, and was told nothing; the \
-         token may be another run's"
+        "what answers at {address} is not the coordinator of the token's run, and nothing was sent \
+         to it; the token may be another run's"
     )]
     Impostor {
         /// Where the coordinator should be.
@@ -48,7 +48,8 @@ pub enum RemoteError {
     Identity(#[from] IdentityError),
     /// It is reached and says nothing.
     #[error(
-        "the coordinator at {address} has not answered for {} s: it may be stopped, or no coordinator",
+        "the coordinator at {address} has not answered for {} s: it may be stopped, or another \
+         program listens there",
         within.as_secs_f64()
     )]
     Silent {

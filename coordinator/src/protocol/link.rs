@@ -14,9 +14,9 @@ const BATCH: usize = 1_000;
 pub(crate) enum Nonsense {
     #[error("it acknowledged command {}, but only {} were ever sent", .0.ack, .0.said)]
     Ack(FalseAck),
-    #[error("it acknowledged command {ack} after it had forgotten it: {kept} was acknowledged")]
+    #[error("it acknowledged command {ack}, but had acknowledged {kept} before")]
     Forgot { ack: u64, kept: u64 },
-    #[error("it sent report {} after report {}: those between are missing", .0.came, .0.taken)]
+    #[error("it sent report {} after report {}: the reports between them are missing", .0.came, .0.taken)]
     Gap(Gap),
     #[error("report {number}: {why}")]
     Report { number: u64, why: String },

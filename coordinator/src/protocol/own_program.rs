@@ -56,7 +56,7 @@ pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
     use v1::own_end::End;
     if end.files.len() > LEFT_FILES {
         let many = end.files.len();
-        return Err(format!("a program left {many} files, and a run keeps {LEFT_FILES}"));
+        return Err(format!("a program left {many} files; a run keeps at most {LEFT_FILES}"));
     }
     let mut files = Vec::with_capacity(end.files.len());
     let mut missing = Vec::new();
@@ -88,10 +88,14 @@ fn kept_file(file: v1::File) -> Result<KeptFile, String> {
     let v1::File { path, digest, bytes, executable } = file;
     let is_plain = |part: &str| !matches!(part, "" | "." | "..");
     if !path.split('/').all(is_plain) {
-        return Err("the path of a file that a program left is none in its directory".to_owned());
+        return Err("the path of an output file is not within the task's directory".to_owned());
     }
-    let digest =
-        blake3::Hash::from_slice(&digest).map_err(|_| format!("the digest of {path} is none"))?;
+    let digest = blake3::Hash::from_slice(&digest).map_err(|_| {
+        format!(
+            "the digest of {path} is not a BLAKE3 \
+                 digest"
+        )
+    })?;
     let digest = digest.to_hex().to_string();
     Ok(KeptFile { path, digest, bytes: Bytes::new(bytes), executable })
 }

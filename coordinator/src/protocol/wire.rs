@@ -235,7 +235,10 @@ pub(crate) enum Heard {
 /// What is wrong with it.
 pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
     use v1::report::Report as Wire;
-    let wire = report.report.ok_or("it is empty, or of a kind that this version doesn't know")?;
+    let wire = report.report.ok_or(
+        "it is empty, or of a kind that this version does not know: use \
+             the same version of worker and coordinator",
+    )?;
     let (mut ledger, mut due, mut began) = (None, None, None);
     let report = match wire {
         Wire::Ready(ready) => {
@@ -244,7 +247,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::HostLoad(load) => return Ok(Heard::Load(load)),
         Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
             use v1::fault_felt::Felt as Said;
-            let felt = match felt.ok_or("it does not say how the fault stands")? {
+            let felt = match felt.ok_or("it has no state of the fault")? {
                 Said::Begun(_) => Felt::Begun,
                 Said::Over(_) => Felt::Over,
                 Said::Refused(why) => Felt::Refused { why },
@@ -416,7 +419,7 @@ fn seats_of(vm: VmId, of: &v1::Seats) -> Seats {
 }
 
 fn of_task(of: Option<v1::TaskRef>) -> Result<(VmId, TaskId, Attempt), String> {
-    let of = of.ok_or("it does not say of which task it is")?;
+    let of = of.ok_or("it does not name its task")?;
     Ok((VmId::new(of.vm), TaskId::new(of.task), Attempt::new(of.attempt)))
 }
 
@@ -430,7 +433,7 @@ fn number(checkpoint: u32) -> Result<CheckpointSeq, String> {
 
 fn part(ppm: u32) -> Result<Ppm, String> {
     if ppm > Ppm::ONE.get() {
-        return Err(format!("{ppm} parts per million of the work are more than all of it"));
+        return Err(format!("{ppm} parts per million of the work are more than the whole"));
     }
     Ok(Ppm::new(ppm))
 }
@@ -454,9 +457,9 @@ mod tests {
         for (report, word) in [
             (None, "empty"),
             (Some(no_task), "which task"),
-            (Some(too_much), "more than all"),
+            (Some(too_much), "more than the whole"),
             (Some(zeroth), "from 1"),
-            (Some(moved_too_much), "more than all"),
+            (Some(moved_too_much), "more than the whole"),
             (Some(kept_nowhere), "from 1"),
         ] {
             let no = heard(v1::Report { report }).expect_err("damaged");

@@ -130,7 +130,7 @@ impl Api {
     ) -> Result<Response<v1::JoinReply>, Status> {
         let shown = caller.and_then(|caller| Some((caller, caller.life.as_deref()?)));
         let (caller, life) = shown.ok_or_else(|| {
-            Status::unauthenticated("a worker shows the certificate that it wants renewed")
+            Status::unauthenticated("a worker has to use the certificate that it asks to renew")
         })?;
         let who = (caller.address, caller.token, Some(&*life.worker));
         let note = |refused: Option<&str>| self.guard.note("renew", Role::Worker, who, refused);

@@ -40,10 +40,11 @@ impl v1::content_store_server::ContentStore for Api {
         let host = self.host_of(&request)?;
         let mut chunks = request.into_inner();
         let first = chunk(&mut chunks, STALL).await?;
-        let first = first.ok_or_else(|| Status::invalid_argument("no chunk"))?;
-        let of = first.content.clone().ok_or_else(|| {
-            Status::invalid_argument("the first chunk does not say of which content it is")
-        })?;
+        let first = first.ok_or_else(|| Status::invalid_argument("no chunk was received"))?;
+        let of = first
+            .content
+            .clone()
+            .ok_or_else(|| Status::invalid_argument("the first chunk does not name its content"))?;
         let digest = self.check_content(&of)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
         self.desk.assignments.may_send(host, whose, of.bytes).map_err(refused)?;
@@ -189,7 +190,7 @@ impl Parcel for GivenContent {
         let threads = contents.world().threads.clone();
         threads.begin(move || {
             if let Err(error) = contents.drop_damaged(&digest) {
-                tracing::warn!(%digest, %error, "a damaged content can't be removed");
+                tracing::warn!(%digest, %error, "a damaged file of the store can't be removed");
             }
         });
         Err(Status::data_loss(format!("the content {digest} is damaged here")))

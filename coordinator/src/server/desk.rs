@@ -126,7 +126,7 @@ impl Desk {
     ) -> Result<Outbound, Status> {
         let first = tokio::time::timeout(HELLO, inbound.next())
             .await
-            .map_err(|_| Status::deadline_exceeded("no Hello came"))?
+            .map_err(|_| Status::deadline_exceeded("no Hello was received"))?
             .transpose()?;
         let (hello, ack, protocol) = check_hello(first).inspect_err(|status| {
             tracing::warn!(why = status.message(), "a worker was refused");
@@ -178,8 +178,8 @@ impl Desk {
             Ok(CallResult::Success(Err(NoSession::NotYet(why)))) => {
                 // It comes again every moment, and so do others.
                 match self.refusals.begins_burst(Instant::now()) {
-                    true => tracing::warn!(why, "a worker was refused for now"),
-                    false => tracing::debug!(why, "a worker was refused for now"),
+                    true => tracing::warn!(why, "a worker was refused for the moment"),
+                    false => tracing::debug!(why, "a worker was refused for the moment"),
                 }
                 return Err(Status::unavailable(why));
             }
@@ -216,10 +216,10 @@ impl Desk {
         mut chunks: impl Inbound<v1::CheckpointChunk>,
     ) -> Result<v1::CheckpointReceipt, Status> {
         let first = chunk(&mut chunks, STALL).await?;
-        let first = first.ok_or_else(|| Status::invalid_argument("no chunk"))?;
+        let first = first.ok_or_else(|| Status::invalid_argument("no chunk was received"))?;
         let of = first.checkpoint.as_ref();
         let of = self.check_ref(of.ok_or_else(|| {
-            Status::invalid_argument("the first chunk does not say of which checkpoint it is")
+            Status::invalid_argument("the first chunk does not name its checkpoint")
         })?)?;
         let whose = (TaskId::new(of.task), Attempt::new(of.attempt));
         let most = self.assignments.may_store(host, whose).map_err(refused)?.get();
@@ -300,8 +300,8 @@ impl Desk {
             if bytes > most {
                 let (attempt, task) = (whose.1.get(), whose.0);
                 return Err(too_large(format!(
-                    "a checkpoint of attempt {attempt} of {task} has more than {most} bytes, which its \
-                     memory does not explain"
+                    "a checkpoint of attempt {attempt} of {task} has more than {most} bytes, the \
+                     most for a task of its memory"
                 )));
             }
             let take = move || Ok((arriving.take(data), arriving));
@@ -346,13 +346,15 @@ impl Desk {
         let host = Some(life).filter(|life| life.run == self.run);
         host.and_then(|life| self.lives.host(&life.worker, life.incarnation)).ok_or_else(|| {
             let name = host_name(&life.worker, life.incarnation);
-            refused(format!("{name} is no host of run {}", self.run))
+            refused(format!("{name} is not a host of run {}", self.run))
         })
     }
 
     /// The life of a worker that this host is, by which it seals.
     fn life(&self, host: HostId) -> Result<(String, u64), Status> {
-        self.lives.life(host).ok_or_else(|| refused(format!("run {} has {host} no more", self.run)))
+        self.lives
+            .life(host)
+            .ok_or_else(|| refused(format!("{host} is no longer a host of run {}", self.run)))
     }
 
     fn check_ref(&self, of: &v1::CheckpointRef) -> Result<v1::CheckpointRef, Status> {
@@ -421,7 +423,7 @@ pub(crate) fn check_hello(first: Option<v1::FromWorker>) -> Result<(v1::Hello, u
     let protocol = Protocols::settle(Protocols::from_hello(&hello), PROTOCOLS)
         .map_err(|no| Status::failed_precondition(no.to_string()))?;
     if hello.millicores == 0 {
-        return Err(Status::invalid_argument("a worker needs some of a core"));
+        return Err(Status::invalid_argument("a worker has to offer some of a core"));
     }
     Ok((hello, ack, protocol))
 }
@@ -473,5 +475,5 @@ async fn read(
 }
 
 fn ended() -> Status {
-    Status::unavailable("the coordinator is ending")
+    Status::unavailable("the coordinator is shutting down")
 }

@@ -163,7 +163,7 @@ impl SessionState {
         for (number, report) in new {
             if report.report.is_none() && number > 1 {
                 let host = self.host;
-                tracing::warn!(%host, number, "a report is dropped: its kind is not known here");
+                tracing::warn!(%host, number, "a report is dropped: this version does not know its kind");
                 continue;
             }
             let nonsense = |why| Nonsense::Report { number, why };
@@ -199,7 +199,8 @@ impl SessionState {
             self.silent += 1;
         }
         if self.silent == BEATS / 2 {
-            tracing::warn!(host = %self.host, "not heard of for a while: it may be gone");
+            tracing::warn!(host = %self.host, "a worker has not been heard from for a while: it may \
+                     be lost");
         }
         if self.silent > BEATS {
             let how = if self.connection.is_some() { "silent" } else { "not connected" };

@@ -126,7 +126,9 @@ impl Assignments {
     ) -> Result<(), String> {
         self.may_store(host, (task, attempt))?;
         let mut table = self.table();
-        let Some(at) = table.get_mut(&task) else { return Err("no host runs it".to_owned()) };
+        let Some(at) = table.get_mut(&task) else {
+            return Err("no host runs that attempt".to_owned());
+        };
         let most = at.most.get().saturating_mul(2);
         let sent = at.sent.saturating_add(bytes);
         if sent > most {
@@ -235,7 +237,7 @@ impl Assignments {
 fn who(assigned: Option<&Assigned>) -> String {
     match assigned {
         Some(Assigned { host, attempt, .. }) => format!("{host} runs attempt {}", attempt.get()),
-        None => "no host runs it".to_owned(),
+        None => "no host runs that attempt".to_owned(),
     }
 }
 

@@ -424,7 +424,7 @@ impl Offsite {
         }
         for key in keys {
             if let Err(error) = self.objects.remove(key.clone()).await {
-                tracing::warn!(key, %error, "an object that nobody needs any more is left for now");
+                tracing::warn!(key, %error, "an object that is no longer needed is left for the moment");
             }
         }
     }

@@ -75,12 +75,13 @@ impl CheckpointReceipts {
         reported: Option<u64>,
     ) -> Result<(), String> {
         let known = self.table().get(&task).and_then(|of_task| of_task.get(&which).copied());
-        let known = known.ok_or("nothing of it was ever stored here")?;
+        let known = known.ok_or("no part of it was ever stored here")?;
         match reported.filter(|reported| !known.can_be(*reported)) {
             None => Ok(()),
-            Some(reported) => {
-                Err(format!("it gives it {reported} bytes, and {} were stored here", known.bytes()))
-            }
+            Some(reported) => Err(format!(
+                "it is reported with {reported} bytes, but {} were stored here",
+                known.bytes()
+            )),
         }
     }
 }
@@ -93,7 +94,7 @@ mod tests {
     fn a_checkpoint_is_there_once_it_has_come_and_as_long_as_it_came() {
         let receipts = CheckpointReceipts::default();
         let none = receipts.compare(7, (1, 1), Some(0)).expect_err("nothing has come");
-        assert!(none.contains("nothing of it was ever stored"), "{none}");
+        assert!(none.contains("no part of it was ever stored"), "{none}");
         receipts.note(7, (1, 1), StoredLength::new(100, 0));
         receipts.note(7, (2, 1), StoredLength::new(100, 3));
         receipts.note_unmeasured(7, (1, 1));

@@ -80,7 +80,7 @@ impl Manifest {
             let has =
                 |begin: &str| images.iter().any(|it| it.name.starts_with(begin) && it.size > 0);
             if let Some(lacks) = IMAGES.iter().find(|begin| !has(begin)) {
-                return Err(format!("it has nothing of {lacks}, which CRIU writes of every task"));
+                return Err(format!("it has no file {lacks}, which CRIU writes for every task"));
             }
         }
         let contents = files.iter().filter_map(|node| match &node.kind {
@@ -133,10 +133,10 @@ impl Arriving {
         let whole = CheckpointHead::read(&mut rest).map_err(|error| error.to_string())?;
         let [of_life, kept_by] = &self.keys;
         if !whole.is_of(of_life) {
-            return Err(format!("it is not sealed by {}, which sends it", self.host));
+            return Err(format!("its seal is not that of {}, which sends it", self.host));
         }
         let manifest: Manifest = serde_json::from_slice(&whole.manifest)
-            .map_err(|error| format!("its manifest is none: {error}"))?;
+            .map_err(|error| format!("its manifest can't be read: {error}"))?;
         let length = (head.len() - rest.len()) as u64;
         self.whole = length.saturating_add(manifest.check(&self.of)?);
         let kept = CheckpointHead::sealed(whole.manifest, kept_by);
@@ -246,7 +246,7 @@ mod tests {
             (r#""task":"7""#, r#""task":"8""#, 18, "of task 8"),
             (r#""run":"r""#, r#""run":"s""#, 18, "run s"),
             ("pages-1.img", "pagemap-2.img", 18, "nothing of pages-"),
-            (r#""files":["#, r#""files":[7"#, 18, "its manifest is none"),
+            (r#""files":["#, r#""files":[7"#, 18, "its manifest can't be read"),
         ] {
             let no = sent(&manifest().replacen(from, to, 1), ONE.1, bytes).expect_err(why);
             assert!(no.contains(why), "{no}");
@@ -267,7 +267,7 @@ mod tests {
         let no = arriving.take(Bytes::from_static(&[0xff; 4])).expect_err("it is none");
         assert!(no.contains("4294967295 bytes"), "{no}");
         let mut other = Arriving::begin(of(), ONE, &SECRET);
-        assert!(other.take(Bytes::from_static(b"nothing of it")).is_err());
+        assert!(other.take(Bytes::from_static(b"no part of it")).is_err());
         Arriving::begin(of(), ONE, &SECRET).end().expect_err("nothing came");
     }
 

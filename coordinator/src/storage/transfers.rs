@@ -68,7 +68,7 @@ impl Transfers {
         match timeout(WAIT, turns.acquire_owned()).await {
             Ok(Ok(turn)) => Ok(turn),
             _ => Err(Status::resource_exhausted(format!(
-                "{host} has {PER_HOST} checkpoints under way that do not get on"
+                "{host} has {PER_HOST} transfers of checkpoints that make no progress"
             ))),
         }
     }
@@ -171,7 +171,7 @@ async fn give<P: Parcel, R: Read + Send + 'static>(
 ) -> Result<(), Status> {
     let name = parcel.name();
     let given_up = |why: String| {
-        tracing::warn!(what = name, why, "a download is given up");
+        tracing::warn!(what = name, why, "a download is cancelled");
         Status::deadline_exceeded(why)
     };
     let (mut bytes, mut is_first) = (0, true);
@@ -352,7 +352,7 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(STALL, given_up).await.expect("it is given up");
+        timeout(STALL, given_up).await.expect("it was cancelled");
         let turns = transfers.hosts.lock().expect("no panic")[&HostId::new(0)].available_permits();
         assert_eq!(turns, PER_HOST - 1, "it still counts as its host's");
         let all: Vec<_> = unread.collect().await;

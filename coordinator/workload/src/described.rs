@@ -74,17 +74,17 @@ pub enum JobSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobSpec {
-    /// When it is submitted, from the beginning.
+    /// When the job is submitted, from the beginning.
     #[serde(default)]
     pub submitted: Span,
-    /// Its processes, each of which wants a processor.
+    /// The job's processes, each of which wants a processor.
     #[serde(default = "one_job")]
     #[schemars(range(min = 1))]
     pub processes: u32,
-    /// How long it runs on processors of its own.
+    /// How long the job runs on processors of its own.
     #[schemars(example = "120s")]
     pub runtime: Span,
-    /// How long its user says that it runs; as long as it does where it is not given.
+    /// How long the job's user says that it runs; as long as it does where it is not given.
     pub estimate: Option<Span>,
     /// CPU usage of each process; as `usage` of the workload says where it is not given.
     #[schemars(range(min = 0.01, max = 1.0))]

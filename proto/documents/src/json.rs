@@ -28,7 +28,7 @@ pub fn from_json(source: &str, text: &str) -> Result<Node, InputError> {
 /// The error for a text that is no JSON, made from serde's error.
 pub fn not_json(source: &str, text: &str, error: &serde_json::Error) -> InputError {
     let what = format!("not valid JSON: {error}");
-    InputError::new(&place_of(source, text, error), what, "mend the file, or fetch it again")
+    InputError::new(&place_of(source, text, error), what, "correct the file, or download it again")
 }
 
 /// The place that an error of serde names.

@@ -114,8 +114,11 @@ impl ColumnPlaces {
             let mut places = (0..plain.len()).filter(|n| plain[*n] == name);
             match (places.next(), places.next()) {
                 (Some(place), Some(_)) => Err(NoColumn {
-                    what: format!("the heading '{}' stands twice", show_heading(&headings[place])),
-                    remedy: format!("say which: --column {}={}", column.name, place + 1),
+                    what: format!(
+                        "the heading '{}' is there twice",
+                        show_heading(&headings[place])
+                    ),
+                    remedy: format!("choose one: --column {}={}", column.name, place + 1),
                 }),
                 (place, _) => Ok(place),
             }
@@ -295,9 +298,9 @@ mod tests {
     #[test]
     fn a_heading_that_stands_twice_is_nobodys() {
         let error = columns("time,price,Price", "").unwrap_err();
-        assert_eq!(error, "the heading 'price' stands twice; say which: --column price=2");
+        assert_eq!(error, "the heading 'price' is there twice; choose one: --column price=2");
         let error = columns("time,cost,cost", "price=cost").unwrap_err();
-        assert!(error.starts_with("the heading 'cost' stands twice"), "{error}");
+        assert!(error.starts_with("the heading 'cost' is there twice"), "{error}");
         let found = columns("time,price,price", "price=3").unwrap().unwrap();
         assert_eq!(found.place(1), Some(2));
         // Of two names of one column the first that is known wins, and what is not read may stand twice.

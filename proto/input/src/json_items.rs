@@ -7,7 +7,7 @@ use crate::{FileFlaw, FlawedRow, Source};
 /// Greatest size of an item in bytes.
 const LARGEST_ITEM: usize = 16 << 20;
 /// Remedy for a broken document.
-const MEND: &str = "mend the file, or fetch it again";
+const MEND: &str = "correct the file, or download it again";
 
 /// Location of the items in a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

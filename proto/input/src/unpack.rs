@@ -93,7 +93,7 @@ impl Source {
         let mut file = BufReader::with_capacity(PIECE, file);
         let packing = Packing::detect_packing(fill_buffer(&mut file)?).map_err(|name| {
             invalid_content(format!(
-                "it is {name}, which is not read here; unpack or convert it first"
+                "it is {name}, which can't be read here; unpack or convert it first"
             ))
         })?;
         let mut input: Box<dyn BufRead + Send> = match packing {
@@ -147,7 +147,7 @@ impl Source {
         self.input.take(most.saturating_add(1)).read_to_string(&mut text).map_err(|error| {
             match error.kind() {
                 io::ErrorKind::InvalidData if error.get_ref().is_none() => {
-                    invalid_content("it is no text in UTF-8".to_owned())
+                    invalid_content("it is not text in UTF-8".to_owned())
                 }
                 _ => error,
             }
@@ -215,7 +215,7 @@ fn checked_reader(packing: Packing, from: impl Read + Send + 'static) -> Box<dyn
 }
 
 fn broken_file(packing: Packing) -> io::Error {
-    invalid_content(format!("it is a {packing} file that is cut off or broken; fetch it again"))
+    invalid_content(format!("it is a {packing} file that is cut off or damaged; download it again"))
 }
 
 /// The only file of a zip archive, whose checksum is verified; folders, and what macOS adds to each
@@ -360,7 +360,8 @@ mod tests {
             half.truncate(half.len() * 2 / 3);
             let error = read(half).unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{name}");
-            let says = format!("it is a {packing} file that is cut off or broken; fetch it again");
+            let says =
+                format!("it is a {packing} file that is cut off or damaged; download it again");
             assert_eq!(error.to_string(), says, "{name} cut");
         }
         let marked = b"\xef\xbb\xbf1 2\n".to_vec();
@@ -382,7 +383,7 @@ mod tests {
             assert!(error.contains(name), "{error}");
         }
         let latin = read(b"caf\xe9\n".to_vec()).unwrap_err().to_string();
-        assert!(latin.contains("no text in UTF-8"), "{latin}");
+        assert!(latin.contains("not text in UTF-8"), "{latin}");
         let long = Source::new(Cursor::new(vec![b'x'; 2 << 20])).unwrap().into_text(1 << 20);
         assert!(long.unwrap_err().to_string().contains("longer than 1 MiB"));
     }

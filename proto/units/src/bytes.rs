@@ -104,10 +104,10 @@ impl FromStr for Bytes {
             "KiB" => 1 << 10,
             "MiB" => 1 << 20,
             "GiB" => 1_u64 << 30,
-            "" => return Err(fail("it lacks its unit")),
-            _ => return Err(fail("its unit is none of B, kB, MB, GB, KiB, MiB, GiB")),
+            "" => return Err(fail("its unit is missing")),
+            _ => return Err(fail("its unit is not one of B, kB, MB, GB, KiB, MiB, GiB")),
         };
-        decimal_times(number, scale).map(Self).ok_or_else(|| fail("its number is no number"))
+        decimal_times(number, scale).map(Self).ok_or_else(|| fail("its number can't be read"))
     }
 }
 

@@ -272,11 +272,11 @@ impl FromStr for Span {
                 "m" | "min" => 60_000_000,
                 "h" => 3_600_000_000_u64,
                 "d" => 86_400_000_000,
-                "" => return Err(fail("a number lacks its unit")),
-                _ => return Err(fail("its unit is none of us, ms, s, m, h, d")),
+                "" => return Err(fail("the unit of a number is missing")),
+                _ => return Err(fail("its unit is not one of us, ms, s, m, h, d")),
             };
             let part = decimal_times(number, unit_us)
-                .ok_or_else(|| fail("its number is no number or too large"))?;
+                .ok_or_else(|| fail("its number can't be read or is too large"))?;
             total = Self(total.0.checked_add(part).ok_or_else(|| fail("it is too large"))?);
             rest = tail.trim_start();
         }

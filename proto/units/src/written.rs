@@ -48,7 +48,8 @@ impl<'de> Written<'de> {
     /// The integer that a quantity of this type's name keeps; `None`: the type is no quantity.
     fn quantity(self, name: &str) -> Option<Result<u64, WrittenError>> {
         let text = || self.value.as_str().ok_or_else(|| WrittenError("it is not a text".into()));
-        let number = || self.value.as_f64().ok_or_else(|| WrittenError("it is no number".into()));
+        let number =
+            || self.value.as_f64().ok_or_else(|| WrittenError("it is not a number".into()));
         let none = || WrittenError("it is out of range".into());
         Some(match name {
             "Span" => text().and_then(|text| {
@@ -268,7 +269,7 @@ mod tests {
             (json!({ "kind": "bug" }), "unknown variant `bug`"),
             (json!({ "kind": "bag", "dew-in": "45m" }), "unknown field `dew-in`"),
             (json!({ "kind": "bag", "due-in": 45 }), "not a text"),
-            (json!({ "kind": "bag", "memory": "2" }), "lacks its unit"),
+            (json!({ "kind": "bag", "memory": "2" }), "unit is missing"),
             (json!({ "kind": "bag", "price": -1 }), "out of range"),
         ] {
             let error = read::<Work>(&value).map_err(|error| error.to_string());

@@ -15,14 +15,16 @@ pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     let refused = |why: String| ObjectError::Refused(format!("{place} {why}"));
     let credentials = |code: &str| {
         refused(format!(
-            "refuses the credentials ({code}); see that AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are those of a user \
-             who may list, read, write and delete there"
+            "refuses the credentials ({code}); check that AWS_ACCESS_KEY_ID and \
+             AWS_SECRET_ACCESS_KEY are those of a user who may list, read, write and delete there"
         ))
     };
     match code {
         Some("NoSuchBucket") => {
             return refused(
-                "is not there (NoSuchBucket); make the bucket, or name another by live.checkpoint-store.url".to_owned(),
+                "does not exist (NoSuchBucket); make the bucket, or name another with \
+                 live.checkpoint-store.url"
+                    .to_owned(),
             );
         }
         Some(
@@ -36,7 +38,7 @@ pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
         Some("NoSuchKey") => return ObjectError::Absent(format!("{place} has no such object")),
         Some("RequestTimeTooSkewed") => {
             return refused(
-                "has another time (RequestTimeTooSkewed); set the clock of this host".to_owned(),
+                "has another time than this host (RequestTimeTooSkewed); set the clock of this host".to_owned(),
             );
         }
         _ => {}
@@ -62,7 +64,7 @@ pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
                     ))
                 }
                 (None, Some(status)) => refused(format!(
-                    "refuses ({status}); see that live.checkpoint-store.endpoint is a server of S3"
+                    "refuses ({status}); check that live.checkpoint-store.endpoint is a server of S3"
                 )),
                 (None, None) => unanswered(place, &cause(error)),
             }
@@ -74,16 +76,18 @@ pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
 fn unanswered(place: &str, cause: &str) -> ObjectError {
     ObjectError::Unreachable(if cause.contains("timed out") {
         format!(
-            "{place} does not answer in time ({cause}); see that the server runs and keeps up, or give it more by \
-             live.checkpoint-store.timeout"
+            "{place} does not answer in time ({cause}); check that the server is running, or allow \
+             more time with live.checkpoint-store.timeout"
         )
     } else if cause.contains("certificate") {
         format!(
-            "{place} is not trusted ({cause}); name a file with the certificate of its authority by SSL_CERT_FILE"
+            "{place} is not trusted ({cause}); set SSL_CERT_FILE to a file with the certificate of \
+             its authority"
         )
     } else {
         format!(
-            "{place} can't be reached ({cause}); see that the server runs, and live.checkpoint-store.endpoint"
+            "{place} can't be reached ({cause}); check that the server is running, and \
+             live.checkpoint-store.endpoint"
         )
     })
 }

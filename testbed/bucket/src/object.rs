@@ -69,7 +69,7 @@ impl Drop for Outgoing {
         runtime.spawn(async move {
             if let Err(error) = writer.abort().await {
                 let error = explain(&place, &error);
-                tracing::warn!(%error, "parts of an object that was given up are left in its bucket");
+                tracing::warn!(%error, "parts of an abandoned object are left in its bucket");
             }
         });
     }
@@ -77,7 +77,7 @@ impl Drop for Outgoing {
 
 fn given_up(place: &str) -> ObjectError {
     ObjectError::Refused(format!(
-        "{place}: an object that is whole or given up takes no more bytes"
+        "{place}: the object was finished or abandoned and takes no more bytes"
     ))
 }
 

@@ -64,7 +64,8 @@ impl<S: CloudSession> Ec2Site<S> {
             let value =
                 self.with_cloud(|cloud| cloud.session().call(&account, &caller.region, &request))??;
             write_response(&self.model, &request.action, &value, request_id).map_err(|error| {
-                tracing::error!(action = request.action, %error, "an answer can't be written");
+                tracing::error!(action = request.action, %error, "an answer to an API call can't be \
+                         written");
                 ApiError::new("InternalError", format!("{}: {error}", request.action))
             })
         });

@@ -107,12 +107,12 @@ impl<S: CloudSession> ClockedCloud<S> {
         let to = match (wanted.by, wanted.until.as_deref()) {
             (Some(by), None) => {
                 let by = Span::from_secs_f64(by).filter(|by| *by <= LONGEST_ADVANCE);
-                now + by.ok_or_else(|| "by has to be from 0 to 316224000 seconds".to_owned())?
+                now + by.ok_or_else(|| "'by' has to be from 0 to 316224000 seconds".to_owned())?
             }
             (None, Some("next-event")) => self
                 .session
                 .next_event_at()
-                .ok_or_else(|| "nothing will happen unless somebody calls: say by".to_owned())?,
+                .ok_or_else(|| "no event is due: give 'by', a number of seconds".to_owned())?,
             _ => return Err(REMEDY.to_owned()),
         };
         self.session.advance_to(to);

@@ -60,7 +60,8 @@ pub enum EndpointError {
     },
     /// Whoever can reach the host could call.
     #[error(
-        "{0} is for other hosts, too, where signatures are checked: give --secret-file, or listen at 127.0.0.1"
+        "{0} can be reached by other hosts, so signatures have to be checked: give --secret-file, \
+         or listen at 127.0.0.1"
     )]
     NoSecrets(SocketAddr),
     /// The service model that is built in can't be read.

@@ -170,7 +170,7 @@ impl AccountIdentities {
         Ok(())
     }
 
-    /// A role as answers have it, around which each has its own element.
+    /// The fields of a role, which the answers of several actions wrap in different XML elements.
     fn role_fields(&self, account: &str, name: &str) -> Result<String, ApiError> {
         let role = self.role(name)?;
         let path = role.given.get("Path").map_or("/", String::as_str);

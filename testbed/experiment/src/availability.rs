@@ -96,7 +96,7 @@ fn read_section(
             let rows: Vec<_> = rows.iter().filter_map(step).collect();
             if rows.is_empty() {
                 let remedy = "write numbers of VMs, such as: [[\"0s\", 2], [\"15m\", 0]]";
-                return Err(InputError::new(place, "it says of no time what can be had", remedy));
+                return Err(InputError::new(place, "it has no time with a number of VMs", remedy));
             }
             Ok(WrittenNumbers { of: Availability::new(rows), first: None, start: Span::ZERO })
         }

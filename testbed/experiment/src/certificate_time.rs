@@ -42,7 +42,7 @@ impl TryFrom<Span> for CertificateTime {
         match (LEAST..=MOST).contains(&span) {
             true => Ok(Self(span)),
             false => Err(format!(
-                "a certificate of a worker is good for {LEAST} at least and {MOST} at most, not for {span}"
+                "a worker's certificate can be valid for {LEAST} to {MOST}, not for {span}"
             )),
         }
     }

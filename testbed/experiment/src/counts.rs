@@ -102,21 +102,21 @@ mod tests {
     #[test]
     fn a_count_that_would_fill_the_memory_is_refused_by_its_name() {
         let many = said(|it| fleet(it)[0].count = u32::MAX);
-        assert_eq!(many, "the fleet's count of m is 4294967295, and 100000 is the most");
+        assert_eq!(many, "the fleet's count of m is 4294967295; the maximum is 100000");
         let wide = said(|it| fleet(it)[0].count = 30_000);
-        assert_eq!(wide, "the count of the fleet's vCPUs is 122880000, and 100000000 is the most");
+        assert_eq!(wide, "the count of the fleet's vCPUs is 122880000; the maximum is 100000000");
         let long = said(|it| {
             it.setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = 1);
             let part = dormouse_policies::Fleet { count: 100_000, ..fleet(it)[0].clone() };
             *fleet(it) = vec![part; 11];
         });
-        assert_eq!(long, "the count of the fleet's VMs is 1100000, and 1000000 is the most");
+        assert_eq!(long, "the count of the fleet's VMs is 1100000; the maximum is 1000000");
         let vcpus =
             said(|it| it.setup.catalogue.types.values_mut().for_each(|kind| kind.vcpus = u32::MAX));
-        assert_eq!(vcpus, "the vCPU count of m is 4294967295, and 10000000 is the most");
+        assert_eq!(vcpus, "the vCPU count of m is 4294967295; the maximum is 10000000");
         let limit = said(|it| {
             it.setup.catalogue.types.values_mut().for_each(|kind| kind.limits.spot = 1_000_001);
         });
-        assert_eq!(limit, "the spot limit of m is 1000001, and 1000000 is the most");
+        assert_eq!(limit, "the spot limit of m is 1000001; the maximum is 1000000");
     }
 }

@@ -1,7 +1,8 @@
-//! Resolves the sections of parallel jobs.
+//! Resolves the sections of parallel jobs, and finds the data files that built-in experiments name.
 
+use std::env;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dormouse_documents::{InputError, Mistakes, Node, Place, Value, instead, missing, read};
 use dormouse_policies::Own;
@@ -10,11 +11,10 @@ use dormouse_policies::program::ProgramConfig;
 use dormouse_units::Bytes;
 use dormouse_vm::Sharing;
 use dormouse_workload::{BatchWorkload, Estimates, JobSource, JobSpec, LogRules, SwfError, Trace};
-
 use schemars::schema_for;
 
 use super::sections::{CheckpointSection, ModelSection, WorkloadSection, properties};
-use super::{BatchSetup, checkpoint, data, program, sharing};
+use super::{BatchSetup, checkpoint, programs, sharing};
 
 /// Default number of processors: that of the MEASY paper.
 const PROCESSORS: u32 = 320;
@@ -81,7 +81,7 @@ fn workload(section: WorkloadSection, node: &Node, found: &mut Mistakes) -> Opti
         WorkloadSection::Bag(_) | WorkloadSection::Requests(_) => return None,
         WorkloadSection::Swf(section) => {
             let place = node.place_of("log");
-            let log = data::file(node, "log", &section.log, found)?;
+            let log = file(node, "log", &section.log, found)?;
             let (rules, estimates) = (section.rules(), section.estimates);
             if estimates == Estimates::Tsafrir {
                 let what = "tsafrir is of models: a log has its users' own";
@@ -175,5 +175,39 @@ fn scheduler(node: &Node, found: &mut Mistakes) -> Option<BatchSchedulerConfig> 
         serde_json::Value::Object(own) if config.name == Algorithm::Program => Own(own),
         _ => return Some(config),
     };
-    Some(BatchSchedulerConfig { own: program::check(own, inside, found)?, ..config })
+    Some(BatchSchedulerConfig { own: programs::check(own, inside, found)?, ..config })
+}
+
+/// Path of the file that the key `key` of the table at `node` names. Files of built-in experiments
+/// are also found where `scripts/get-data` puts them.
+pub(crate) fn file(node: &Node, key: &str, name: &str, found: &mut Mistakes) -> Option<PathBuf> {
+    let place = node.place_of(key);
+    let path = place.file(name);
+    let is_built_in = place.at.is_some() && place.source.ends_with("(built in)");
+    if !is_built_in || path.exists() {
+        return Some(path);
+    }
+    let obtained = data_folders().map(|folder| folder.join(name)).find(|path| path.exists());
+    if obtained.is_none() {
+        let what = format!("{name} is public and not ours to ship, and it is not here");
+        let remedy = format!(
+            "fetch it with `scripts/get-data`, or give another with --set {}=FILE",
+            place.path
+        );
+        found.add(place, what, remedy);
+    }
+    obtained
+}
+
+/// Folders where `scripts/get-data` puts files: `$DORMOUSE_HOME/data`, or `.dormouse/data` in a
+/// directory above the current one or this program.
+fn data_folders() -> impl Iterator<Item = PathBuf> {
+    let home = env::var_os("DORMOUSE_HOME").filter(|home| !home.is_empty());
+    let above = [env::current_dir().ok(), env::current_exe().ok()];
+    let above: Vec<PathBuf> = above
+        .iter()
+        .flatten()
+        .flat_map(|start| start.ancestors().map(|dir| dir.join(".dormouse/data")))
+        .collect();
+    home.map(|home| Path::new(&home).join("data")).into_iter().chain(above)
 }

@@ -11,7 +11,6 @@ mod checkpoint;
 mod cloud;
 mod command_line;
 mod counts;
-mod data;
 mod drawn_prices;
 mod extent;
 mod fault;
@@ -26,10 +25,8 @@ mod no_experiment;
 mod own;
 mod placed_by;
 mod plan;
-mod planned_figures;
 mod price_files;
 mod price_history;
-mod program;
 mod programs;
 mod recorded_prices;
 mod requests;
@@ -66,7 +63,7 @@ pub use own::{
     CarriedProgram, MeasureFile, MeasuredProgram, OwnSaid, OwnTask, OwnTasks, ProgramMeasure,
     RuntimeSaid, Sources, allow_inputs, identity as identity_of_program,
 };
-pub use planned_figures::PlannedFigures;
+pub use plan::PlannedFigures;
 pub use price_files::PriceFile;
 pub use price_history::{Pick, PriceSeries, all_series, price_series, read_record, without_ending};
 pub use programs::ProgramStart;

@@ -53,7 +53,7 @@ pub struct ExperimentSource<'a> {
 pub struct LoadedExperiment {
     /// The experiment with everything resolved.
     pub experiment: Experiment,
-    /// Source of its speed-up.
+    /// Source of the experiment's speed-up.
     pub speedup: SpeedupSaid,
     /// Oddities of the files that it names, which were corrected.
     pub notes: Vec<String>,
@@ -67,7 +67,7 @@ pub struct LoadedExperiment {
 }
 
 impl LoadedExperiment {
-    /// Scheduler of the bag, with its plan made; `None` if there is no bag.
+    /// Scheduler of the bag, with the experiment's plan made; `None` if there is no bag.
     ///
     /// # Errors
     ///

@@ -1,7 +1,6 @@
 //! Users' own programs that tasks run: from the experiment file to the run.
 
 mod commands;
-mod fill;
 mod form;
 mod inputs;
 mod measured;

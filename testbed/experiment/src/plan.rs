@@ -1,14 +1,15 @@
-//! Plans to run: ours, or those stored with the Burst-HADS artifact.
+//! Plans to run: ours, or those stored with the Burst-HADS artifact; and their figures, to compare with the run.
 
 use std::path::Path;
 
 use dormouse_cloud::Catalogue;
 use dormouse_documents::{InputError, Place, from_json, place_of};
 use dormouse_model::{Bag, CheckpointConfig};
-use dormouse_policies::{BagSchedulerConfig, Plan, PlanError};
+use dormouse_policies::{BagSchedulerConfig, Plan, PlanError, planned_bill};
+use dormouse_units::{Money, Span};
 use dormouse_workload::artifact;
 
-use super::files;
+use super::{Experiment, files};
 
 /// Reads a plan from a JSON file, and checks that it fits. Oddities are added to `notes`.
 pub(crate) fn read(
@@ -43,4 +44,39 @@ pub(crate) fn read(
         notes.push(format!("{place}: this plan ends at {end}, after the deadline {deadline}"));
     }
     Ok(plan)
+}
+
+/// Figures of the plan of a bag, to compare with those of its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedFigures {
+    /// Planned end of the last task, boot included.
+    pub makespan: Span,
+    /// Cost of a run that goes as planned, by the provider's tariff.
+    pub bill: Money,
+    /// Number of tasks in the plan.
+    pub tasks: usize,
+    /// Number of tasks in the bag.
+    pub of: usize,
+}
+
+impl PlannedFigures {
+    /// Whether all tasks are in the plan. Tasks of a workflow that follow others are not.
+    #[must_use]
+    pub const fn is_whole(&self) -> bool {
+        self.tasks == self.of
+    }
+}
+
+impl Experiment {
+    /// Figures of a plan of this experiment's bag; `None` if it has no bag.
+    #[must_use]
+    pub fn planned_figures(&self, plan: &Plan) -> Option<PlannedFigures> {
+        let config = self.scheduler.as_ref()?;
+        Some(PlannedFigures {
+            makespan: plan.makespan,
+            bill: planned_bill(plan, config, &self.setup),
+            tasks: plan.vms.iter().flat_map(|vm| vm.vcpus.iter().flatten()).count(),
+            of: self.setup.bag.tasks.len(),
+        })
+    }
 }

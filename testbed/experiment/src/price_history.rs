@@ -285,7 +285,7 @@ mod tests {
         let several = read("x.json", TWO, &Pick::default()).unwrap_err();
         assert!(several.contains("m1.small us-east-1b Linux/UNIX"), "{several}");
         let none = read("x.json", TWO, &zone("us-east-1c")).unwrap_err();
-        assert!(none.contains("it has those of m1.small us-east-1a"), "{none}");
+        assert!(none.contains("it has prices of m1.small us-east-1a"), "{none}");
     }
 
     #[test]

@@ -115,7 +115,11 @@ fn read<'a>(
     };
     if part.is_some_and(|part| part.start.is_some() && part.drawn_start) {
         let remedy = "keep either start or drawn-start";
-        return Err(InputError::new(&place, "its start is given, and to be drawn", remedy));
+        return Err(InputError::new(
+            &place,
+            "its start is both given and to be drawn at random",
+            remedy,
+        ));
     }
     let path = place.file(file);
     let (pick, mut notes) = (part.map(of).unwrap_or_default(), Vec::new());
@@ -228,7 +232,7 @@ fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, Input
         Some(rows) if !rows.is_empty() => Ok(PriceTrace::new(rows)),
         _ => {
             let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
-            Err(InputError::new(place, "these are no prices", remedy))
+            Err(InputError::new(place, "these are not prices", remedy))
         }
     }
 }

@@ -97,7 +97,7 @@ impl Experiment {
         }
     }
 
-    /// Program of each task of its bag, by id.
+    /// Program of each task of the experiment's bag, by id.
     pub fn programs(&self) -> Vec<TaskProgram> {
         let kernels = self.live.programs(&self.setup.bag);
         let program = |(id, kernel)| match self.own_programs.get(&id) {
@@ -107,7 +107,7 @@ impl Experiment {
         (0..).map(TaskId::new).zip(kernels).map(program).collect()
     }
 
-    /// Scheduler of its bag, with its plan made; `None` if it has no bag.
+    /// Scheduler of the experiment's bag, with its plan made; `None` if it has no bag.
     ///
     /// # Errors
     ///
@@ -121,7 +121,7 @@ impl Experiment {
         dormouse_policies::build(config, catalogue, bag, checkpoint, *seed)
     }
 
-    /// Scheduler of its bag, and the plan that it begins with, if it makes one.
+    /// Scheduler of the experiment's bag, and the plan that it begins with, if it makes one.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Experiment {
         Ok((scheduler.transpose()?, plan))
     }
 
-    /// Name of its scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2` where callers of
+    /// Name of the experiment's scheduler: of its bag, else of its jobs, else the rule that places VMs on hosts; `ec2` where callers of
     /// EC2's API decide.
     pub fn scheduler_name(&self) -> String {
         if self.ec2.is_some() {
@@ -152,12 +152,12 @@ impl Experiment {
         of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 
-    /// Scheduler of its parallel jobs with a model of their machine; `None` if it has none.
+    /// Scheduler of the experiment's parallel jobs with a model of their machine; `None` if it has none.
     pub fn simulation(&self) -> Option<Simulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
-    /// Its parallel jobs in order of submission; `None` if it has none.
+    /// The experiment's parallel jobs in order of submission; `None` if it has none.
     ///
     /// # Errors
     ///
@@ -210,7 +210,7 @@ impl Experiment {
         Run::of_tenants(self.whole_setup(), self.policies(bag))
     }
 
-    /// Whether its tasks are checkpointed or its jobs are moved: a live run then needs CRIU.
+    /// Whether the experiment's tasks are checkpointed or its jobs are moved: a live run then needs CRIU.
     pub fn needs_criu(&self) -> bool {
         self.checkpoints_tasks() || self.jobs.as_ref().is_some_and(|jobs| jobs.needs_criu())
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::cloud::is_type;
 use super::lifetimes;
-use super::program;
+use super::programs;
 use super::sections::{LifetimeSection, properties};
 
 /// Resolves the `[scheduler]` at `node`; the default is the first scheduler of the list.
@@ -31,7 +31,7 @@ pub(crate) fn check(
     };
     let config = match parse_config(name, node.json()) {
         Ok(config) if name == BagSchedulerName::Program => {
-            let own = program::check(config.own, node, found)?;
+            let own = programs::check(config.own, node, found)?;
             BagSchedulerConfig { own, ..config }
         }
         Ok(config) => config,

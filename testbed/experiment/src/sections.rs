@@ -85,11 +85,11 @@ const fn first_seed() -> u64 {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(dead_code, reason = "as above")]
 pub(crate) struct TenantSection {
-    /// What it runs.
+    /// What the tenant runs.
     workload: WorkloadSection,
     /// Who schedules that.
     scheduler: Option<SchedulerSection>,
-    /// When its tasks or jobs are checkpointed.
+    /// When the tenant's tasks or jobs are checkpointed.
     checkpoint: Option<CheckpointSection>,
     /// How two VMs on a processor share it, of parallel jobs in virtual time.
     sharing: Option<SharingSection>,

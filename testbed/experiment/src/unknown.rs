@@ -13,7 +13,7 @@ const REMEDY: &str = "give one (runtime = \"150s\", --runtime 150s), or measure 
                       \"measured\")";
 
 impl Experiment {
-    /// Reason for which it can't be run in virtual time, which needs all run times; `None` if it
+    /// Reason for which the experiment can't be run in virtual time, which needs all run times; `None` if it
     /// can.
     #[must_use]
     pub fn unknown_runtime(&self) -> Option<String> {

@@ -91,7 +91,7 @@ pub(crate) fn tasks(
 pub(crate) struct SectionTasks<'a> {
     /// The section.
     pub(crate) of: &'a TaskSection,
-    /// Its node in the document.
+    /// The section's node in the document.
     pub(crate) node: &'a Node,
     /// Indices of its tasks in the bag.
     pub(crate) tasks: Range<usize>,

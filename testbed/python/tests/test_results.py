@@ -63,7 +63,7 @@ class Readers(unittest.TestCase):
 
     def test_what_is_missing_is_said_with_the_reason(self) -> None:
         run = Run(self.folder)
-        with self.assertRaisesRegex(DormouseError, "has no tasks.csv: it is no folder of a run"):
+        with self.assertRaisesRegex(DormouseError, "has no tasks.csv: it is not the folder of a run"):
             run.tasks()
         self.write("events.jsonl", "{}\n")
         with self.assertRaisesRegex(DormouseError, "has no tasks.csv: the run has no bag"):

@@ -237,7 +237,7 @@ fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut
                         Some(end) => {
                             own.check(end.is_success(), end.verify_status, |path| end.output(path))
                         }
-                        None => Verdict::Unchecked("how its program ended is not known"),
+                        None => Verdict::Unchecked("the end of its program is not known"),
                     },
                     (None, None, _) => Verdict::Unchecked("there is none"),
                     (None, Some(result), Some(job)) => {

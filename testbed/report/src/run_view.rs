@@ -2,7 +2,6 @@
 //! a page, a chart, tables, a summary and a trace.
 
 mod bag;
-mod beginnings;
 mod beside;
 mod dates;
 mod emulation;
@@ -14,10 +13,8 @@ mod prices;
 mod requests;
 mod sections;
 mod summary;
-mod summary_parts;
 mod tables;
 mod taken;
-mod times;
 mod vms;
 mod whole;
 

@@ -29,9 +29,9 @@ pub(crate) struct RunTables<'a> {
 /// Results of the tables of a run.
 #[derive(Debug)]
 pub(crate) struct WrittenTables<'a> {
-    /// Results of its jobs, if it has any.
+    /// Results of the run's jobs, if it has any.
     pub(crate) jobs: Option<JobsOutcome<'a>>,
-    /// Figures of its requests, if it has any.
+    /// Figures of the run's requests, if it has any.
     pub(crate) requests: Option<RequestFigures>,
     /// BLAKE3 hash of each table, by file name.
     pub(crate) hashes: BTreeMap<&'static str, String>,

@@ -11,7 +11,8 @@ use dormouse_experiment::InputError;
 pub enum CalibrateError {
     /// A load leaves too few vCPUs to measure anything.
     #[error(
-        "--loads {load}: this host holds {held} vCPUs then, and a cell needs 3; write {least} or more"
+        "--loads {load}: with this load the host holds {held} vCPUs, but a cell needs 3; write \
+         {least} or more"
     )]
     Load {
         /// The load that was asked for with `--loads`.

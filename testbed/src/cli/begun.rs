@@ -54,8 +54,8 @@ impl Begun {
                 RunBeginning::Begun | RunBeginning::Unbegun => String::new(),
             };
             return Err(Failure::BadInput(format!(
-                "{dir}: it holds another run, that of `{}`{doubt}: {differs}; nothing of it was changed; give \
-                 another folder with --out, or --force in place of --resume to replace it",
+                "{dir}: it holds another run, that of `{}`{doubt}: {differs}; nothing was changed; \
+                 give another folder with --out, or --force instead of --resume to replace it",
                 former.command
             )));
         }
@@ -66,8 +66,8 @@ impl Begun {
     }
 }
 
-/// Empties the log of a run that provably never began, as it was told to end before or was refused; whether it was such
-/// a run. The workers that know its token may come back: only what was to be run goes.
+/// Empties the log of a run that provably never began, since it was ended or refused before; returns whether it was
+/// such a run. The workers that know its token may come back: only what was to be run goes.
 pub(super) fn forgets_unbegun(folder: &Path) -> bool {
     let log = folder.join(dormouse_log::FILE);
     RunBeginning::read(folder) == RunBeginning::Unbegun
@@ -197,7 +197,7 @@ mod tests {
             assert_eq!(std::fs::read(&log).unwrap(), &whole[..length]);
             let Failure::BadInput(said) = refused else { panic!("{refused:?}") };
             assert!(
-                said.contains("events.jsonl:1:") || said.contains("nothing of it was changed"),
+                said.contains("events.jsonl:1:") || said.contains("nothing was changed"),
                 "{said}"
             );
         }

@@ -19,7 +19,7 @@ use dormouse_report::calibration::table;
 /// Why a calibration ends that was told to.
 const TOLD: &str = "the user ended it";
 
-/// Measures, and keeps every cell as soon as it is there.
+/// Measures this host, and saves the figures of each cell as soon as they are measured.
 pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
     let host = HostIdentity::of_this();
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     show(args, &calibration, &path)?;
     let Some((done, why)) = ended else { return Ok(()) };
     Err(Failure::Broken(format!(
-        "calibrating was ended after {done} of {} cells: {why}; these are kept in {}",
+        "calibration ended after {done} of {} cells: {why}; these are kept in {}",
         plans.len(),
         path.display()
     )))
@@ -98,7 +98,7 @@ fn measure(
     file: &Path,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
     let stop = Signals::of_this_process()
-        .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
+        .map_err(|error| Failure::Broken(format!("can't listen for signals: {error}")))?;
     let mut progress = args.say.progress(plans.len(), "cells");
     for (n, plan) in plans.iter().enumerate() {
         if stop.any() {

@@ -131,7 +131,7 @@ fn unless_broken<T>(
         let listen = listen.into_iter().flat_map(|at| ["--listen".to_owned(), at.to_string()]);
         let words = ["dormouse", "resume", &dir].map(str::to_owned).into_iter().chain(listen);
         let resume = command_line(words.collect::<Vec<_>>());
-        let goes_on = format!("`{resume}` goes on with the run");
+        let goes_on = format!("`{resume}` continues the run");
         match error {
             LiveError::Coordinator(CoordinatorError::Paused { why }) if why == STOPPED_BY_USER => {
                 let left = standing(staging.path(), are_elsewhere);
@@ -208,10 +208,7 @@ fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {
     if !is_unfinished(dir) {
         let check = command_line(["dormouse", "check", &dir.to_string_lossy()]);
         let over = "this run came to its end; there is nothing left to go on with";
-        return refuse(&format!(
-            "{over}; `{check}` looks at it, `{}` makes it again",
-            header.command
-        ));
+        return refuse(&format!("{over}; `{check}` checks it, `{}` runs it again", header.command));
     }
     Ok(())
 }

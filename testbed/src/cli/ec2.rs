@@ -86,10 +86,11 @@ fn gone_on(folder: &Path, header: &LogHeader) -> Result<(StagedFolder, RecordedC
 /// Serves until a signal.
 fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Failure> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     let served: Result<_, Failure> = runtime.block_on(async {
         let mut signals = dormouse_coordinator::Signals::of_this_process()
-            .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
+            .map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))?;
         let endpoint = Ec2Endpoint::bind(setup, cloud).await;
         let endpoint = endpoint.map_err(|error| Failure::BadInput(error.to_string()))?;
         print(&format!("AWS_ENDPOINT_URL={}", endpoint.url()))?;

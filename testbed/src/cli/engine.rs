@@ -95,7 +95,7 @@ fn job(
     (shards, common): (&Shards, &Common),
 ) -> Result<ArrayJob, Failure> {
     let args = &shards.engine;
-    let unknown = |what: &str, error| Failure::Broken(format!("cannot find {what}: {error}"));
+    let unknown = |what: &str, error| Failure::Broken(format!("can't find {what}: {error}"));
     let (program, processors) = if engine == JobEngine::Kubernetes {
         (PathBuf::from("dormouse"), 1)
     } else {

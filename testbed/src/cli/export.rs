@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), Failure> {
     if let Some((path, _)) = there.filter(|_| !args.force) {
         let path = path.display();
         return Err(Failure::BadInput(format!(
-            "{path}: it is there already; give another folder with --out, or --force to replace it"
+            "{path}: it exists already; give another folder with --out, or --force to replace it"
         )));
     }
     for (name, content) in files {
@@ -109,7 +109,7 @@ fn window(args: &ExportArgs, calendar: Calendar) -> Result<(Time, Time), Failure
         when.on(calendar).ok_or_else(|| {
             let dir = args.dir.display();
             Failure::BadInput(format!(
-                "{option}: the run in {dir} has no dates; give the time since its beginning, such as 2h"
+                "{option}: the run in {dir} has no dates; give the time since its start, such as 2h"
             ))
         })
     };
@@ -135,7 +135,7 @@ fn gantt(args: &ExportArgs, log: &RunLog) -> Result<dormouse_view::plot::GanttCh
     if gantt.window.0 >= gantt.window.1.min(end) {
         let (dir, date) = (args.dir.display(), calendar.in_brackets(end));
         return Err(Failure::BadInput(format!(
-            "{dir}: nothing ran in that window: the run goes to {end}{date}; give another --from"
+            "{dir}: nothing ran in that window: the run ends at {end}{date}; give an earlier --from"
         )));
     }
     Ok(gantt)
@@ -167,7 +167,7 @@ fn tables(args: &ExportArgs, log: &RunLog) -> Result<Vec<(String, Vec<u8>)>, Fai
     let parquet = |(name, table): (&str, TypedTable)| {
         let content = table
             .to_parquet()
-            .map_err(|error| Failure::Broken(format!("{name}.parquet cannot be made: {error}")))?;
+            .map_err(|error| Failure::Broken(format!("{name}.parquet can't be made: {error}")))?;
         Ok((format!("{name}.parquet"), content))
     };
     tables.into_iter().map(parquet).collect()

@@ -31,11 +31,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let error = usage::explained(error, &words);
-            if error.use_stderr() {
-                let said = error.to_string();
-                note_refused_words(&words, said.lines().next().unwrap_or_default());
+            if !error.use_stderr() {
+                error.exit()
             }
-            error.exit()
+            note_refused_words(&words, &usage::summarize(&error));
+            return usage::report(&error);
         }
     };
     let done = match &cli.command {

@@ -42,10 +42,11 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
         said::note(note);
     }
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     runtime.block_on(async {
         let mut signals = dormouse_coordinator::Signals::of_this_process()
-            .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
+            .map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))?;
         let (begun, zero) = (Instant::now(), unix_now());
         let facts = facts(args, &kind, &settings, zero);
         let words =
@@ -176,7 +177,8 @@ fn listen(
         MetadataTokens::Required => Tokens::Required,
     };
     let key = random_key();
-    let key = key.map_err(|error| Failure::Broken(format!("no random numbers: {error}")))?;
+    let key =
+        key.map_err(|error| Failure::Broken(format!("the host gives no random numbers: {error}")))?;
     let service = Service::new(facts, Settings { tokens }, key);
     let MetadataArgs { hostname, port, .. } = args;
     let found = (hostname.as_str(), *port).to_socket_addrs();

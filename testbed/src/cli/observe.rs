@@ -24,7 +24,9 @@ use dormouse_report::output::{is_unfinished, read_header};
 
 fn wait<T>(until: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?.block_on(until)
+    runtime
+        .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?
+        .block_on(until)
 }
 
 /// Asks the coordinator of a run, which has to be there, what this role may.
@@ -74,7 +76,7 @@ async fn dial(at: &RunningArgs, role: Role) -> Result<Option<Remote>, Failure> {
         let wrong = |why: String| {
             let meant = run_folders::meant(folder);
             Failure::BadInput(format!(
-                "'{}' is no folder: {why}; or, for a run here, {meant}",
+                "'{}' is not a folder: {why}; or, for a run on this host, {meant}",
                 at.run
             ))
         };
@@ -165,7 +167,8 @@ pub(crate) fn submit(args: &SubmitArgs) -> Result<(), Failure> {
         remote.submit(request).await.map_err(|error| match error {
             // Whether it was taken is not known: asked again, it is the same job.
             error @ RemoteError::Silent { .. } => Failure::Broken(format!(
-                "{}; the same with --key {key} submits it once, whether it was taken or not",
+                "{}; run the same command with --key {key}: the job is submitted once, even if it \
+                 was accepted before",
                 chain(&error)
             )),
             error => error.into(),

@@ -67,7 +67,7 @@ fn runtime(text: &str) -> Result<String, String> {
     }
     let span: Span = text.parse().map_err(|error| format!("{error}"))?;
     match span {
-        Span::ZERO => Err("it is too little; write more than nothing, such as 150s".to_owned()),
+        Span::ZERO => Err("it is too little; write a length above 0, such as 150s".to_owned()),
         _ => Ok(text.to_owned()),
     }
 }
@@ -129,7 +129,8 @@ impl ProgramArgs {
         if let Some(verify) = &self.verify {
             let words =
                 shlex::split(verify).filter(|words| !words.is_empty()).ok_or_else(|| {
-                    let why = "it is no words of a shell; close its quotation marks";
+                    let why =
+                        "it can't be split into words as a shell does; close its quotation marks";
                     Failure::BadInput(format!("--verify '{verify}': {why}"))
                 })?;
             keys.push(key("--verify", "verify", list(&words)));

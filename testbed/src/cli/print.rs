@@ -32,7 +32,7 @@ pub(crate) fn print_to_reader(text: &str) -> Result<bool, Failure> {
     match written.and_then(|()| out.flush()) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::Broken(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::Broken(format!("can't write to standard output: {error}"))),
     }
 }
 
@@ -43,5 +43,5 @@ pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
 
 /// What it means that nothing can be written there.
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
-    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
+    |error| Failure::Broken(format!("can't write {}: {error}", path.display()))
 }

@@ -54,7 +54,7 @@ pub(crate) fn check(RecordedArgs { dir, json }: &RecordedArgs) -> Result<(), Fai
     match (violations.len(), unbound.len()) {
         (0, 0) => Ok(()),
         (0, n) => Err(Failure::Broken(format!(
-            "{}: {n} things are not as the run left them",
+            "{}: {n} differences from what the run left",
             dir.display()
         ))),
         (n, _) => Err(Failure::Broken(format!("{}: {n} violations", dir.display()))),
@@ -151,8 +151,8 @@ pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     if !is_unfinished(dir) {
         let log = dir.join(dormouse_log::FILE);
         return Err(Failure::BadInput(format!(
-            "{}: its last line is torn, though the run came to its end; give the folder of a run \
-             that was left whole",
+            "{}: its last line is incomplete, though the run had ended; give the folder of a run \
+             whose files are unchanged",
             log.display()
         )));
     }

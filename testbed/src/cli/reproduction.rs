@@ -142,7 +142,7 @@ fn unjudged(done: &FinishedReproduction) -> Failure {
     let what = &done.what;
     let none = format!("{what}: none of the paper's claims could be judged");
     match &done.without[..] {
-        [] => Failure::Broken(format!("{none}: no run says anything of them")),
+        [] => Failure::Broken(format!("{none}: no run has data about them")),
         without => {
             let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
             Failure::BadInput(format!("{none}; left out is {}", why.join("; and ")))

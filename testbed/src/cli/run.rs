@@ -229,7 +229,7 @@ fn resumable<'a>(
         Err(JobsError::Scheduler(why)) => {
             staging.settle();
             let resume = command_line(["dormouse", "resume", &staging.path().to_string_lossy()]);
-            Err(Failure::Broken(format!("{why}; `{resume}` goes on with the run")))
+            Err(Failure::Broken(format!("{why}; `{resume}` continues the run")))
         }
         Err(error) => Err(error.into()),
     }

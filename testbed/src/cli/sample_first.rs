@@ -40,8 +40,8 @@ pub(super) fn sample(
     if let Some(lacking) = proved().0.lacking(prepared.needs_criu()) {
         let (what, found) = (&lacking.name, &lacking.found);
         return Err(Failure::BadInput(format!(
-            "{}: nobody says how long a task takes, and it can't be measured here ({what}: {found}); say it, such as \
-             --runtime 10m, or see `dormouse doctor`",
+            "{}: a task has no run time, and it can't be measured here ({what}: {found}); give one, \
+             such as --runtime 10m, or see `dormouse doctor`",
             experiment.name
         )));
     }

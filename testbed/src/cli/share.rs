@@ -126,7 +126,7 @@ memory = "64 MB"
         assert_eq!(pace.at_share(fifth), Some(Speedup::times(6)));
         assert_eq!(pace.at_share(Ppm::ONE), Some(pace));
         for share in [1, 22_500, 125_000, 333_333, 1_000_000].map(Ppm::new) {
-            let speedup = pace.at_share(share).expect("more than nothing");
+            let speedup = pace.at_share(share).expect("a length above 0");
             let real_s = 10.0 / share.as_f64();
             assert!((real_s * speedup.as_f64() / 300.0 - 1.0).abs() < 1e-6, "{share:?}");
         }

@@ -1,6 +1,8 @@
-//! Tips beside clap's errors: the line to type in the place of one that can't be read.
+//! What is said of a command line that can't be read: clap's error in the style of all others, with a tip what to type.
 
 use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::process::ExitCode;
 
 use clap::Error;
 use clap::builder::StyledStr;
@@ -8,6 +10,10 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::examples::all;
 use super::grammar::grammar;
+use super::terminal;
+
+/// How clap begins an error, where this program's others begin with its name.
+const CLAP_PREFIX: &str = "error:";
 
 /// The words with `help` taken for what it means: `dormouse help run` is `dormouse run --help`.
 pub(super) fn help_last(mut words: Vec<OsString>) -> Vec<OsString> {
@@ -55,6 +61,32 @@ pub(super) fn explained(mut error: Error, words: &[OsString]) -> Error {
         error.insert(ContextKind::Suggested, tips);
     }
     error
+}
+
+/// The first line of the error, without clap's prefix.
+pub(super) fn summarize(error: &Error) -> String {
+    let text = error.to_string();
+    let first = text.lines().next().unwrap_or_default();
+    first.trim_start_matches(CLAP_PREFIX).trim_start().to_owned()
+}
+
+/// Prints the error on standard error, and gives the exit status of a wrong command line.
+pub(super) fn report(error: &Error) -> ExitCode {
+    let styled = error.render();
+    let text = if terminal::stderr_has_colour() {
+        styled.ansi().to_string()
+    } else {
+        styled.to_string()
+    };
+    // A help that is printed in the place of an error has no prefix.
+    let text = if styled.to_string().starts_with(CLAP_PREFIX) {
+        text.replacen(CLAP_PREFIX, "dormouse:", 1)
+    } else {
+        text
+    };
+    // Where nobody can be told there is nobody to tell that.
+    let _ = write!(io::stderr().lock(), "{text}");
+    ExitCode::from(2)
 }
 
 /// The command that was typed, without its options and values.

@@ -34,7 +34,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
         let meant = super::run_folders::meant(dir);
         let why = match (super::run_folders::is_an_address(dir), dir.exists()) {
             (true, _) => "it is the address of a coordinator, not a run's folder",
-            (false, true) => "it is no folder",
+            (false, true) => "it is not a folder",
             (false, false) => "there is no such folder",
         };
         return Err(Failure::BadInput(format!("{}: {why}; {meant}", dir.display())));
@@ -62,13 +62,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<(), Failure> {
         open_in_browser(&url);
     }
     let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
+    let runtime = runtime
+        .map_err(|error| Failure::Broken(format!("the runtime can't be started: {error}")))?;
     let ends = runtime.block_on(async {
         let mut signals = dormouse_coordinator::Signals::of_this_process()?;
         signals.next().await;
         Ok::<_, std::io::Error>(())
     });
-    ends.map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))
+    ends.map_err(|error| Failure::Broken(format!("signals can't be received: {error}")))
 }
 
 /// Has the provider of a live run act on spot VMs now.

@@ -146,11 +146,11 @@ fn lendable(path: &Path) -> Result<PathBuf, String> {
     let own = ["proc", "sys", "dev", "etc", "tmp", "run", "var"];
     let first = real.components().nth(1).and_then(|part| part.as_os_str().to_str());
     match first {
-        _ if !real.is_dir() => Err("it is no folder".to_owned()),
+        _ if !real.is_dir() => Err("it is not a folder".to_owned()),
         _ if real != path => Err(format!("name it without links: {}", real.display())),
         None => Err("name a folder in it".to_owned()),
         Some(first) if own.contains(&first) => {
-            Err(format!("a task has a /{first} of its own: copy what is needed elsewhere"))
+            Err(format!("every task has its own /{first}: copy the files to another folder"))
         }
         Some(_) => Ok(real),
     }
@@ -162,9 +162,9 @@ pub(super) fn secret_file(named: Option<&Path>, who: &str) -> Result<PathBuf, Fa
     let from_env = || std::env::var_os("DORMOUSE_SECRET_FILE").filter(|name| !name.is_empty());
     named.map(Path::to_owned).or_else(|| from_env().map(PathBuf::from)).ok_or_else(|| {
         Failure::BadInput(format!(
-            "{who} needs a token of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, with a copy \
-             of a file of the run's folder on the coordinator's host (`secret` for a worker, \
-             `secret.observer` to look on, `secret.operator` to act), or - to read it from standard \
+            "{who} needs a token of the run: give --secret-file, or $DORMOUSE_SECRET_FILE, with a \
+             copy of a file of the run's folder on the coordinator's host (`secret` for a worker, \
+             `secret.observer` to read, `secret.operator` to act), or - to read it from standard \
              input"
         ))
     })

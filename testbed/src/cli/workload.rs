@@ -341,7 +341,7 @@ pub(crate) fn bad(error: impl Error) -> Failure {
 }
 
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
-    |error| Failure::Broken(format!("cannot write {}: {error}", path.display()))
+    |error| Failure::Broken(format!("can't write {}: {error}", path.display()))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) fn open(store: &CheckpointStore) -> Result<Arc<dyn Objects>, ObjectEr
 #[cfg(not(feature = "bucket"))]
 pub(super) fn open(store: &CheckpointStore) -> Result<Arc<dyn Objects>, ObjectError> {
     Err(ObjectError::Refused(format!(
-        "{}: buckets are not built into this dormouse; build it with --features bucket, or leave \
+        "{}: this dormouse was built without buckets; build it with --features bucket, or leave \
          live.checkpoint-store out",
         store.url
     )))

@@ -63,17 +63,17 @@ pub enum LiveError {
     Coordinator(#[from] CoordinatorError),
     /// It was ended before its workers were there: nothing came of it.
     #[error(
-        "the run was stopped before it began; nothing of it is kept, and the same command begins it"
+        "the run was stopped before it began, and nothing is kept; run the same command to begin it"
     )]
     NotBegun,
     /// A worker can't be started.
-    #[error("cannot start a worker on this host: {0}")]
+    #[error("can't start a worker on this host: {0}")]
     Start(std::io::Error),
     /// No worker is left to run anything.
     #[error("no worker is left: {0}")]
     NoWorkers(String),
     /// The runtime could not be made.
-    #[error("cannot start the coordinator: {0}")]
+    #[error("can't start the coordinator: {0}")]
     Runtime(std::io::Error),
     /// The log of the run can't be read back.
     #[error(transparent)]

@@ -43,10 +43,10 @@ pub fn carried_off(
     let Some(kind) =
         alone.setup.bag.tasks.first().and_then(|task| task.runtime.keys().next().cloned())
     else {
-        return Err("its task names no type".to_owned());
+        return Err("its task has no instance type".to_owned());
     };
     let Some(sold) = off.setup.catalogue.types.get_mut(&kind) else {
-        return Err(format!("{kind} is no type"));
+        return Err(format!("{kind} is not an instance type"));
     };
     (sold.spot, sold.limits.spot) = (sold.on_demand, 2);
     let config = json!({

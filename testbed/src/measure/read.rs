@@ -10,16 +10,16 @@ use dormouse_units::{Speedup, Time};
 #[derive(Debug, thiserror::Error)]
 pub enum MeasureError {
     /// The task never came to an end.
-    #[error("it did not come to an end: {0}")]
+    #[error("it did not end: {0}")]
     NoEnd(String),
 }
 
 /// What a program took and left, and why it did not do well, if it did not.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it took and left.
+    /// What the task took and left.
     pub measured: MeasuredProgram,
-    /// How it ended and its last words, in one line; `None`: it returned 0, and its check as well.
+    /// How the task ended and its last words, in one line; `None`: it returned 0, and its check as well.
     pub failure: Option<String>,
 }
 

@@ -26,7 +26,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     let place = task.get() as usize;
     let (Some(spec), Some(program)) = (of.setup.bag.tasks.get(place), of.own_programs.get(&task))
     else {
-        return Err(format!("{task} runs no program of yours"));
+        return Err(format!("{task} does not run a program of your own"));
     };
     let kind = kind_for(of, spec.memory.get()).ok_or_else(|| {
         let (name, memory) = (&spec.name, spec.memory);

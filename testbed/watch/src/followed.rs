@@ -184,7 +184,7 @@ impl FollowedRun {
     pub(crate) fn trouble(&self, why: String) {
         let mut state = self.lock_state();
         if state.trouble.as_ref() != Some(&why) {
-            tracing::warn!(why, "the run can't be followed for now");
+            tracing::warn!(why, "the run can't be followed at the moment");
             state.trouble = Some(why);
         }
     }

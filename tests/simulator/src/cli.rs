@@ -84,7 +84,7 @@ fn seeds(text: &str) -> Result<Range<u64>, String> {
 
 fn rate(text: &str) -> Result<(String, f64), String> {
     let (name, rate) = text.split_once('=').ok_or("write NAME=X")?;
-    Ok((name.to_owned(), rate.parse().map_err(|_| format!("'{rate}' is no number"))?))
+    Ok((name.to_owned(), rate.parse().map_err(|_| format!("'{rate}' is not a number"))?))
 }
 
 /// Does what the arguments say.

@@ -57,7 +57,7 @@ fn main() -> ExitCode {
                     status = ExitCode::FAILURE;
                 }
                 if let Err(error) = write.then(|| fs::write(&page, &played.text)).transpose() {
-                    eprintln!("play-page: cannot write {}: {error}", page.display());
+                    eprintln!("play-page: can't write {}: {error}", page.display());
                     return ExitCode::from(2);
                 }
             }

@@ -86,7 +86,7 @@ fn nonsense_is_refused() {
         .unwrap();
     for (args, words) in [
         ("checkpoints --job 0s", "--job 0s"),
-        ("checkpoints --job 90s", "no whole number"),
+        ("checkpoints --job 90s", "not a whole number"),
         ("checkpoints --job 1h --step 0s", "another --step"),
         ("checkpoints --job 400d", "coarser steps"),
         ("checkpoints --job 5h --age 25h", "no VM reaches the age"),

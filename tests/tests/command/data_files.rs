@@ -14,7 +14,7 @@ fn bad_files_of_prices() {
     for (rows, words) in [
         ("", &["p.csv: ", "it has no prices"][..]),
         ("time,price\n", &["it has no prices"]),
-        ("0,0.1\n5000;0.2\n", &["p.csv:2:1: ", "'5000;0.2' is no time and price"]),
+        ("0,0.1\n5000;0.2\n", &["p.csv:2:1: ", "'5000;0.2' is not a time and a price"]),
         ("2009-12-01 00:00:00,0.1\n2009-02-29 01:00:00,0.1\n", &["p.csv:2:1: "]),
         ("0,0.1\n5000,-0.2\n", &["p.csv:2:1: "]),
         ("0,0.1\n3599,0.2\n", &["cloud.prices.c3.large", "ends 59m59s after its first row"]),
@@ -58,7 +58,7 @@ fn damaged_imports() {
         ),
         ("167.0}}, \"1\"", "null}}, \"1\"", &["job.json:2:15: tasks.0.runtime.c3.large: null"]),
         ("\"1\":", "\"7\":", &["job.json:2:36: tasks.7: task 1 is missing"]),
-        ("\"1\":", "\"one\":", &["job.json:2:36: tasks.one: 'one' is no number of a task"]),
+        ("\"1\":", "\"one\":", &["job.json:2:36: tasks.one: 'one' is not the number of a task"]),
         ("{\"tasks\":", "{\"tusks\":", &["job.json", "'tasks' is missing"]),
         ("}}}}", "}}", &["job.json:2:88: not valid JSON"]),
         ("22.09", "0", &["env.json:1:29: instances.c3.large.gflops: 0 is out of range"]),
@@ -91,8 +91,8 @@ fn damaged_imports() {
     for (plan, words) in [
         ("{\"vms\": 3}", "plan.json:1:9: not a plan"),
         ("{\n  \"vms\": [", "plan.json:2:10: not valid JSON"),
-        (map, "plan.json:2:22: instances.i.0.map.vcpu_0.one: 'one' is no number of a task"),
-        (&map.replace("one", "1"), "plan.json:2:52: instances.i.0.map.xcpu: 'xcpu' is no vCPU"),
+        (map, "plan.json:2:22: instances.i.0.map.vcpu_0.one: 'one' is not the number of a task"),
+        (&map.replace("one", "1"), "plan.json:2:52: instances.i.0.map.xcpu: 'xcpu' is not a vCPU"),
         (&map.replace(" 9", " -9"), "plan.json:2:42: instances.i.0.map.vcpu_0.one.end: -9 is out"),
     ] {
         fs::write(folder.path().join("plan.json"), plan).unwrap();

@@ -388,7 +388,7 @@ fn nonsense_is_refused() {
         folder,
         &["reproduce", "burst-hads/readings", "--engine", "local", "--cause-seeds", "2"],
         2,
-        &["a search can't be made in parts", "--engine"],
+        &["a search can't be split", "--engine"],
     );
     let live = ["reproduce", "burst-hads", "--engine", "local", "--live-runs", "x"];
     refused(folder, &live, 2, &["--live-runs"]);

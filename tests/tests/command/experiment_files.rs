@@ -62,7 +62,7 @@ const BAGS: &[Case] = &[
     ("ec2-2020\"", "ec2-2020\"\npreemption-notice = \"-2m\"", "bad.toml:5:1: cloud.preemption-notice", "'-2m' is not a length of time (it is negative)"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.lrage\" = \"p.csv\" }", "bad.toml:5:12: cloud.prices.c3.lrage", "there is no spot type 'c3.lrage'"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = 3 }", "bad.toml:5:12: cloud.prices.c3.large", "3 is not a text"),
-    ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [] }", "bad.toml:5:12: cloud.prices.c3.large", "these are no prices; write rows"),
+    ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [] }", "bad.toml:5:12: cloud.prices.c3.large", "these are not prices; write rows"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = [[\"0s\", -1]] }", "bad.toml:5:33: cloud.prices.c3.large.0.1", "-1 is not a price"),
     ("ec2-2020\"", "ec2-2020\"\nprices = { \"c3.large\" = { file = \"p.csv\", start = 3 } }", "bad.toml:5:43: cloud.prices.c3.large.start", "3 is not a length of time"),
     ("catalogue = \"ec2-2020\"", "type = [{ name = \"x\", vcpus = 2, memory = \"1 GiB\", on-demand = \"1\" }]", "bad.toml:4:52: cloud.type.0.on-demand", "'1' is not a number"),

@@ -54,7 +54,7 @@ fn damaged_files() {
             rows("a,z,i,preempted,5,1,t1\na,z,i,preempted,5,1,t2\na,z,i,preempted,5.0,1,t3\n"),
             &["too few ages", "3 VMs, 3 preempted"],
         ),
-        (rows("a,z,i,preempted,5,1,t1\na,z,i,stop,0,1,t\n"), &["f.csv:3:1: '0' is no lifetime"]),
+        (rows("a,z,i,preempted,5,1,t1\na,z,i,stop,0,1,t\n"), &["f.csv:3:1: '0' is not a lifetime"]),
         (rows("a,z,i,preempted,-5,1,t1\n"), &["f.csv:2:1: ", "'-5'", "seconds above 0"]),
         (rows("a,z,i,preempted,nan,1,t1\n"), &["f.csv:2:1: ", "'nan'"]),
         (rows("a,z,i,preempted,inf,1,t1\n"), &["f.csv:2:1: ", "'inf'"]),
@@ -105,7 +105,7 @@ fn order_and_repetition_change_nothing_and_what_is_left_out_is_told() {
     let output = run_in(at, &["fit", "b.csv", "--skip-malformed", "--bootstrap", "0"]);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        said.contains("1 malformed ones, the first in line 42: 'soon' is no lifetime"),
+        said.contains("1 malformed ones, the first in line 42: 'soon' is not a lifetime"),
         "{said}"
     );
 }

@@ -275,7 +275,7 @@ fn what_is_no_file_of_a_known_kind_is_refused() {
         (b"{\"a\": 1}", &["'{\"a\": 1}'", known[0]]),
         (
             b"SQLite format 3\0",
-            &["it is SQLite, which is not read here; unpack or convert it first"],
+            &["it is SQLite, which can't be read here; unpack or convert it first"],
         ),
         (
             b"at,type,market,duration\n5,x,spot,soon\n",
@@ -428,7 +428,7 @@ fn a_broken_file_has_its_place_named() {
         (r#"{"jobs": [{"id": 1, "subtime": "#, "", "no workload of Batsim"),
         ("when,what\n5m,preempt\n", "time=when,action=why", "it has no column 'why'"),
         ("when,what\n5m,explode\n", "time=when,action=what", "'explode' is nothing"),
-        ("when,what\n5m,many\n", "time=when,count=what", "'many' is no number of VMs"),
+        ("when,what\n5m,many\n", "time=when,count=what", "'many' is not a number of VMs"),
         ("lifetime_s,end_event\n-1,preempted\nsoon,preempted\n", "", "the first in line 2: '-1'"),
         ("name,vcpus,memory,spot\na,2,65536,1\n", "", "65536 GiB; write the unit"),
     ] {

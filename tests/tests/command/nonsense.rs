@@ -55,14 +55,14 @@ fn bad_experiment_files() {
         ("name = \"burst-hads\"", "swap-rate = 0", &["scheduler.swap-rate", "out of range"]),
         // Quantities.
         ("\"45m\"", "\"-45m\"", &["workload.deadline", "it is negative"]),
-        ("\"45m\"", "\"45\"", &["workload.deadline", "lacks its unit"]),
-        ("\"45m\"", "\"0s\"", &["workload.deadline", "more than nothing"]),
+        ("\"45m\"", "\"45\"", &["workload.deadline", "unit is missing"]),
+        ("\"45m\"", "\"0s\"", &["workload.deadline", "above 0"]),
         ("\"45m\"", "45", &["workload.deadline", "write a text with its unit"]),
         ("\"45m\"", "2020-09-01", &["workload.deadline", "a date"]),
         ("\"45m\"", "\"99999999999999d\"", &["workload.deadline", "too large"]),
-        ("\"10 MB\"", "\"ten MB\"", &["workload.task.0.memory", "its unit is none of"]),
-        ("\"10 MB\"", "\"10 MX\"", &["workload.task.0.memory", "its unit is none of"]),
-        ("\"200s\"", "\"0s\"", &["workload.task.0.runtime", "more than nothing"]),
+        ("\"10 MB\"", "\"ten MB\"", &["workload.task.0.memory", "its unit is not one of"]),
+        ("\"10 MB\"", "\"10 MX\"", &["workload.task.0.memory", "its unit is not one of"]),
+        ("\"200s\"", "\"0s\"", &["workload.task.0.runtime", "above 0"]),
         // Sense.
         ("\"10 MB\"", "\"64 GiB\"", &["bad.toml:5:", "small-0", "64 GiB", "the largest VM"]),
         ("\"45m\"", "\"5m\"", &["bad.toml:5:", "the deadline 5m can't be met"]),
@@ -148,7 +148,7 @@ fn bad_experiment_files() {
         (
             "ec2-2020\"",
             "ec2-2020\"\nhosts = [{ vcpus = 4, memory = \"0 B\" }]",
-            &["cloud.hosts.0.memory", "more than nothing"],
+            &["cloud.hosts.0.memory", "above 0"],
         ),
         (
             "ec2-2020\"",
@@ -177,7 +177,7 @@ fn bad_experiment_files() {
             "ec2-2020\"",
             "ec2-2020\"\nhosts = [{ vcpus = 9, disk = \"1 GB\" }]\n\
              type = [{ name = \"x\", vcpus = 1, memory = \"1 GB\", disk = \"2\", spot = 1 }]",
-            &["cloud.type.0.disk", "lacks its unit"],
+            &["cloud.type.0.disk", "unit is missing"],
         ),
         (
             "name = \"burst-hads\"",
@@ -192,7 +192,7 @@ fn bad_experiment_files() {
         (
             "[scheduler]",
             "[[interruption]]\nmodel = \"lifetime\"\nmean = \"0s\"\n[scheduler]",
-            &["bad.toml:15:1: interruption.0.mean", "more than nothing"],
+            &["bad.toml:15:1: interruption.0.mean", "above 0"],
         ),
         (
             "[scheduler]",
@@ -202,7 +202,7 @@ fn bad_experiment_files() {
         (
             "[scheduler]",
             "[[interruption]]\nmodel = \"lifetime\"\nrecorded = \"bad.toml\"\n[scheduler]",
-            &["bad.toml:2:1: ", "is no lifetime"],
+            &["bad.toml:2:1: ", "is not a lifetime"],
         ),
         (
             "[scheduler]",
@@ -391,7 +391,7 @@ fn bad_options() {
         ),
         (
             &["run", "batch-small", "--set", "workload.memory-per-processor=0 B"],
-            &["workload.memory-per-processor", "more than nothing"],
+            &["workload.memory-per-processor", "above 0"],
         ),
         (
             &["run", "batch-small", "--set", "workload.job.0.memory=1 GiB"],

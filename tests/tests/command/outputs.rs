@@ -118,7 +118,7 @@ fn a_run_is_exported() {
     assert_eq!(fs::read_to_string(folder.path().join("out/gantt-5m-10m.svg")).unwrap(), svg);
     let other = ["export", "out", "--as", "svg", "--from", "6m", "--out", "window"];
     for (wrong, said) in [
-        (&other[..], "it is there already"),
+        (&other[..], "it exists already"),
         (&["export", "out", "--as", "svg", "--from", "9h", "--out", "none"], "nothing ran"),
         (&["export", "out", "--as", "svg", "--from", "2m", "--until", "1m"], "a later time"),
     ] {

@@ -121,8 +121,8 @@ fleet = [{ type = "c3.large", market = "spot", count = 1, bid = 0.03 }]
     assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stdout));
     for (from, to, words) in [
         ("high = 0.04", "high = 0.01", "'high' is below 'low'"),
-        ("step = 0.01", "step = 0", "'step' is nothing"),
-        ("every = \"30m\"", "every = \"1s\"", "don't fit a log"),
+        ("step = 0.01", "step = 0", "'step' is 0"),
+        ("every = \"30m\"", "every = \"1s\"", "too many price changes for a log"),
         ("every = \"30m\"", "every = \"30m\", spike-lasts = \"1h\"", "spike-every"),
     ] {
         fs::write(folder.path().join("drawn.toml"), experiment.replace(from, to)).unwrap();
@@ -142,7 +142,7 @@ fn nonsense_is_refused() {
     write("one.csv", "6000,0.4\n");
     write("negative.csv", "6000,0.4\n6001,-0.4\n");
     for (args, words) in [
-        ("h.json --zone us-west-9z", "it has those of c3.large us-east-1a"),
+        ("h.json --zone us-west-9z", "it has prices of c3.large us-east-1a"),
         ("h.json --zone us-east-1b", "no price in it holds for any time"),
         ("broken.json", "broken.json:1"),
         ("other.json", "SpotPriceHistory"),
@@ -320,7 +320,7 @@ fn columns_of_prices_can_be_said() {
         folder.path(),
         &["prices", "describe", "p.csv"],
         2,
-        &["p.csv:1:1", "is no time and price"],
+        &["p.csv:1:1", "is not a time and a price"],
     );
     let args = ["prices", "describe", "p.csv", "--column", "cost=what"];
     refused(folder.path(), &args, 2, &["no column is called 'cost' here"]);

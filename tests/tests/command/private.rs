@@ -57,7 +57,7 @@ fn nobody_else_reads_a_log_or_holds_its_lock() {
     held.try_lock().unwrap();
     let no = run(&out, &["--force"]);
     assert_eq!(no.status.code(), Some(2), "{}", text(&no));
-    assert!(text(&no).contains("a run is under way there"), "{}", text(&no));
+    assert!(text(&no).contains("a run is still writing its log there"), "{}", text(&no));
 }
 
 #[test]

@@ -344,7 +344,7 @@ fn what_cannot_be_said_of_a_program_is_refused_with_its_place() {
     let run = |set: &'static str| ["run", "j60", "--set", "scheduler.name=program", "--set", set];
     for (set, words) in [
         ("scheduler.command=[]", "scheduler.command"),
-        ("scheduler.command=[\"\"]", "it has to begin with a program"),
+        ("scheduler.command=[\"\"]", "the command has to begin with a program"),
         ("scheduler.command=\"x\"", "is not a list"),
         ("scheduler.linked=\"nobody\"", "no scheduler 'nobody' is part of this program"),
         ("scheduler.limit=\"1us\"", "scheduler.limit"),
@@ -354,7 +354,7 @@ fn what_cannot_be_said_of_a_program_is_refused_with_its_place() {
     }
     let env = "scheduler.env={\"A=B\"=\"\"}";
     let run = ["run", "j60", "--scheduler", "./x.py", "--set", env];
-    refused(folder, &run, 2, &["it is no name of an environment variable"]);
+    refused(folder, &run, 2, &["it is not the name of an environment variable"]);
     refused(
         folder,
         &["run", "j60", "--scheduler", "./nowhere.py"],

@@ -167,7 +167,12 @@ fn bad_files_of_requests() {
         refused(at, &["workload", "requests", "some.toml", "-o", "other.csv"], 2, &[says]);
     }
     fs::write(at.join("r.csv"), [head.as_bytes(), b"\x7fELF\xff\xfe\n"].concat()).unwrap();
-    refused(at, &["run", "some.toml"], 2, &["r.csv, line 3: its byte 5 is no text in UTF-8; give"]);
+    refused(
+        at,
+        &["run", "some.toml"],
+        2,
+        &["r.csv, line 3: its byte 5 is not text in UTF-8; give"],
+    );
     refused(at, &["workload", "stats", "r.csv"], 2, &["r.csv, line 3: its byte 5 is no text"]);
     let options = ["workload", "stats", "r.csv", "--procs", "4"];
     refused(at, &options, 2, &["r.csv: --procs, --skip-malformed and --plot are of SWF logs"]);

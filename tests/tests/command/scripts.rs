@@ -75,3 +75,24 @@ fn another_apt_at_work_is_waited_for() {
     let text = said(&ended);
     assert!(!ended.status.success() && text.contains("no network"), "{text}");
 }
+
+/// A text that has changed is seen in the difference, and read before it is committed.
+#[test]
+fn the_texts_of_errors_are_those_of_their_snapshot() {
+    let ended = briefly(&["scripts/list-messages", "--check"], None);
+    assert!(ended.status.success(), "{}", said(&ended));
+}
+
+/// The third column of the glossary names the type that holds what the word means.
+#[test]
+fn the_types_of_the_glossary_exist() {
+    let page = fs::read_to_string(repository().join("docs/reference/glossary.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix("` |"));
+    let types: Vec<&str> = rows.filter_map(|row| Some(row.rsplit_once("| `")?.1)).collect();
+    assert!(types.len() > 20, "{types:?}");
+    for name in types {
+        let definition = format!("(struct|enum|trait|type) {name}");
+        let found = briefly(&["git", "grep", "-qwE", &definition, "--", "*.rs"], None);
+        assert!(found.status.success(), "the glossary has {name}, which is no type");
+    }
+}

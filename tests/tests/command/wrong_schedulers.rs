@@ -14,10 +14,10 @@ const AT_ONCE: [(&str, &str); 10] = [
     ("sensible", "make it executable with `chmod +x`"),
     ("dies-at-hello", "ended with status 3 before its hello (line 1)"),
     ("hangs-without-reading", "did not write line 1, its hello, within 1s"),
-    ("newer-protocol", "speaks version 2 of the protocol, and this dormouse 1 to 1"),
-    ("older-protocol", "speaks version 0 of the protocol, and this dormouse 1 to 1"),
+    ("newer-protocol", "speaks version 2 of the protocol, but this dormouse speaks 1 to 1"),
+    ("older-protocol", "speaks version 0 of the protocol, but this dormouse speaks 1 to 1"),
     ("no-hello", "unknown field `decisions`, expected `hello`"),
-    ("hears-a-misspelt-notice", "wants to hear `vm-redy`, and there is no such notice"),
+    ("hears-a-misspelt-notice", "asks for the notice `vm-redy`, which does not exist"),
     ("speaks-unasked", "wrote `{\"decisions\":[]}` after line 1 without having been asked"),
 ];
 
@@ -30,9 +30,9 @@ const HALF_WAY: [(&str, &str); 23] = [
     ("closes-stdout", "closed its standard output before its answer"),
     ("hangs", "raise scheduler.limit if it needs longer"),
     ("writes-half-a-line-then-hangs", "within 1s: it wrote 26 bytes and no newline"),
-    ("no-json", "is `starting task 7 on vm 0`: it is no JSON object"),
-    ("blank-line", "is ``: it is no JSON object"),
-    ("json-but-no-object", "it is no JSON object"),
+    ("no-json", "is `starting task 7 on vm 0`: it is not a JSON object"),
+    ("blank-line", "is ``: it is not a JSON object"),
+    ("json-but-no-object", "it is not a JSON object"),
     ("no-decisions", "unknown field `decisons`, expected `decisions`"),
     ("unknown-decision", "unknown variant `reboot`, expected one of `launch`, `terminate`"),
     ("missing-field", "missing field `vm`"),
@@ -40,7 +40,7 @@ const HALF_WAY: [(&str, &str); 23] = [
     ("negative-time", "invalid value: integer `-1`, expected u64"),
     ("number-out-of-range", "floating point `1.8446744073709552e+19`, expected u64"),
     ("invalid-utf-8", "invalid unicode code point"),
-    ("nests-too-deep", "[[[...`: it is no JSON object"),
+    ("nests-too-deep", "[[[...`: it is not a JSON object"),
     ("answers-twice", "wrote `{\"decisions\":[]}` after line 11 without having been asked"),
     ("floods-many-lines", "without having been asked: one line answers one line"),
     ("floods-one-endless-line", "wrote more than 16 MiB without a newline as line 11"),
@@ -135,7 +135,7 @@ fn a_run_that_its_program_broke_goes_on_as_if_nothing_had_happened() {
         assert_eq!(broken.status.code(), Some(1), "{name}: {error}");
         assert!(error.contains(said) && error.contains("the scheduler "), "{name}: {error}");
         assert_eq!(error.lines().count(), 1, "{name}: {error}");
-        assert!(error.trim_end().ends_with("/out` goes on with the run"), "{name}: {error}");
+        assert!(error.trim_end().ends_with("/out` continues the run"), "{name}: {error}");
         let out = folder.path().join("out");
         let logged = steps(&out);
         assert!(undisturbed.starts_with(&logged), "{name}: what was decided before stays");

@@ -50,10 +50,13 @@ fn sent_again(steps: &mut [Step], change: impl FnOnce(&mut Vec<Effect>, usize)) 
 fn what_must_not_be_is_found() {
     type Damage = fn(&mut Vec<Step>);
     let damages: [(Damage, &str); 5] = [
-        (|steps| sent_again(steps, |effects, n| drop(effects.remove(n))), "number of its starts"),
+        (
+            |steps| sent_again(steps, |effects, n| drop(effects.remove(n))),
+            "attempt number that is not the next",
+        ),
         (
             |steps| sent_again(steps, |effects, n| effects.push(effects[n].clone())),
-            "and nobody decided that",
+            "without a decision of its scheduler",
         ),
         (
             |steps| {
@@ -74,7 +77,7 @@ fn what_must_not_be_is_found() {
                 let attempt = report.unwrap();
                 *attempt = attempt.next();
             },
-            "ended in a former life",
+            "by an attempt that is over",
         ),
         (
             |steps| {

@@ -399,7 +399,7 @@ fn a_log_that_was_changed_is_noticed() {
             }
         }
     });
-    noticed("is taken away, and nobody said why", &|steps| {
+    noticed("is taken away without a cause in the log", &|steps| {
         for step in steps {
             step.effects.retain(|effect| !matches!(effect, Effect::Displaced { .. }));
         }

@@ -346,12 +346,12 @@ fn what_is_wrong_with_scarcity_is_said_with_its_place() {
     for ((cloud, rest, files), part) in [
         (cloud("availability = { v10 = \"x.json\" }"), "there is no spot type 'v10'"),
         (cloud("availability = { v100 = \"y.json\" }"), "y.json"),
-        (cloud("availability = { v100 = [] }"), "it says of no time what can be had"),
+        (cloud("availability = { v100 = [] }"), "it has no time with a number of VMs"),
         (cloud("zones = [\"a\", \"a\"]"), "'a' is named twice"),
         (cloud("zones = [\"a\"]"), "there is no instance type 'v100'"),
         (acts("time,action,type\n5m,preempt,v10\n"), "acts.csv:2"),
         (acts("time,action,zone\n5m,preempt,a\n"), "there is no zone 'a'"),
-        (acts("time,action\n2024-01-01 00:00:00,preempt\n"), "nobody says when the run begins"),
+        (acts("time,action\n2024-01-01 00:00:00,preempt\n"), "the run has no date of its own"),
         (acts("time,action,vm\n5m,preempt,77\n"), "there is no VM 77"),
     ] {
         let error = experiment(&cloud, &rest, &files).unwrap_err();

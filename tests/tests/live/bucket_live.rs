@@ -120,7 +120,7 @@ fn a_run_whose_coordinator_and_folder_of_checkpoints_are_lost_goes_on_from_the_b
     let refused = place.resume().ended();
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert!(text(&refused).contains("s3://runs/mine at http://"), "{}", text(&refused));
-    assert!(text(&refused).contains("see that the server runs"), "{}", text(&refused));
+    assert!(text(&refused).contains("check that the server is running"), "{}", text(&refused));
 
     let _server = runtime.block_on(Server::start_at(&place.s3(), &address));
     let ended = place.resume().ended();

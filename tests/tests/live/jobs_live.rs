@@ -279,7 +279,7 @@ fn an_open_run_takes_jobs_over_a_kill_and_ends_when_it_is_closed() {
     });
     let other =
         says(&[&job[..2], &["--processors", "1", "--runtime", "60s", "--key", "mine"]].concat());
-    assert!(text(&other).contains("is the key of job 6, which is another one"), "{other:?}");
+    assert!(text(&other).contains("is the key of job 6, a different job"), "{other:?}");
     let large = says(&["submit", dir, "--processors", "5", "--runtime", "60s"]);
     let said = text(&large);
     assert!(large.status.code() == Some(1) && said.contains("the machine has 4"), "{said}");

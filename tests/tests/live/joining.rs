@@ -95,7 +95,7 @@ fn a_worker_that_has_not_joined_ends_with_who_started_it() {
     let worker = Pid::from_raw(line.trim().parse().unwrap());
     // It says so once it dials in vain.
     let mut said = String::new();
-    while !said.contains("no coordinator there yet") {
+    while !said.contains("no coordinator answers yet") {
         assert!(says.read_line(&mut said).unwrap() > 0, "{said}");
     }
     let begun = Instant::now();
@@ -186,6 +186,6 @@ fn a_worker_without_a_coordinator_says_so_ever_more_seldom_and_then_gives_up() {
     let lines: Vec<_> = said.lines().collect();
     // At once, after 2, 6 and 14 s, and at the end: in time of its own, the last two may be one.
     assert!((3..=6).contains(&lines.len()), "{} lines: {said}", lines.len());
-    assert!(lines[0].contains("no coordinator there yet"), "{said}");
-    assert!(lines.last().unwrap().contains("not heard of for"), "{said}");
+    assert!(lines[0].contains("no coordinator answers yet"), "{said}");
+    assert!(lines.last().unwrap().contains("has not been heard from for"), "{said}");
 }

@@ -228,7 +228,7 @@ fn vms_that_always_fail_are_said_to_do_so() {
         std::fs::write(folder.path().join("short.toml"), text).unwrap();
     };
     file("1h");
-    let words = ["short.toml:", "takes 2h, and no spot n1-highcpu-2 lives for so long"];
+    let words = ["short.toml:", "takes 2h, longer than any spot n1-highcpu-2 lives"];
     refused(folder.path(), &["run", "short.toml"], 2, &words);
     file("2h5m");
     let output = run_in(folder.path(), &["run", "short.toml", "--out", "out"]);

@@ -100,7 +100,7 @@ fn a_live_run_goes_on_after_its_program_failed_and_after_it_was_killed() {
     {
         assert!(error.contains(words), "{error}");
     }
-    assert!(error.contains("/out` goes on with the run"), "{error}");
+    assert!(error.contains("/out` continues the run"), "{error}");
     let first = events(&out);
 
     // As long as it is broken, it can't go on, and nothing is lost.

@@ -214,7 +214,7 @@ fn a_deterministic_program_is_run_again_in_full_and_one_that_is_not_is_found() {
     let said = text(&run_text(&own(&random, true), &out, "2", None));
     let checks = found(&out);
     assert!(checks.iter().any(|it| it["found"] == "differs"), "{checks:#?}");
-    assert!(said.contains("where its program was run again"), "{said}");
+    assert!(said.contains("when its program was run again"), "{said}");
     // What does not say so is not run again.
     let silent = folder.path().join("silent");
     let said = text(&run_text(&own(&random, false), &silent, "2", None));

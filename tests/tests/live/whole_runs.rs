@@ -88,7 +88,7 @@ fn a_run_that_is_stopped_or_killed_leaves_nothing_and_goes_on() {
             let refused = Command::new(dormouse()).args(other).output().unwrap();
             let said = text(&refused);
             assert_eq!(refused.status.code(), Some(2), "{other:?}: {said}");
-            assert!(said.contains("a run is under way there"), "{other:?}: {said}");
+            assert!(said.contains("a run is still writing its log there"), "{other:?}: {said}");
         }
         run.told(signal)
     };

@@ -138,7 +138,7 @@ impl LocalWorkers {
                 }
                 Err(error) => {
                     worker.died_young = OFTEN;
-                    tracing::warn!(%error, worker = worker.name, "it can't be started again");
+                    tracing::warn!(%error, worker = worker.name, "the process can't be started again");
                 }
             }
         }

@@ -62,8 +62,8 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
     }
     let enough = VMS as u64 * DESCRIPTORS_PER_VM + OWN_DESCRIPTORS;
     Err(format!(
-        "this worker may open {limit} files, which is enough for {vms} VMs whatever their programs do, and it takes {VMS} if a run asks: raise \
-         the hard limit to {enough}, by `ulimit -Hn` or LimitNOFILE= of its unit"
+        "this worker may open {limit} files, enough for {vms} VMs, but it accepts up to {VMS}: \
+         raise the hard limit to {enough} with `ulimit -Hn` or LimitNOFILE= of its unit"
     ))
 }
 
@@ -101,14 +101,14 @@ fn check_start(start: &StartTask) -> Result<(), String> {
     match (&start.own, &start.program) {
         (Some(own), _) => check_own(own),
         (None, Some(program)) => check_program(program),
-        (None, None) => Err("no program is named".to_owned()),
+        (None, None) => Err("it names no program".to_owned()),
     }
 }
 
 /// Whether a program of the user's own is one that a worker starts.
 fn check_own(own: &OwnProgram) -> Result<(), String> {
     if own.argv.is_empty() {
-        return Err("no program is named".to_owned());
+        return Err("it names no program".to_owned());
     }
     let words = ProgramWords {
         argv: &own.argv,
@@ -136,7 +136,7 @@ pub(crate) fn check_program(program: &Program) -> Result<(), String> {
 fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
     match found <= most {
         true => Ok(()),
-        false => Err(format!("{found} {what}, and a worker takes {most}")),
+        false => Err(format!("{found} {what}; a worker accepts at most {most}")),
     }
 }
 
@@ -180,15 +180,15 @@ impl Occupancy {
         let Self { vms, vcpus: asked, core_ppm } = self;
         match self {
             _ if vms > VMS => {
-                Err(format!("it would be VM {vms} of this worker, which takes {VMS}"))
+                Err(format!("it would be VM {vms} of this worker, which accepts at most {VMS}"))
             }
             _ if asked > vcpus => Err(format!(
-                "the worker's VMs would have {asked} vCPUs, and it offers {millicores} thousandths of a core, for \
-                 up to {vcpus}"
+                "the worker's VMs would have {asked} vCPUs, but it offers {millicores} thousandths \
+                 of a core, enough for {vcpus}"
             )),
             _ if core_ppm > shares => Err(format!(
-                "the vCPUs of the worker's VMs would be {core_ppm} millionths of a core, and it offers \
-                 {millicores} thousandths"
+                "the vCPUs of the worker's VMs would take {core_ppm} millionths of a core, but it \
+                 offers {millicores} thousandths"
             )),
             _ => Ok(()),
         }

@@ -12,7 +12,7 @@ pub type Result<T, E = AgentError> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum AgentError {
     /// The coordinator's address is none.
-    #[error("\"{address}\" is no address of a coordinator; give host:port")]
+    #[error("\"{address}\" is not an address of a coordinator; give host:port")]
     Address {
         /// The address as it was given.
         address: String,
@@ -31,7 +31,7 @@ pub enum AgentError {
         why: String,
     },
     /// TLS can't be set up.
-    #[error("connections can't be secured")]
+    #[error("TLS can't be set up")]
     Identity(#[from] dormouse_identity::IdentityError),
     /// The coordinator doesn't take this worker.
     #[error("the coordinator at {address} refuses this worker: {why}")]
@@ -42,18 +42,18 @@ pub enum AgentError {
         why: String,
     },
     /// The worker's control groups cannot be set up.
-    #[error("the worker's control groups cannot be set up")]
+    #[error("the worker's control groups can't be set up")]
     Cgroup(#[source] cgroup::Error),
     /// The guardian or another process.
-    #[error("the worker's processes cannot be set up")]
+    #[error("the worker's processes can't be set up")]
     Process(#[source] process::Error),
     /// The worker's directory.
-    #[error("the worker's directory cannot be set up")]
+    #[error("the worker's directory can't be set up")]
     Workspace(#[source] workspace::Error),
     /// A part of the tasks' jail can't be had here, and all of it is demanded.
     #[error(
-        "the jail of tasks can't be had here; {remedy}; or begin with --jail partial, which leaves out what \
-         can't be had"
+        "the jail of tasks can't be set up here; {remedy}; or start with --jail partial, which \
+         leaves out the missing parts"
     )]
     Jail {
         /// What to add in this place.
@@ -63,22 +63,22 @@ pub enum AgentError {
     },
     /// CRIU does not work in the tasks' jail.
     #[error(
-        "CRIU does not work in the jail of tasks, which shows it its own folder and /usr; give --criu the \
-         program itself, or begin with --jail none"
+        "CRIU does not work in the jail of tasks, which holds only its own folder and /usr; give \
+         --criu the program itself, or start with --jail none"
     )]
     JailCriu(#[source] Box<criu::Error>),
     /// The checkpoint store.
-    #[error("the worker's checkpoint store cannot be opened")]
+    #[error("the worker's checkpoint store can't be opened")]
     Store(#[source] store::Error),
     /// The contents of files with which tasks begin can't be kept.
     #[error(
-        "the directory `contents` in the worker's own can't be used; see to it that it can be written"
+        "the folder `contents` in the worker's own folder can't be used; check that it is writable"
     )]
     Contents(#[source] std::io::Error),
     /// The worker's directory has been removed under it.
     #[error(
-        "the folder `tasks` in the worker's own folder is gone ({} for its tasks): nothing can be started or kept without it; everything is cleaned up, start the \
-         worker again",
+        "the folder `tasks` in the worker's own folder is gone ({} for its tasks): no task can be \
+         started or saved without it; everything is cleaned up, start the worker again",
         path.display()
     )]
     FolderGone {
@@ -86,10 +86,10 @@ pub enum AgentError {
         path: PathBuf,
     },
     /// What a crashed worker left.
-    #[error("what a former worker left cannot be cleaned up")]
+    #[error("what an earlier worker left behind can't be cleaned up")]
     CleanUp(#[source] cleanup::Error),
     /// A thread, a runtime or a signal handler.
-    #[error("cannot start {what}")]
+    #[error("can't start {what}")]
     Runtime {
         /// The thread, runtime or handler that was to be started.
         what: &'static str,
@@ -98,8 +98,8 @@ pub enum AgentError {
     },
     /// The coordinator can't be reached, or was silent for too long.
     #[error(
-        "the coordinator at {address} was not heard of for {} ms: {why}; \
-         everything is cleaned up, start the worker again once it runs",
+        "nothing was heard from the coordinator at {address} for {} ms: {why}; everything is \
+         cleaned up, start the worker again once the coordinator runs",
         after.as_millis()
     )]
     Lost {
@@ -117,7 +117,7 @@ pub enum AgentError {
         what: String,
     },
     /// A program to be measured does not run here.
-    #[error("the program `{program}` cannot be measured: {why}")]
+    #[error("the program `{program}` can't be measured: {why}")]
     Measure {
         /// The arguments of the program, joined by spaces.
         program: String,
@@ -131,7 +131,7 @@ pub enum AgentError {
         what: String,
     },
     /// Something is left that should be gone.
-    #[error("not everything could be cleaned up; the next start of a worker with {} will", root.display())]
+    #[error("not everything could be cleaned up; starting a worker with {} again cleans up the rest", root.display())]
     Left {
         /// The worker's directory.
         root: PathBuf,

@@ -92,7 +92,7 @@ impl Host {
             Some(key) => prepared.store.with_key(key),
             None => {
                 tracing::warn!(
-                    "the run has no key for checkpoints: none can go on on another worker"
+                    "the run has no key for checkpoints: no task can be restored on another worker"
                 );
                 prepared.store.clone()
             }
@@ -150,7 +150,7 @@ impl Host {
             places.release(&prepared.workspace, &name, key, || {
                 if !keeps && let Err(error) = prepared.store.remove_task(&name) {
                     // Removed at the end of the run at the latest.
-                    tracing::warn!(why = explain(&error), "checkpoints of {name} are left");
+                    tracing::warn!(why = explain(&error), "checkpoints of {name} can't be removed");
                 }
             });
         });

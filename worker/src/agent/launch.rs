@@ -112,7 +112,8 @@ pub(crate) async fn launch(
         let error = match begun.birth(way, &pass, inside, permit).await {
             Ok(Born::Alive(birth)) => return Ok(birth),
             Ok(Born::NoImage) => {
-                tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
+                tracing::warn!(task = %begun.name, "no checkpoint can be restored: the task starts \
+                         from the beginning");
                 own::bring_inputs(&begun.host, &pass, &begun.order).await?;
                 way = from_scratch;
                 continue;
@@ -124,7 +125,7 @@ pub(crate) async fn launch(
             return Err(error);
         }
         let why = error.why;
-        tracing::warn!(why, task = %begun.name, "a freeze was in the way of its start");
+        tracing::warn!(why, task = %begun.name, "its start was interrupted by a freeze of its VM");
     }
 }
 
@@ -285,7 +286,7 @@ async fn fetch_newest(
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
                 let why = explain(&error);
-                tracing::warn!(why, %task, checkpoint, "a checkpoint cannot be had");
+                tracing::warn!(why, %task, checkpoint, "a checkpoint can't be fetched");
             }
             Err(error) => {
                 return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
@@ -552,7 +553,7 @@ pub(crate) fn first_instruction(
         }
     }
     Err(format!(
-        "it did nothing within {} ms; its progress page last said that it {last}",
+        "it made no progress within {} ms; its progress page last said that it {last}",
         Duration::as_millis(&limit::BIRTH)
     ))
 }

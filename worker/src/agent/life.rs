@@ -97,7 +97,7 @@ impl<M: Machines> Life<M> {
         }
         for program in &programs {
             bounds::check_program(program).map_err(|why| AgentError::Protocol {
-                what: format!("a program that is none of a run ({why})"),
+                what: format!("its program is not one that a run has ({why})"),
             })?;
         }
         let measuring = self.machines.measure(programs);

@@ -63,7 +63,7 @@ pub(crate) async fn live(
     // For checkpoints, apart from the session's.
     let coordinator = dialled.network.connect_lazy(&dialled.endpoint, dialled.credentials.tls()?);
     let speedup = speedup_of(&welcome);
-    let what = || "a run whose clock stands still".to_owned();
+    let what = || "a run whose clock has speed 0".to_owned();
     let speedup = speedup.ok_or_else(|| AgentError::Protocol { what: what() })?;
     let host = Arc::new(Host::new(prepared, (&welcome, speedup), coordinator, reports));
     host.task_name(TaskId::new(0)).map_err(|e| AgentError::Protocol { what: e.to_string() })?;
@@ -143,7 +143,7 @@ impl Machines for HostMachines {
         let gone = self.vms.call(VmsMsg::DestroyAll, Some(patience)).await;
         if !matches!(gone, Ok(CallResult::Success(()))) {
             // The whole tree is killed and removed next.
-            tracing::error!("VMs are still there after {} ms", patience.as_millis());
+            tracing::error!("VMs still exist after {} ms", patience.as_millis());
         }
         self.vms.stop(None);
         self.host.deletions.done().await;

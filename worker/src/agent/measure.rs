@@ -36,11 +36,11 @@ enum Error {
     Process(#[from] process::Error),
     #[error("its directory failed")]
     Workspace(#[from] workspace::Error),
-    #[error("its result is missing")]
+    #[error("its result file is missing")]
     Result(#[from] dormouse_tasks::result::ResultError),
     #[error("it did not finish one repetition within {} s", .0.as_secs())]
     Late(Duration),
-    #[error("it ended wrongly: {0}")]
+    #[error("it failed: {0}")]
     Ended(Ended),
     #[error("no thread can be started for it")]
     Thread(#[source] std::io::Error),

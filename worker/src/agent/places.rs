@@ -60,7 +60,7 @@ impl Places {
         *owner = None;
         if let Err(error) = workspace.remove_task(name) {
             // The next start of a worker here removes it.
-            tracing::warn!(%error, task = %name, "the task's directory is left behind");
+            tracing::warn!(%error, task = %name, "the task's directory can't be removed");
         }
         too();
     }

@@ -77,7 +77,11 @@ pub fn prepare_process(config: &Config) -> Result<Prepared> {
     let cleaned =
         cleanup::clean_up(&hierarchy, &workspace, &store, CLEAN_UP).map_err(AgentError::CleanUp)?;
     if !cleaned.groups.trees.is_empty() || !cleaned.checkpoints.is_empty() {
-        tracing::warn!(?cleaned, "a former worker had left something");
+        tracing::warn!(
+            ?cleaned,
+            "an earlier worker had left processes or files behind: they are \
+                 cleaned up"
+        );
     }
     let tree = Tree::create(hierarchy, name, PERIOD_US).map_err(AgentError::Cgroup)?;
     let criu = config.criu.as_ref().and_then(|path| usable(path));
@@ -116,7 +120,7 @@ fn jail(
         };
     let layout = workspace.jail_layout(criu.map(Criu::program));
     let Some(jail) = Jail::build(&config.jail, &layout).map_err(lacks)? else {
-        tracing::warn!("--jail none: tasks run as this user, and may do what it may");
+        tracing::warn!("--jail none: tasks run as this user, with all of its rights");
         return Ok((None, workspace));
     };
     if !tree.hierarchy().counts_pids() {
@@ -125,11 +129,11 @@ fn jail(
         let error = jail::Error { part, step: "finding who counts processes".to_owned(), source };
         match config.jail.demand {
             Demand::Full => return Err(lacks(error)),
-            _ => tracing::warn!(why = explain(&error), "the jail of tasks is not whole"),
+            _ => tracing::warn!(why = explain(&error), "the jail of tasks is incomplete"),
         }
     }
     for error in jail.lacking() {
-        tracing::warn!(why = explain(error), "the jail of tasks is not whole");
+        tracing::warn!(why = explain(error), "the jail of tasks is incomplete");
     }
     if let Some(criu) = criu {
         let cell = jail.cell("dormouse").map_err(lacks)?;
@@ -158,7 +162,7 @@ fn warn_of_low_weight(hierarchy: &Hierarchy) {
 /// on time and has next to nothing to do, as a worker or a coordinator beside busy VMs.
 pub fn raise_priority() {
     if let Err(error) = setpriority_process(None, NICE) {
-        tracing::warn!(%error, "it runs at ordinary priority: timing may suffer under load");
+        tracing::warn!(%error, "the worker runs at ordinary priority: timing may suffer under load");
     }
 }
 
@@ -173,7 +177,8 @@ fn usable(path: &std::path::Path) -> Option<(Criu, Version)> {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 path = %path.display(),
-                "this CRIU does not work: no checkpoints; scripts/get-criu obtains one"
+                "this CRIU does not work, so there are no checkpoints: scripts/get-criu gets one \
+                 that does"
             );
             None
         }

@@ -135,7 +135,7 @@ fn lives(
                 return Err(AgentError::Refused { address, why });
             }
             End::Rejoin { why } => {
-                tracing::warn!(%why, "joining anew");
+                tracing::warn!(%why, "joining the run again");
                 let pause = absences.next_pause(born.elapsed());
                 let called = runtime.block_on(async { timeout(pause, signals.come()).await });
                 if called.is_ok() {

@@ -72,7 +72,7 @@ pub(crate) fn take(
     after: AfterDump,
 ) -> Result<Snapshot, SnapshotError> {
     let Some(checkpointer) = &host.checkpointer else {
-        return Err(SnapshotError::new("this worker has no CRIU that works"));
+        return Err(SnapshotError::new("this worker has no working CRIU"));
     };
     let path = host.workspace().task(name).join(PROGRESS);
     // A program of the user's own has no clock in its page, and what it has done is known here.

@@ -16,9 +16,9 @@ use super::report::explain;
 /// Why what is urgent was not done.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UrgentError {
-    #[error("there is no thread for what is urgent")]
+    #[error("the thread for urgent work can't be started")]
     Thread(#[from] io::Error),
-    #[error("what was urgent panicked")]
+    #[error("urgent work panicked")]
     Panicked(#[from] oneshot::error::RecvError),
 }
 

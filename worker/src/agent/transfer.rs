@@ -61,15 +61,15 @@ const TURN: Duration = Duration::from_secs(300);
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Stuck {
     #[error(
-        "nothing of it moved for {} ms between this worker's disk and the coordinator; \
-         see that either works and has room", after.as_millis()
+        "no data moved for {} ms between this worker's disk and the coordinator; check that both \
+         work and have room", after.as_millis()
     )]
     Still { after: Duration },
     #[error("{0}")]
     Slow(String),
     #[error(
-        "{AT_ONCE} others were under way for {} ms before it; \
-         see that the coordinator and this worker's disk keep up", after.as_millis()
+        "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
+         worker's disk keep up", after.as_millis()
     )]
     NoTurn { after: Duration },
 }
@@ -78,19 +78,19 @@ pub(crate) enum Stuck {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FetchError {
     /// The coordinator does not have it, or not whole.
-    #[error("the coordinator has no sound copy: {0}")]
+    #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
     /// It could not be asked.
-    #[error("the coordinator cannot be asked for it: {0}")]
+    #[error("the coordinator can't be asked for it: {0}")]
     Transport(String),
     /// It is away, or went meanwhile.
-    #[error("the coordinator cannot be reached: {0}")]
+    #[error("the coordinator can't be reached: {0}")]
     Unanswered(String),
     /// The coordinator is older than the call.
     #[error("the coordinator does not know the call")]
     Unknown,
     /// It was given up.
-    #[error("it is given up")]
+    #[error("it was cancelled")]
     Stuck(#[from] Stuck),
     /// Nobody waits for it any more.
     #[error(transparent)]
@@ -280,7 +280,7 @@ impl Transfers {
             (Ok(_), Err(why)) => Err(why.into()),
             (Ok(stored), Ok(bytes)) if stored == bytes => Ok(bytes),
             (Ok(stored), Ok(bytes)) => {
-                Err(format!("{bytes} bytes were sent and {stored} stored").into())
+                Err(format!("{bytes} bytes were sent but {stored} were stored").into())
             }
         }
     }

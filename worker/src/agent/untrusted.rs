@@ -44,7 +44,7 @@ pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
 }
 
 fn check_welcome(welcome: &Welcome) -> Result<(), String> {
-    let speedup = speedup_of(welcome).ok_or("a run whose clock stands still")?;
+    let speedup = speedup_of(welcome).ok_or("a run whose clock has speed 0")?;
     let _ = speedup.real(Time::from_micros(welcome.now_us).since(Time::ZERO));
     ImageKey::new(&welcome.image_key).ok_or("no key")?;
     TaskName::new(welcome.run.as_str(), "t0").map_err(|error| error.to_string())?;

@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A group's file could not be read.
-    #[error("cannot read {}", path.display())]
+    #[error("can't read {}", path.display())]
     Read {
         /// The path of the file.
         path: PathBuf,
@@ -18,7 +18,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A group's file did not take a value.
-    #[error("cannot write \"{value}\" to {}", path.display())]
+    #[error("can't write \"{value}\" to {}", path.display())]
     Write {
         /// The path of the file.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A controller refused a setting made through cgroups-rs.
-    #[error("cannot set {setting} of {} to {value}", path.display())]
+    #[error("can't set {setting} of {} to {value}", path.display())]
     Setting {
         /// The path of the group.
         path: PathBuf,
@@ -40,7 +40,7 @@ pub enum Error {
         source: Box<cgroups_rs::error::Error>,
     },
     /// A thread could not be given its host cores.
-    #[error("cannot bind thread {thread} of {} to host cores", path.display())]
+    #[error("can't bind thread {thread} of {} to host cores", path.display())]
     Bind {
         /// The place where the group lists its threads.
         path: PathBuf,
@@ -50,7 +50,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A group could not be created.
-    #[error("cannot create the control group {}; it takes root, and a /sys/fs/cgroup mounted read-write", path.display())]
+    #[error("can't create the control group {}; it takes root, and a /sys/fs/cgroup mounted read-write", path.display())]
     Create {
         /// The path of the group.
         path: PathBuf,
@@ -58,7 +58,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The owner of a tree of groups could not be settled.
-    #[error("cannot lock the control group {}", path.display())]
+    #[error("can't lock the control group {}", path.display())]
     Claim {
         /// The tree's first group.
         path: PathBuf,
@@ -66,7 +66,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A group could not be removed in time.
-    #[error("cannot remove the control group {} (after {} ms)", path.display(), after.as_millis())]
+    #[error("can't remove the control group {} (after {} ms)", path.display(), after.as_millis())]
     Remove {
         /// The path of the group.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A group's file says something unexpected.
-    #[error("{} holds \"{content}\", expected {expected}", path.display())]
+    #[error("{} holds \"{content}\" instead of {expected}", path.display())]
     Unexpected {
         /// The path of the file.
         path: PathBuf,
@@ -109,7 +109,7 @@ pub enum Error {
     #[error("a VM has no cell for its tasks")]
     Jail(#[source] crate::jail::Error),
     /// A processor number the VM does not have.
-    #[error("VM group {} has {vcpus} vCPUs, there is no vCPU {vcpu}", path.display())]
+    #[error("VM group {} has {vcpus} vCPUs, but no vCPU {vcpu}", path.display())]
     NoSuchVcpu {
         /// The VM's group.
         path: PathBuf,

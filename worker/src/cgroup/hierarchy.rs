@@ -92,7 +92,7 @@ impl Hierarchy {
         let Some(root) = v2 else {
             return Err(Error::Missing {
                 what: "no control groups with cpu, memory and freezer are mounted".to_owned(),
-                remedy: "mount cgroup2 at /sys/fs/cgroup (engines of containers do so by themselves)",
+                remedy: "mount cgroup2 at /sys/fs/cgroup (container engines do so themselves)",
             });
         };
         let offered = file::read(&root.join("cgroup.controllers"))?;

@@ -177,7 +177,7 @@ mod tests {
             .unwrap();
         bind(dir.path(), true, &cores).unwrap();
         let error = bind(dir.path(), true, &CpuSet::new()).unwrap_err().to_string();
-        assert!(error.starts_with("cannot bind thread"), "{error}");
+        assert!(error.starts_with("can't bind thread"), "{error}");
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub fn sweep_stale(hierarchy: &Hierarchy, deadline: Duration) -> Result<Swept> {
                 swept.trees.push(name.to_string());
             }
             Err(error) if Some(name.pid_namespace) != here => {
-                tracing::warn!(%name, %error, "groups of a dead worker elsewhere are left");
+                tracing::warn!(%name, %error, "control groups of a dead worker elsewhere can't be removed");
             }
             Err(error) => return Err(error),
         }

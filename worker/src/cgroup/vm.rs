@@ -429,7 +429,7 @@ mod tests {
         assert_eq!(text(at("cpu/dormouse-1-2-3/vm7/cpu0/cpu.cfs_quota_us")), "5000");
 
         let error = vm.set_quota(1, None).unwrap_err().to_string();
-        assert!(error.ends_with("has 1 vCPUs, there is no vCPU 1"), "{error}");
+        assert!(error.ends_with("has 1 vCPUs, but no vCPU 1"), "{error}");
     }
 
     /// Three processes of one job are killed, of which one is told: whoever begins after that is told of

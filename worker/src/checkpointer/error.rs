@@ -30,7 +30,7 @@ pub enum Error {
         source: store::Error,
     },
     /// The control groups.
-    #[error("the checkpoint of {task} failed: the quota of its vCPU cannot be lifted")]
+    #[error("the checkpoint of {task} failed: the quota of its vCPU can't be lifted")]
     Cgroup {
         /// The task that was to be checkpointed.
         task: TaskName,
@@ -54,7 +54,7 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The task cannot have the user that its checkpoint has.
-    #[error("{task} cannot be restored as the user of its checkpoint")]
+    #[error("{task} can't be restored as the user of its checkpoint")]
     UserTaken {
         /// The task that was to be restored.
         task: TaskName,

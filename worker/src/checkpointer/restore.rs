@@ -205,12 +205,12 @@ fn complete(checkpoint: &Checkpoint, vm: &Vm, (vcpu, slot): (u32, Slot)) -> Opti
     let processes = match vm.slot_pids(vcpu, slot) {
         Ok(processes) => processes,
         Err(error) => {
-            tracing::warn!(%error, task = %manifest.task, "what was restored is not looked at");
+            tracing::warn!(%error, task = %manifest.task, "the restored task can't be inspected");
             return None;
         }
     };
     for what in keepsakes.map(|it| it.put_back(&processes)).unwrap_or_default() {
-        tracing::warn!(what, task = %manifest.task, "a restored task is without this");
+        tracing::warn!(what, task = %manifest.task, "a restored task has lost this");
     }
     before.and_then(|before| picture::mend(before, &processes))
 }

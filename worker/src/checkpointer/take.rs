@@ -279,7 +279,7 @@ impl Checkpointer {
         // It exists, whatever becomes of older ones: the next one tries again.
         if let Err(error) = self.store.prune_aside(name) {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, task = %name, "older checkpoints are left");
+            tracing::warn!(error, task = %name, "older checkpoints can't be removed");
         }
         Ok(Taken { checkpoint, took: started.elapsed() })
     }

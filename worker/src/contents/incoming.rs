@@ -17,7 +17,7 @@ static RECEIVED: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     /// The file of the content can't be written.
-    #[error("cannot write the content {digest}")]
+    #[error("can't write the content {digest}")]
     File {
         /// BLAKE3 of the content, in hexadecimal.
         digest: Hash,
@@ -25,7 +25,7 @@ pub enum ContentError {
         source: io::Error,
     },
     /// Something else came.
-    #[error("what came as the content {digest} is another: {what}")]
+    #[error("what was received as the content {digest} is different: {what}")]
     Another {
         /// BLAKE3 of the content that was wanted, in hexadecimal.
         digest: Hash,

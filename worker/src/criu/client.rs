@@ -414,11 +414,9 @@ impl Criu {
             result = Err(Error::Protocol { call, what });
         }
         session.finish();
-        let pid = result?
-            .restore
-            .map(|restored| restored.pid)
-            .filter(|pid| *pid > 0)
-            .ok_or(Error::Protocol { call, what: "no restored process".to_owned() })?;
+        let pid = result?.restore.map(|restored| restored.pid).filter(|pid| *pid > 0).ok_or(
+            Error::Protocol { call, what: "an answer without the restored process".to_owned() },
+        )?;
         Task::adopt(pid).map_err(|source| Error::Process { call, source: Box::new(source) })
     }
 }

@@ -16,7 +16,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The program could not be started.
-    #[error("cannot start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
+    #[error("can't start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
     Start {
         /// The path of the program.
         program: PathBuf,
@@ -24,10 +24,10 @@ pub enum Error {
         source: io::Error,
     },
     /// The task's view of files can't be entered.
-    #[error("the files of the task can't be seen as it sees them; it may have ended")]
+    #[error("the task's own view of its files can't be opened; it may have ended")]
     View(#[source] io::Error),
     /// No thread could be started that waits for CRIU.
-    #[error("no thread can be started that waits for CRIU")]
+    #[error("a thread that waits for CRIU can't be started")]
     Thread(#[source] io::Error),
     /// CRIU says no.
     #[error("criu {call} failed: {reason}{log}")]
@@ -70,7 +70,7 @@ pub enum Error {
         log: LogTail,
     },
     /// What came from CRIU is not in its protocol.
-    #[error("criu {call} answered with something that is no answer: {what}")]
+    #[error("criu {call} gave an answer that can't be read: {what}")]
     Protocol {
         /// The request that was answered so.
         call: &'static str,
@@ -78,7 +78,7 @@ pub enum Error {
         what: String,
     },
     /// The connection to CRIU failed.
-    #[error("cannot talk to criu during {call}")]
+    #[error("can't talk to criu during {call}")]
     Socket {
         /// The request that was under way.
         call: &'static str,
@@ -86,7 +86,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A directory for images could not be opened.
-    #[error("cannot open the directory {} for CRIU images", path.display())]
+    #[error("can't open the directory {} for CRIU images", path.display())]
     Directory {
         /// The path of the directory.
         path: PathBuf,
@@ -94,7 +94,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What the caller does while the tasks stand still failed, and with it the call.
-    #[error("criu {call} was given up")]
+    #[error("criu {call} was cancelled")]
     GivenUp {
         /// The request that was given up.
         call: &'static str,
@@ -102,7 +102,7 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// What was to be restored is no task of the cell: its images hold, or its processes would have had, more than a task has.
-    #[error("what criu {call} was given is no task of this worker's: {what}")]
+    #[error("the images given to criu {call} are not of a task of this worker: {what}")]
     Foreign {
         /// The request that would have brought it to life.
         call: &'static str,
@@ -110,7 +110,7 @@ pub enum Error {
         what: String,
     },
     /// What restored processes are compared with is not known.
-    #[error("criu {call}: the cell of the task, or this process, cannot be looked at")]
+    #[error("criu {call}: the cell of the task, or this process, can't be looked at")]
     Inspect {
         /// The request that was not made.
         call: &'static str,
@@ -126,7 +126,7 @@ pub enum Error {
         source: Box<cgroup::Error>,
     },
     /// The restored process could not be taken over.
-    #[error("criu {call}: the process cannot be taken over")]
+    #[error("criu {call}: the process can't be taken over")]
     Process {
         /// The request that made the process.
         call: &'static str,

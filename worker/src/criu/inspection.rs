@@ -113,7 +113,7 @@ impl Inspection {
         let is_loose = |pid: &i32| !made.contains(pid) && namespace(*pid, "pid") == own;
         match slot.iter().find(|pid| is_loose(pid)) {
             Some(other) => {
-                Err(format!("process {other} is in its PID namespace and not in its tree"))
+                Err(format!("process {other} is in its PID namespace but not in its process tree"))
             }
             None => Ok(()),
         }
@@ -147,7 +147,7 @@ impl Inspection {
         }
         let Some(root) = self.root else { return Ok(()) };
         if file_id(&format!("/proc/{pid}/root")).ok() != Some(root) {
-            return Err("has another root than tasks have".to_owned());
+            return Err("has a different root than tasks have".to_owned());
         }
         look_at_files(pid, mounts)
     }
@@ -160,7 +160,7 @@ impl Inspection {
             self.look_at_user(thread, user)?;
         }
         if !thread.no_new_privs {
-            return Err("has a way to new privileges".to_owned());
+            return Err("can gain new privileges".to_owned());
         }
         if self.is_filtered && thread.seccomp != FILTERED {
             return Err("has no filter of system calls".to_owned());
@@ -170,13 +170,13 @@ impl Inspection {
 
     fn look_at_user(&self, thread: &Status, user: u32) -> std::result::Result<(), String> {
         if let Some(other) = thread.users.iter().find(|other| **other != user) {
-            return Err(format!("is user {other} and not {user}"));
+            return Err(format!("is user {other} instead of {user}"));
         }
         if let Some(other) = thread.groups.iter().find(|other| **other != user) {
-            return Err(format!("is of group {other} and not {user}"));
+            return Err(format!("is of group {other} instead of {user}"));
         }
         if let Some(group) = thread.more_groups.first() {
-            return Err(format!("is of group {group}, too"));
+            return Err(format!("is also of group {group}"));
         }
         let of_criu = &self.of_criu;
         let has = thread.permitted | thread.effective | thread.ambient;

@@ -20,7 +20,7 @@ pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, Stri
     };
     for name in names.split(|byte| *byte == 0).filter(|name| name.starts_with(USER.as_bytes())) {
         let name = std::str::from_utf8(name).map_err(|_| {
-            let why = "an attribute has a name that is not UTF-8; give it another";
+            let why = "an attribute has a name that is not UTF-8; rename it";
             io::Error::new(io::ErrorKind::InvalidData, why)
         })?;
         let hex = get(&of, name)?.iter().map(|byte| format!("{byte:02x}")).collect();

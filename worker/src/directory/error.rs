@@ -15,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// The system refuses.
-    #[error("cannot {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
+    #[error("can't {action} {} in the task's directory", one_line(&path.to_string_lossy(), SHOWN))]
     File {
         /// What was tried, as it stands after "cannot".
         action: &'static str,

@@ -48,7 +48,10 @@ impl Handle {
         let mut reached = Self(openat(&self.0, ".", DIRECTORY, Mode::empty())?);
         for part in path.components() {
             let Component::Normal(name) = part else {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it leads out"));
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidInput,
+                    "it leads out of the directory",
+                ));
             };
             reached = reached.enter(name)?;
         }
@@ -84,7 +87,7 @@ impl Handle {
         let file = File::from(openat(&self.0, name, flags, Mode::empty())?);
         match file.metadata()?.is_file() {
             true => Ok(file),
-            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
         }
     }
 

@@ -26,7 +26,7 @@ impl Input {
     pub fn read(file: &v1::File) -> Result<Self> {
         let v1::File { path, digest, bytes, executable } = file;
         if !is_plain(path) {
-            return Err(Error::refused(path, "is no plain path inside of it"));
+            return Err(Error::refused(path, "is not a plain path inside it"));
         }
         let Ok(digest) = <[u8; 32]>::try_from(&digest[..]) else {
             return Err(Error::refused(path, "has a digest that is not one of BLAKE3"));

@@ -201,7 +201,7 @@ fn kind(found: &Found<'_>) -> Option<&'static str> {
         libc::S_IFREG => None,
         libc::S_IFDIR => Some("it is a directory; name the files in it, as with /*"),
         libc::S_IFLNK => Some("it is a link, which is never followed; leave the file itself"),
-        _ => Some("it is no regular file"),
+        _ => Some("it is not a regular file"),
     }
 }
 

@@ -97,7 +97,7 @@ fn regular(
 fn target(found: &Found<'_>) -> Result<String> {
     let target = found.parent.link(found.name).map_err(Error::file("read the link", found.path))?;
     target.into_string().map_err(|_| {
-        Error::refused(found.path, "is a link to a name that is not UTF-8; make it another")
+        Error::refused(found.path, "is a link to a name that is not UTF-8; rename its target")
     })
 }
 

@@ -132,7 +132,7 @@ fn enter(level: &Level, name: &OsStr, path: &str, depth: usize) -> Result<(Handl
 /// Whether something of this name and path can be named in a checkpoint or a report.
 fn is_fit(name: &OsStr, path: &str) -> Result<()> {
     if name.to_str().is_none() {
-        return Err(Error::refused(path, "has a name that is not UTF-8; give it another"));
+        return Err(Error::refused(path, "has a name that is not UTF-8; rename it"));
     }
     if path.len() > PATH_BYTES {
         let what = format!("a path of more than {PATH_BYTES} bytes; shorten it");

@@ -174,7 +174,7 @@ impl Cell {
         work: impl FnOnce() -> io::Result<T> + Send,
     ) -> io::Result<T> {
         let Some(network) = &self.network else {
-            return Err(io::Error::other("the tasks have no network of their own"));
+            return Err(io::Error::other("tasks share the host's network"));
         };
         let enter = || {
             nix::sched::setns(network, CloneFlags::CLONE_NEWNET)?;

@@ -98,7 +98,7 @@ fn answers() -> io::Result<BTreeMap<u32, CallAnswer>> {
     for (name, number, answer) in all {
         let number = u32::try_from(number).map_err(io::Error::other)?;
         if answers.insert(number, answer).is_some() {
-            return Err(io::Error::other(format!("{name} ({number}) is answered in two ways")));
+            return Err(io::Error::other(format!("{name} ({number}) has two different rules")));
         }
     }
     Ok(answers)

@@ -26,7 +26,7 @@ impl Default for Users {
 /// A text that is no range of users.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error(
-    "{0}: no range of users for tasks; give the first and the last ID, from 1 on, as 60600-61099"
+    "{0}: not a range of users for tasks; give the first and the last ID, from 1 on, such as 60600-61099"
 )]
 pub struct UsersError(String);
 

@@ -36,7 +36,7 @@ pub fn listen_in_vm(own: Ipv4Addr) -> io::Result<Vec<TcpListener>> {
     }
     match await_address(ADDRESS_V6).and_then(|()| TcpListener::bind((ADDRESS_V6, PORT))) {
         Ok(listener) => listeners.push(listener),
-        Err(error) => tracing::warn!(%error, "metadata are not answered by IPv6"),
+        Err(error) => tracing::warn!(%error, "metadata is not served over IPv6"),
     }
     Ok(listeners)
 }

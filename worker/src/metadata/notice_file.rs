@@ -27,7 +27,7 @@ pub(crate) fn leave_notice(directory: &Path, file: &str, notice: &str) -> io::Re
         .resolve(ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS);
     let mut file = File::from(openat2(&directory, file, how)?);
     if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let owner = directory.metadata()?;
     fchown(&file, Some(owner.uid()), Some(owner.gid()))?;

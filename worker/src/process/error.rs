@@ -10,7 +10,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A program did not start.
-    #[error("cannot start {}: {step} failed", program.display())]
+    #[error("can't start {}: {step} failed", program.display())]
     Spawn {
         /// The path of the program.
         program: PathBuf,
@@ -21,7 +21,7 @@ pub enum Error {
     },
     /// A new process did not reach its program in time.
     #[error(
-        "{} did not start within {} ms (its VM is frozen or its quota too small)",
+        "{} did not start within {} ms (its VM may be frozen, or its quota too small)",
         program.display(), after.as_millis()
     )]
     SpawnLate {
@@ -31,7 +31,7 @@ pub enum Error {
         after: Duration,
     },
     /// A string for the program holds a NUL byte.
-    #[error("cannot start {}: {what} holds a NUL byte", program.display())]
+    #[error("can't start {}: {what} holds a NUL byte", program.display())]
     Nul {
         /// The path of the program.
         program: PathBuf,
@@ -39,7 +39,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A file for the program could not be opened.
-    #[error("cannot open {} for a task", path.display())]
+    #[error("can't open {} for a task", path.display())]
     Open {
         /// The path of the file.
         path: PathBuf,
@@ -47,7 +47,7 @@ pub enum Error {
         source: io::Error,
     },
     /// Something was asked of a process in vain.
-    #[error("cannot {action} process {pid}")]
+    #[error("can't {action} process {pid}")]
     Process {
         /// The operation that failed.
         action: &'static str,
@@ -57,7 +57,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What `/proc` says is missing or unreadable.
-    #[error("cannot read {}", path.display())]
+    #[error("can't read {}", path.display())]
     Proc {
         /// The path of the file.
         path: PathBuf,
@@ -65,7 +65,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The guardian could not be started.
-    #[error("cannot start the worker's guardian process: {step} failed")]
+    #[error("can't start the worker's guardian process: {step} failed")]
     Guardian {
         /// The step of its start that failed.
         step: &'static str,

@@ -31,7 +31,7 @@ impl Identity {
         let fail = |source| Error::Proc { path: path.clone(), source };
         let stat = fs::read_to_string(&path).map_err(fail)?;
         let start_ticks = start_of(&stat).ok_or_else(|| {
-            fail(io::Error::new(io::ErrorKind::InvalidData, "no start time in it"))
+            fail(io::Error::new(io::ErrorKind::InvalidData, "it has no start time"))
         })?;
         Ok(Self { pid, start_ticks })
     }

@@ -14,7 +14,8 @@ pub fn resident_bytes(pid: i32) -> Result<u64> {
     let path = PathBuf::from(format!("/proc/{pid}/statm"));
     let fail = |source| Error::Proc { path: path.clone(), source };
     let statm = fs::read_to_string(&path).map_err(fail)?;
-    let strange = || fail(io::Error::new(io::ErrorKind::InvalidData, "no resident pages in it"));
+    let strange =
+        || fail(io::Error::new(io::ErrorKind::InvalidData, "it has no number of resident pages"));
     let pages = resident_pages(&statm).ok_or_else(strange)?;
     let page = sysconf(SysconfVar::PAGE_SIZE).map_err(|e| fail(e.into()))?;
     let own = pages * page.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);

@@ -14,6 +14,6 @@ pub(crate) fn reap_later<T: Send + 'static>(task: Task, used: T) {
     });
     if let Err(error) = reaping {
         // Rather lost than taken away from a process that may still use it.
-        tracing::warn!(%error, "a killed process is not reaped before the worker's end");
+        tracing::warn!(%error, "a killed process still exists at the worker's end");
     }
 }

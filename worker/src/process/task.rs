@@ -49,7 +49,7 @@ impl Task {
     /// Where there is no such process.
     pub fn adopt(pid: i32) -> Result<Self> {
         let pidfd = pidfd::open(pid).map_err(|source| Error::Process {
-            action: "take charge of",
+            action: "open a handle of",
             pid,
             source,
         })?;

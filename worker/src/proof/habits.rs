@@ -48,7 +48,7 @@ fn goes_on(room: Room<'_>, checkpointer: &Checkpointer, habit: &str) -> Result<S
         let went = Duration::from_nanos(after.units.saturating_sub(before.units));
         if after.units < before.units || went > passed + ROUGHLY {
             let way = if after.units < before.units { "back" } else { "on too far" };
-            return Err(format!("the clock of a restored task went {way}"));
+            return Err(format!("the clock of a restored task ran {way}"));
         }
         said += &format!(
             "; its clock went on by {} ms while {} ms passed",

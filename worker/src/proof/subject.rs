@@ -108,7 +108,7 @@ impl<'a> Subject<'a> {
             ("processes", is_apart("pid")),
         ];
         match parts.iter().find(|(_, has)| !has) {
-            Some((lacking, _)) => Err(format!("its jail is not whole: {lacking}")),
+            Some((lacking, _)) => Err(format!("its jail is incomplete: {lacking}")),
             None => Ok(format!("user {}, no capabilities, namespaces of its own", field("Uid:"))),
         }
     }
@@ -171,7 +171,7 @@ impl<'a> Subject<'a> {
         match self.task.wait(limit::KILL).map_err(|e| explain(&e))? {
             Some(Ended::Killed(libc::SIGKILL)) => Ok(last),
             Some(ended) => Err(format!("it was dumped, and then {ended}")),
-            None => Err("it was dumped and killed, and does not end".to_owned()),
+            None => Err("it was dumped and killed, but does not end".to_owned()),
         }
     }
 

@@ -67,9 +67,9 @@ pub(crate) fn verify_size(directory: &Path, entry: &FileEntry) -> Result<()> {
         Ok(metadata) if metadata.is_file() && metadata.len() == entry.size => Ok(()),
         Ok(metadata) => Err(Error::Damaged {
             path,
-            what: format!("has {} bytes and not {}", metadata.len(), entry.size),
+            what: format!("has {} bytes instead of {}", metadata.len(), entry.size),
         }),
-        Err(e) => Err(Error::Damaged { path, what: format!("cannot be read ({e})") }),
+        Err(e) => Err(Error::Damaged { path, what: format!("can't be read ({e})") }),
     }
 }
 
@@ -194,8 +194,8 @@ mod tests {
         assert!(said.ends_with("does not match its checksum"), "{said}");
         fs::write(dir.path().join("a"), "hell").unwrap();
         let said = verify(dir.path(), &entry).unwrap_err().to_string();
-        assert!(said.ends_with("has 4 bytes and not 5"), "{said}");
+        assert!(said.ends_with("has 4 bytes instead of 5"), "{said}");
         fs::remove_file(dir.path().join("a")).unwrap();
-        assert!(verify(dir.path(), &entry).unwrap_err().to_string().contains("cannot be read"));
+        assert!(verify(dir.path(), &entry).unwrap_err().to_string().contains("can't be read"));
     }
 }

@@ -129,7 +129,7 @@ impl Store {
         let prune = move || {
             if let Err(error) = store.prune(&name) {
                 let error: &dyn std::error::Error = &error;
-                tracing::warn!(error, task = %name, "older checkpoints are left");
+                tracing::warn!(error, task = %name, "older checkpoints can't be removed");
             }
         };
         let thread = thread::Builder::new().name("prune".to_owned()).spawn(prune);

@@ -28,7 +28,7 @@ pub enum Error {
     #[error(transparent)]
     Content(#[from] ContentError),
     /// A content that a checkpoint refers to and that has not come.
-    #[error("the checkpoint is not whole: the content {digest} has not come")]
+    #[error("the checkpoint is incomplete: the content {digest} was not received")]
     Missing {
         /// BLAKE3 of the content, in hexadecimal.
         digest: String,
@@ -60,13 +60,13 @@ pub enum Error {
         what: String,
     },
     /// A manifest that nobody made who has the key of the run.
-    #[error("the checkpoint is not this run's: the seal of {} does not fit", path.display())]
+    #[error("the checkpoint is of another run: the seal of {} does not match", path.display())]
     Seal {
         /// The path of the manifest.
         path: PathBuf,
     },
     /// A checkpoint that is another than was asked for.
-    #[error("what came is another checkpoint than was asked for: it is {what}")]
+    #[error("the received checkpoint is not the requested one: it is {what}")]
     Another {
         /// What it is, and what was asked for.
         what: String,
@@ -92,7 +92,7 @@ pub enum Error {
         found: String,
     },
     /// A stream that is no checkpoint.
-    #[error("what arrives is no checkpoint: {what}")]
+    #[error("what is received is not a checkpoint: {what}")]
     Stream {
         /// What is wrong with it.
         what: String,

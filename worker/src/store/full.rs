@@ -63,7 +63,8 @@ impl NoRoom {
 impl Drop for NoRoom {
     fn drop(&mut self) {
         if let Err(error) = umount2(&self.0, MntFlags::MNT_DETACH) {
-            tracing::warn!(%error, path = %self.0.display(), "a full file system is left over it");
+            tracing::warn!(%error, path = %self.0.display(), "a full file system can't be unmounted \
+                     from it");
         }
     }
 }

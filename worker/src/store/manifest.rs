@@ -111,7 +111,7 @@ impl Manifest {
             Wrong::Path(name) => Error::Path { name },
             Wrong::Digest(digest) => Error::Damaged {
                 path: origin.to_owned(),
-                what: format!("names the content {digest:?}, which cannot be"),
+                what: format!("names the content {digest:?}, which is not a digest"),
             },
         })?;
         for entry in &manifest.images {

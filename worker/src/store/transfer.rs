@@ -55,7 +55,7 @@ impl Checkpoint {
             if sent != entry.size {
                 return Err(Error::Damaged {
                     path,
-                    what: format!("has {sent} bytes and not {}", entry.size),
+                    what: format!("has {sent} bytes instead of {}", entry.size),
                 });
             }
             total += sent;

@@ -27,7 +27,7 @@ impl Store {
         // It exists, whatever becomes of older ones: the next one tries again.
         if let Err(error) = self.prune(task) {
             let error: &dyn std::error::Error = &error;
-            tracing::warn!(error, %task, "older checkpoints are left");
+            tracing::warn!(error, %task, "older checkpoints can't be removed");
         }
         Ok(checkpoint)
     }

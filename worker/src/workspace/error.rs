@@ -24,7 +24,7 @@ pub enum Error {
         source: io::Error,
     },
     /// What a worker writes is mounted read-only, and can't be mounted otherwise.
-    #[error("{} is mounted read-only and cannot be made writable here: {remedy}", path.display())]
+    #[error("{} is mounted read-only and can't be made writable here: {remedy}", path.display())]
     ReadOnly {
         /// The mount that is read-only.
         path: PathBuf,
@@ -55,15 +55,15 @@ pub enum Error {
     #[error(transparent)]
     Folder(#[from] FolderError),
     /// A worker beside this one uses the directory.
-    #[error("another worker uses the directory {}; give each worker its own", path.display())]
+    #[error("another worker uses the directory {}; give each worker its own --root", path.display())]
     InUse {
         /// The path of the directory.
         path: PathBuf,
     },
     /// A worker's directory that somebody else may change.
     #[error(
-        "{} cannot be a worker's directory: {what}; give --root a directory that is this user's own, or \
-         does not exist yet",
+        "{} can't be a worker's directory: {what}; give --root a directory that is this user's own, \
+         or does not exist yet",
         path.display()
     )]
     NotOwn {
@@ -82,7 +82,7 @@ pub enum Error {
     },
     /// A name that cannot be a directory's.
     #[error(
-        "\"{name}\" is no name for a {what}: 1 to 100 letters, digits, '.', '_' and '-', \
+        "\"{name}\" can't be the name of a {what}: give 1 to 100 letters, digits, '.', '_' and '-', \
          not starting with '.'"
     )]
     Name {

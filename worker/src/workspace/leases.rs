@@ -107,7 +107,7 @@ impl Drop for LentUser {
     fn drop(&mut self) {
         // A process that is just being started may have the same file open.
         if let Err(error) = self.file.unlock() {
-            tracing::warn!(%error, user = self.user, "the user of a task is not given back");
+            tracing::warn!(%error, user = self.user, "the user of a task can't be given back");
         }
     }
 }
@@ -116,14 +116,15 @@ impl Drop for LentUser {
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// Every user that tasks of this host may have is lent to a task.
-    #[error("other tasks on this host have all users of {0}: give more --task-users")]
+    #[error("all users of {0} are taken by other tasks on this host: give more --task-users")]
     AllTaken(Users),
     /// Other checks have all of them.
     #[error("all users for checks are taken: give more --task-users than {0}")]
     NoChecker(Users),
     /// The user that a task's checkpoint has is another task's here.
     #[error(
-        "user {user}, which its checkpoint has, is another task's on this host: give more --task-users than {users}"
+        "user {user} of its checkpoint is taken by another task on this host: give more \
+         --task-users than {users}"
     )]
     Taken {
         /// The user of the checkpoint.
@@ -132,7 +133,7 @@ pub enum LeaseError {
         users: Users,
     },
     /// The system refuses.
-    #[error("the users of tasks can't be lent")]
+    #[error("users for tasks can't be reserved")]
     System(#[from] io::Error),
 }
 
@@ -320,7 +321,11 @@ mod tests {
         assert_eq!(other.lend(&task).unwrap(), user);
         // Of another task it is not to be had before both have given it back.
         let no = |worker: &UserLeases| worker.lend_again(&name("b", 3), user, wait).unwrap_err();
-        assert!(no(one).to_string().contains("is another task's on this host"), "{}", no(one));
+        assert!(
+            no(one).to_string().contains("is taken by another task on this host"),
+            "{}",
+            no(one)
+        );
         one.give_back(&task);
         assert!(matches!(no(one), LeaseError::Taken { .. }));
         std::thread::scope(|scope| {

@@ -50,7 +50,8 @@ impl Workspace {
     pub fn enter(directory: &Path) -> Result<Self> {
         let lock = lock(directory)?;
         let leases = LeaseFolder::of_host().inspect_err(|error| {
-            tracing::warn!(%error, "users of tasks are looked after among this worker's tasks alone");
+            tracing::warn!(%error, "users of tasks are shared with no other worker of this host: \
+                     give each worker its own --task-users");
         });
         mounts::private_run_tmpfs(directory, Path::new(ROOT))?;
         let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;

@@ -45,7 +45,7 @@ pub fn check(arguments: &[String], nonce: u64, answer: &str) -> Verdict {
     let arguments = arguments.iter().filter(|word| *word != "--result").map(OsString::from);
     match parse(arguments) {
         Ok(CommandRequest::Job(job)) => judge_answer(&job.program, nonce, answer),
-        _ => Verdict::Unchecked("its program is none of those that are known"),
+        _ => Verdict::Unchecked("its program is not known"),
     }
 }
 
@@ -153,7 +153,7 @@ fn can_be_checked(program: &TaskComputation) -> Result<(), &'static str> {
         TaskComputation::Nas { .. } | TaskComputation::Ed { .. } => {
             let references = published_figures(program).unwrap_or_default();
             let is_published = references.iter().any(|figure| figure.reference.is_some());
-            is_published.then_some(()).ok_or("nobody has published a reference for its input")
+            is_published.then_some(()).ok_or("there is no published reference for its input")
         }
         TaskComputation::Parallel(plan)
             if parallel::told_phases(plan.ranks(), plan.phases) == 0 =>
@@ -206,7 +206,7 @@ fn expected_digest(
         }
         TaskComputation::Vector { bytes } => {
             let sum = vector::expected_sum(*bytes, nonce, answer.repetitions, answer.units);
-            sum.ok_or_else(|| wrong("no number of passes comes to its units of work"))
+            sum.ok_or_else(|| wrong("its units of work are not a whole number of passes"))
         }
         TaskComputation::Parallel(plan) => {
             let sum = parallel::expected_sum(plan, nonce, &answer.blocks);
@@ -226,7 +226,7 @@ fn of_repetitions(
 ) -> Result<u64, Verdict> {
     let names = |figures: &[Figure]| figures.iter().map(|it| it.name.clone()).collect::<Vec<_>>();
     if names(&references) != names(&answer.figures) || answer.repetitions == 0 {
-        return Err(Verdict::Wrong("its figures are not those of its program".to_owned()));
+        return Err(Verdict::Wrong("its figures differ from those of its program".to_owned()));
     }
     for (right, ours) in references.into_iter().zip(&answer.figures) {
         let figure = Figure { computed: ours.computed, ..right };
@@ -235,7 +235,7 @@ fn of_repetitions(
         }
     }
     if answer.repetitions > MOST_REPETITIONS {
-        return Err(Verdict::Unchecked("it is of more repetitions than are looked at"));
+        return Err(Verdict::Unchecked("it has more repetitions than are checked"));
     }
     // Where there is no trail, as in older logs, every repetition was of the published input.
     let all =

@@ -17,7 +17,7 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
@@ -74,6 +74,6 @@ mod tests {
         let pipe = std::ffi::CString::new(at("pipe").to_str().unwrap()).unwrap();
         // SAFETY: a path that lives.
         assert_eq!(unsafe { libc::mkfifo(pipe.as_ptr(), 0o600) }, 0);
-        assert!(read(&at("pipe"), 7).unwrap_err().to_string().contains("no regular file"));
+        assert!(read(&at("pipe"), 7).unwrap_err().to_string().contains("not a regular file"));
     }
 }

@@ -91,7 +91,7 @@ impl ProgramWords<'_> {
             (all, OWN_BYTES, "bytes of a program's arguments and environment"),
         ] {
             if found > most {
-                return Err(format!("{found} {what}, and a worker takes {most}"));
+                return Err(format!("{found} {what}; a worker accepts at most {most}"));
             }
         }
         Ok(())
@@ -106,13 +106,10 @@ impl ProgramWords<'_> {
 /// The reason why the file is not kept.
 pub fn check_left_path(path: &str) -> Result<(), String> {
     if path.len() > PATH_BYTES {
-        return Err(format!(
-            "its path has {} bytes, and one that is kept has {PATH_BYTES} at most",
-            path.len()
-        ));
+        return Err(format!("its path has {} bytes; the limit is {PATH_BYTES}", path.len()));
     }
     if one_line(path, PATH_BYTES) != path {
-        return Err("its name has characters that act on a terminal".to_owned());
+        return Err("its name has control characters".to_owned());
     }
     Ok(())
 }
@@ -163,7 +160,7 @@ mod tests {
         assert!(check_left_path(&long).is_err_and(|why| why.contains("1025 bytes")));
         for acts in ["a\nb", "a\u{1b}[2J", "a\rb", "a\tb", "a\u{202e}b", "a\u{9b}31m"] {
             let said = check_left_path(acts);
-            assert!(said.is_err_and(|why| why.contains("act on a terminal")), "{acts:?}");
+            assert!(said.is_err_and(|why| why.contains("control characters")), "{acts:?}");
             let said = not_kept(acts, "it is a link");
             assert!(!said.contains(char::is_control) && !said.contains('\u{202e}'), "{said:?}");
             assert!(said.ends_with(": it is a link"), "{said}");

@@ -118,14 +118,14 @@ impl OwnProgram {
         output: impl Fn(&str) -> Option<&'a str>,
     ) -> Verdict {
         if !ended_well {
-            return Verdict::Wrong("it did not end with status 0".to_owned());
+            return Verdict::Wrong("its exit status is not 0".to_owned());
         }
         match &self.verify {
-            None => Verdict::Unchecked("nothing checks it"),
+            None => Verdict::Unchecked("it has no check"),
             Some(Verify::Command(_)) => match verify_status {
                 Some(0) => Verdict::Right,
                 Some(status) => Verdict::Wrong(format!("its check ended with status {status}")),
-                None => Verdict::Wrong("its check did not come to its end".to_owned()),
+                None => Verdict::Wrong("its check did not finish".to_owned()),
             },
             Some(Verify::Outputs(expected)) => {
                 let differs = expected.iter().find(|(path, digest)| {
@@ -133,7 +133,7 @@ impl OwnProgram {
                 });
                 match differs {
                     None => Verdict::Right,
-                    Some((path, _)) => Verdict::Wrong(format!("{path} is not as the reference is")),
+                    Some((path, _)) => Verdict::Wrong(format!("{path} differs from the reference")),
                 }
             }
         }

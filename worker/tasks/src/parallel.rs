@@ -125,11 +125,11 @@ pub(crate) fn compute_segment(
 /// Errors of starting or running a team.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TeamError {
-    #[error("the processes of the job cannot share memory; free some")]
+    #[error("the processes of the job can't share memory; free some")]
     Memory(#[source] io::Error),
-    #[error("rank {rank} cannot be started; allow this user more processes or memory")]
+    #[error("rank {rank} can't be started; allow this user more processes or memory")]
     Fork { rank: usize, source: io::Error },
-    #[error("the processes of the job cannot be waited for; run it where SIGCHLD is not ignored")]
+    #[error("the processes of the job can't be waited for; run it where SIGCHLD is not ignored")]
     Wait(#[source] io::Error),
     #[error("rank {rank} {how} before its work was done; run the job again")]
     Lost { rank: usize, how: String },

@@ -50,7 +50,7 @@ pub(crate) enum ProbeError {
     Usage,
     #[error(transparent)]
     Progress(#[from] ProgressError),
-    #[error("probe {habit}: cannot begin")]
+    #[error("probe {habit}: can't begin")]
     Begin { habit: ProgramHabit, source: io::Error },
     #[error("probe {habit}: does not go on as it should")]
     Broken { habit: ProgramHabit, source: io::Error },
@@ -158,7 +158,7 @@ fn probe_tcp() -> io::Result<Beat> {
         other.read_exact(&mut come)?;
         match u64::from_le_bytes(come) == sent {
             true => Ok(sent),
-            false => Err(io::Error::other("something else comes out of the connection")),
+            false => Err(io::Error::other("the connection returns other bytes than were sent")),
         }
     }))
 }
@@ -191,13 +191,13 @@ fn probe_files() -> io::Result<Beat> {
         for (path, file) in &made {
             file.write_all_at(&count.to_le_bytes(), 0)?;
             if std::fs::read(path)? != count.to_le_bytes() {
-                return Err(io::Error::other(format!("{path} is another file")));
+                return Err(io::Error::other(format!("{path} is a different file")));
             }
         }
         let (mut stat, id) = ([0; 64], std::process::id());
         itself.read_at(&mut stat, 0)?;
         if !stat.starts_with(format!("{id} ").as_bytes()) || !processes.metadata()?.is_dir() {
-            return Err(io::Error::other("/proc shows another process"));
+            return Err(io::Error::other("/proc shows a different process"));
         }
         pass_line(&mut other, &mut one, count)
     }))
@@ -219,7 +219,7 @@ fn pass_line(from: &mut File, to: &mut File, count: u64) -> io::Result<u64> {
     }
     match String::from_utf8_lossy(&come) {
         said if said.trim() == line.trim() => Ok(count),
-        said => Err(io::Error::other(format!("out of the terminal comes {said:?}"))),
+        said => Err(io::Error::other(format!("the terminal returned {said:?}"))),
     }
 }
 

@@ -95,7 +95,7 @@ pub struct TaskResult {
 #[derive(Debug, thiserror::Error)]
 pub enum ResultError {
     /// The file cannot be written or read.
-    #[error("result file {}: cannot be {what}; give a path in a writable directory", path.display())]
+    #[error("result file {}: can't be {what}; give a path in a writable directory", path.display())]
     Io {
         /// The result file.
         path: PathBuf,

@@ -69,7 +69,7 @@ pub(crate) enum ComputationError {
     Progress(#[from] ProgressError),
     #[error(transparent)]
     Result(#[from] ResultError),
-    #[error("SIGTERM cannot be handled; run on a system that allows signal handlers")]
+    #[error("SIGTERM can't be handled; run on a system that allows signal handlers")]
     Signal(#[source] io::Error),
     #[error(transparent)]
     Team(#[from] TeamError),

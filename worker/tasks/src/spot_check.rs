@@ -125,7 +125,7 @@ impl CheckOrder {
         };
         if claimed.is_none() || claimed != again.trail_end.as_ref() {
             return Err(format!(
-                "{which} {place} of its trail is {:x}, and {:x} where it was computed again",
+                "{which} {place} of its trail is {:x}, but {:x} when computed again",
                 claimed.copied().unwrap_or_default(),
                 again.trail_end.unwrap_or_default()
             ));
@@ -197,7 +197,7 @@ fn draw_rank(
     };
     if let Some(ordered) = ordered.filter(|ordered| !can_be(*ordered)) {
         let ordered = ordered.as_secs_f64();
-        return Err(format!("it says {all} blocks of work, and {ordered:.3} s were ordered"));
+        return Err(format!("it claims {all} blocks of work, but {ordered:.3} s were ordered"));
     }
     // Choose among the ranks and phases with any work.
     let busy: Vec<usize> = (0..told).filter(|place| blocks[*place] > 0).collect();
@@ -221,13 +221,13 @@ fn compare_figures(answer: &TaskResult, again: &TaskResult) -> Result<(), String
     let (of_answer, of_again) = (&answer.figures, &again.figures);
     if of_answer.len() != of_again.len() {
         let (count, other) = (of_answer.len(), of_again.len());
-        return Err(format!("it has {count} figures, and {other} where it was computed again"));
+        return Err(format!("it has {count} figures, but {other} when computed again"));
     }
     let mut both = of_answer.iter().zip(of_again);
     match both.find(|(one, other)| one.computed.to_bits() != other.computed.to_bits()) {
         None => Ok(()),
         Some((one, other)) => Err(format!(
-            "{} is {:?}, and {:?} where it was computed again",
+            "{} is {:?}, but {:?} when computed again",
             one.name, one.computed, other.computed
         )),
     }
@@ -246,7 +246,7 @@ fn compare_amounts(
     // One repetition is done however long it takes.
     if took * MOST_TIMES < ordered || (count > 1 && took > ordered * MOST_TIMES) {
         return Err(format!(
-            "it says {count} {what}, which are {took:.3} s of CPU time where it was computed again, and \
+            "it claims {count} {what}, which took {took:.3} s of CPU time when computed again; \
              {ordered:.3} s were ordered"
         ));
     }
@@ -412,7 +412,7 @@ mod tests {
         // More than any processor can have done would keep the other host busy for ever.
         let boast = TaskResult { blocks: vec![1 << 40; 6], ..honest.clone() };
         let no = CheckOrder::draw(&timed(0.1), NONCE, &boast, 3).unwrap_err();
-        assert!(no.contains("blocks of work, and 0.200 s were ordered"), "{no}");
+        assert!(no.contains("blocks of work, but 0.200 s were ordered"), "{no}");
         let none = TaskResult { trails: Vec::new(), ..honest };
         let no = CheckOrder::draw(&program, NONCE, &none, 3).unwrap_err();
         assert_eq!(no, "its answer has 6 amounts of work and 0 trails for 6");

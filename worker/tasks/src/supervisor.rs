@@ -101,7 +101,7 @@ pub(crate) enum SupervisorError {
         "'{program}' can't be started in its directory; name a program that is on the worker, or an input"
     )]
     Start { program: String, source: io::Error },
-    #[error("{}: cannot be written", path.display())]
+    #[error("{}: can't be written", path.display())]
     Result { path: PathBuf, source: io::Error },
     #[error("the end of the program can't be waited for")]
     Wait(#[source] io::Error),

@@ -161,16 +161,16 @@ pub(crate) fn failures_to_start_say_why() {
     };
     let said = start(Program::new("/nowhere/task", directory.path()));
     assert!(
-        said.starts_with("cannot start /nowhere/task: executing it failed: No such file"),
+        said.starts_with("can't start /nowhere/task: executing it failed: No such file"),
         "{said}"
     );
     let said = start(Program::new("/bin/true", "/nowhere"));
     assert!(
-        said.starts_with("cannot start /bin/true: entering its directory failed: No such file"),
+        said.starts_with("can't start /bin/true: entering its directory failed: No such file"),
         "{said}"
     );
     let said = start(Program::new("/bin/true", directory.path()).arg("a\0b"));
-    assert!(said.starts_with("cannot start /bin/true: an argument holds a NUL byte"), "{said}");
+    assert!(said.starts_with("can't start /bin/true: an argument holds a NUL byte"), "{said}");
     assert!(vm.pids().unwrap().is_empty());
 }
 

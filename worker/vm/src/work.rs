@@ -109,7 +109,7 @@ pub enum SeatError {
     #[error("all {0} vCPUs are taken")]
     NoCpu(u32),
     /// One of the vCPUs it names is taken, named twice or not there.
-    #[error("vCPU {0} is taken, named twice or not there")]
+    #[error("vCPU {0} is taken, named twice or does not exist")]
     Taken(u32),
     /// The memory that it needs isn't free.
     #[error("it needs {need}, {free} is free")]

@@ -300,7 +300,7 @@ impl<'a> Checker<'a> {
         };
         if !fit.contains(&vm.life) {
             let life = vm.life;
-            return self.report_violation(format!("{id} {what} though it is {life}"));
+            return self.report_violation(format!("{id} {what} while it is {life}"));
         }
         if let Some(wrong) = change(vm) {
             self.report_violation(format!("{id}: {wrong}"));
@@ -316,7 +316,8 @@ impl<'a> Checker<'a> {
         bid: Option<Price>,
     ) {
         let Some(kind) = self.setup.catalogue.get(kind).cloned() else {
-            return self.report_violation(format!("{id} is of no known type"));
+            return self
+                .report_violation(format!("{id} is of a type that the catalogue doesn't have"));
         };
         let used = self.vms.contains_key(&id);
         self.require(!used, || format!("{id} is launched twice"));

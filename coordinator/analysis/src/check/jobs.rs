@@ -116,7 +116,7 @@ impl JobsChecker {
             Event::Submitted { job, .. } if !step.effects.contains(&Effect::Stale) => {
                 if let Err(why) = job.fits(self.space) {
                     self.report_violation(format!(
-                        "job {} is taken and can't be run: {why}",
+                        "job {} was accepted and can't be run: {why}",
                         job.number
                     ));
                 }
@@ -159,7 +159,10 @@ impl JobsChecker {
     fn check_reported_end(&mut self, id: TaskId, attempt: Attempt, is_dropped: bool) {
         let Some(JobInSystem { attempt: current, .. }) = self.inside.get(&id) else { return };
         if !is_dropped && *current != attempt {
-            self.report_violation(format!("{id} ended in a former life and was heard of"));
+            self.report_violation(format!(
+                "{id} is reported finished by an attempt that is over, \
+                     and the report was not dropped"
+            ));
         }
     }
 
@@ -190,7 +193,9 @@ impl JobsChecker {
             }
         }
         if let Some((id, _)) = sent.next() {
-            self.report_violation(format!("{id} is sent to a machine and nobody decided that"));
+            self.report_violation(format!(
+                "{id} is sent to a machine without a decision of its scheduler"
+            ));
         }
         self.look_at_use();
     }
@@ -206,8 +211,8 @@ impl JobsChecker {
 
     fn remove_job(&mut self, id: TaskId) {
         match self.inside.get(&id).map(|inside| inside.seats.is_some()) {
-            None => self.report_violation(format!("{id} ended and was not there")),
-            Some(false) => self.report_violation(format!("{id} ended and was never started")),
+            None => self.report_violation(format!("{id} ended but was never submitted")),
+            Some(false) => self.report_violation(format!("{id} ended but was never started")),
             Some(true) => {
                 self.leave_seats(id);
                 self.inside.remove(&id);
@@ -239,7 +244,7 @@ impl JobsChecker {
     ) {
         let Some(id) = decision.task() else { return };
         let Some(seats) = self.inside.get(&id).map(|inside| inside.seats.clone()) else {
-            return self.report_violation(format!("a decision about {id}, which is not there"));
+            return self.report_violation(format!("a decision names {id}, which does not exist"));
         };
         match (decision, seats) {
             (Decision::Start { .. }, Some(_)) => {
@@ -255,7 +260,7 @@ impl JobsChecker {
                 self.take_seats(id, *tier, cpus);
             }
             (Decision::Promote { .. }, None | Some((Tier::Foreground, _))) => {
-                self.report_violation(format!("{id} is promoted and is not in the background"));
+                self.report_violation(format!("{id} is promoted but is not in the background"));
             }
             (Decision::Promote { by, .. }, Some((Tier::Background, old))) => {
                 self.leave_seats(id);
@@ -275,7 +280,7 @@ impl JobsChecker {
                 }
             }
             _ => self.report_violation(format!(
-                "{id} is treated in a way that no scheduler of jobs has"
+                "{id} is given a decision that no scheduler of jobs makes"
             )),
         }
     }
@@ -285,7 +290,9 @@ impl JobsChecker {
         let Some(inside) = self.inside.get_mut(&id) else { return };
         inside.attempt = inside.attempt.next();
         if sent != Some((id, inside.attempt)) {
-            self.report_violation(format!("{id} is not sent under the next number of its starts"));
+            self.report_violation(format!(
+                "{id} is sent with an attempt number that is not the next one"
+            ));
         }
     }
 
@@ -297,9 +304,7 @@ impl JobsChecker {
             Promotion::Migrate { .. } => self.promotion == Some(OnPromotion::Migrate),
         };
         if !allowed {
-            self.report_violation(format!(
-                "{id} is moved in a way that its scheduler does not have"
-            ));
+            self.report_violation(format!("{id} is moved, which its scheduler never does"));
         }
     }
 
@@ -316,20 +321,22 @@ impl JobsChecker {
         for &p in &**on {
             let Some(seats) = self.processors.get_mut(p as usize) else {
                 self.report_violation(format!(
-                    "{id} is on processor {p}, which the machine does not have"
+                    "{id} is placed on processor {p}, which the machine does not have"
                 ));
                 continue;
             };
             let other = seats[tier as usize].replace(id);
             let foreground = seats[Tier::Foreground as usize];
             if let Some(other) = other {
-                self.report_violation(format!("{id} and {other} are in one seat of processor {p}"));
+                self.report_violation(format!(
+                    "{id} and {other} are in the same tier of processor {p}"
+                ));
             }
             if tier == Tier::Background
                 && foreground.is_some_and(|f| self.usage_on(f, p) >= self.usable_below)
             {
                 self.report_violation(format!(
-                    "{id} is below a foreground that leaves nothing on {p}"
+                    "{id} is in the background of processor {p}, whose foreground leaves no time"
                 ));
             }
         }

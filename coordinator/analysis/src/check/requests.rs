@@ -205,7 +205,9 @@ impl<'a> RequestsChecker<'a> {
         if self.is_requested(vm) {
             match self.open.get(&vm) {
                 None => {
-                    self.report_violation(format!("{vm} is launched though nobody requested it"));
+                    self.report_violation(format!(
+                        "{vm} is launched, but no customer requested it"
+                    ));
                 }
                 Some((at, asks)) => {
                     let fits = *at == self.now && asks.kind == *kind && asks.market == market;
@@ -284,7 +286,7 @@ impl<'a> RequestsChecker<'a> {
         let (now, boot) = (self.now, self.setup.catalogue.boot);
         self.hold_room(vm);
         let Some(there) = self.vms.get_mut(&vm) else {
-            return self.report_violation(format!("{vm} is ready and was never launched"));
+            return self.report_violation(format!("{vm} is ready but was never launched"));
         };
         let (took, waited) = (now.since(there.launched), there.has_waited);
         let is_first = there.ready.is_none();
@@ -340,7 +342,7 @@ impl<'a> RequestsChecker<'a> {
         let of = |vm| self.vms.get(&vm).map(|there| (there.market, there.host));
         let (Some(victim), Some(other)) = (of(vm), of(by)) else {
             return self.report_violation(format!(
-                "{vm} is displaced by {by}, and one of them is not there"
+                "{vm} is displaced by {by}, but one of the two does not exist"
             ));
         };
         self.require(victim.0 == Market::Spot, || format!("{vm} is displaced and is no spot VM"));
@@ -367,7 +369,7 @@ impl<'a> RequestsChecker<'a> {
         self.release_room(vm);
         self.make_unpreemptible(vm);
         let Some(mut there) = self.vms.remove(&vm) else {
-            return self.report_violation(format!("{vm} ends and was never launched"));
+            return self.report_violation(format!("{vm} ends but was never launched"));
         };
         self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
         there.stop_running(self.now);
@@ -375,7 +377,9 @@ impl<'a> RequestsChecker<'a> {
         if why == VmEnd::Preempted {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {
-                None => self.report_violation(format!("{vm} is taken away, and nobody said why")),
+                None => {
+                    self.report_violation(format!("{vm} is taken away without a cause in the log"))
+                }
                 Some(at) => {
                     let now = self.now;
                     self.require(now <= at, || format!("{vm} outlives its notice, to {at}"));
@@ -394,7 +398,7 @@ impl<'a> RequestsChecker<'a> {
 
     fn check_refusal(&mut self, vm: VmId) {
         let Some((_, asks)) = self.open.remove(&vm) else {
-            return self.report_violation(format!("{vm} is refused though nobody requested it"));
+            return self.report_violation(format!("{vm} is refused, but no customer requested it"));
         };
         let Setup { terms, catalogue, .. } = self.setup;
         let offer = catalogue.get(&asks.kind);

@@ -42,7 +42,7 @@ pub(super) struct CheckedVm {
     pub(super) room: Host,
     /// The VM waits for others to leave its room.
     pub(super) waits: bool,
-    /// Time of the notice of its end, and whether the VM had booted by then.
+    /// Time of the notice of the VM's end, and whether the VM had booted by then.
     pub(super) notice: Option<(Time, bool)>,
     /// The VM is hibernating or hibernated, and another VM has its room or may have it.
     pub(super) is_displaced: bool,
@@ -81,7 +81,7 @@ impl CheckedVm {
         self.meter.start(now);
     }
 
-    /// Room on its host that the VM certainly has now.
+    /// Room on the VM's host that the VM certainly has now.
     pub(super) fn held(&self) -> Host {
         match self.life {
             VmStage::Ended => Host::of_vcpus(0),

@@ -29,7 +29,7 @@ pub struct EarlyEnd {
     pub vm: VmId,
     /// Emulated time that the attempt had.
     pub had: Span,
-    /// Least emulated time that its work takes.
+    /// Least emulated time that the attempt's work takes.
     pub needs: Span,
 }
 

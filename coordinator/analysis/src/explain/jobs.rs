@@ -92,7 +92,7 @@ impl JobStory {
 #[derive(Debug, Default)]
 struct WatchedJob {
     number: u64,
-    /// Time of its submission, and the job itself.
+    /// Time of the job's submission, and the job itself.
     watched: Option<(Time, Job)>,
     /// Trace numbers of all jobs: the scheduler's notes may name any of them.
     numbers: BTreeMap<TaskId, u64>,

@@ -39,7 +39,7 @@ pub struct JobFacts {
 pub struct JobMove {
     /// The job that moved.
     pub job: TaskId,
-    /// Part of its work that was moved along.
+    /// Part of the job's work that was moved along.
     pub done: Ppm,
     /// Why no work was moved along; empty if some was.
     pub lost: String,

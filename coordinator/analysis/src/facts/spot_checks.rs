@@ -14,7 +14,7 @@ pub struct SpotCheck {
     pub task: TaskId,
     /// Host that had reported the answer.
     pub of: HostId,
-    /// Host that was told to compute it again.
+    /// Host that was told to compute the answer again.
     pub by: HostId,
     /// Whether the whole task was computed again.
     pub whole: bool,

@@ -13,12 +13,12 @@ mod submitted;
 mod task_times;
 #[cfg(test)]
 mod testing;
-mod twin_distance;
 mod utilisation;
 mod verdict;
 
 pub use background::BackgroundSupply;
 pub use consolidation::Consolidation;
+pub use faithful::TwinDistance;
 pub use faithful::{notes, troubles};
 pub use host_load::other_load;
 pub use kept::{LifeErrors, PromiseErrors};
@@ -26,6 +26,5 @@ pub use pace::{PHASE, RunPace};
 pub use promises::{JobLife, JobPromise, promises};
 pub use submitted::{SubmittedJobs, expected, jobs_in};
 pub use task_times::{TaskTime, TaskTimes, owed, span_of, task_times};
-pub use twin_distance::TwinDistance;
 pub use utilisation::{measured_sharing, utilisations};
 pub use verdict::{AllowedErrors, FidelityVerdict};

@@ -43,11 +43,11 @@ pub struct JobPromise {
     pub number: u64,
     /// The worst thing that happened to the job.
     pub life: JobLife,
-    /// Promised emulated time, with the time that its moves took.
+    /// Promised emulated time, with the time that the job's moves took.
     pub promised: Span,
-    /// Emulated time from its first start to its end, with the time that its moves took.
+    /// Emulated time from the job's first start to its end, with the time that its moves took.
     pub took: Span,
-    /// Part of that time in which it was being moved.
+    /// Part of that time in which the job was being moved.
     pub moving: Span,
 }
 
@@ -105,11 +105,11 @@ struct StartedJob {
     life: JobLife,
     moving_us: u64,
     place: Option<(Tier, Cpus)>,
-    /// Real time at which it was told to move, until the move is reported.
+    /// Real time at which the job was told to move, until the move is reported.
     leaves: Option<Duration>,
-    /// Part of its work that its last start began with.
+    /// Part of the job's work that its last start began with.
     began_with: Ppm,
-    /// Index of the hold for its last checkpoint in the list of changes.
+    /// Index of the hold for the job's last checkpoint in the list of changes.
     last_hold: Option<usize>,
 }
 

@@ -31,11 +31,11 @@ pub struct TaskTime {
     pub task: TaskId,
     /// The attempt that came to its end.
     pub attempt: Attempt,
-    /// Emulated time that its VM promised.
+    /// Emulated time that the attempt's VM promised.
     pub promised: Span,
-    /// Emulated time that it took by its worker's clock, without hibernations.
+    /// Emulated time that the attempt took by its worker's clock, without hibernations.
     pub took: Span,
-    /// Emulated time that it took by the run's log, which the policy and the bill go by.
+    /// Emulated time that the attempt took by the run's log, which the policy and the bill go by.
     pub logged: Span,
 }
 

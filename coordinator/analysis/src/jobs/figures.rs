@@ -16,15 +16,15 @@ const LONGEST: usize = 12;
 /// A job with a long wait.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LongWait {
-    /// Wait until it first had processors.
+    /// Wait until the job first had processors.
     pub wait: Span,
     /// Number of the job in the trace; among equal waits the smaller number comes first.
     pub number: Reverse<u64>,
     /// Number of processes of the job.
     pub processes: u32,
-    /// Run time that its user estimated.
+    /// Run time that the job's user estimated.
     pub estimate: Span,
-    /// Time from its submission to its end.
+    /// Time from the job's submission to its end.
     pub response: Span,
 }
 

@@ -3,10 +3,9 @@
 //! `tests/tests/command/outcome_words.rs` refuses them elsewhere.
 
 mod outcome_tally;
-mod program_failure;
 pub mod wording;
 mod work_outcome;
 
 pub use outcome_tally::OutcomeTally;
-pub use program_failure::ProgramFailure;
+pub use work_outcome::ProgramFailure;
 pub use work_outcome::WorkOutcome;

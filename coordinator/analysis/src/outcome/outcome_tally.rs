@@ -19,7 +19,7 @@ pub struct OutcomeTally {
     pub reported: u64,
     /// Number whose programs ended and failed.
     pub program_failed: u64,
-    /// Number that was not done when the run was over.
+    /// Number of tasks or jobs that were not done when the run was over.
     pub given_up: u64,
 }
 

@@ -15,7 +15,7 @@ pub struct FaultHistory {
     pub fault: FaultId,
     /// Kind of the fault.
     pub kind: FaultKind,
-    /// Emulated time for which it lasts.
+    /// Emulated time for which the fault lasts.
     pub lasts: Span,
     /// Emulated time at which the hosts were told.
     pub asked: Time,
@@ -26,15 +26,15 @@ pub struct FaultHistory {
 /// A fault on one host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FaultOnHost {
-    /// Delay from the command until it was in effect, real microseconds; `None` if the host did not
+    /// Delay from the command until the fault was in effect, real microseconds; `None` if the host did not
     /// report that.
     pub begun_real_us: Option<u64>,
-    /// Delay of its end beyond its duration, real microseconds; `None` if the host did not report
+    /// Delay of the fault's end beyond its duration, real microseconds; `None` if the host did not report
     /// that.
     pub over: Option<u64>,
-    /// Reason for which it could not be carried out.
+    /// Reason for which the fault could not be carried out.
     pub refused: Option<String>,
-    /// Time of the host's loss while it was in effect, and whether this fault is blamed for it.
+    /// Time of the host's loss while the fault was in effect, and whether this fault is blamed for it.
     pub lost: Option<(Time, bool)>,
     /// Number of checkpoints that failed on the host meanwhile.
     pub checkpoints_failed: u32,

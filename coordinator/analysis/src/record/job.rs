@@ -29,9 +29,9 @@ pub struct JobSpell {
     pub tier: Tier,
     /// Processors of the job.
     pub on: Cpus,
-    /// Emulated time of its beginning.
+    /// Emulated time of the spell's beginning.
     pub from: Time,
-    /// Time and reason of its end; `None` while it lasts.
+    /// Time and reason of the spell's end; `None` while it lasts.
     pub until: Option<(Time, SpellEnd)>,
 }
 
@@ -43,13 +43,13 @@ pub struct JobHistory {
     pub id: TaskId,
     /// The job as it was submitted.
     pub job: Arc<Submission>,
-    /// Time at which its scheduler heard of it.
+    /// Time at which the job's scheduler heard of it.
     pub heard: Option<Time>,
-    /// Its spells on processors, in order.
+    /// The job's spells on processors, in order.
     pub spells: Vec<JobSpell>,
     /// Attempts at the job.
     pub task: TaskHistory,
-    /// Time at which its scheduler heard of its end.
+    /// Time at which the job's scheduler heard of its end.
     pub ended: Option<Time>,
 }
 
@@ -61,14 +61,14 @@ impl JobHistory {
         Self { id, job, heard: None, spells, task, ended: None }
     }
 
-    /// Time at which it first had processors, in either tier. A restart after a kill does not
+    /// Time at which the job first had processors, in either tier. A restart after a kill does not
     /// count.
     #[must_use]
     pub fn started(&self) -> Option<Time> {
         self.spells.first().map(|spell| spell.from)
     }
 
-    /// Time at which it came to the foreground for the last time; `None` if its last spell was in
+    /// Time at which the job came to the foreground for the last time; `None` if its last spell was in
     /// the background.
     #[must_use]
     pub fn foreground(&self) -> Option<Time> {
@@ -82,14 +82,14 @@ impl JobHistory {
         self.spells.last().map_or(&[], |spell| &spell.on)
     }
 
-    /// Number of its spells that ended like this.
+    /// Number of the job's spells that ended like this.
     #[must_use]
     pub fn left_by(&self, end: SpellEnd) -> u32 {
         let alike = |spell: &&JobSpell| spell.until.is_some_and(|(_, how)| how == end);
         u32::try_from(self.spells.iter().filter(alike).count()).unwrap_or(u32::MAX)
     }
 
-    /// Time from its submission to its end; `None` if it has not ended.
+    /// Time from the job's submission to its end; `None` if it has not ended.
     #[must_use]
     pub fn response(&self) -> Option<Span> {
         Some(self.ended?.since(self.job.submitted))

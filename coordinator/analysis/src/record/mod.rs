@@ -9,9 +9,7 @@ mod faults;
 mod figures;
 mod holds;
 mod job;
-mod lanes;
 mod losses;
-mod reasons;
 #[expect(clippy::module_inception, reason = "the room is named by what it makes")]
 mod record;
 mod request;

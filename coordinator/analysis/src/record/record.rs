@@ -88,26 +88,26 @@ pub struct RunRecord {
 pub struct HostHistory {
     /// Name of the host for people.
     pub name: String,
-    /// Capacity that it offers to VMs.
+    /// Capacity that the host offers to VMs.
     pub offer: Host,
-    /// Emulated time at which it joined.
+    /// Emulated time at which the host joined.
     pub joined: Time,
-    /// Time and reason of its loss.
+    /// Time and reason of the host's loss.
     pub lost: Option<(Time, String)>,
 }
 
 /// An act of the provider on spot VMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAct {
-    /// Time at which it was asked for.
+    /// Time at which the act was asked for.
     pub asked: Time,
-    /// Time at which the engine carried it out.
+    /// Time at which the engine carried the act out.
     pub at: Time,
     /// Kind of the act.
     pub action: Action,
-    /// VMs that it aimed at.
+    /// VMs that the act aimed at.
     pub target: Target,
-    /// VMs that it hit.
+    /// VMs that the act hit.
     pub vms: Vec<VmId>,
     /// Reason given by the person who asked for it; `None` if the provider acted by itself.
     pub asked_by: Option<String>,

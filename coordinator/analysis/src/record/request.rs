@@ -10,10 +10,10 @@ pub struct RequestHistory {
     pub request: RequestId,
     /// Type, market and duration asked for.
     pub asks: Request,
-    /// Time of its arrival.
+    /// Time of the request's arrival.
     pub arrived: Time,
-    /// VM that it got, or would have got.
+    /// VM that the request got, or would have got.
     pub vm: VmId,
-    /// Whether it got the VM.
+    /// Whether the request got the VM.
     pub is_granted: bool,
 }

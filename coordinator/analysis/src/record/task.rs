@@ -15,11 +15,11 @@ use super::VmHistory;
 pub struct TaskHistory {
     /// Attempts in order.
     pub attempts: Vec<AttemptHistory>,
-    /// Time at which it finished, verified or reported.
+    /// Time at which the task finished, verified or reported.
     pub finished: Option<Time>,
-    /// Whether it finished by its worker's word alone, unchecked.
+    /// Whether the task finished by its worker's word alone, unchecked.
     pub reported: bool,
-    /// Whether it is over because its program failed or its answer is wrong.
+    /// Whether the task is over because its program failed or its answer is wrong.
     pub program_failed: bool,
 }
 
@@ -30,21 +30,21 @@ pub struct AttemptHistory {
     pub attempt: Attempt,
     /// VM of the attempt.
     pub vm: VmId,
-    /// vCPU on which charts draw it: the one the log names, else the first free one.
+    /// vCPU on which charts draw the attempt: the one the log names, else the first free one.
     pub lane: usize,
     /// The scheduler's reason for this VM.
     pub reason: StartReason,
-    /// Checkpoint that it was sent with, and the part of the work that it holds.
+    /// Checkpoint that the attempt was sent with, and the part of the work that it holds.
     pub sent_with: Option<(CheckpointSeq, Ppm)>,
-    /// Checkpoint that it really began with.
+    /// Checkpoint that the attempt really began with.
     pub from: Option<(CheckpointSeq, Ppm)>,
-    /// Part of its work that it began with, as its worker reported.
+    /// Part of the attempt's work that it began with, as its worker reported.
     pub said_to_have: Option<Ppm>,
     /// Checkpoints that could not be restored, by this attempt or before the next one.
     pub fell_back: ThinVec<RestoreFallback>,
-    /// Time at which it was sent to the VM.
+    /// Time at which the attempt was sent to the VM.
     pub sent: Time,
-    /// Time from which its VM owes it CPU time. In a live run that includes the time until its
+    /// Time from which the attempt's VM owes it CPU time. In a live run that includes the time until its
     /// first instruction, but not the time until the inputs of its program had arrived.
     pub started: Option<Time>,
     /// CPU modes on a burstable VM, each with its beginning.
@@ -56,26 +56,26 @@ pub struct AttemptHistory {
     pub checkpoints: ThinVec<CheckpointMark>,
     /// Number of reported checkpoints, taken or failed.
     pub checkpoint_reports: u32,
-    /// Reason why its work was not saved before its VM was gone, as its worker reported.
+    /// Reason why the attempt's work was not saved before its VM was gone, as its worker reported.
     pub unsaved: Option<String>,
-    /// Time and way of its end.
+    /// Time and way of the attempt's end.
     pub ended: Option<(Time, AttemptEnd)>,
     /// CPU time used, real microseconds; zero in virtual time.
     pub real_cpu_us: u64,
-    /// Time from the command to its first instruction, real microseconds; zero in virtual time.
+    /// Time from the command to the attempt's first instruction, real microseconds; zero in virtual time.
     pub real_start_us: u64,
     /// Part of that time until the inputs of a user's own program had arrived, real microseconds.
     pub real_inputs_us: u64,
     /// Account of what it was promised and got, in a live run, once it is over.
     pub ledger: Option<Ledger>,
-    /// Time of the notice at which its program saved its work: what it computed later is not saved.
+    /// Time of the notice at which the attempt's program saved its work: what it computed later is not saved.
     pub noticed: Option<Time>,
     /// End of the user's own program that it ran, if any.
     pub own: Option<Arc<OwnEnd>>,
-    /// Time at which its worker reported that the restored program had neither computed nor written
+    /// Time at which the attempt's worker reported that the restored program had neither computed nor written
     /// anything, and for how long by then, in real microseconds.
     pub idle: Option<(Time, u64)>,
-    /// Time at which its worker reported what the restore changed of its program, one sentence for
+    /// Time at which the attempt's worker reported what the restore changed of its program, one sentence for
     /// each change in the kernel's view.
     pub changed: Option<(Time, Arc<[String]>)>,
 }
@@ -83,11 +83,11 @@ pub struct AttemptHistory {
 /// A complete checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointMark {
-    /// Time at which it was complete.
+    /// Time at which the checkpoint was complete.
     pub at: Time,
     /// Number of the checkpoint.
     pub seq: CheckpointSeq,
-    /// Part of the work that it keeps.
+    /// Part of the work that the checkpoint keeps.
     pub done: Ppm,
     /// Size of the checkpoint.
     pub bytes: Bytes,
@@ -156,7 +156,7 @@ impl AttemptHistory {
         }
     }
 
-    /// Time that it computed on `vm` for nothing: what no checkpoint keeps, without hibernations.
+    /// Time that the attempt computed on `vm` for nothing: what no checkpoint keeps, without hibernations.
     /// Zero for a finished attempt.
     #[must_use]
     pub fn lost(&self, vm: &VmHistory) -> Span {
@@ -172,7 +172,7 @@ impl AttemptHistory {
         }
     }
 
-    /// Time after which its work is lost: its end, if it was stopped with all its work; the notice,
+    /// Time after which the attempt's work is lost: its end, if it was stopped with all its work; the notice,
     /// if its program saved its work then; else its last checkpoint or its start.
     #[must_use]
     pub fn kept_at(&self) -> Option<Time> {
@@ -186,13 +186,13 @@ impl AttemptHistory {
         Some(saved.or(kept).unwrap_or(started))
     }
 
-    /// Time of its end, or `now` if it still runs.
+    /// Time of the attempt's end, or `now` if it still runs.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.as_ref().map_or(now, |(at, _)| *at)
     }
 
-    /// CPU mode in which it began.
+    /// CPU mode in which the attempt began.
     #[must_use]
     pub fn first_mode(&self) -> Mode {
         self.modes.first().map(|&(_, mode)| mode).unwrap_or_default()
@@ -206,7 +206,7 @@ impl TaskHistory {
         self.attempts.last()
     }
 
-    /// Whether it ran a user's own program, whose run time only its user knows.
+    /// Whether the task ran a user's own program, whose run time only its user knows.
     #[must_use]
     pub fn is_own_program(&self) -> bool {
         self.attempts.iter().any(|attempt| attempt.own.is_some())

@@ -7,7 +7,7 @@ use dormouse_model::VmEnd;
 use dormouse_units::{Credits, HostId, Money, Ppm, Price, Span, Time, TypeName, VmId};
 use thin_vec::ThinVec;
 
-use super::lanes::VcpuLanes;
+use super::vm_life::VcpuLanes;
 
 /// One VM from its launch to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +16,19 @@ pub struct VmHistory {
     pub id: VmId,
     /// Instance type of the VM.
     pub kind: TypeName,
-    /// Market on which it was bought.
+    /// Market on which the VM was bought.
     pub market: Market,
-    /// Price at its launch.
+    /// Price at the VM's launch.
     pub price: Price,
     /// Number of vCPUs of the VM.
     pub vcpus: u32,
-    /// Host that carried it.
+    /// Host that carried the VM.
     pub host: HostId,
-    /// Time at which it was granted.
+    /// Time at which the VM was granted.
     pub launched: Time,
-    /// Time at which it had booted.
+    /// Time at which the VM had booted.
     pub ready: Option<Time>,
-    /// Time and reason of its end, and its cost by the engine's bill.
+    /// Time and reason of the VM's end, and its cost by the engine's bill.
     pub ended: Option<(Time, VmEnd, Money)>,
     /// Hibernations of the VM, in order.
     pub hibernations: ThinVec<VmHibernation>,
@@ -38,7 +38,7 @@ pub struct VmHistory {
     pub waited_for: ThinVec<VmId>,
     /// Why it is about to leave, if the provider has told a reason of its own.
     pub leaving: Option<LeaveReason>,
-    /// Whether it has notice of its end.
+    /// Whether the VM has notice of its end.
     pub has_notice: bool,
     /// A hibernation or resume that it was told and has not carried out.
     pub told: Option<Action>,
@@ -46,12 +46,12 @@ pub struct VmHistory {
     pub credits: ThinVec<(Time, Credits)>,
     /// Promised and received CPU time, real microseconds, as last reported.
     pub share: Option<(u64, u64)>,
-    /// Whether it is in the background of other VMs' processors.
+    /// Whether the VM is in the background of other VMs' processors.
     pub is_background: bool,
     /// Changes of supply in order: from this time the vCPU of this number had this share of its
     /// processor. Before the first it had all of it.
     pub supplies: ThinVec<(Time, u32, Ppm)>,
-    /// Charge for credits spent beyond what it had earned.
+    /// Charge for credits spent beyond what the VM had earned.
     pub surcharge: Money,
     pub(super) meter: Meter,
     pub(crate) tariff: TariffName,
@@ -73,9 +73,9 @@ pub enum LeaveReason {
 /// One hibernation of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmHibernation {
-    /// Time at which it was asked for.
+    /// Time at which the hibernation was asked for.
     pub asked: Time,
-    /// Time at which it took effect.
+    /// Time at which the hibernation took effect.
     pub frozen: Time,
     /// Times at which a resume was asked for and took effect.
     pub resumed: Option<(Time, Time)>,
@@ -84,25 +84,25 @@ pub struct VmHibernation {
 /// A VM makes room for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmDisplacement {
-    /// Time at which it was told to.
+    /// Time at which the VM was told to.
     pub at: Time,
     /// VM that waited for its room.
     pub by: VmId,
     /// Kind of the act: notice of its end, or hibernation.
     pub action: Action,
-    /// Time at which it got its room back after a hibernation and was told to resume.
+    /// Time at which the VM got its room back after a hibernation and was told to resume.
     pub given_back: Option<Time>,
 }
 
 impl VmHistory {
-    /// Whether it has booted and is neither hibernated nor gone.
+    /// Whether the VM has booted and is neither hibernated nor gone.
     #[must_use]
     pub fn is_running(&self) -> bool {
         let is_frozen = self.hibernations.last().is_some_and(|last| last.resumed.is_none());
         self.ready.is_some() && self.ended.is_none() && !is_frozen
     }
 
-    /// Meter of its charges.
+    /// Meter of the VM's charges.
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
@@ -116,7 +116,7 @@ impl VmHistory {
         self.meter.runs_since().or_else(|| ends_now().map(|charge| charge.from))
     }
 
-    /// Time for which it ran until `now`, from its boot on and without hibernations.
+    /// Time for which the VM ran until `now`, from its boot on and without hibernations.
     #[must_use]
     pub fn ran(&self, now: Time) -> Span {
         self.ready.map_or(Span::ZERO, |ready| self.awake(ready, self.end_or(now)))
@@ -140,7 +140,7 @@ impl VmHistory {
         self.meter.owed(now, self.tariff) + self.surcharge
     }
 
-    /// Whether it was frozen at `at`; false at the very moments at which it froze or thawed.
+    /// Whether the VM was frozen at `at`; false at the very moments at which it froze or thawed.
     #[must_use]
     pub fn is_frozen_at(&self, at: Time) -> bool {
         self.hibernations
@@ -148,7 +148,7 @@ impl VmHistory {
             .any(|h| h.frozen < at && h.resumed.is_none_or(|(_, resumed)| at < resumed))
     }
 
-    /// Time between `from` and `until` for which it was not frozen.
+    /// Time between `from` and `until` for which the VM was not frozen.
     #[must_use]
     pub fn awake(&self, from: Time, until: Time) -> Span {
         let frozen: Span = self
@@ -162,7 +162,7 @@ impl VmHistory {
         until.since(from).saturating_sub(frozen)
     }
 
-    /// Time of its end, or `now` if it is still there.
+    /// Time of the VM's end, or `now` if it is still there.
     #[must_use]
     pub fn end_or(&self, now: Time) -> Time {
         self.ended.map_or(now, |(at, ..)| at)
@@ -175,7 +175,7 @@ impl VmHistory {
         of.map_or(Ppm::ONE, |(_, _, share)| *share)
     }
 
-    /// Time for which its vCPUs were there while it ran until `now`, summed over them, and the part
+    /// Time for which the VM's vCPUs were there while it ran until `now`, summed over them, and the part
     /// of it for which they had their processors.
     #[must_use]
     pub fn supplied(&self, now: Time) -> (Span, Span) {

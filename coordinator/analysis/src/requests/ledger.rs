@@ -49,36 +49,36 @@ pub struct EndedRequest {
     pub kind: TypeName,
     /// On-demand for a normal request, spot for a preemptible one.
     pub market: Market,
-    /// Time of its arrival.
+    /// Time of the request's arrival.
     pub arrived: Time,
     /// Duration asked for.
     pub duration: Span,
-    /// Number of vCPUs of its VM.
+    /// Number of vCPUs of the request's VM.
     pub vcpus: u32,
     /// Last hourly price of its VM, or the price that it would have had.
     pub price: Price,
-    /// VM and host that it got; `None` if it was refused.
+    /// VM and host that the request got; `None` if it was refused.
     pub vm: Option<(VmId, HostId)>,
-    /// Time at which its VM was ready.
+    /// Time at which the request's VM was ready.
     pub ready: Option<Time>,
-    /// Time at which it ended.
+    /// Time at which the request ended.
     pub at: Time,
-    /// How it ended.
+    /// How the request ended.
     pub end: RequestEnd,
-    /// Time for which its VM ran, from ready to its end without hibernations.
+    /// Time for which the request's VM ran, from ready to its end without hibernations.
     pub ran: Span,
-    /// Time for which it waited for VMs that had to end first; zero if it never got their room.
+    /// Time for which the request waited for VMs that had to end first; zero if it never got their room.
     pub waited: Span,
-    /// VM for whose sake its own was last told to leave, whatever came of that.
+    /// VM for whose sake the request's own was last told to leave, whatever came of that.
     pub displaced_by: Option<VmId>,
-    /// Charge for its VM.
+    /// Charge for the request's VM.
     pub cost: Money,
     /// Price by the second of the run time that is not charged because the provider ended the VM.
     pub forgone: Money,
 }
 
 impl EndedRequest {
-    /// Rest of the duration asked for that its VM did not run.
+    /// Rest of the duration asked for that the request's VM did not run.
     #[must_use]
     pub const fn rest(&self) -> Span {
         self.duration.saturating_sub(self.ran)

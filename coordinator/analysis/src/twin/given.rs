@@ -6,7 +6,7 @@ use dormouse_engine::Run;
 use dormouse_model::{Effect, Event, Step};
 use dormouse_units::Time;
 
-use crate::deferred::is_deferred;
+use crate::sample::is_deferred;
 
 /// External events of a run as its log has them, each with its time and in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -172,9 +172,9 @@ pub struct TwinTask {
     /// Index of the task, or number of the job in the trace.
     #[serde(rename = "task")]
     pub number: u64,
-    /// What people call it.
+    /// What people call the task.
     pub name: String,
-    /// What became of it in each run.
+    /// What became of the task in each run.
     #[serde(flatten)]
     pub sides: LiveAndTwin<TaskFate>,
     /// Extra time in the run as a part of the twin's time; `None` if it was not finished in both.
@@ -206,14 +206,14 @@ pub struct TaskFate {
     pub attempts: usize,
     /// Time of the first start.
     pub started: Option<Time>,
-    /// Time at which it was done.
+    /// Time at which the task was done.
     pub finished: Option<Time>,
-    /// Duration by its worker's clock, for a task with one attempt.
+    /// Duration by the task's worker's clock, for a task with one attempt.
     pub measured: Option<Span>,
 }
 
 impl TaskFate {
-    /// Duration from its first start until it was done, as measured, or else by the log.
+    /// Duration from the task's first start until it was done, as measured, or else by the log.
     #[must_use]
     pub fn took(&self) -> Option<Span> {
         self.measured.or_else(|| Some(self.finished?.since(self.started?)))
@@ -322,17 +322,17 @@ pub struct VmFate {
     /// Instance type of the VM.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// Market on which it was bought.
+    /// Market on which the VM was bought.
     pub market: Market,
-    /// Time at which it was asked for.
+    /// Time at which the VM was asked for.
     #[serde(rename = "launched_s", serialize_with = "in_seconds::time")]
     pub launched: Time,
-    /// Time at which it was gone.
+    /// Time at which the VM was gone.
     #[serde(rename = "ended_s", serialize_with = "in_seconds::maybe_time")]
     pub ended: Option<Time>,
     /// Number of hibernations.
     pub hibernations: usize,
-    /// All charges for it.
+    /// All charges for the VM.
     #[serde(rename = "cost_usd", serialize_with = "in_seconds::dollars")]
     pub cost: Money,
 }

@@ -85,24 +85,31 @@ fn trace(text: &str) -> Result<Vec<(Time, u32)>, FileFlaw> {
         dormouse_input::FlawedRow {
             line,
             row,
-            what: format!("it is no trace of availability: {error}"),
+            what: format!("it is not a trace of availability: {error}"),
             remedy: remedy.to_owned(),
         }
     })?;
     let gap = Some(metadata.gap_seconds).filter(|gap| *gap > 0.0).and_then(Span::from_secs_f64);
     let Some(gap) = gap else {
         let what = format!("gap_seconds is {}", metadata.gap_seconds);
-        return Err(FileFlaw::whole(what, "write the seconds between two numbers, such as 300"));
+        return Err(FileFlaw::whole(
+            what,
+            "write gap_seconds, the seconds between two numbers, such as 300",
+        ));
     };
     if data.len() > MOST_NUMBERS {
         return Err(FileFlaw::whole(
             format!("it has more than {MOST_NUMBERS} numbers"),
-            "give a part of it",
+            "give a shorter part of it",
         ));
     }
     let entry = |(n, number): (usize, &f64)| {
         let vms = vms_of(*number).ok_or_else(|| {
-            FileFlaw::whole(format!("number {n} of data is {number}"), "write whole numbers of VMs")
+            FileFlaw::whole(
+                format!("number {n} of data is {number}"),
+                "write whole numbers of VMs, \
+                     from 0 on",
+            )
         })?;
         Ok((Time::ZERO + gap.times(n as u64), vms))
     };
@@ -141,13 +148,13 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
         let is_date = span.is_none() && second.is_some();
         if !all.is_empty() && (span.is_some() || is_date) && is_date != begins.is_some() {
             let what = "it has both dates and times from the beginning";
-            return Err(row.flaw(what, "write all times in one way").into());
+            return Err(row.flaw(what, "write all times in the same form").into());
         }
         let at = match span {
             Some(span) => Time::ZERO + span,
             None => {
                 let second =
-                    second.ok_or_else(|| row.flaw(format!("'{written}' is no time"), right))?;
+                    second.ok_or_else(|| row.flaw(format!("'{written}' is not a time"), right))?;
                 let first = *begins.get_or_insert(second);
                 let since = u64::try_from(second - first).map_err(|_| {
                     row.flaw("it is earlier than the first row", "sort the rows by time")
@@ -157,10 +164,11 @@ fn rows(source: Source, chosen: &Chosen) -> Result<Dated, FileFlaw> {
         };
         let written = columns.cell(&row, 1);
         let vms = written.parse::<f64>().ok().and_then(vms_of);
-        let vms = vms.ok_or_else(|| row.flaw(format!("'{written}' is no number of VMs"), right))?;
+        let vms =
+            vms.ok_or_else(|| row.flaw(format!("'{written}' is not a number of VMs"), right))?;
         if all.len() == MOST_NUMBERS {
             return Err(row
-                .flaw(format!("it has more than {MOST_NUMBERS} rows"), "give a part of it")
+                .flaw(format!("it has more than {MOST_NUMBERS} rows"), "give a shorter part of it")
                 .into());
         }
         all.push((at, vms));
@@ -215,10 +223,10 @@ mod tests {
     fn what_is_no_availability_is_refused_with_its_place() {
         for (text, part) in [
             ("", "it has no numbers of VMs"),
-            ("0,1\n900,some\n", "line 2: 'some' is no number of VMs"),
-            ("0,1\nlater,1\n", "line 2: 'later' is no time"),
-            ("0,1.5\n", "line 1: '1.5' is no number of VMs"),
-            ("0,-1\n", "'-1' is no number"),
+            ("0,1\n900,some\n", "line 2: 'some' is not a number of VMs"),
+            ("0,1\nlater,1\n", "line 2: 'later' is not a time"),
+            ("0,1.5\n", "line 1: '1.5' is not a number of VMs"),
+            ("0,-1\n", "'-1' is not a number"),
             ("{\"metadata\": {\"gap_seconds\": 0}, \"data\": [1]}", "gap_seconds is 0"),
             ("{\"metadata\": {}, \"data\": [1]}", "missing field `gap_seconds`"),
             ("{\"metadata\": {\"gap_seconds\": 3}, \"data\": [1, -1]}", "number 1 of data is -1"),

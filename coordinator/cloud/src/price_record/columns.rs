@@ -98,7 +98,7 @@ impl Cells {
         let Some(places) = recognised(first) else {
             let whole = first.flaw("", "").row;
             if whole.contains(['\u{fffd}', '\0']) {
-                return Err(FileFlaw::whole("it is no text in UTF-8", "give a file of prices"));
+                return Err(FileFlaw::whole("it is not text in UTF-8", "give a file of prices"));
             }
             let begins: String = whole.chars().take(60).collect();
             let what = format!("'{}' is no time and price", begins.trim());

@@ -132,7 +132,7 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
         };
         let entry = keys.read(item.bytes).map_err(|error| {
             let line = item.line + error.line().saturating_sub(1) as u64;
-            flaw(line, format!("not valid JSON: {error}"), "mend the file, or fetch it again")
+            flaw(line, format!("not valid JSON: {error}"), "correct the file, or download it again")
         })?;
         if item.is_document && entry[..2] == [None, None] {
             let what = format!("it is JSON without a list '{LIST}'");
@@ -150,10 +150,10 @@ fn read_json(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
             keys.all_are_there()?;
         }
         let at = Moment::read(of(0).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is no time", shown(of(0))), TIME_REMEDY)
+            flaw(item.line, format!("'{}' is not a time", shown(of(0))), TIME_REMEDY)
         })?;
         let price = price(of(1).trim()).ok_or_else(|| {
-            flaw(item.line, format!("'{}' is no price", shown(of(1))), PRICE_REMEDY)
+            flaw(item.line, format!("'{}' is not a price", shown(of(1))), PRICE_REMEDY)
         })?;
         let flaw = |what, remedy: &str| flaw(item.line, what, remedy);
         all.add(slot, at, price, flaw)?;
@@ -168,13 +168,13 @@ fn read_trace(source: Source, query: &PriceQuery) -> Result<PriceHistories, File
     let packing = source.packing();
     if query.wanted().iter().any(|wanted| wanted.is_some()) {
         let remedy = "leave type, zone and product out: a trace of availability is of one type";
-        return Err(FileFlaw::whole("it does not say of what its prices are", remedy));
+        return Err(FileFlaw::whole("it does not name the instance type of its prices", remedy));
     }
     let mut all = Collected::new(query);
     let form = format!("prices of a trace of availability{}", packed(packing));
     for (at, written) in spot_trace::prices(&source.into_text(spot_trace::LONGEST)?)? {
         let price = price(&written)
-            .ok_or_else(|| FileFlaw::whole(format!("'{written}' is no price"), PRICE_REMEDY))?;
+            .ok_or_else(|| FileFlaw::whole(format!("'{written}' is not a price"), PRICE_REMEDY))?;
         let Some(slot) = all.wanted([""; 3]) else { continue };
         let flaw = |what, remedy: &str| FlawedRow {
             line: 1,
@@ -203,7 +203,7 @@ fn read_rows(source: Source, query: &PriceQuery) -> Result<PriceHistories, FileF
     if pairs.into_iter().any(|(wanted, place)| wanted.is_some() && place.is_none()) {
         let remedy = "leave type, zone and product out: the file is of one of each; or say which \
                       column has them: --column zone=NAME";
-        return Err(FileFlaw::whole("its rows do not say of what they are", remedy));
+        return Err(FileFlaw::whole("its rows do not name an instance type", remedy));
     }
     let heading_is =
         |words: [&str; 2]| heading.iter().map(|cell| cell.to_ascii_lowercase()).eq(words);
@@ -253,11 +253,11 @@ fn no_price(row: &Row<'_>, cells: &Cells, has_time: bool) -> FlawedRow {
     if cells.are_two() {
         let begins = shown(row.flaw("", "").row.trim());
         let remedy = "write it like: 2009-12-01 01:43:17,0.425, or with seconds: 6000,0.425";
-        return row.flaw(format!("'{begins}' is no time and price"), remedy);
+        return row.flaw(format!("'{begins}' is not a time and a price"), remedy);
     }
     match has_time {
-        true => row.flaw(format!("'{}' is no price", shown(cells.cell(row, 1))), PRICE_REMEDY),
-        false => row.flaw(format!("'{}' is no time", shown(cells.cell(row, 0))), TIME_REMEDY),
+        true => row.flaw(format!("'{}' is not a price", shown(cells.cell(row, 1))), PRICE_REMEDY),
+        false => row.flaw(format!("'{}' is not a time", shown(cells.cell(row, 0))), TIME_REMEDY),
     }
 }
 
@@ -344,16 +344,16 @@ impl<'q> Collected<'q> {
         // Nobody can know what a bare number is counted from beside dates.
         if *self.is_dated.get_or_insert(at.has_zone.is_some()) != at.has_zone.is_some() {
             let what = "it has both dates and bare numbers of seconds".to_owned();
-            return Err(flaw(what, "write all times in one way").into());
+            return Err(flaw(what, "write all times in the same form").into());
         }
         let Some((name, Some(record))) = self.slots.get_mut(slot) else { return Ok(()) };
         if record.rows() == MOST_OF_SERIES {
             let what = format!("it has more than {MOST_OF_SERIES} prices of one series ({name})");
-            return Err(flaw(what, "leave out what the run doesn't reach").into());
+            return Err(flaw(what, "leave out the rows after the end of the run").into());
         }
         if self.kept == MAX_PRICES {
             let what = format!("it has more than {MAX_PRICES} prices");
-            return Err(flaw(what, "say which are wanted: give a type, zone and product").into());
+            return Err(flaw(what, "choose one: give a type, zone and product").into());
         }
         record.push(at, price);
         self.kept += 1;
@@ -368,7 +368,7 @@ impl<'q> Collected<'q> {
             names.sort();
             let what = "it has no prices of this type, zone and product";
             let listed = listed(names.iter().map(SeriesName::to_string));
-            return Err(FileFlaw::whole(what, format!("it has those of {listed}")));
+            return Err(FileFlaw::whole(what, format!("it has prices of {listed}")));
         }
         let some = self.slots.into_iter().filter_map(|(name, record)| {
             let record = record.filter(|record| record.rows() > 0)?;

@@ -81,7 +81,8 @@ fn a_record_may_be_unsorted_and_repeat_itself_and_the_run_begins_where_it_is_tol
     assert_eq!(steps(&record(others)), [(0, 0.03), (5_000, 0.01)]);
     assert!(record(own).oddities().unwrap().starts_with("1 of 3 rows are earlier"));
     let error = read("6000,0.4\n6001;0.5\n").unwrap_err();
-    let said = "line 2: '6001;0.5' is no time and price; write it like: 2009-12-01 01:43:17,0.425";
+    let said =
+        "line 2: '6001;0.5' is not a time and a price; write it like: 2009-12-01 01:43:17,0.425";
     assert!(error.starts_with(said), "{error}");
     let mixed = read("6000,1\n2009-12-01 00:00:00,1\n").unwrap_err();
     assert!(mixed.starts_with("line 2: it has both dates and bare numbers"), "{mixed}");
@@ -156,7 +157,7 @@ fn columns_are_told_by_their_headings() {
     let found = only(chosen("0.1,0\n0.2,60\n", "time=2,price=1").unwrap());
     assert_eq!(steps(&found), [(0, 0.1), (60, 0.2)]);
     let error = read(odd_names).unwrap_err();
-    assert!(error.contains("'when,what,cost now' is no time and price"), "{error}");
+    assert!(error.contains("'when,what,cost now' is not a time and a price"), "{error}");
     let error = read("Timestamp,InstanceType\n").unwrap_err();
     assert!(
         error.contains("there is no column 'price'; it has 'Timestamp', 'InstanceType'"),
@@ -259,8 +260,8 @@ fn json_may_be_the_answer_of_the_call_its_list_or_what_programs_print_of_it() {
     let null = read(&ENTRIES.replace("\"0.0350\"", "null")).unwrap();
     assert_eq!(null.left_out.to_string(), "1 without a price (line 2)");
     for (from, to, words) in [
-        ("\"0.0340\"", "\"cheap\"", "line 3: 1: 'cheap' is no price"),
-        ("2024-05-01T06:00:00+00:00", "yesterday", "line 3: 1: 'yesterday' is no time"),
+        ("\"0.0340\"", "\"cheap\"", "line 3: 1: 'cheap' is not a price"),
+        ("2024-05-01T06:00:00+00:00", "yesterday", "line 3: 1: 'yesterday' is not a time"),
         ("\"Timestamp\": \"2024-05-01T06:00:00+00:00\"", "\"Time", "line 4: not valid JSON"),
         ("\"SpotPrice\": \"0.0340\"", "\"SpotPrice\" \"0.0340\"", "line 3: 1: not valid JSON"),
     ] {
@@ -316,9 +317,9 @@ fn only_what_is_wanted_is_kept_and_read() {
     assert_eq!(names, ["a.x z-1a", "a.x z-1b"]);
     assert_eq!(both.left_out.to_string(), "1 without a price (line 4)");
     let error = read_with(text, &query("b.x")).unwrap_err();
-    assert!(error.starts_with("line 3: 'dear' is no price"), "{error}");
+    assert!(error.starts_with("line 3: 'dear' is not a price"), "{error}");
     let error = read_with(text, &query("c.x")).unwrap_err();
-    assert!(error.contains("it has those of a.x z-1a, a.x z-1b, b.x z-1a"), "{error}");
+    assert!(error.contains("it has prices of a.x z-1a, a.x z-1b, b.x z-1a"), "{error}");
     let error = read_with("0,0.1\n", &query("a.x")).unwrap_err();
     assert!(error.contains("leave type, zone and product out"), "{error}");
 }
@@ -388,5 +389,5 @@ fn prices_of_a_trace_of_availability_are_read() {
     }
     let of_type = PriceQuery { kind: Some("a.x".to_owned()), ..PriceQuery::default() };
     let error = read_with(trace, &of_type).unwrap_err();
-    assert!(error.contains("does not say of what its prices are"), "{error}");
+    assert!(error.contains("does not name the instance type of its prices"), "{error}");
 }

@@ -95,7 +95,11 @@ impl ProgramConfig {
                 return wrong("linked", linked.clone(), "take it out, or take command out");
             }
             (Some(""), None) => {
-                return wrong("command", "\"\"".to_owned(), "it has to begin with a program");
+                return wrong(
+                    "command",
+                    "\"\"".to_owned(),
+                    "the command has to begin with a program",
+                );
             }
             (Some(_), None) | (None, Some(_)) => {}
         }
@@ -109,7 +113,7 @@ impl ProgramConfig {
         }
         let is_named = |key: &String| !key.is_empty() && !key.contains(['=', '\0']);
         if let Some(key) = self.env.keys().find(|key| !is_named(key)) {
-            return wrong("env", key.clone(), "it is no name of an environment variable");
+            return wrong("env", key.clone(), "it is not the name of an environment variable");
         }
         Ok(())
     }

@@ -49,7 +49,9 @@ impl ListedBagScheduler for Acc {
         plan: Option<Plan>,
     ) -> Result<Box<dyn Policy>, PlanError> {
         if plan.is_some() {
-            return Err(PlanError::BadPlan("acc decides as it goes".to_owned()));
+            return Err(PlanError::BadPlan(
+                "acc decides during the run and takes no plan".to_owned(),
+            ));
         }
         feasibility::check_fleet(&given)?;
         let OwnParameters { look } = given.config.own.read()?;
@@ -64,10 +66,10 @@ impl ListedBagScheduler for Acc {
         let look = look.or(kept).unwrap_or(LOOK);
         let wrong = |want| PlanError::Parameter { key: "look", value: look.to_string(), want };
         if look == Span::ZERO || look >= HOUR {
-            return Err(wrong("it has to be longer than nothing and shorter than an hour"));
+            return Err(wrong("it has to be above 0 and below an hour"));
         }
         if kept.is_some_and(|kept| kept != look) {
-            return Err(wrong("[checkpoint] policy \"acc\" has to have the same look"));
+            return Err(wrong("[checkpoint] policy \"acc\" has to have the same value of look"));
         }
         let order = InOrder::new(given.config, given.problem, WhoEnds::User);
         let (vms, attempts) = (BTreeMap::new(), BTreeMap::new());

@@ -47,7 +47,7 @@ impl ListedBagScheduler for BatchService {
         }
         if limit < own.vms_per_job {
             let value = format!("{}, of a type of which {limit} can be had", own.vms_per_job);
-            return wrong("vms-per-job", value, "a job needs all its VMs at a time");
+            return wrong("vms-per-job", value, "a job needs all its VMs at the same time");
         }
         if !tasks.is_multiple_of(own.vms_per_job) {
             let value = format!("{} for {tasks} tasks", own.vms_per_job);

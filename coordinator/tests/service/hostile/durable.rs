@@ -90,7 +90,7 @@ async fn a_log_that_went_back_is_not_blamed_on_the_worker_that_shows_it() {
     worker.connect().await.unwrap();
     let said = within("a refusal", coordinator.outcome()).await.unwrap_err();
     let is_it = matches!(&said, CoordinatorError::LogWentBack { ack, said, .. } if ack > said);
-    assert!(is_it && said.to_string().contains("the log went back"), "{said}");
+    assert!(is_it && said.to_string().contains("the log is older than its run"), "{said}");
     assert_eq!(std::fs::read(log).unwrap(), copies[0], "nothing was added");
 }
 
@@ -349,7 +349,7 @@ async fn a_log_that_names_more_than_a_machine_has_is_refused_at_its_line() {
     assert_ne!(vast, text);
     std::fs::write(&done.log, vast).unwrap();
     let why =
-        format!("events.jsonl:{line}: the vCPUs of vm1 are 4294967294, and 10000000 is the most");
+        format!("events.jsonl:{line}: the vCPUs of vm1 are 4294967294; the maximum is 10000000");
     let refused = |said: String| assert!(said.contains(&why), "{said}");
     refused(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap_err().to_string());
     // Somebody wants to go on with it as it is.

@@ -221,7 +221,7 @@ async fn figures_that_come_out_otherwise_on_another_host_are_said_and_silence_bl
     };
     let (found, judged) = Scene::of_kernel(1).play(vec![kernel(3, HONEST), checking(other)]).await;
     assert!(matches!(&found[..], [CheckFinding::Differs { .. }]), "{found:?}");
-    judged.assert_denied("where it was computed again");
+    judged.assert_denied("when computed again");
     let silent = checking(|_| None);
     let (found, judged) = Scene::of_kernel(1).play(vec![kernel(3, HONEST), silent]).await;
     assert!(matches!(&found[..], [CheckFinding::Unanswered { .. }]), "{found:?}");
@@ -267,7 +267,7 @@ async fn a_worker_does_not_choose_that_nobody_checks_it() {
     let coordinator = Under::start(run).await;
     let mut old = FakeWorker::new("old", &coordinator.at);
     let no = old.connect().await.unwrap_err().message().to_owned();
-    assert!(no.contains("whose answers no other host can check"), "{no}");
+    assert!(no.contains("whose results no other host can check"), "{no}");
     coordinator.cancel.cancel();
     let _ = coordinator.outcome().await;
 }
@@ -336,7 +336,7 @@ async fn an_output_that_no_program_made_is_found_by_another_host() {
     let verify = Some(Verify::Command(vec!["true".to_owned()]));
     let (found, judged) = own_scene(true, verify).play(vec![own(b"lie"), own(b"1,2")]).await;
     let [CheckFinding::Differs { why }] = &found[..] else { panic!("{found:?}") };
-    assert!(why.starts_with("outputs/a.csv is ") && why.contains("was run again"), "{why}");
+    assert!(why.starts_with("outputs/a.csv is ") && why.contains("when run again"), "{why}");
     judged.assert_denied("that host0 (w0) reported is not what host1 (w1) computed again");
 }
 

@@ -86,7 +86,7 @@ async fn a_token_is_no_worker_that_has_joined() {
     };
     let no = within("an answer", waits).await;
     assert_eq!(no.code(), Code::Unavailable, "{no}");
-    assert!(no.message().contains("has not shown that it is the same"), "{no}");
+    assert!(no.message().contains("did not prove to be the same"), "{no}");
     // A certificate by which nobody has said Hello is no host's: it stores and fetches nothing.
     let of = v1::CheckpointRef { run: "r".to_owned(), task, checkpoint: 1, attempt };
     let mut theirs = bad.client().await;
@@ -96,7 +96,7 @@ async fn a_token_is_no_worker_that_has_joined() {
         theirs.get_checkpoint(of).await.map(drop).unwrap_err(),
     ] {
         assert_eq!(no.code(), Code::PermissionDenied, "{no}");
-        assert!(no.message().contains("is no host of run"), "{no}");
+        assert!(no.message().contains("is not a host of run"), "{no}");
     }
     assert!(!dir.path().join("checkpoints/0").exists());
     // The honest one is none the worse for it.
@@ -313,7 +313,7 @@ async fn a_checkpoint_comes_only_from_who_runs_the_task_and_goes_only_to_who_beg
     // The other task's turn; the attempt is over, and nobody has begun the next one.
     assert_eq!(started(&worker.commands().await), (vm, 1, 1));
     let no = mine.put_checkpoint(chunks(of(0, 2, 1))).await.unwrap_err();
-    assert!(no.message().contains("no host runs it"), "{no}");
+    assert!(no.message().contains("no host runs that attempt"), "{no}");
     worker.report(finished(vm, 1, 1)).await;
     assert_eq!(started(&worker.commands().await), (vm, 0, 2));
     let no = theirs.get_checkpoint(of(0, 1, 1)).await.unwrap_err();

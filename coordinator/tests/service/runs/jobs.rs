@@ -376,7 +376,7 @@ async fn a_machine_without_criu_is_refused_where_jobs_migrate() {
     assert!(no.message().contains("worker w has no CRIU"), "{no}");
     worker.capabilities = vec![dormouse_proto::CRIU.to_owned()];
     let no = worker.connect().await.unwrap_err();
-    assert!(no.message().contains("does not say that it can do 'tiers'"), "{no}");
+    assert!(no.message().contains("does not offer 'tiers'"), "{no}");
     under.cancel.cancel();
     under.outcome().await.unwrap();
 }
@@ -435,7 +435,7 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
     assert!(log().contains(r#""key":"mine""#), "it is in the log before it is answered");
     for (request, word) in [
         (asked("large", MACHINE + 1), "wants 5 processors; the machine has 4"),
-        (asked("mine", 1), "is the key of job 3, which is another one"),
+        (asked("mine", 1), "is the key of job 3, a different job"),
         (asked("none", 0), "no processor"),
         (v1::SubmitRequest { emulated_runtime_us: 0, ..asked("short", 1) }, "run time of 0"),
         (

@@ -91,7 +91,7 @@ async fn an_interruption_that_hits_nothing_is_refused_with_the_reason() {
         why: String::new(),
     };
     let no = remote.interrupt(request).await.unwrap_err();
-    assert!(no.to_string().contains("it would hit no VM: only spot VMs"), "{no}");
+    assert!(no.to_string().contains("no VM matches: only spot VMs"), "{no}");
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let log = std::fs::read_to_string(&done.log).unwrap();

@@ -56,7 +56,7 @@ pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
         for (lane, of_lane) in &vm.map {
             let number = lane.strip_prefix("vcpu_").and_then(|n| n.parse::<u32>().ok());
             let number = number.ok_or_else(|| {
-                let what = format!("'{lane}' is no vCPU");
+                let what = format!("'{lane}' is not a vCPU");
                 InputError::new(
                     &lanes.inside([lane.as_str()]).place,
                     what,
@@ -66,7 +66,7 @@ pub fn planned_vms(root: &Node) -> Result<Vec<PlannedVm>, InputError> {
             let mut tasks = Vec::new();
             for (task, times) in of_lane {
                 let id = task.parse().map_err(|_| {
-                    let what = format!("'{task}' is no number of a task");
+                    let what = format!("'{task}' is not the number of a task");
                     InputError::new(
                         &lanes.inside([lane, task].map(String::as_str)).place,
                         what,

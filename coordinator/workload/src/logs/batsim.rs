@@ -141,11 +141,11 @@ impl<'a> ProfileTimes<'a> {
     /// The result of the profile of this name, or an error text that says why it has none.
     fn run(&mut self, name: &str) -> Result<ProfileRun, String> {
         let Some((name, profile)) = self.all.get_key_value(name) else {
-            return Err("not among the profiles".to_owned());
+            return Err("not one of the profiles".to_owned());
         };
         match self.known.get(name.as_str()) {
             Some(Some(known)) => return known.clone(),
-            Some(None) => return Err("a sequence of itself".to_owned()),
+            Some(None) => return Err("a sequence that contains itself".to_owned()),
             None => {}
         }
         self.known.insert(name, None);

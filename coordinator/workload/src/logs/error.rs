@@ -18,7 +18,7 @@ pub enum SwfError {
         source: io::Error,
     },
     /// A job of the log is malformed.
-    #[error("{}, line {line}: {problem}; mend the line, or have malformed jobs skipped", path.display())]
+    #[error("{}, line {line}: {problem}; correct the line, or have malformed jobs skipped", path.display())]
     Malformed {
         /// The file of the log.
         path: PathBuf,

@@ -38,7 +38,7 @@ impl OpenJobs {
         let (_, kind, id, said) = (part(), part(), part(), part());
         if id.is_empty() {
             return Err(LineProblem::NoJob {
-                why: "it has no date, kind of record and job".into(),
+                why: "it does not begin with a date, a kind of record and a job".into(),
             });
         }
         let fields = parse_fields(said);

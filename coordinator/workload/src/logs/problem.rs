@@ -16,13 +16,13 @@ pub enum LineProblem {
     #[error("it has more than 18 fields")]
     TooManyFields,
     /// A field is not a number.
-    #[error("its field {field} is no number")]
+    #[error("its field {field} is not a number")]
     NotANumber {
         /// The number of the field, from 1.
         field: usize,
     },
     /// A field is below −1, which stands for "not known".
-    #[error("its field {field} is {value}: below -1, which stands for not known")]
+    #[error("its field {field} is {value}, below -1 (which means not known)")]
     Negative {
         /// The number of the field, from 1.
         field: usize,
@@ -30,7 +30,7 @@ pub enum LineProblem {
         value: i64,
     },
     /// The line is longer than `LONGEST_LINE` bytes: this is no SWF log.
-    #[error("it is longer than {LONGEST_LINE} bytes: this is no SWF log")]
+    #[error("it is longer than {LONGEST_LINE} bytes: this is not an SWF log")]
     TooLong,
     /// The job has no submission time, and so no place in the order.
     #[error("its submission time is not known")]
@@ -46,14 +46,15 @@ pub enum LineProblem {
     /// Each process wants more memory than it can have: none could ever run.
     #[error("it wants {memory} for each process; a process can have {most}")]
     MoreThanMemory {
-        /// Memory that each of its processes wants.
+        /// Memory that each of the job's processes wants.
         memory: Bytes,
         /// Memory that a process can have.
         most: Bytes,
     },
     /// The job was submitted before the job above it.
     #[error(
-        "it was submitted at {submitted} s, before the job above it ({before} s); sort the log"
+        "it was submitted at {submitted} s, before the job in the line above ({before} s); sort the \
+         log by time"
     )]
     Unsorted {
         /// Submission time of the job, in seconds.
@@ -65,16 +66,16 @@ pub enum LineProblem {
     #[error("its times are too large")]
     TooLate,
     /// The job has no estimate, and the rules don't let the run time replace it.
-    #[error("nobody said how long it would run (field 9)")]
+    #[error("it has no requested run time (field 9)")]
     NoEstimate,
     /// The number of the job is already taken by an earlier one, which the rules do not allow.
-    #[error("a job above it has its number, {number}")]
+    #[error("an earlier job has the same number, {number}")]
     Repeated {
         /// The number of both jobs.
         number: i64,
     },
     /// The job's times have parts of a second, which the rules do not allow.
-    #[error("its times have parts of a second")]
+    #[error("its times are not whole seconds")]
     Fractions,
     /// A table row has a different number of cells than the heading.
     #[error(

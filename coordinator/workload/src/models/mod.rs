@@ -4,7 +4,6 @@ mod calibrated;
 mod lublin;
 mod model;
 mod tsafrir;
-mod tsafrir_tables;
 
 pub use calibrated::ModelTargets;
 pub use model::{Model, ModelError};

@@ -7,7 +7,7 @@ use super::arrivals::RequestArrivals;
 use super::law::DurationLaw;
 use super::model::RequestModel;
 use super::offer::{Offer, OfferRefusal};
-use super::source::{RequestSource, RequestSpec};
+use super::stream::{RequestSource, RequestSpec};
 
 /// Least probability that a draw lies within the bounds of a law: below it, too many draws are
 /// needed.

@@ -10,7 +10,6 @@ mod file;
 mod law;
 mod model;
 mod offer;
-mod source;
 mod statistics;
 mod stream;
 mod writer;
@@ -21,7 +20,7 @@ pub use file::{RequestFile, RequestFileError, RequestFormat, RequestRules, Reque
 pub use law::DurationLaw;
 pub use model::{RequestModel, TypeShare};
 pub use offer::{Offer, OfferRefusal, VmSize};
-pub use source::{RequestSource, RequestSpec};
 pub use statistics::RequestStatistics;
 pub use stream::{RequestError, RequestStream, RequestsWanted};
+pub use stream::{RequestSource, RequestSpec};
 pub use writer::RequestWriter;

@@ -50,7 +50,7 @@ pub struct TypeShare {
     /// The type.
     #[serde(rename = "type")]
     pub kind: TypeName,
-    /// How often it is requested, against the weights of the others.
+    /// How often the type is requested, against the weights of the others.
     #[serde(default = "whole_part")]
     #[schemars(range(max = 1000.0), extend("exclusiveMinimum" = 0.0), example = 3)]
     pub weight: Ppm,

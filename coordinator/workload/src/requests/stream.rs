@@ -1,17 +1,20 @@
-//! The requests of a source as a stream.
+//! Sources of requests for VMs, and the requests of a source as a stream.
 
-use std::io::{self, Read};
+use std::io;
+use std::io::Read;
 use std::iter::{FlatMap, RepeatN, repeat_n};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dormouse_cloud::Market;
 use dormouse_model::Request;
-use dormouse_units::Time;
+use dormouse_units::{Span, Time, TypeName};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use super::file::{RequestFile, RequestFileError, RequestsRead};
-use super::model::DrawnRequests;
+use super::file::{RequestFile, RequestFileError, RequestRules, RequestsRead};
+use super::model::{DrawnRequests, RequestModel};
 use super::offer::{Offer, OfferRefusal};
-use super::source::{RequestSource, RequestSpec};
 use crate::{COUNTED_AHEAD, WorkloadError};
 
 /// Error of opening or reading requests.
@@ -120,5 +123,64 @@ impl Iterator for RequestStream {
             }
             RequestInput::Model(drawn) => drawn.next().map(Ok),
         }
+    }
+}
+
+/// Source of requests for VMs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "source", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum RequestSource {
+    /// Requests that are written down here.
+    Written {
+        /// The requests, in order of time.
+        request: Vec<RequestSpec>,
+    },
+    /// A file: a CSV file of ours, or a trace that others made.
+    Csv {
+        /// Path of the file.
+        csv: PathBuf,
+        /// How the file is to be read.
+        #[serde(default, skip_serializing_if = "RequestRules::is_default")]
+        rules: Box<RequestRules>,
+    },
+    /// Requests that a model generates.
+    Model {
+        /// The model by which requests are drawn.
+        model: RequestModel,
+    },
+}
+
+/// A request for a VM, or several that come at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RequestSpec {
+    /// When the request comes, from the beginning.
+    #[serde(default)]
+    pub at: Span,
+    /// The instance type.
+    #[serde(rename = "type")]
+    #[schemars(example = &"small")]
+    pub kind: TypeName,
+    /// `on-demand` for a normal request, `spot` for a preemptible one.
+    pub market: Market,
+    /// For how long the request's VM is wanted, from when it is ready.
+    #[schemars(extend("least" = "1us"), example = "45m")]
+    pub duration: Span,
+    /// How many there are of these.
+    #[serde(default = "one_request")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub count: u32,
+}
+
+const fn one_request() -> u32 {
+    1
+}
+
+impl RequestSpec {
+    /// Instant at which the request comes, and the request itself.
+    #[must_use]
+    pub fn request(&self) -> (Time, Request) {
+        let Self { at, kind, market, duration, .. } = self;
+        (Time::ZERO + *at, Request { kind: kind.clone(), market: *market, duration: *duration })
     }
 }

@@ -218,7 +218,7 @@ fn sizes_have_thousands_separators_or_are_said_to_be_unreadable() {
     };
     assert_eq!(machine("93,312"), Ok(93_312));
     assert_eq!(machine("1,024,000"), Ok(1_024_000));
-    let error = machine("93,31").expect_err("it is no number");
+    let error = machine("93,31").expect_err("it is not a number");
     assert!(error.contains("can't read its 'MaxProcs: 93,31'"), "{error}");
 }
 
@@ -252,7 +252,7 @@ fn tabs_semicolons_and_names_are_read() {
     );
     // A line of one word is no heading.
     let error = read(b"<html>\n", Some(4), OnMalformed::Fail).expect_err("no log");
-    assert!(error.contains("line 1: its field 1 is no number"), "{error}");
+    assert!(error.contains("line 1: its field 1 is not a number"), "{error}");
 }
 
 #[test]

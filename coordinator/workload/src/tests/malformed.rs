@@ -36,13 +36,13 @@ fn each_kind_of_bad_line_is_named_or_counted() {
     let good = line(1, 10, 5, 4);
     for (bad, says) in [
         ("2 20 -1 5\n".to_owned(), "it has 4 fields, not 18"),
-        (line(2, 20, 5, 4).replace("60", "1h"), "field 9 is no number"),
+        (line(2, 20, 5, 4).replace("60", "1h"), "field 9 is not a number"),
         (line(2, 20, -5, 4), "field 4 is -5"),
         (line(2, -1, 5, 4), "submission time is not known"),
         (line(2, 20, 5, 101), "wants 101 processors; the machine has 100"),
-        (line(2, 9, 5, 4), "submitted at 9 s, before the job above it (10 s)"),
+        (line(2, 9, 5, 4), "submitted at 9 s, before the job in the line above (10 s)"),
         (line(2, i64::MAX, 5, 4), "too large"),
-        ("\u{0}\u{1}\u{7f}junk\n".to_owned(), "field 1 is no number"),
+        ("\u{0}\u{1}\u{7f}junk\n".to_owned(), "field 1 is not a number"),
         ("9".repeat(200_000) + "\n", "longer than"),
     ] {
         let text = format!("; MaxProcs: 100\n{good}{bad}{}", line(3, 30, 5, 4));

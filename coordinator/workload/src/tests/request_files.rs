@@ -91,7 +91,7 @@ fn each_kind_of_bad_row_is_named() {
         assert!(error.contains("; ") && !error.contains('\n'), "no remedy, or two lines: {error}");
     }
     let error = read(&[head.as_bytes(), b"20,\xff\xfe,spot,5m\n"].concat(), None);
-    assert!(error.is_err_and(|e| e.contains("line 3: its byte 4 is no text in UTF-8")));
+    assert!(error.is_err_and(|e| e.contains("line 3: its byte 4 is not text in UTF-8")));
     // Where the offer is unknown, any type will do.
     assert!(read(format!("{head}20,my.type,spot,5m").as_bytes(), None).is_ok());
     assert!(read(format!("{head}20,,spot,5m").as_bytes(), None).is_err());

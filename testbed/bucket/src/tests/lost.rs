@@ -97,7 +97,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     };
     let away = Under::start(again()).await.outcome().await.unwrap_err();
     assert!(matches!(away, CoordinatorError::Objects(_)), "{away}");
-    assert!(away.to_string().contains("see that the server runs"), "{away}");
+    assert!(away.to_string().contains("check that the server is running"), "{away}");
     let server = Server::start_at(buckets.path(), &listens).await;
     let coordinator = Under::start(again()).await;
     worker.connect().await.unwrap();

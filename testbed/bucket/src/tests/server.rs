@@ -151,7 +151,7 @@ async fn a_server_that_goes_away_in_the_middle_is_given_up_after_its_time() {
     };
     let error = rest.await.expect_err("nobody is there");
     assert!(matches!(error, ObjectError::Unreachable(_)), "{error:?}");
-    assert!(error.to_string().contains("see that the server runs"), "{error}");
+    assert!(error.to_string().contains("check that the server is running"), "{error}");
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
     drop(upload);
     // It comes back, elsewhere: what was whole is there, what was not is not.

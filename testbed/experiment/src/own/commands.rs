@@ -68,12 +68,12 @@ fn program_of_task(
     let mut argv = command.argv.clone();
     bounded(&argv).map_err(|(what, _)| what)?;
     if let Some(name) = command.env.keys().find(|name| name.is_empty() || name.contains('\0')) {
-        return Err(format!("'{name}' is no name of a variable").into());
+        return Err(format!("'{name}' is not the name of a variable").into());
     }
     let is_name = |part: Component<'_>| matches!(part, Component::Normal(_));
     let is_inside = |path: &str| !path.is_empty() && Path::new(path).components().all(is_name);
     if let Some(output) = task.outputs.iter().find(|path| !is_inside(path)) {
-        return Err(format!("its output {output} is no path in a task's directory").into());
+        return Err(format!("its output {output} is not a path in a task's directory").into());
     }
     let mut inputs = Vec::<FileRef>::new();
     for input in &task.inputs {
@@ -96,7 +96,7 @@ fn program_of_task(
     }
     let bytes = inputs.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
     if bytes > DIRECTORY.get() {
-        return Err(format!("its inputs come to more than {DIRECTORY}").into());
+        return Err(format!("its inputs are larger than {DIRECTORY} together").into());
     }
     let program = OwnProgram {
         argv,
@@ -135,7 +135,7 @@ fn find_beside(
 fn add_input(file: FileRef, inputs: &mut Vec<FileRef>) -> Result<(), String> {
     match inputs.iter_mut().find(|input| input.path == file.path) {
         Some(input) if input.digest != file.digest => {
-            Err(format!("two of its files would be {} in its directory", file.path))
+            Err(format!("two of its files would have the name {} in its directory", file.path))
         }
         Some(input) => {
             input.executable |= file.executable;

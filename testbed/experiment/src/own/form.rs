@@ -127,7 +127,7 @@ impl TaskForm {
             |text: String| NamedFiles { text, base: base.to_owned(), place: row.place.clone() };
         let words = |key: &str, text: &str| {
             let words = shlex::split(text).filter(|words| !words.is_empty()).ok_or_else(|| {
-                let what = format!("{key}: '{text}' is no words of a shell");
+                let what = format!("{key}: '{text}' can't be split into words as a shell does");
                 (what, "close its quotation marks".to_owned())
             })?;
             Ok::<Vec<NamedFiles>, Flaw>(words.into_iter().map(named).collect())

@@ -138,7 +138,7 @@ fn read(path: &Path, inside: &str) -> io::Result<FileRef> {
     let file = File::open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("it is not a regular file"));
     }
     let mut hasher = blake3::Hasher::new();
     hasher.update_reader(&file)?;
@@ -271,7 +271,7 @@ fn add(
         let entry = entry.map_err(|error| unreadable(path, &error))?;
         let name = entry.file_name();
         let name = name.to_str().ok_or_else(|| {
-            let what = format!("{} is no text in UTF-8", entry.path().display());
+            let what = format!("{} is not text in UTF-8", entry.path().display());
             (what, "give the file another name".to_owned())
         })?;
         add(&entry.path(), (format!("{inside}/{name}"), within), depth + 1, all)?;

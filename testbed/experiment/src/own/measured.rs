@@ -33,11 +33,11 @@ pub struct MeasureFile {
 pub struct ProgramMeasure {
     /// Task that was measured.
     pub task: String,
-    /// Command of its kind, with placeholders.
+    /// Command of the program's kind, with placeholders.
     pub kind: Vec<String>,
     /// Identity by command, environment and inputs: BLAKE3 in hexadecimal.
     pub program: String,
-    /// Resources that it used, and its outputs.
+    /// Resources that the program used, and its outputs.
     #[serde(flatten)]
     pub measured: MeasuredProgram,
 }
@@ -56,21 +56,21 @@ pub struct MeasuredProgram {
     pub wall_us: u64,
     /// CPU time, microseconds.
     pub cpu_us: u64,
-    /// Part of the elapsed time in which it did not want to compute, microseconds: it slept or
+    /// Part of the elapsed time in which the program did not want to compute, microseconds: it slept or
     /// waited.
     pub waited_us: u64,
     /// Peak memory.
     pub memory: Bytes,
     /// Final size of its directory.
     pub directory: Bytes,
-    /// Time from the command to start it to its first instruction, microseconds: its inputs were
+    /// Time from the command to start the program to its first instruction, microseconds: its inputs were
     /// copied and its directory was made. It is not part of the run time.
     #[serde(default)]
     pub began_after_us: u64,
     /// Hash of each output by path: BLAKE3 in hexadecimal.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub outputs: BTreeMap<String, String>,
-    /// Reason for which CRIU can't checkpoint it; `None` if it can, or nobody tried.
+    /// Reason for which CRIU can't checkpoint the program; `None` if it can, or nobody tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_dumped: Option<String>,
     /// Observations of a second run, in whose middle CRIU moved the program to another VM; `None`
@@ -83,11 +83,11 @@ pub struct MeasuredProgram {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct CarriedProgram {
-    /// Changes in the kernel's view of its processes since the restore, one sentence each; `None`
+    /// Changes in the kernel's view of the program's processes since the restore, one sentence each; `None`
     /// if they were not restored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changes: Option<Vec<String>>,
-    /// Reason for which it could not be moved, or its end, if that differs from the undisturbed
+    /// Reason for which the program could not be moved, or its end, if that differs from the undisturbed
     /// one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
@@ -105,7 +105,7 @@ impl MeasuredProgram {
         pace.emulated(real).max(Span::from_micros(1))
     }
 
-    /// Memory for a task of its kind: the peak and a quarter more, in whole MiB.
+    /// Memory for a task of the program's kind: the peak and a quarter more, in whole MiB.
     #[must_use]
     pub const fn memory_with_room(&self) -> Bytes {
         const MIB: u64 = 1 << 20;
@@ -149,7 +149,7 @@ pub(crate) fn read_measures(path: &Path) -> Result<MeasureFile, InputError> {
         let (line, column) = (error.line(), error.column());
         let place =
             Place { at: Some((line, column.max(1))), ..Place::whole(&path.display().to_string()) };
-        let what = format!("it is nothing that was measured: {error}");
+        let what = format!("it is not a file of measured tasks: {error}");
         InputError::new(&place, what, "make it with `dormouse measure`")
     })
 }

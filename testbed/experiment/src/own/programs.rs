@@ -28,9 +28,9 @@ pub struct OwnTasks {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct OwnTask {
-    /// Index of its kind.
+    /// Index of the task's kind.
     pub kind: u32,
-    /// Source of its run time.
+    /// Source of the task's run time.
     #[serde(default, skip_serializing_if = "RuntimeSaid::is_said")]
     pub runtime: RuntimeSaid,
 }
@@ -101,7 +101,7 @@ impl Experiment {
         kinds
     }
 
-    /// Whether every task of its bag saves its work without CRIU.
+    /// Whether every task of the experiment's bag saves its work without CRIU.
     pub(crate) fn saves_without_criu(&self) -> bool {
         let count = self.setup.bag.tasks.len();
         let is_without = |program: &Arc<OwnProgram>| program.saves != Saves::Criu;

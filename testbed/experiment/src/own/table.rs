@@ -47,7 +47,10 @@ fn of_cells(source: Source, path: &Path) -> Result<Vec<TaskRow>, FileFlaw> {
         if row.len() != heading.len() {
             let what = format!("it has {} cells, and the heading {}", row.len(), heading.len());
             return Err(row
-                .flaw(what, "write as many; put quotes around a cell with commas")
+                .flaw(
+                    what,
+                    "write as many cells as the heading has; put quotes around a cell with commas",
+                )
                 .into());
         }
         let cells = heading.iter().cloned().zip(row.cells().map(str::to_owned));
@@ -82,10 +85,10 @@ fn of_json(source: Source, path: &Path) -> Result<Vec<TaskRow>, FileFlaw> {
             return Err(flaw(format!("it is longer than {LONGEST_LINE} bytes")));
         }
         let object: BTreeMap<String, Value> = serde_json::from_str(&row)
-            .map_err(|error| flaw(format!("it is no task in JSON: {error}")))?;
+            .map_err(|error| flaw(format!("it is not a task in JSON: {error}")))?;
         let cells = object.into_iter().map(|(key, value)| match cell(value) {
             Some(cell) => Ok((key, cell)),
-            None => Err(flaw(format!("'{key}' is no text, number or list of texts"))),
+            None => Err(flaw(format!("'{key}' is not a text, a number or a list of texts"))),
         });
         let cells = cells.collect::<Result<Vec<_>, _>>()?.into_iter();
         let place = Place::line(path, usize::try_from(text.number()).unwrap_or(usize::MAX), &row);
@@ -152,7 +155,7 @@ mod tests {
             ("name,,x\n", ":1:1", "a column has no heading"),
             ("name,command\na,b,c\n", ":2:1", "it has 3 cells, and the heading 2"),
             ("{\"name\": {}}\n", ":1:1", "'name' is no text"),
-            ("{\"name\": \"a\"}\n[1]\n", ":2:1", "it is no task in JSON"),
+            ("{\"name\": \"a\"}\n[1]\n", ":2:1", "it is not a task in JSON"),
         ] {
             let error = rows(text).unwrap_err();
             assert!(error.contains(what) && error.contains(line), "{text}: {error}");

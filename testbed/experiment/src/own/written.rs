@@ -10,7 +10,6 @@ use dormouse_tasks::limits::ProgramWords;
 use dormouse_tasks::own::{FileRef, OwnProgram, Verify};
 use dormouse_units::{Bytes, Span};
 
-use super::fill::{PlaceholderValues, mentions};
 use super::form::{AnswerCheck, NamedFiles, RuntimeGiven, TaskForm};
 use super::inputs::{Flaw, FoundFile, InputFiles, find, within};
 use super::table;
@@ -42,17 +41,17 @@ const KEYS: [&str; 13] = [
 pub(crate) struct OwnWritten {
     /// Name of the task.
     pub(crate) name: String,
-    /// Memory that it needs, if given.
+    /// Memory that the task needs, if given.
     pub(crate) memory: Option<Bytes>,
     /// Run time, as far as given.
     pub(crate) runtime: RuntimeGiven,
-    /// Time of its submission.
+    /// Time of the task's submission.
     pub(crate) submitted: Span,
     /// Command with placeholders.
     pub(crate) kind: Vec<String>,
-    /// What it runs.
+    /// What the task runs.
     pub(crate) program: OwnProgram,
-    /// Place where it is written.
+    /// Place where the task is written.
     pub(crate) place: Place,
 }
 
@@ -61,9 +60,9 @@ struct UnfilledTask {
     form: TaskForm,
     values: PlaceholderValues,
     input: Option<FoundFile>,
-    /// Distinguishes it from the others of its section, if it has no name of its own.
+    /// Distinguishes the task from the others of its section, if it has no name of its own.
     stem: Option<String>,
-    /// Whether it has a name of its own.
+    /// Whether the task has a name of its own.
     is_named: bool,
 }
 
@@ -164,7 +163,7 @@ fn of_row(
             let files = find(base, Some(base), input)?;
             let [file] = &files[..] else {
                 let what = format!("input: '{input}' names {} files", files.len());
-                return Err((what, "name one, and others under inputs".to_owned()));
+                return Err((what, "name one file here, and the others under inputs".to_owned()));
             };
             of_file(form, file.clone())
         }
@@ -254,7 +253,10 @@ fn fill_task(
         );
         return Err((
             None,
-            (what, format!("give it more: directory = \"{} MiB\"", (bytes >> 20) + 64)),
+            (
+                what,
+                format!("make its directory larger: directory = \"{} MiB\"", (bytes >> 20) + 64),
+            ),
         ));
     }
     let TaskForm {
@@ -481,6 +483,90 @@ fn reference_outputs(
     Ok(Verify::Outputs(digests))
 }
 
+/// Names that always are placeholders in braces.
+const KNOWN: [&str; 5] = ["input", "stem", "name", "n", "output"];
+
+/// Value of each placeholder.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlaceholderValues(BTreeMap<String, String>);
+
+impl PlaceholderValues {
+    /// Sets the value of a placeholder.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<String>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    /// Replaces placeholders by their values. Other braces stay, and doubled ones become single.
+    ///
+    /// # Errors
+    ///
+    /// A placeholder without a value here.
+    pub(super) fn fill(&self, text: &str) -> Result<String, String> {
+        let (mut filled, mut rest) = (String::with_capacity(text.len()), text);
+        while let Some(at) = rest.find(['{', '}']) {
+            filled.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                filled.push_str(&rest[..1]);
+                rest = after;
+                continue;
+            }
+            let name = rest.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+            match name.map(|(name, after)| (name, self.value_of(name), after)) {
+                Some((_, Some(value), after)) => {
+                    filled.push_str(value);
+                    rest = after;
+                }
+                Some((name, None, _)) if KNOWN.contains(&name) => return Err(name.to_owned()),
+                _ => {
+                    filled.push_str(&rest[..1]);
+                    rest = &rest[1..];
+                }
+            }
+        }
+        filled.push_str(rest);
+        Ok(filled)
+    }
+
+    /// Value of a placeholder; empty braces mean the input.
+    fn value_of(&self, name: &str) -> Option<&str> {
+        let name = if name.is_empty() { "input" } else { name };
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// Whether a text contains this placeholder.
+pub(super) fn mentions(text: &str, name: &str) -> bool {
+    text.contains(&format!("{{{name}}}"))
+}
+
 #[cfg(test)]
 #[expect(clippy::unwrap_used, reason = "a test may fail loudly")]
 mod tests;
+
+#[cfg(test)]
+mod fill_tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_braces_is_replaced_and_other_braces_stay() {
+        let mut values = PlaceholderValues::default();
+        values.set("input", "data/a.csv");
+        values.set("n", "7");
+        for (text, becomes) in [
+            ("--in={input}", "--in=data/a.csv"),
+            ("{}", "data/a.csv"),
+            ("{n}{n}", "77"),
+            ("{{input}} }}", "{input} }"),
+            ("awk {print $1}", "awk {print $1}"),
+            ("{\"a\": {input}}", "{\"a\": data/a.csv}"),
+            ("ä{", "ä{"),
+            ("", ""),
+        ] {
+            assert_eq!(values.fill(text), Ok(becomes.to_owned()), "{text}");
+        }
+        assert_eq!(values.fill("{output}"), Err("output".to_owned()));
+        assert_eq!(PlaceholderValues::default().fill("{}"), Ok("{}".to_owned()));
+        assert!(mentions("x{n}", "n") && !mentions("n", "n"));
+    }
+}

@@ -159,19 +159,19 @@ pub(crate) enum LeadSection {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct TypeSection {
-    /// Its name.
+    /// The type's name.
     #[schemars(example = "m5.large")]
     pub(crate) name: TypeName,
-    /// Its vCPUs.
+    /// The type's vCPUs.
     #[schemars(range(min = 1, max = 4096), example = 2)]
     pub(crate) vcpus: u32,
-    /// Its memory.
+    /// The type's memory.
     #[schemars(example = "8 GiB")]
     pub(crate) memory: Bytes,
     /// The disk that a VM takes on its host.
     #[serde(default)]
     pub(crate) disk: Bytes,
-    /// Its computing power, 10^9 operations a second, by which the algorithms weigh it; 10 for each vCPU
+    /// The type's computing power, 10^9 operations a second, by which the algorithms weigh it; 10 for each vCPU
     /// where it is not given.
     #[schemars(range(min = 0.001, max = 1e9))]
     pub(crate) gflops: Option<f64>,
@@ -182,7 +182,7 @@ pub(crate) struct TypeSection {
     /// How many may be had at a time; 3 of each market where it is not given.
     #[serde(default)]
     pub(crate) limits: LimitsSection,
-    /// How it earns CPU credits; without, it always has full speed.
+    /// How the type earns CPU credits; without, it always has full speed.
     pub(crate) burstable: Option<BurstableSection>,
 }
 
@@ -202,14 +202,14 @@ pub(crate) struct LimitsSection {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct BurstableSection {
-    /// Its speed without credits, as a part of full speed.
+    /// The machine's speed without credits, as a part of full speed.
     #[schemars(range(min = 0.01, max = 1.0), example = 0.2)]
     pub(crate) baseline: Ppm,
-    /// What it earns in an hour.
+    /// What the machine earns in an hour.
     pub(crate) credits_per_hour: Credits,
-    /// What it starts with; none where it is not given.
+    /// What the machine starts with; none where it is not given.
     pub(crate) initial_credits: Option<Credits>,
-    /// What it keeps at most; those of a day where it is not given.
+    /// What the machine keeps at most; those of a day where it is not given.
     pub(crate) most_credits: Option<Credits>,
     /// Unlimited mode: without credits it keeps its speed, and what it spends beyond what it has earned costs so
     /// much a vCPU-hour when it ends or hibernates, such as $0.05 of a t3 and $0.04 of a t4g. Of VMs, not of
@@ -300,13 +300,13 @@ pub(crate) struct AvailabilityPart {
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct HostSection {
-    /// Its vCPUs.
+    /// The host's vCPUs.
     #[schemars(range(min = 1, max = 1_000_000), example = 16)]
     pub(crate) vcpus: u32,
-    /// Its memory; without limit where it is not given.
+    /// The host's memory; without limit where it is not given.
     #[schemars(extend("least" = "1 B"), example = "64 GiB")]
     pub(crate) memory: Option<Bytes>,
-    /// Its disk; without limit where it is not given.
+    /// The host's disk; without limit where it is not given.
     pub(crate) disk: Option<Bytes>,
     /// How many there are of these.
     #[serde(default = "one")]

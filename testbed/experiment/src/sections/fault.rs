@@ -10,10 +10,10 @@ use serde::Deserialize;
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "Fault")]
 pub(crate) struct FaultSection {
-    /// When it begins, from the beginning.
+    /// When the fault begins, from the beginning.
     #[schemars(example = "10m")]
     pub(crate) at: Span,
-    /// How long it lasts; of a kill nothing.
+    /// How long the fault lasts; of a kill nothing.
     #[schemars(extend("least" = "1us"), example = "2m")]
     pub(crate) lasts: Option<Span>,
     /// What goes wrong.
@@ -35,12 +35,12 @@ pub(crate) struct FaultSection {
     pub(crate) workers: Vec<String>,
     /// The rack whose workers have it, one of `live.racks`.
     pub(crate) rack: Option<String>,
-    /// Hosts have it that have a VM of this type then.
+    /// Hosts have the fault that have a VM of this type then.
     #[serde(rename = "type")]
     pub(crate) kind_of_vm: Option<TypeName>,
-    /// Hosts have it that have a VM of this zone then.
+    /// Hosts have the fault that have a VM of this zone then.
     pub(crate) zone: Option<ZoneName>,
-    /// All hosts have it.
+    /// All hosts have the fault.
     #[serde(default)]
     pub(crate) all: bool,
 }

@@ -35,7 +35,7 @@ pub(crate) enum SavesName {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct NoticeSection {
-    /// What saves its work: the notice.
+    /// What saves the program's work: the notice.
     #[expect(dead_code, reason = "it has one value, which the schema demands")]
     pub(crate) by: NoticeName,
     /// The signal that its processes are sent.

@@ -146,7 +146,7 @@ pub(crate) struct TaskSection {
     /// 512 MiB where nothing was.
     #[serde(default)]
     pub(crate) memory: Option<Bytes>,
-    /// How long it computes at full speed: everywhere, or by instance type. With a `command` also `unknown`,
+    /// How long the task computes at full speed: everywhere, or by instance type. With a `command` also `unknown`,
     /// which it is where nothing is given, or `measured`, as the file `measured` of the workload has it.
     #[serde(default)]
     pub(crate) runtime: Option<Runtime>,
@@ -171,7 +171,7 @@ pub(crate) struct TaskSection {
     #[serde(default)]
     #[schemars(range(min = 1, max = 30_000))]
     pub(crate) threads: Option<u32>,
-    /// What its program has in its environment beside what every task has.
+    /// What the task's program has in its environment beside what every task has.
     #[serde(default)]
     #[schemars(example = r#"{ OMP_NUM_THREADS = "1" }"#)]
     pub(crate) env: BTreeMap<String, String>,
@@ -197,14 +197,14 @@ pub(crate) struct TaskSection {
     /// By what its answer is checked; without, a run that ended with status 0 is reported, not verified.
     #[serde(default)]
     pub(crate) verify: Option<VerifySection>,
-    /// Whether it leaves the same outputs wherever and whenever it runs: then another host may run it again and compare
+    /// Whether the task leaves the same outputs wherever and whenever it runs: then another host may run it again and compare
     /// (`live.spot-checks`). One whose `verify` has the outputs of a reference run need not say so.
     #[serde(default)]
     pub(crate) deterministic: bool,
-    /// What saves its work when its VM is taken away; `criu` where it is not given.
+    /// What saves the task's work when its VM is taken away; `criu` where it is not given.
     #[serde(default)]
     pub(crate) saves: Option<SavesSection>,
-    /// When it is submitted, from the beginning. Without `after` on any task only the scheduler
+    /// When the task is submitted, from the beginning. Without `after` on any task only the scheduler
     /// `batch-service` takes tasks that come later: to it those of one time are a bag.
     #[serde(default)]
     #[schemars(example = "75m")]

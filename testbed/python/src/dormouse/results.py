@@ -82,7 +82,7 @@ class Run(Folder):
 
     def _why_missing(self, name: str) -> str:
         if not (self.folder / "events.jsonl").is_file():
-            return ": it is no folder of a run"
+            return ": it is not the folder of a run"
         if name == "summary.json":
             return ": the run is not over"
         work = {"tasks.csv": "bag", "vms.csv": "bag", "requests.csv": "customers"}

@@ -382,7 +382,9 @@ fn read_steps(log: &mut LogReader) -> Result<Vec<Step>, OutputError> {
             return Err(log.damaged(why).into());
         }
         if steps.last().is_some_and(|before| step.at < before.at) {
-            return Err(log.damaged("it is earlier than the step above it".to_owned()).into());
+            return Err(log
+                .damaged("it is earlier than the step in the line above".to_owned())
+                .into());
         }
         step.check_counts().map_err(|why| log.damaged(why))?;
         steps.push(step);
@@ -450,8 +452,7 @@ mod tests {
         let begin = step(Event::Begin, Vec::new());
         assert_eq!(said(&header, &begin), Ok(1));
         header.experiment.scheduler.as_mut().unwrap().fleet[0].count = u32::MAX;
-        let why = "events.jsonl:1: the fleet's count of c3.large is 4294967295, and 100000 is the most; \
-                   give the folder of a run that was left whole";
+        let why = "events.jsonl:1: the fleet's count of c3.large is 4294967295; the maximum is 100000; give the folder of a run whose files are unchanged";
         assert_eq!(said(&header, &begin), Err(why.to_owned()));
     }
 
@@ -470,8 +471,7 @@ mod tests {
         let most = step(Event::Begin, vec![launched(MOST_PROCESSORS)]);
         assert_eq!(said(&header, &most), Ok(1));
         let vast = step(Event::Begin, vec![launched(u32::MAX - 1)]);
-        let why = "events.jsonl:2: the vCPUs of vm3 are 4294967294, and 10000000 is the most; \
-                   give the folder of a run that was left whole";
+        let why = "events.jsonl:2: the vCPUs of vm3 are 4294967294; the maximum is 10000000; give the folder of a run whose files are unchanged";
         assert_eq!(said(&header, &vast), Err(why.to_owned()));
         let job = Submission {
             number: 7,

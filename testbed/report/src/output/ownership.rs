@@ -43,7 +43,7 @@ pub(super) fn refuse_others(folder: &Path) -> Result<(), OutputError> {
         let remedy = "give another folder, or have it be yours with chown";
         OutputError::out(
             folder,
-            format!("it belongs to user {uid}, who could point its files elsewhere; {remedy}"),
+            format!("it belongs to user {uid}, who could redirect its files elsewhere; {remedy}"),
         )
     };
     if !users.is_trusted(found.uid()) {

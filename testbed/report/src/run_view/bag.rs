@@ -1,19 +1,19 @@
-//! The view of a run with a bag, which parallel jobs may share.
+//! The view of a run with a bag, which parallel jobs may share; and how long its tasks waited for their inputs.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
 use dormouse_engine::Counts;
-use dormouse_units::Time;
+use dormouse_units::{Span, Time};
 use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
 
 use super::beside::RunsBeside;
 use super::outcome::BagResults;
-use super::{RunView, SummaryLine};
 use super::{
-    beginnings, emulation, faults, jobs, machine, prices, requests, sections, summary, tables,
-    taken, times, vms,
+    RunView, SummaryLine, dates, emulation, faults, jobs, machine, prices, requests, sections,
+    summary, tables, taken, vms,
 };
 
 pub(super) fn view(of: &BagResults<'_>) -> RunView {
@@ -79,7 +79,7 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
     lines.push(SummaryLine::plain("machines", machines));
     lines.extend(Some(SummaryLine::plain("work", work)).filter(|_| of.has_tasks()));
     lines.extend(beside.lines(of));
-    lines.extend(beginnings::line(of));
+    lines.extend(line(of));
     if c.above_bid > 0 {
         let ended = format!("{} given back above the bid as an hour ended", c.above_bid);
         let unkept = format!("; tasks without a checkpoint then: {}", c.unkept);
@@ -173,7 +173,7 @@ fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
     let met = of.deadline_met();
     let word = if met { "met" } else { "MISSED" };
     let unit = of.of.time_unit();
-    let s = |span| times::round(unit, span);
+    let s = |span| dates::round(unit, span);
     let due = format!("deadline {} {word}", s(of.deadline()));
     let (outcomes, c) = (record.outcomes(), &record.counts);
     let makespan = made.map_or("unfinished".to_owned(), |end| s(end.since(Time::ZERO)));
@@ -203,4 +203,33 @@ fn build_cards(of: &BagResults<'_>) -> Vec<FigureCard> {
         emulation::card(fidelity, format!("tasks within {worst:.1} %"))
     }));
     cards
+}
+
+/// Shortest time that is reported: every program has a file or two.
+const WORTH_TELLING: Duration = Duration::from_secs(1);
+
+/// Longest real time from the command to start a program until its inputs had arrived; `None` in a
+/// virtual run, or if no program had inputs.
+fn longest_wait(of: &BagResults<'_>) -> Option<Duration> {
+    let attempts = of.tasks().flat_map(|task| &task.is.attempts);
+    let longest_us = attempts.map(|attempt| attempt.real_inputs_us).max()?;
+    (longest_us > 0).then(|| Duration::from_micros(longest_us))
+}
+
+/// That time in emulated time.
+pub(super) fn longest_emulated(of: &BagResults<'_>) -> Option<Span> {
+    longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.emulated(longest))
+}
+
+/// A line on that time, if it is long enough.
+pub(super) fn line(of: &BagResults<'_>) -> Option<SummaryLine> {
+    let (real, emulated) = (longest_wait(of)?, longest_emulated(of)?);
+    (real >= WORTH_TELLING).then(|| {
+        let (real_s, emulated_s) = (real.as_secs_f64(), emulated.as_secs_f64());
+        let what = format!(
+            "{real_s:.1} s of real time at most until a task had them, {emulated_s:.0} s emulated: on the bill of its \
+             VM, and no work of the task"
+        );
+        SummaryLine::plain("inputs", what)
+    })
 }

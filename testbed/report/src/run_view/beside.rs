@@ -15,7 +15,7 @@ use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 use serde_json::{Value, json};
 
 use super::outcome::BagResults;
-use super::{SummaryLine, times};
+use super::{SummaryLine, dates};
 use crate::virtual_run::virtual_run;
 
 /// Greatest number of tasks for which these runs are made: with more tasks the search for a plan
@@ -90,7 +90,7 @@ impl RunsBeside {
             return Vec::new();
         }
         let unit = run.of.time_unit();
-        let time = times::at(unit);
+        let time = dates::at(unit);
         let columns =
             ["run", "makespan", "cost", "VMs", "the run against it"].map(TableColumn::text);
         let mut table = TypedTable::new(columns);
@@ -197,7 +197,7 @@ fn run_totals(experiment: &Experiment) -> Result<RunTotals, String> {
     let mut record = RunRecord::new(&experiment.setup).undigested();
     virtual_run(experiment, scheduler, |step| record.see(step))
         .map_err(|error| error.to_string())?;
-    RunTotals::of(&record).ok_or_else(|| "not all of its tasks finish".to_owned())
+    RunTotals::of(&record).ok_or_else(|| "some of its tasks do not finish".to_owned())
 }
 
 /// The experiment on on-demand VMs alone, with its scheduler in words: on the run's own fleet, or

@@ -17,7 +17,7 @@ pub(super) struct FaultResult<'a> {
     n: usize,
     asked: &'a Fault,
     speedup: Option<Speedup>,
-    /// Its history and cost; `None` if the run never came to it.
+    /// The fault's history and cost; `None` if the run never came to it.
     came: Option<(&'a FaultHistory, FaultCost)>,
 }
 
@@ -51,7 +51,7 @@ impl FaultResult<'_> {
         }
     }
 
-    /// Whether it had hosts, and on each of them is over, or the host was lost.
+    /// Whether the fault had hosts, and on each of them is over, or the host was lost.
     fn is_over(&self) -> bool {
         self.came.as_ref().is_some_and(|(history, _)| {
             let is_over = !history.hosts.is_empty();
@@ -68,14 +68,14 @@ impl FaultResult<'_> {
         self.came.as_ref().map(|(history, _)| history.asked)
     }
 
-    /// Real time from the command until it was in effect on the last of its hosts.
+    /// Real time from the command until the fault was in effect on the last of its hosts.
     fn took(&self) -> Option<Span> {
         let (history, _) = self.came.as_ref()?;
         let took = history.hosts.values().filter_map(|on| on.begun_real_us).max();
         took.map(Span::from_micros)
     }
 
-    /// Time at which it was over on the last of its hosts, or that host was lost.
+    /// Time at which the fault was over on the last of its hosts, or that host was lost.
     fn over(&self) -> Option<Time> {
         let (history, _) = self.came.as_ref().filter(|_| self.is_over())?;
         history.hosts.keys().filter_map(|host| history.until(*host, self.speedup)).max()

@@ -10,7 +10,7 @@ use dormouse_view::plot::{
     BarFill, COLOURS, GanttBar, GanttChart, GanttLane, GanttLink, GanttMark, GanttPlace, MarkKind,
 };
 
-use super::{dates, times};
+use super::dates;
 use crate::jobs::JobsOutcome;
 
 /// Greatest number of rows.
@@ -127,7 +127,7 @@ fn draw_promotion(
         SpellEnd::Migrated => "it migrated",
         SpellEnd::Done | SpellEnd::Failed => return,
     };
-    let title = format!("job {} at {}: {what}", job.job.number, times::at(gantt.unit)(when));
+    let title = format!("job {} at {}: {what}", job.job.number, dates::at(gantt.unit)(when));
     if why == SpellEnd::Swapped {
         gantt.marks.push(GanttMark { place: to, at: when, kind: MarkKind::Swapped, title });
     } else {
@@ -148,12 +148,12 @@ fn bar_title(job: &JobHistory, spell: &JobSpell, until: Time, unit: TimeUnit) ->
         Some(SpellEnd::Migrated) => ", then migrated to the foreground",
         Some(SpellEnd::Failed) => ", then cut off, to begin again",
     };
-    let at = times::at(unit);
+    let at = dates::at(unit);
     format!(
         "job {} ({} processes, estimated {}, submitted {}) in the {tier}: {} to {}{end}",
         job.job.number,
         job.job.processes,
-        times::round(unit, job.job.estimate),
+        dates::round(unit, job.job.estimate),
         at(job.heard.unwrap_or(job.job.submitted)),
         at(spell.from),
         at(until)

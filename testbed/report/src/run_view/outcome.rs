@@ -32,7 +32,7 @@ pub struct RunResults<'a> {
     pub share: Option<Ppm>,
     /// Verdict on the emulation; `None` in virtual time.
     pub fidelity: Option<FidelityVerdict>,
-    /// Results of its parallel jobs, if it has any.
+    /// Results of the run's parallel jobs, if it has any.
     pub jobs: Option<JobsOutcome<'a>>,
     /// Results of the requests for VMs, if there were any.
     pub requests: Option<RequestsOutcome>,
@@ -56,9 +56,9 @@ pub(super) struct BagResults<'a> {
 pub(super) struct TaskOutcome<'a> {
     /// Index of the task.
     pub(super) n: usize,
-    /// Its history.
+    /// The task's history.
     pub(super) is: &'a TaskHistory,
-    /// Its specification in the bag.
+    /// The task's specification in the bag.
     pub(super) spec: &'a Task,
     /// Number of the planned VM and planned times, if there is a plan.
     pub(super) planned: Option<(usize, PlannedTask)>,
@@ -108,7 +108,7 @@ impl<'a> RunResults<'a> {
         of_bag.or(of_jobs).or_else(of_requests)
     }
 
-    /// Number of its tasks and parallel jobs by outcome.
+    /// Number of the run's tasks and parallel jobs by outcome.
     #[must_use]
     pub fn outcomes(&self) -> OutcomeTally {
         let of_jobs = || self.jobs.as_ref().map(JobsOutcome::outcomes);
@@ -236,7 +236,7 @@ impl TaskOutcome<'_> {
         format!("task{} ({})", self.n, self.spec.name)
     }
 
-    /// Time at which it first ran.
+    /// Time at which the task first ran.
     pub(super) fn started(&self) -> Option<Time> {
         self.is.attempts.iter().find_map(|attempt| attempt.started)
     }

@@ -6,7 +6,7 @@ use dormouse_view::{PageBlock, TableColumn, TimeUnit, TypedTable};
 use serde_json::{Value, json};
 
 use super::outcome::RunResults;
-use super::{SummaryLine, times};
+use super::{SummaryLine, dates};
 use dormouse_experiment::PriceFile;
 
 /// The object `prices` of a summary; `None` if no prices were recorded.
@@ -54,7 +54,7 @@ fn note_beyond_record(run: &RunResults<'_>, file: &PriceFile, unit: TimeUnit) ->
     let (last, end) = (run.header.experiment.prices_end(file), last_end(run));
     (end > last).then(|| {
         let (last, after) = (last.since(Time::ZERO), end.since(last));
-        let (last, after) = (times::round(unit, last), times::round(unit, after));
+        let (last, after) = (dates::round(unit, last), dates::round(unit, after));
         format!(
             "its last price is of {last}; the run went on for {after} after that, in which this price held"
         )

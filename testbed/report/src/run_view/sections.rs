@@ -8,7 +8,7 @@ use dormouse_units::{Money, Span, Time, VmId};
 use dormouse_view::{PageBlock, TableCell, TableColumn, TypedTable};
 
 use super::outcome::BagResults;
-use super::times;
+use super::dates;
 
 /// Section "The bill": the cost of each VM, and how it is computed.
 pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
@@ -94,7 +94,7 @@ pub(super) fn happened(of: &BagResults<'_>) -> Vec<PageBlock> {
     if let Some(why) = &record.cancelled {
         blocks.push(PageBlock::text(format!("The run was ended before its time: {why}.")));
     }
-    let time = times::at(of.of.time_unit());
+    let time = dates::at(of.of.time_unit());
     for (n, attempt) in all_attempts(record) {
         if let Some(why) = &attempt.unsaved {
             blocks.push(PageBlock::text(format!("task{n} on {}: {why}.", attempt.vm)));
@@ -238,7 +238,7 @@ pub(super) fn plan(of: &BagResults<'_>) -> Vec<PageBlock> {
         "{}The plan has all tasks on spot VMs done by {} (D_spot). Finding it took {} fitness \
          evaluations.",
         of_some.unwrap_or_default(),
-        times::round(unit, plan.spot_limit),
+        dates::round(unit, plan.spot_limit),
         plan.evaluations
     );
     let every = vec![PageBlock::Table(every_task(of))];

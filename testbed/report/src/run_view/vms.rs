@@ -12,7 +12,7 @@ use dormouse_view::plot::{
 };
 
 use super::outcome::{BagResults, TaskOutcome};
-use super::{dates, times};
+use super::dates;
 use dormouse_analysis::{AttemptEnd, AttemptHistory, TaskHistory, VmHistory};
 
 /// Colour of each kind of tasks; the kind is the part of a task's name before its number.
@@ -52,7 +52,7 @@ fn empty_chart(of: &BagResults<'_>, kinds: &Kinds<'_>) -> GanttChart {
     let (header, record, unit) = (of.of.header, of.record, of.of.time_unit());
     let experiment = &header.experiment;
     let made = record.makespan();
-    let s = times::at(unit);
+    let s = dates::at(unit);
     let lead = format!(
         "{} · seed {} · {} · ${:.4} · {} of {} tasks{}",
         header.mode,
@@ -114,7 +114,7 @@ impl VmLanes<'_> {
 
     /// Adds a VM's lane, boot and credits.
     fn draw_vm(&mut self, vm: &VmHistory) {
-        let (record, s) = (self.of.record, times::at(self.gantt.unit));
+        let (record, s) = (self.of.record, dates::at(self.gantt.unit));
         let end = vm.end_or(record.end());
         let used = record.tasks.iter().flat_map(|task| &task.attempts);
         let used = used.filter(|a| a.vm == vm.id).map(|a| a.lane + 1).max().unwrap_or(0);
@@ -163,7 +163,7 @@ impl VmLanes<'_> {
     }
 
     fn draw_hibernations(&mut self, vm: &VmHistory) {
-        let (end, s) = (vm.end_or(self.of.record.end()), times::at(self.gantt.unit));
+        let (end, s) = (vm.end_or(self.of.record.end()), dates::at(self.gantt.unit));
         let lane = self.lane_of(vm.id);
         let rows = self.gantt.lanes.get(lane).map_or(1, |lane| lane.rows);
         for h in &vm.hibernations {
@@ -180,7 +180,7 @@ impl VmLanes<'_> {
     /// Draws every attempt at a task.
     fn draw_task(&mut self, task: &TaskOutcome<'_>) {
         let (id, name) = (task.id(), &task.spec.name);
-        let s = times::at(self.gantt.unit);
+        let s = dates::at(self.gantt.unit);
         let colour = self.kinds.get(kind_of(name)).copied().unwrap_or(0);
         for attempt in &task.is.attempts {
             let until = attempt.end_or(self.of.record.end());

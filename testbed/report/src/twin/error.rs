@@ -31,13 +31,13 @@ pub enum TwinError {
     NeverBegan(PathBuf),
     /// Several tenants share the run.
     #[error(
-        "{}: tenants share this run, and only a run of one has a twin; `dormouse check` and \
-         `dormouse replay` take it", .0.display()
+        "{}: several tenants share this run, and only a run of one tenant has a twin; use `dormouse \
+         check` or `dormouse replay`", .0.display()
     )]
     Shared(PathBuf),
     /// The policies have changed since: a twin would differ for that reason alone.
     #[error(
-        "{}: step {step} is decided otherwise by this version, {}; it was made by version \
+        "{}: this version, {}, decides step {step} differently; the run was made by version \
          {made_by}: use that one", .path.display(), env!("CARGO_PKG_VERSION")
     )]
     OtherVersion {
@@ -50,7 +50,7 @@ pub enum TwinError {
     },
     /// The run's steps were left out of its log.
     #[error(
-        "{}: it is a run of virtual time with too many jobs for its steps to be kept, and its own \
+        "{}: this virtual run had too many jobs to keep its steps, and a virtual run is its own \
          twin; give the folder of a live run", .0.display()
     )]
     NoSteps(PathBuf),

@@ -31,7 +31,7 @@ fn refuse_duplicates(option: &str, list: &[String]) -> Result<(), SweepError> {
     let mut seen = BTreeSet::new();
     match list.iter().find(|name| !seen.insert(*name)) {
         Some(twice) => {
-            Err(SweepError::BadInput(format!("{option}: {twice} is named twice; leave one out")))
+            Err(SweepError::BadInput(format!("{option}: {twice} is there twice; leave one out")))
         }
         None => Ok(()),
     }
@@ -93,7 +93,7 @@ impl SchedulerComparison {
             let key = text.split('=').next().unwrap_or_default().trim();
             if ["seed", SCHEDULER].contains(&key) {
                 let option = if key == "seed" { "--seeds" } else { "--schedulers" };
-                return bad(format!("--set {text}: say it with {option}"));
+                return bad(format!("--set {text}: use {option} for that"));
             }
         }
         let mut cells = Vec::new();
@@ -144,7 +144,8 @@ impl SchedulerComparison {
             let as_it_is = SweepCell::load_as_said(name, (name, own), &set, &|_| "--set")?;
             if as_it_is.experiment.scheduler.is_none() {
                 return bad(format!(
-                    "--on {name}: it has no bag of tasks whose work is saved; name one that has"
+                    "--on {name}: it has no bag of tasks whose work could be saved; name an \
+                     experiment that has"
                 ));
             }
             for word in saves {

@@ -21,8 +21,8 @@ pub enum EngineError {
     },
     /// The containers of Kubernetes only see the volume of their claim, not this host's files.
     #[error(
-        "--out {}: containers see nothing of this host; give a path in the folder of the claim, \
-         without a / at its beginning", .0.display()
+        "--out {}: containers can't see files of this host; give a path within the folder of the \
+         claim, without a leading /", .0.display()
     )]
     NotInClaim(PathBuf),
     /// The engine's command refused the job.
@@ -36,7 +36,7 @@ pub enum EngineError {
         said: String,
     },
     /// The system refused.
-    #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
+    #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
         /// Attempted action, as it stands after "cannot".
         doing: &'static str,
@@ -46,7 +46,7 @@ pub enum EngineError {
         source: std::io::Error,
     },
     /// Shards on this host, or their merge, failed.
-    #[error("{said}; typed again, the same command makes only what is missing")]
+    #[error("{said}; run the same command again: it makes only what is missing")]
     Unfinished {
         /// What ended, how, and where its output is.
         said: String,

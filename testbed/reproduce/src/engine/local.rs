@@ -40,7 +40,7 @@ pub fn run_here(
         let log = job.file(&format!("{shard}.txt"));
         return Err(EngineError::Unfinished {
             said: format!(
-                "shard {shard}/{of} ended with {}{more}; {log} has its words",
+                "shard {shard}/{of} ended with {}{more}; see {log}",
                 end_in_words(*ended)
             ),
             is_bad_input: ended.code() == Some(2),

@@ -150,8 +150,9 @@ fn submit_merge(job: &ArrayJob, array: &str, nth: usize) -> Result<String, Engin
     let words = commands.get(nth).map_or(&[][..], Vec::as_slice);
     run(job, words, None).map_err(|error| match error {
         EngineError::Refused { engine, line, said } => {
-            let said =
-                format!("{said}; the shards are job {array} already: scancel {array} ends it");
+            let said = format!(
+                "{said}; the shards are already queued as job {array}: `scancel {array}` ends it"
+            );
             EngineError::Refused { engine, line, said }
         }
         other => other,

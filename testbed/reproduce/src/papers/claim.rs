@@ -34,7 +34,7 @@ pub struct PaperClaim {
     pub metric: String,
     /// For a slope: the figure on the horizontal axis.
     pub per: Option<String>,
-    /// The cells: a pattern.
+    /// Pattern of the cells that the claim is about.
     pub of: String,
     /// Cells that they are compared with; if there are fewer, each stands for several.
     pub than: Option<String>,
@@ -48,7 +48,7 @@ pub struct PaperClaim {
     pub figure: Vec<f64>,
     /// Kind of that figure, which determines its tolerance.
     pub kind: Option<QuantityKind>,
-    /// Value of its last printed digit.
+    /// Value of the claim's last printed digit.
     #[serde(default)]
     pub digit: f64,
     /// Tolerance relative to the figure in place of that of its kind; none of our papers has one.
@@ -58,7 +58,7 @@ pub struct PaperClaim {
     pub because: String,
     /// Number of runs that the figure averages, if it differs from the paper's.
     pub runs: Option<usize>,
-    /// Reason for which nobody can judge it with available data.
+    /// Reason for which nobody can judge the claim with available data.
     pub undecidable: Option<String>,
     /// Causes that were looked into beside the factors, and the results.
     #[serde(default)]
@@ -74,7 +74,7 @@ pub struct PaperClaim {
     /// the interval then covers the spread of the resamples beside that of the samples.
     #[serde(default)]
     pub resamples: Option<[String; 2]>,
-    /// Whether no factor is tried on it, because its cells differ in the word that factors change,
+    /// Whether no factor is tried on the claim, because its cells differ in the word that factors change,
     /// and would no longer be comparable.
     #[serde(default)]
     pub no_factors: bool,
@@ -89,11 +89,11 @@ pub struct PaperClaim {
 pub struct ClaimReading {
     /// The reading in words.
     pub name: String,
-    /// Its cells.
+    /// The claim's cells.
     pub of: Option<String>,
     /// Cells that these are compared with.
     pub than: Option<String>,
-    /// Its figure.
+    /// The claim's figure.
     pub metric: Option<String>,
     /// How the measures of several cells are combined.
     pub over: Option<CellCombination>,
@@ -107,7 +107,7 @@ impl PaperClaim {
         self.relative.map(FigureTolerance::Relative).or_else(|| self.kind.map(of_kind))
     }
 
-    /// Whether it is about each of several cells or groups: then the cells that agree are counted.
+    /// Whether the claim is about each of several cells or groups: then the cells that agree are counted.
     pub(super) fn is_about_each(&self) -> bool {
         self.over == CellCombination::Each || !self.groups.is_empty()
     }
@@ -131,7 +131,7 @@ impl PaperClaim {
         }
     }
 
-    /// Patterns of all its cells.
+    /// Patterns of all the claim's cells.
     pub(super) fn patterns(&self) -> Vec<String> {
         let plain = std::iter::once(&self.of).chain(&self.than);
         if self.groups.is_empty() {

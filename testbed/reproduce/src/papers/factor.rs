@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct BestReading {
-    /// Names of its factors; `NAME@SCHEDULER` is a factor for the cells of that scheduler alone.
+    /// Names of the reading's factors; `NAME@SCHEDULER` is a factor for the cells of that scheduler alone.
     pub factors: Vec<String>,
-    /// Command whose search found it.
+    /// Command whose search found the reading.
     pub command: String,
 }
 
@@ -41,9 +41,9 @@ pub struct ReadingFactor {
     /// Only applied to all cells at once, from the command line; never tried.
     #[serde(default)]
     pub preset: bool,
-    /// Evidence for it; without a ground it is no reading of the paper.
+    /// Evidence for the factor; without a ground it is no reading of the paper.
     pub ground: Option<FactorGround>,
-    /// Number of changes to the text that it counts as.
+    /// Number of changes to the text that the factor counts as.
     #[serde(default = "one")]
     pub changes: usize,
     /// Whether one scheduler may have the factor and another not: a search tries it for each by

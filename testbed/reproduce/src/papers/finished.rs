@@ -23,7 +23,7 @@ pub struct FinishedReproduction {
     pub seeds: (u64, u64),
     /// Input files.
     pub inputs: Vec<InputFile>,
-    /// Program and host that made it, with its time and memory.
+    /// Program and host that made the reproduction, with its time and memory.
     pub origin: RunOrigin,
     /// Names of the requested parts.
     pub parts: Vec<String>,

@@ -35,7 +35,7 @@ pub struct LiveRun {
     /// Figures by their names in `table.csv`, computed from its log like those of virtual runs.
     #[serde(skip)]
     figures: BTreeMap<String, f64>,
-    /// Cell that it belongs to; if empty, that of its experiment and scheduler.
+    /// Cell that the run belongs to; if empty, that of its experiment and scheduler.
     #[serde(skip)]
     cell: String,
 }
@@ -91,7 +91,7 @@ impl LiveRun {
         Self { cell, ..self }
     }
 
-    /// Name of the cell that it belongs to.
+    /// Name of the cell that the run belongs to.
     #[must_use]
     pub fn case(&self) -> String {
         match self.cell.is_empty() {
@@ -100,7 +100,7 @@ impl LiveRun {
         }
     }
 
-    /// Its fidelity in words, with the reasons if it was not faithful.
+    /// The run's fidelity in words, with the reasons if it was not faithful.
     pub fn fidelity(&self) -> String {
         let Some(fidelity) = &self.fidelity else {
             return "NOT faithful: it was not measured".to_owned();
@@ -115,7 +115,7 @@ impl LiveRun {
         }
     }
 
-    /// Figures of it to show: those that the paper's parts have of its cell, else its makespan and
+    /// Figures of the run to show: those that the paper's parts have of its cell, else its makespan and
     /// cost.
     pub(super) fn shown_figures(
         &self,

@@ -112,7 +112,7 @@ pub struct PaperPart {
     /// It takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
-    /// Whether its cells are also run live, once each, on real processes. Such a part is made only
+    /// Whether the part's cells are also run live, once each, on real processes. Such a part is made only
     /// when it is asked for by name.
     #[serde(default)]
     pub live: bool,
@@ -141,7 +141,7 @@ pub struct PrintedTable {
     pub metrics: Vec<String>,
     /// Tolerance of each column.
     pub tolerance: FigureTolerance,
-    /// Reason for that tolerance.
+    /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
     /// Number of runs that its figures average, if it differs from the paper's.

@@ -34,7 +34,7 @@ const AT_ONCE: usize = 16;
 /// A reading with its results.
 #[derive(Clone, Debug)]
 pub struct PaperReading {
-    /// Its factors; empty for our default reading.
+    /// The reading's factors; empty for our default reading.
     pub factors: Vec<ReadingFactor>,
     /// Figures with this reading.
     pub rows: Vec<FigureRow>,
@@ -66,12 +66,12 @@ impl PaperReading {
         Self { factors, rows, claims, within: (printed - off, printed), explained, is_whole: true }
     }
 
-    /// Names of its factors, or `none`.
+    /// Names of the reading's factors, or `none`.
     pub fn name(&self) -> String {
         self.said(|factor| &factor.name, " + ", "none")
     }
 
-    /// Its changes in words.
+    /// The reading's changes in words.
     pub fn about(&self) -> String {
         self.said(|factor| &factor.about, "; ", "as ours are")
     }
@@ -81,7 +81,7 @@ impl PaperReading {
         if all.is_empty() { nothing.to_owned() } else { all.join(between) }
     }
 
-    /// Evidence for it: the weakest ground of its factors.
+    /// Evidence for the reading: the weakest ground of its factors.
     pub fn ground(&self) -> Option<FactorGround> {
         self.factors.iter().filter_map(|factor| factor.ground).max()
     }
@@ -118,7 +118,7 @@ impl PaperReading {
         now.map(|claim| &*claim.claim.says).filter(|says| was(says)).collect()
     }
 
-    /// Rating of its factor in a word. It is only a lead unless it mends all failing claims, breaks
+    /// Rating of the reading's factor in a word. It is only a lead unless it mends all failing claims, breaks
     /// none, and moves no figure away from the paper's; a counterfactual is not even that.
     pub fn word(&self, without: &Self) -> &'static str {
         let (mends, breaks) = (self.mends(without).len(), self.breaks(without).len());
@@ -156,8 +156,8 @@ pub(super) fn check_seeds(few: u64) -> Result<(), SweepError> {
         return Ok(());
     }
     Err(SweepError::BadInput(format!(
-        "a search by {few} runs of each reading can't tell a better one from chance: give \
-         --cause-seeds {LEAST_SEEDS} or more (10 tell more of them apart)"
+        "with {few} runs each, a better reading can't be told from chance: give --cause-seeds \
+         {LEAST_SEEDS} or more (10 tell more of them apart)"
     )))
 }
 

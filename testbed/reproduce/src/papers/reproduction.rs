@@ -53,7 +53,10 @@ impl<'a> ResolvedSpec<'a> {
             let unknown = || {
                 let known: Vec<&str> = paper.factors.iter().map(|f| f.name.as_str()).collect();
                 let known = known.join(", ");
-                SweepError::BadInput(format!("{name}: there is no such reading; give {known}"))
+                SweepError::BadInput(format!(
+                    "{name}: there is no such reading (one way to read the \
+                         paper); give {known}"
+                ))
             };
             paper.factor(name).cloned().ok_or_else(unknown)
         };
@@ -192,8 +195,8 @@ impl ReproductionRequest {
         let search = asked.parts.iter().find(|part| !part.search.is_empty());
         if let Some(part) = search.filter(|_| in_parts) {
             return Err(SweepError::BadInput(format!(
-                "{}/{}: a search can't be made in parts, since what it tries depends on what it found; \
-                 leave out --shard and --engine",
+                "{}/{}: a search can't be split, since each step depends on those before; leave out \
+                 --shard and --engine",
                 asked.paper.name, part.name
             )));
         }
@@ -220,7 +223,7 @@ impl ReproductionRequest {
         let clock = OriginClock::begin();
         let mut folder = SweepFolder::merge(folder, parts, force)?;
         let FolderSpec::Reproduce(spec) = folder.spec().clone() else {
-            return Err(SweepError::BadInput("this is no reproduction of a paper".to_owned()));
+            return Err(SweepError::BadInput("this is not a reproduction of a paper".to_owned()));
         };
         let (shared, (paper, part)) = (SharedInputs::default(), asked_paper(&spec)?);
         let paper = paper.with_data(spec.prices.as_deref());

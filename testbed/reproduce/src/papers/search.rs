@@ -18,7 +18,7 @@ const WIDTH: usize = 4;
 pub(super) struct TriedReading {
     /// Indices of its changes, ascending.
     pub(super) changes: Vec<usize>,
-    /// Number of figures and claims that it explains.
+    /// Number of figures and claims that the reading explains.
     pub(super) explained: usize,
 }
 

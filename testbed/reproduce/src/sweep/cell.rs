@@ -28,7 +28,7 @@ pub struct SweepCell {
     pub case: String,
     /// File or built-in experiment.
     pub name: String,
-    /// Its settings: the arguments of `--set`.
+    /// The cell's settings: the arguments of `--set`.
     pub set: Vec<String>,
     /// The experiment; its seed is replaced.
     pub experiment: Experiment,
@@ -125,7 +125,7 @@ impl SweepCell {
         words.chain(self.own.words().iter().cloned()).collect()
     }
 
-    /// Command that makes its figures alone, to the last digit, in its `table.csv`.
+    /// Command that makes the cell's figures alone, to the last digit, in its `table.csv`.
     pub fn command(&self, seeds: &RangeInclusive<u64>) -> String {
         let mut words = vec!["dormouse".to_owned(), "sweep".to_owned(), self.name.clone()];
         words.extend(self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]));

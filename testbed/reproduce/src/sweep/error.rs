@@ -23,7 +23,7 @@ pub enum SweepError {
         source: RunError,
     },
     /// The system refused.
-    #[error("cannot {doing} {}; check the path and the disk, or give another --out", .path.display())]
+    #[error("can't {doing} {}; check the path and the disk, or give another --out", .path.display())]
     Io {
         /// Attempted action, as it stands after "cannot".
         doing: &'static str,
@@ -33,7 +33,7 @@ pub enum SweepError {
         source: std::io::Error,
     },
     /// The table of runs can't be written as Apache Parquet, for this reason.
-    #[error("samples.parquet can't be made: {0}; use samples.csv, which has the same")]
+    #[error("samples.parquet can't be made: {0}; use samples.csv, which has the same rows")]
     Parquet(String),
     /// The folder for the results can't be used.
     #[error(transparent)]
@@ -50,7 +50,7 @@ pub enum SweepError {
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// There is no plan with its seed.
-    #[error("no plan can be made; give workload.deadline more time")]
+    #[error("no plan meets the deadline; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
     /// The run got stuck.
     #[error("the run got stuck; run it alone to see where")]

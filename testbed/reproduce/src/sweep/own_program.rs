@@ -9,7 +9,7 @@ const OPTION: &str = "COMMAND";
 /// A user's own program as given on the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnProgram {
-    /// Keys of its tasks, with their values in TOML.
+    /// Keys of the program's tasks, with their values in TOML.
     keys: Vec<(String, String)>,
     /// Keys of the experiment, with their values in TOML.
     settings: Vec<(String, String)>,

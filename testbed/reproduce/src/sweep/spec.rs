@@ -106,7 +106,7 @@ impl FolderSpec {
             if Self::read(other)? != spec {
                 let (other, first) = (other.display(), first.display());
                 return Err(SweepError::BadInput(format!(
-                    "{other} is a part of another sweep than {first}; merge the parts of one"
+                    "{other} and {first} are parts of different sweeps; merge the parts of one sweep"
                 )));
             }
         }

@@ -105,9 +105,9 @@ impl SweepWork<'_> {
         match missing.first() {
             None => Ok(Vec::new()),
             Some((cell, seed)) => Err(SweepError::BadInput(format!(
-                "{} of {} runs are in none of the parts, first {} seed {seed}; give the folders of \
-                 all shards, all made by this same program, or start the shards again: they make what \
-                 is missing",
+                "{} of {} runs are missing, the first is {} seed {seed}; give the folders of all \
+                 shards, made by this same program, or start the shards again: they make what is \
+                 missing",
                 missing.len(),
                 all.len(),
                 cell.case()

@@ -52,8 +52,8 @@ impl CheckpointsArgs {
         ) {
             (0, Ok(steps)) if step > 0 && steps < 10_000_000 => Ok(steps),
             _ => Err(Failure::BadInput(format!(
-                "--{option} {span}: it is no whole number, below 10 million, of steps of {}: give another, \
-                 or another --step",
+                "--{option} {span}: it is not a whole number of steps of {} below 10 million: give \
+                 another length, or another --step",
                 self.step
             ))),
         };

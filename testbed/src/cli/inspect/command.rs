@@ -57,7 +57,7 @@ pub(crate) fn inspect(args: &InspectArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a file is that is an input of its own, and how it is used; `None`: it is another.
+/// Kind and use of a file that another option takes as an input; `None` for a file of any other kind.
 fn elsewhere(args: &InspectArgs, head: &Head) -> Option<(&'static str, String)> {
     const SECTIONS: [&str; 3] = ["[workload]", "[scheduler]", "[cloud]"];
     if !head.is_json() && head.lines().any(|line| SECTIONS.contains(&line.trim())) {

@@ -18,7 +18,7 @@ const FIRST_DATE: u64 = 631_152_000;
 /// Reads a log whole.
 pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure> {
     if !args.column.is_empty() {
-        return Err(args.refused("its columns have no names", "leave --column out"));
+        return Err(args.refused("its file format has no named columns", "leave --column out"));
     }
     let open =
         |machine| Trace::from_file(&args.file, File::open(&args.file), machine, OnMalformed::Skip);

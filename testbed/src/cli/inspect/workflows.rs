@@ -19,9 +19,10 @@ pub(super) fn inspect(args: &InspectArgs, head: &Head) -> Result<Found, Failure>
         return Err(args.refused("a workflow has no columns", "leave --column out"));
     }
     if head.packing.to_string() != "plain" {
-        return Err(
-            args.refused("it is a packed workflow", "unpack it, with its submit files beside")
-        );
+        return Err(args.refused(
+            "it is a compressed workflow",
+            "unpack it, with its submit files in the same folder",
+        ));
     }
     let workflow = read_workflow(&args.file)?;
     let format = format_of(head).map_or("workflow", WorkflowFormat::name);

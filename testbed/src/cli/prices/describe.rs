@@ -54,8 +54,8 @@ impl DescribeArgs {
             1 => Ok(()),
             _ if self.write.is_none() => Ok(()),
             _ => Err(Failure::BadInput(format!(
-                "--write is of one record, and these are {these}; give one file, and of one with several its --type, \
-                 --zone and --product"
+                "--write is for one record, but there are {these}; give one file, and if it has \
+                 several records, --type, --zone and --product"
             ))),
         };
         of_one(self.files.len())?;

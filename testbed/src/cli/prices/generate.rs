@@ -78,7 +78,7 @@ impl GenerateArgs {
         model.check(lasts).map_err(bad)?;
         let trace = model.trace(lasts, &mut Stream::new(self.seed, "prices", 0));
         let Some(drawn) = PriceStatistics::measure(&trace, Time::ZERO + lasts) else {
-            return Err(Failure::BadInput("--lasts 0s: give some time".to_owned()));
+            return Err(Failure::BadInput("--lasts 0s: give a length above 0".to_owned()));
         };
         save(&self.out, &csv(&trace))?;
         let above = |price| 1.0 - drawn.share_up_to(price);

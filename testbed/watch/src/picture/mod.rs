@@ -2,10 +2,9 @@
 //! changes in `changes.rs` is the contract between server and page.
 
 mod balances;
-mod changes;
 mod fold;
 mod machines;
 mod work;
 
-pub use changes::PictureChanges;
+pub use fold::PictureChanges;
 pub use fold::RunPicture;

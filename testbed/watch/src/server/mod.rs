@@ -1,7 +1,6 @@
 //! The server of a run's live page: HTTP on a thread of its own, at a lower priority than the run.
 
 mod access;
-mod assets;
 mod connection;
 mod peer;
 mod routes;

@@ -1,4 +1,4 @@
-//! Requests that a page may make.
+//! Requests that a page may make, and the files that the page consists of.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::middleware::{self, Next};
+use axum::middleware::Next;
 use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
+use axum::{Extension, Json, Router, middleware};
 use dormouse_identity::Role;
 use serde::Deserialize;
 use serde_json::json;
@@ -23,11 +23,11 @@ use tokio::time::timeout;
 
 use super::access::{COOKIE_NAME, PageAccess};
 use super::peer::PagePeer;
-use super::{assets, stream};
-use crate::FollowedRun;
-use crate::desk::{self, DeskError, InterruptionRequest};
-use crate::happenings::{self, EventQuery};
+use super::stream;
+use crate::desk::{DeskError, InterruptionRequest};
+use crate::happenings::EventQuery;
 use crate::metrics::MetricFormat;
+use crate::{FollowedRun, desk, happenings};
 
 /// Greatest number of pages that may follow a run at once.
 const PAGES: usize = 64;
@@ -148,11 +148,11 @@ fn login_form(why: &str) -> String {
 }
 
 async fn index() -> impl IntoResponse {
-    html(assets::INDEX)
+    html(INDEX)
 }
 
 async fn asset(Path(name): Path<String>) -> Response {
-    match assets::named(&name) {
+    match named(&name) {
         Some((kind, text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
         None => error_answer(StatusCode::NOT_FOUND, "the page has no such file"),
     }
@@ -322,5 +322,73 @@ async fn interrupt(State(site): State<SiteState>, headers: HeaderMap, body: Byte
     match desk::interrupt(site.followed.folder(), wanted).await {
         Ok((at_s, vms)) => Json(json!({ "at_s": at_s, "vms": vms })).into_response(),
         Err(error) => desk_error_answer(&error),
+    }
+}
+
+/// A file of the page: name, media type, content.
+type Asset = (&'static str, &'static str, &'static str);
+
+/// The page itself.
+pub(super) const INDEX: &str = include_str!("../../page/index.html");
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const IMAGE: &str = "image/svg+xml";
+
+macro_rules! assets {
+    ($($name:literal: $kind:expr),+ $(,)?) => {
+        /// All other files.
+        const ASSETS: &[Asset] =
+            &[$(($name, $kind, include_str!(concat!("../../page/", $name)))),+];
+    };
+}
+
+assets! {
+    "actions.js": SCRIPT,
+    "charts.js": SCRIPT,
+    "clock.js": SCRIPT,
+    "columns.js": SCRIPT,
+    "controls.js": SCRIPT,
+    "dom.js": SCRIPT,
+    "events.js": SCRIPT,
+    "gantt.js": SCRIPT,
+    "history.js": SCRIPT,
+    "hit.js": SCRIPT,
+    "icon.svg": IMAGE,
+    "list.js": SCRIPT,
+    "main.js": SCRIPT,
+    "moment.js": SCRIPT,
+    "page.css": STYLE,
+    "panels.js": SCRIPT,
+    "place.js": SCRIPT,
+    "plot.js": SCRIPT,
+    "rows.js": SCRIPT,
+    "selection.js": SCRIPT,
+    "status.js": SCRIPT,
+    "stream.js": SCRIPT,
+    "theme.js": SCRIPT,
+    "view.js": SCRIPT,
+    "words.js": SCRIPT,
+}
+
+/// Media type and content of the file with this name.
+pub(super) fn named(name: &str) -> Option<(&'static str, &'static str)> {
+    ASSETS.iter().find(|(it, ..)| *it == name).map(|(_, kind, text)| (*kind, *text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_in_the_program() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
+        let files = std::fs::read_dir(folder).expect("the page's folder");
+        let mut names: Vec<String> = files
+            .map(|file| file.expect("a file").file_name().to_string_lossy().into_owned())
+            .filter(|name| name != "index.html")
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ASSETS.iter().map(|(name, ..)| *name).collect::<Vec<_>>());
     }
 }

@@ -53,8 +53,8 @@ pub enum ServeError {
     },
     /// Clients from other hosts would have no token to show.
     #[error(
-        "the page can't be served at {listen}: that is for other hosts, too, and the run has no token \
-         that they could show; listen at 127.0.0.1"
+        "the page can't be served at {listen}: other hosts could reach it, and the run has no token \
+         for them; listen at 127.0.0.1"
     )]
     NoSecret {
         /// Address that was asked for.
@@ -101,7 +101,7 @@ impl ServedRun {
             Ok(()) => self.file = Some(file),
             Err(error) => {
                 let file = file.display();
-                tracing::warn!(%error, "where the page is can't be said in {file}");
+                tracing::warn!(%error, "the address of the page can't be written to {file}");
             }
         }
     }
@@ -155,7 +155,7 @@ pub fn serve(watch: PageConfig) -> Result<ServedRun, ServeError> {
 /// Lowers the priority of this thread and of those that it starts: watching must not delay a run.
 fn lower_priority() {
     if let Err(error) = setpriority_process(None, LOW) {
-        tracing::warn!(%error, "who looks on runs at ordinary priority: timing may suffer under load");
+        tracing::warn!(%error, "the page's server runs at ordinary priority: timing may suffer under load");
     }
 }
 

@@ -65,7 +65,7 @@ fn why_not(facts: &WorkerEndFacts<'_>, end: &WorkerEnd, steps: &[Step]) -> Optio
             let Some(said) = why.strip_prefix("the run was ended: ") else {
                 return Some("there is no such goodbye".to_owned());
             };
-            let was_about_to = said.starts_with("cannot write the event log") && facts.has_refused
+            let was_about_to = said.starts_with("can't write the event log") && facts.has_refused
                 || said.starts_with("the run is paused") && facts.is_paused;
             let has_ended = facts.coordinators.iter().any(|it| it == said);
             (!has_ended && !was_about_to)
@@ -150,7 +150,7 @@ mod tests {
         assert!(check(&over("the run is over"), &[step], |_| ()));
         assert!(check(&over("the run was ended: the disk is full"), &[], |_| ()));
         assert!(!check(&over("the run was ended: the moon is full"), &[], |_| ()));
-        let refused = over("the run was ended: cannot write the event log X: Input/output error");
+        let refused = over("the run was ended: can't write the event log X: Input/output error");
         assert!(!check(&refused, &[], |_| ()));
         assert!(check(&refused, &[], |facts| facts.has_refused = true), "it was killed after that");
         let paused = over("the run was ended: the run is paused: its user wanted it so");

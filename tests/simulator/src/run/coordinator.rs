@@ -53,7 +53,7 @@ impl Process {
     pub(super) async fn ended(&mut self) -> Result<(), CoordinatorError> {
         let lost = |_| CoordinatorError::Part {
             part: "simulated process",
-            why: "it ended without a word".to_owned(),
+            why: "it ended without a reason".to_owned(),
         };
         (&mut self.ended).await.map_err(lost)?
     }

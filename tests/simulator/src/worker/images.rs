@@ -169,7 +169,10 @@ impl<U: Uplink> Images<U> {
             match receipt {
                 Ok(receipt) if receipt.bytes == length => return Ok(length),
                 Ok(receipt) => {
-                    return Err(format!("{length} bytes were sent and {} stored", receipt.bytes));
+                    return Err(format!(
+                        "{length} bytes were sent but {} were stored",
+                        receipt.bytes
+                    ));
                 }
                 Err(status) if is_unanswered(&status) => sleep(pauses.next_pause()).await,
                 Err(status) => return Err(told(&status)),

@@ -15,7 +15,7 @@ pub enum CalibrationError {
         why: String,
     },
     /// The system refused an operation.
-    #[error("cannot {doing} {}: {source}; name another file with {option}", .path.display())]
+    #[error("can't {doing} {}: {source}; name another file with {option}", .path.display())]
     Io {
         /// The operation that failed.
         doing: &'static str,

@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
         Err(error) => return Err(CalibrationError::io("read", path, "--calibration")(error)),
     };
     let damaged = |why: String| CalibrationError::Damaged { path: path.to_path_buf(), why };
-    let no_json = |error: serde_json::Error| damaged(format!("it is no calibration ({error})"));
+    let no_json = |error: serde_json::Error| damaged(format!("it is not a calibration ({error})"));
     let FormatVersion { format } = serde_json::from_str(&text).map_err(no_json)?;
     if format != FORMAT {
         let why = format!("its format is {format}, this program reads {FORMAT}");
@@ -74,7 +74,9 @@ pub fn read(path: &Path) -> Result<Option<Calibration>, CalibrationError> {
     match calibration.cells.iter().find(|cell| !cell.makes_sense()) {
         Some(cell) => {
             let (speedup, load) = (cell.speedup, cell.load);
-            Err(damaged(format!("what it says of speed-up {speedup} at load {load} can't be")))
+            Err(damaged(format!(
+                "its figures for speed-up {speedup} at load {load} are impossible"
+            )))
         }
         None => Ok(Some(calibration)),
     }

@@ -26,7 +26,8 @@ pub fn examine(depth: Depth) -> Diagnosis {
 }
 
 fn examine_in_child(depth: Depth) -> Result<Diagnosis, String> {
-    let program = std::env::current_exe().map_err(|e| format!("this program is not known: {e}"))?;
+    let program = std::env::current_exe()
+        .map_err(|e| format!("the path of this program is not known: {e}"))?;
     let mut command = Command::new(program);
     command.args(["doctor", "--here", "--json"]);
     if depth == Depth::Look {

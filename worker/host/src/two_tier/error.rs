@@ -30,10 +30,12 @@ pub enum TwoTierError {
     #[error("a job to be measured can't be followed")]
     Progress(#[from] ProgressError),
     /// A job left no result.
-    #[error("a job that was measured left no result")]
+    #[error("a measured job left no result")]
     Result(#[from] ResultError),
     /// A job ended in another way than it should.
-    #[error("the {which} job {how}; run it again, or see whether dormouse-task is of this version")]
+    #[error(
+        "the {which} job {how}; run it again, or check that dormouse-task is of the same version"
+    )]
     Job {
         /// `foreground` or `background`.
         which: &'static str,

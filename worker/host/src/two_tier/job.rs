@@ -111,7 +111,7 @@ impl MeasuredJob {
         let begun = Instant::now();
         while self.read_progress()?.units == 0 {
             if begun.elapsed() > SOON {
-                return Err(self.broken_job("does not begin to work".to_owned()));
+                return Err(self.broken_job("does not start to work".to_owned()));
             }
             self.look_again()?;
         }

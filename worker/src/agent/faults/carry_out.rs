@@ -36,10 +36,12 @@ impl Fault {
         let lasts = Duration::from_micros(self.fault.real_lasts_us);
         let until = self.came + lasts;
         let (number, what) = (self.number, in_words(self.fault.kind.as_ref()));
-        tracing::warn!(target: NEWS, "fault{number}, as the experiment asks: {what} for {lasts:?}");
+        tracing::warn!(target: NEWS, "fault{number} of the experiment begins: {what} for {lasts:?}");
         let disturb = |what| network.disturb(u64::from(self.number), what, until);
         match self.fault.kind {
-            None => self.says(Felt::Refused("this worker does not know its kind".to_owned())),
+            None => {
+                self.says(Felt::Refused("this worker does not know this kind of fault".to_owned()))
+            }
             Some(Kind::Partition(_)) => {
                 self.lasts(until, disturb(Disturbance::Partition)).await;
             }

@@ -30,7 +30,7 @@ pub(super) enum Error {
     #[error("its tasks can't be frozen: {0}")]
     Groups(#[from] crate::cgroup::Error),
     /// The kernel refuses.
-    #[error("the kernel does not stop it: {0}")]
+    #[error("the kernel can't stop it: {0}")]
     Kernel(#[from] io::Error),
 }
 

@@ -29,8 +29,10 @@ pub(super) fn known(
     command: Command,
 ) -> std::result::Result<command::Command, Box<Report>> {
     command.command.ok_or_else(|| {
-        let what = "this version of the worker does not know commands of its kind".to_owned();
-        tracing::warn!(number, "a command is not obeyed: {what}");
+        let what = "this version of the worker does not know this kind of command: use the same \
+                 version of worker and coordinator"
+            .to_owned();
+        tracing::warn!(number, "a command is not carried out: {what}");
         Box::new(report(report::Report::Unsupported(Unsupported { command: number, what })))
     })
 }

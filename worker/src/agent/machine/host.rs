@@ -387,11 +387,7 @@ pub(crate) fn reap(process: &dyn TaskProcess) {
 
 fn make_file(directory: &Path, file: &str, notice: &str) {
     if let Err(error) = leave_notice(directory, file, notice) {
-        tracing::warn!(
-            file,
-            why = explain(&error),
-            "a program is not told of a notice by its file"
-        );
+        tracing::warn!(file, why = explain(&error), "a program's notice file can't be written");
     }
 }
 
@@ -400,7 +396,7 @@ fn send(pid: i32, signal: Signal) {
         // It has ended since it was listed.
         Ok(()) | Err(Errno::ESRCH) => {}
         Err(error) => {
-            tracing::warn!(pid, %error, "a program is not told of a notice by its signal");
+            tracing::warn!(pid, %error, "a program can't be sent the signal of a notice");
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) async fn check(
     order: &StartTask,
 ) -> Result<i32, String> {
     let Some(own) = order.own.clone() else {
-        return Err("it is no program of the user's own".to_owned());
+        return Err("it is not a program of the user's own".to_owned());
     };
     // What was brought for its start may have made room for others since.
     bring_inputs(host, pass, order).await?;
@@ -83,7 +83,7 @@ pub(crate) async fn check(
         .await
     };
     if let Err(why) = said {
-        tracing::warn!(why, task = %name, "the directory of a check is left behind");
+        tracing::warn!(why, task = %name, "the directory of a check can't be removed");
     }
     checked
 }
@@ -168,7 +168,8 @@ impl Check {
                 Ok(None) => {}
                 Ok(Some(ended)) => {
                     let end = end_of(&self.host.workspace().task(&self.copy), ended);
-                    return status_of(&end).ok_or_else(|| "nobody knows how it ended".to_owned());
+                    return status_of(&end)
+                        .ok_or_else(|| "its exit status is not known".to_owned());
                 }
                 Err(error) => return Err(explain(&error)),
             }

@@ -113,7 +113,9 @@ fn bounded<'a>(
     name: &TaskName,
     order: &'a StartTask,
 ) -> Result<&'a OwnProgram, String> {
-    let Some(own) = &order.own else { return Err("it is no program of the user's own".to_owned()) };
+    let Some(own) = &order.own else {
+        return Err("it is not a program of the user's own".to_owned());
+    };
     host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
     Ok(own)
 }
@@ -171,7 +173,8 @@ fn saved(host: &Host, name: &TaskName, order: &StartTask) -> Option<Checkpoint> 
     match host.store().latest_valid(name) {
         Ok(latest) => latest.checkpoint.filter(|it| it.manifest().program == DIRECTORY),
         Err(error) => {
-            tracing::warn!(why = explain(&error), task = %name, "its directory is not had: it begins anew");
+            tracing::warn!(why = explain(&error), task = %name, "its directory can't be fetched: it \
+                     starts from the beginning");
             None
         }
     }

@@ -14,7 +14,10 @@ const MOST: usize = 64;
 pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(), String> {
     let asked = order.own.as_ref().map_or(&[][..], |own| &own.mounts);
     if asked.len() > MOST {
-        return Err(format!("{} folders of this host, and a worker takes {MOST}", asked.len()));
+        return Err(format!(
+            "{} folders of this host; a worker accepts at most {MOST}",
+            asked.len()
+        ));
     }
     let is_plain = |path: &Path| {
         path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)))
@@ -23,8 +26,8 @@ pub(crate) fn check_mounts(order: &StartTask, allowed: &[PathBuf]) -> Result<(),
     match asked.iter().find(|path| !may(Path::new(path))) {
         None => Ok(()),
         Some(path) => Err(format!(
-            "its program reads {path:?} of this host, which its operator has not allowed: start the worker with \
-             --allow-mounts {path}"
+            "its program reads {path:?} of this host, which the worker does not allow: start the \
+             worker with --allow-mounts {path}"
         )),
     }
 }

@@ -192,10 +192,10 @@ impl<T: Transport> Session<T> {
         }
         let left = patience.saturating_sub(self.last_heard.elapsed()).as_secs();
         match self.lost_after {
-            None => tracing::warn!(why, "no coordinator there yet; it is tried for {left} s more"),
+            None => tracing::warn!(why, "no coordinator answers yet; trying for {left} s more"),
             Some(_) => tracing::warn!(
                 why,
-                "no session with the coordinator; the VMs are held for {left} s more"
+                "the connection to the coordinator is lost; the VMs are kept for {left} s more"
             ),
         }
     }

@@ -102,8 +102,8 @@ impl Credentials {
         if let Err(error) = credential.save(&self.0.file) {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "started again, this worker can't show that it is the same: it is taken back once \
-                 its former life is given up"
+                "if it is started again, this worker can't prove to be the same: it can join again \
+                 once the coordinator has given up the old one"
             );
         }
         self.0.shown.show(&credential).map_err(|e| Status::internal(explain(&e)))?;

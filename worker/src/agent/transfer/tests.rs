@@ -140,7 +140,7 @@ fn an_upload_that_nobody_takes_is_given_up() {
             .await
     });
     let why = why.expect("it hangs").unwrap_err();
-    assert!(why.starts_with("nothing of it moved for 100 ms"), "{why}");
+    assert!(why.starts_with("no data moved for 100 ms"), "{why}");
 }
 
 /// Transfers with a coordinator that is not there, and where it would be.

@@ -49,8 +49,8 @@ struct Without {
 /// A task that hangs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "it hangs: for {} ms in which it might have run it has done no work, though it was due {} ms \
-     of CPU time and had {} ms",
+    "it hangs: it did no work for {} ms in which it could run; {} ms of CPU time were due to it, \
+     and it had {} ms",
     .0.free.as_millis(), .0.due.as_millis(), .0.had.as_millis()
 )]
 pub(crate) struct Hang(Without);
@@ -173,7 +173,7 @@ mod tests {
         }
         let hung = (0..200).find_map(|_| task.look(None, Duration::ZERO).err());
         let why = hung.map(|hang| hang.to_string()).unwrap_or_default();
-        assert!(why.starts_with("it hangs: for 30"), "{why}");
+        assert!(why.starts_with("it hangs: it did no work for 30"), "{why}");
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Owner {
     ) -> Result<Self, String> {
         let (id, vcpus, core_ppm) = (create.vm, create.vcpus, create.core_ppm);
         if vcpus == 0 || core_ppm == Some(0) {
-            return Err("a VM has vCPUs, and they some of a core".to_owned());
+            return Err("a VM has to have vCPUs, each with some share of a core".to_owned());
         }
         let machine = context.machine.create_vm(create, remains.gate()).await?;
         remains.made(&machine);

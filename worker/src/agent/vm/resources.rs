@@ -108,7 +108,7 @@ impl VmResources {
             let is_last = !self.gate.has_births() || begun.elapsed() > limit::KILL;
             if let Err(why) = Arc::clone(machine).kill_all().await {
                 // The worker's end tries again.
-                tracing::error!(vm = self.vm, why, "processes of a VM are left behind");
+                tracing::error!(vm = self.vm, why, "processes of a VM can't be removed");
             }
             if is_last {
                 return;
@@ -134,7 +134,7 @@ impl VmResources {
         let Some(machine) = self.machine.get().cloned() else { return };
         if let Err(why) = machine.remove(processes).await {
             // The worker's end tries again.
-            tracing::error!(vm = self.vm, why, "a VM's groups are left behind");
+            tracing::error!(vm = self.vm, why, "the control groups of a VM can't be removed");
         }
     }
 }

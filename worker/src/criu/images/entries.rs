@@ -61,7 +61,7 @@ impl<M: Message + Default> Entries<M> {
         let mut file = BufReader::new(File::open(path)?);
         let common = kind == ImageKind::Inventory || word(&mut file)? == Some(COMMON_MAGIC);
         if !common || word(&mut file)? != Some(kind.magic()) {
-            return Err(wrong(format!("it does not begin as a file of {kind:?} does")));
+            return Err(wrong(format!("it does not begin like a file of {kind:?}")));
         }
         Ok(Self { file, left: MOST, of: PhantomData })
     }

@@ -16,10 +16,10 @@ const RAW: u32 = 3;
 pub(super) fn look_at(file: &FileEntry, names: Option<&Names>) -> Result<(), String> {
     let kind = file.r#type.unwrap_or_default();
     if !KINDS.contains(&kind) {
-        return Err(format!("has a file of kind {kind}, which no task opens"));
+        return Err(format!("has a file of kind {kind}, which a task can't have"));
     }
     if file.isk.as_ref().is_some_and(|socket| socket.r#type == Some(RAW)) {
-        return Err("has a raw socket, which no task opens".to_owned());
+        return Err("has a raw socket, which a task can't have".to_owned());
     }
     let Some(names) = names else { return Ok(()) };
     if let Some(regular) = &file.reg {

@@ -35,7 +35,7 @@ impl Names {
     pub(super) fn look_at(&self, path: &[u8]) -> Result<(), String> {
         let path = Path::new(OsStr::from_bytes(path));
         let Ok(below) = path.strip_prefix(CELL) else {
-            return Err("is outside of the tasks' root".to_owned());
+            return Err("is outside the tasks' root".to_owned());
         };
         if below.components().any(|part| !matches!(part, Component::Normal(_))) {
             return Err("leads up".to_owned());
@@ -50,7 +50,7 @@ impl Names {
                 Err(Errno::ENOENT) => {}
                 Err(Errno::ELOOP) => return Err("leads through a link".to_owned()),
                 Err(error) => {
-                    return Err(format!("can't be looked at: {}", io::Error::from(error)));
+                    return Err(format!("can't be inspected: {}", io::Error::from(error)));
                 }
             }
         }

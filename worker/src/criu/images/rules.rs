@@ -123,7 +123,9 @@ impl ImageRules {
             let name = name.to_string_lossy().into_owned();
             let is_numbered = NUMBERED.iter().any(|known| name.starts_with(known));
             if !(NAMES.contains(&name.as_str()) || is_numbered && name.ends_with(".img")) {
-                return Err(format!("it has a file {name:?}, which a task's has not"));
+                return Err(format!(
+                    "it has a file {name:?}, which the images of a task never have"
+                ));
             }
             others.push(name);
         }
@@ -215,11 +217,11 @@ impl ImageRules {
             return Err(why("runs in real time"));
         }
         if own.sched_nice.unwrap_or_default() < self.nice {
-            return Err(why("goes before others at the processor"));
+            return Err(why("has a raised scheduling priority"));
         }
         let adjusted = of_process.and_then(|it| it.oom_score_adj);
         if adjusted.is_some_and(|adjusted| adjusted < self.oom_score_adj) {
-            return Err(why("goes before others where memory is short"));
+            return Err(why("has a raised priority when memory is short"));
         }
         Ok(())
     }
@@ -230,7 +232,7 @@ impl ImageRules {
         }
         match creds.no_new_privs {
             Some(1) => Ok(()),
-            _ => Err("has a way to new privileges".to_owned()),
+            _ => Err("can gain new privileges".to_owned()),
         }
     }
 
@@ -239,17 +241,17 @@ impl ImageRules {
         let groups = [creds.gid, creds.egid, creds.sgid, creds.fsgid];
         if let Some(other) = users.iter().chain(&groups).find(|id| **id != Some(user)) {
             let other = other.map_or_else(|| "nobody".to_owned(), |other| other.to_string());
-            return Err(format!("is user or group {other} and not {user}"));
+            return Err(format!("is user or group {other} instead of {user}"));
         }
         if let Some(group) = creds.groups.first() {
-            return Err(format!("is of group {group}, too"));
+            return Err(format!("is also of group {group}"));
         }
         if [&creds.cap_eff, &creds.cap_prm, &creds.cap_amb].iter().any(|set| bits(set) != Some(0)) {
             return Err("has capabilities".to_owned());
         }
         let within = |set: &[u32], most: u64| bits(set).is_some_and(|set| set & !most == 0);
         if !within(&creds.cap_inh, self.worker.inheritable) {
-            return Err("could hand capabilities on that the worker has not".to_owned());
+            return Err("could pass on capabilities that the worker does not have".to_owned());
         }
         Ok(())
     }
@@ -268,7 +270,7 @@ impl ImageRules {
         let first = own.seccomp_filter.and_then(|number| filters.get(number as usize));
         match (own.seccomp_mode.unwrap_or_default(), first) {
             (FILTERED, Some(true)) => Ok(()),
-            (FILTERED, _) => Err("has another filter of system calls than tasks have here"),
+            (FILTERED, _) => Err("has a different filter of system calls than tasks here"),
             (0, _) if !is_first => Ok(()),
             _ => Err("has no filter of system calls"),
         }
@@ -286,7 +288,7 @@ impl ImageRules {
         }
         match self.user {
             Some(user) if ghost.uid != Some(user) || ghost.gid != Some(user) => {
-                Err(format!("{name} makes a file of user {:?} and not of {user}", ghost.uid))
+                Err(format!("{name} makes a file of user {:?} instead of {user}", ghost.uid))
             }
             _ => Ok(()),
         }
@@ -303,12 +305,12 @@ impl ImageRules {
             let Some(is_root) = file.id.and_then(|id| left.remove(&id)) else { continue };
             let name = file.reg.and_then(|file| file.name).unwrap_or_default();
             if is_root && self.names.is_some() && name != CELL {
-                return Err(format!("its root is {name:?} and not that of tasks"));
+                return Err(format!("its root is {name:?}, not that of tasks"));
             }
         }
         match left.is_empty() {
             true => Ok(()),
-            false => Err("its root or its directory is none of its files".to_owned()),
+            false => Err("its root or its directory is not one of its files".to_owned()),
         }
     }
 }

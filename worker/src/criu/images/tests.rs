@@ -274,7 +274,7 @@ fn images_of_a_task_pass_and_each_thing_too_many_is_refused() {
             "plugins",
         ),
         (Set::with(|it| it.at.root_id = Some(2)), "its root is"),
-        (Set::with(|it| it.at.cwd_id = Some(99)), "none of its files"),
+        (Set::with(|it| it.at.cwd_id = Some(99)), "not one of its files"),
         (Set::with(|it| it.ghost.uid = Some(0)), "makes a file of user"),
         (Set::with(|it| it.ghost.mode = Some(0o104_755)), "mode"),
         (Set::with(|it| it.ghost.mode = Some(0o060_600)), "mode"),

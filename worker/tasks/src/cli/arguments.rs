@@ -76,7 +76,7 @@ pub(crate) enum UsageError {
     UnknownKind(String),
     #[error("{0}: no such option; --help names all")]
     UnknownOption(String),
-    #[error("{0}: does not belong here; options start with --")]
+    #[error("{0}: not an option; options start with --")]
     Stray(String),
     #[error("{option}: has no value; give {right}")]
     NoValue { option: &'static str, right: &'static str },
@@ -88,7 +88,7 @@ pub(crate) enum UsageError {
     Inapplicable { option: &'static str, kind: &'static str },
     #[error("--usage: has {given} values for {processes} processes; give one, or one for each")]
     UsageCount { given: usize, processes: u32 },
-    #[error("--cpu-time: cannot be given with --work; give one of them")]
+    #[error("--cpu-time: can't be given with --work; give one of them")]
     TwoAmounts,
 }
 
@@ -174,7 +174,7 @@ pub(crate) fn parse(
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteArgumentsError {
     /// The arguments are not valid for a program of a run.
-    #[error("its arguments are no program's of a run")]
+    #[error("its arguments are not those of a run's program")]
     Usage(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The arguments name a file, which only the worker may choose.
     #[error("{0}: a program of a run names no files")]

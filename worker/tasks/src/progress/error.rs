@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ProgressError {
     /// The file cannot be opened, sized or mapped.
-    #[error("progress file {}: cannot be {what}; give a path in a writable directory", path.display())]
+    #[error("progress file {}: can't be {what}; give a path in a writable directory", path.display())]
     Io {
         /// The progress file.
         path: PathBuf,

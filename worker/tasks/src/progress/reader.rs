@@ -68,7 +68,7 @@ impl ProgressReader {
             _ => return Err(self.not_a_page("is not a progress page".to_owned())),
         }
         let state = State::from_word(word(AT_STATE))
-            .ok_or_else(|| self.not_a_page(format!("has unknown state {}", word(AT_STATE))))?;
+            .ok_or_else(|| self.not_a_page(format!("has the unknown state {}", word(AT_STATE))))?;
         Ok(Progress {
             state,
             ppm: word(AT_PPM).min(Progress::COMPLETE),

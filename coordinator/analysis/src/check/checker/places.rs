@@ -29,7 +29,7 @@ impl Checker<'_> {
         });
         if let Some(other) = taken.map(|(other, _)| *other) {
             self.report_violation(format!(
-                "{id} has a processor of {host} of which {other} has the {tier}"
+                "{id} has a processor of {host} whose {tier} is held by {other}"
             ));
         }
         if let Some(vm) = self.vms.get_mut(&id) {

@@ -61,7 +61,7 @@ impl Checker<'_> {
     pub(super) fn look_at_rooms(&mut self) {
         while let Some(id) = self.taken_of.pop_first() {
             let Some(offer) = self.hosts.get(&id).copied() else {
-                self.report_violation(format!("a VM is on {id}, which never joined"));
+                self.report_violation(format!("a VM is placed on {id}, which never joined"));
                 continue;
             };
             let there = self.vms.values().filter(|vm| vm.host == id);

@@ -291,9 +291,9 @@ fn what_can_t_be_is_refused() {
     let none = || setup(Scheme::None {});
     let same = |bid| setup(Scheme::Acc { bid, look: LOOK });
     for (look, setup, part) in [
-        ("0s", none(), "longer than nothing"),
-        ("1h", none(), "shorter than an hour"),
-        ("2m", same(Some(cents(7))), "the same look"),
+        ("0s", none(), "has to be above 0"),
+        ("1h", none(), "below an hour"),
+        ("2m", same(Some(cents(7))), "the same value of look"),
         ("1m", same(None), "name a bid"),
     ] {
         let error = built(&with_look(look), &setup).expect_err("it is refused").to_string();

@@ -25,7 +25,7 @@ fn a_checkpoint_that_is_asked_for_is_passed_on_until_it_is_answered() {
     let mut run = begun(&script, vec![]);
     up(&mut run, 1);
     let (step, commands) = run.handle(s(60), Event::Tick);
-    assert!(matches!(&commands[..], [Command::StartTask(_)]), "it does not run yet: {step:?}");
+    assert!(matches!(&commands[..], [Command::StartTask(_)]), "it is not running yet: {step:?}");
     let started = Report::TaskStarted {
         vm: vm(1),
         task: T0,

@@ -23,15 +23,17 @@ pub struct Problem<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProblemError {
     /// No work is ever kept.
-    #[error("no VM lives long enough to do one step of {step} and keep it: no schedule ends")]
+    #[error(
+        "no VM lives long enough for one step of {step} and its checkpoint, so no schedule \
+             ends: try shorter steps"
+    )]
     NeverEnds {
         /// Steps of a first chunk and its checkpoint.
         step: usize,
     },
     /// The table would not fit memory.
     #[error(
-        "{job} steps of work on VMs of {ages} ages are more than the {most} million that are looked at: \
-         take coarser steps"
+        "{job} steps of work on VMs of {ages} ages are more than {most} million cases: take coarser steps"
     )]
     TooFine {
         /// Steps of the job.
@@ -45,7 +47,7 @@ pub enum ProblemError {
     #[error("a job of no work has no schedule: give it at least one step")]
     NoWork,
     /// The VM is older than any gets.
-    #[error("no VM reaches the age of {age} steps: give one below {last}")]
+    #[error("no VM reaches the age of {age} steps: give an age below {last}")]
     TooOld {
         /// The age that was given.
         age: usize,

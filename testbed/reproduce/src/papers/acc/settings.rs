@@ -77,7 +77,9 @@ impl RecordSettings {
             return wrong("--job 0s: give a job with some work");
         }
         if checkpoint + look >= dormouse_spot::HOUR {
-            return wrong("--checkpoint and --look: an hour is too short for both; give less");
+            return wrong(
+                "--checkpoint and --look: together they are longer than an hour; give less",
+            );
         }
         Ok(self)
     }

@@ -102,7 +102,8 @@ pub(crate) async fn launch(
         let error = match bring_to_life(&pass, inside, permit, work).await {
             Ok(Born::Alive(birth)) => return Ok(birth),
             Ok(Born::NoImage { .. }) if kept.is_some() => {
-                tracing::warn!(job = %order.name, "no checkpoint can be restored: from scratch");
+                tracing::warn!(job = %order.name, "no checkpoint can be restored: the task starts \
+                         from the beginning");
                 restores = false;
                 continue;
             }
@@ -116,7 +117,7 @@ pub(crate) async fn launch(
             return Err(error);
         }
         let why = error.why;
-        tracing::warn!(why, job = %order.name, "a freeze was in the way of its start");
+        tracing::warn!(why, job = %order.name, "its start was interrupted by a freeze of its VM");
     }
 }
 
@@ -196,7 +197,7 @@ fn restore(
     order: &JobOrder,
 ) -> Result<Born, String> {
     let Some(checkpointer) = &host.checkpointer else {
-        let why = "this worker has no CRIU that works".to_owned();
+        let why = "this worker has no working CRIU".to_owned();
         return Ok(Born::NoImage { why });
     };
     claim(host, order)?;
@@ -214,7 +215,8 @@ fn restore(
             }
             pass.check()?;
             // Beside it this thread has only CRIU, which has made all that it will.
-            let parent = process::init_among_children()?.ok_or("its parent is not there")?;
+            let parent =
+                process::init_among_children()?.ok_or("its parent process does not exist")?;
             let page = ProgressReader::open(&progress)?;
             let ranks = ranks::present(parent, &page)?;
             ranks::place(groups, host.cores.all(), &ranks, &order.seats)?;

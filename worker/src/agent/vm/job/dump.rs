@@ -33,7 +33,7 @@ pub(crate) fn dump_job(
     let JobDump { name, seats, process, ranks, .. } = dump;
     let stopped_at = Instant::now();
     let Some(checkpointer) = &host.checkpointer else {
-        return Err(SnapshotError::new("this worker has no CRIU that works"));
+        return Err(SnapshotError::new("this worker has no working CRIU"));
     };
     // Until CRIU is through: its code in a frozen process would not answer.
     let Some(_inside) = gate.dump() else {
@@ -73,7 +73,8 @@ pub(crate) fn dump_job(
 fn boost_seats(groups: &cgroup::Vm, seats: &[Seat], name: &TaskName) {
     for seat in seats {
         if let Err(error) = groups.boost(seat.vcpu, seat.slot) {
-            tracing::warn!(why = explain(&error), job = %name, "its dump may be slow");
+            tracing::warn!(why = explain(&error), job = %name, "its CPU quota can't be lifted for \
+                     the dump, which may be slow");
         }
     }
 }
@@ -96,7 +97,7 @@ pub(crate) fn dump_and_leave(host: &Host, groups: &cgroup::Vm, leave: JobLeave) 
                 progress
             })
             .map_err(|e| explain(&e)),
-        (None, Ok(())) => Err("this worker has no CRIU that works".to_owned()),
+        (None, Ok(())) => Err("this worker has no working CRIU".to_owned()),
     };
     let gone = process.kill().and_then(|()| process.wait(limit::KILL));
     match (gone, taken) {

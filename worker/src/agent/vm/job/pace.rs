@@ -228,7 +228,7 @@ impl Pace {
         let settled = self.settled.now();
         if at < settled {
             let late = settled.saturating_sub(at);
-            tracing::warn!(?late, "a command came too late for the reference");
+            tracing::warn!(?late, "a command came too late for the reference clock of the VM");
         }
         tracing::trace!(?at, ?change, "the reference hears");
         self.changes += 1;

@@ -18,11 +18,11 @@ use crate::{
 /// Why the ranks of a job can't be found or placed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RankError {
-    #[error("of its {wanted} processes only {found} were there after {} ms", after.as_millis())]
+    #[error("only {found} of its {wanted} processes had started after {} ms", after.as_millis())]
     Missing { wanted: usize, found: usize, after: Duration },
-    #[error("its VM is to go")]
+    #[error("its VM is ending")]
     Revoked(#[from] Revoked),
-    #[error("its page does not say who they are")]
+    #[error("its progress page does not name them")]
     Page(#[from] ProgressError),
     #[error("its processes can't be listed")]
     Process(#[from] process::Error),

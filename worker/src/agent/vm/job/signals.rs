@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_micros(300);
 pub(crate) enum StopError {
     #[error("process {pid} can't be sent {signal}")]
     Signal { pid: i32, signal: Signal, source: Errno },
-    #[error("process {pid} does not stand still after {} ms", after.as_millis())]
+    #[error("process {pid} has not stopped after {} ms", after.as_millis())]
     Late { pid: i32, after: Duration },
 }
 
@@ -88,7 +88,7 @@ mod tests {
         assert!(is_still(rank));
         go_on(&[rank]).unwrap();
         let late = wait(&[rank], Duration::from_millis(5)).unwrap_err();
-        assert!(late.to_string().contains("does not stand still"), "{late}");
+        assert!(late.to_string().contains("has not stopped"), "{late}");
         child.kill().unwrap();
         child.wait().unwrap();
         stop(&[rank], Duration::from_secs(5)).unwrap();

@@ -58,17 +58,17 @@ impl Owner {
 
     /// What of its work a checkpoint of an attempt is due to hold now; why there can be none.
     fn what_is_done(&self, key: Key) -> Result<Ppm, &'static str> {
-        let attempt = self.seen(key).ok_or("this attempt is not here")?;
+        let attempt = self.seen(key).ok_or("this attempt is not on this worker")?;
         if !self.context.keeps(&attempt.order) {
-            return Err("this worker has no CRIU that works");
+            return Err("this worker has no working CRIU");
         }
         if attempt.last_save.is_none() && !own::is_kept_while_it_runs(&attempt.order) {
-            return Err("its program has saved nothing");
+            return Err("its program has saved no state");
         }
         let runs = matches!(self.lives.phase(key), Some(Phase::Running | Phase::Dumping))
             && !self.lives.is_stopped(key);
         if attempt.job().is_some() {
-            return self.job_done(key).filter(|_| runs).ok_or("it does not run");
+            return self.job_done(key).filter(|_| runs).ok_or("it is not running");
         }
         let progress = self.model.progress(key.0, key.1).filter(|_| runs);
         let runtime = Span::from_micros(attempt.order.emulated_runtime_us);
@@ -79,7 +79,7 @@ impl Owner {
             Some(_) => progress.map(|p| part(p.done)),
             None => progress.map(|p| p.done.fraction_of(p.runtime)),
         }
-        .ok_or("it does not run")
+        .ok_or("it is not running")
     }
 
     /// A checkpoint that is not taken any more costs its time all the same.
@@ -173,7 +173,7 @@ impl Owner {
             held: None,
             bytes,
             sent: Arc::clone(&sent),
-            stored: Err("it is not known whether it is stored".to_owned()),
+            stored: Err("whether it is stored is not known".to_owned()),
         });
         if let Some(promise) = attempt.promise_mut() {
             promise.charges.criu += foreign_ns;
@@ -242,7 +242,7 @@ impl Owner {
         let ok = result.is_ok();
         pending.stored = result;
         if let Err(why) = &pending.stored {
-            tracing::warn!(why, task = %attempt.name, number, "a checkpoint is not stored");
+            tracing::warn!(why, task = %attempt.name, number, "a checkpoint can't be stored");
         }
         self.happen(Event::Stored { key, number, ok });
     }

@@ -90,7 +90,7 @@ impl Owner {
             Effect::Redirect { key, on } => self.redirect(key, on),
             Effect::Anew { key, why } => self.begins_anew(key, why),
             Effect::NotTurned { vcpu } => {
-                self.broken(&format!("the foreground of vCPU {vcpu} is somebody else's"));
+                self.broken(&format!("the foreground of vCPU {vcpu} is taken"));
             }
             Effect::Kill(key) => self.kill(key),
             Effect::Vacate { key, seats } => {

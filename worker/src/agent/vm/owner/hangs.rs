@@ -38,7 +38,7 @@ impl Owner {
     /// Gives up a task that hangs. Once it is gone it has failed, and can be started elsewhere.
     pub(crate) fn give_up(&mut self, key: Key, hang: &Hang) {
         if let Some(attempt) = self.seen(key) {
-            tracing::warn!(vm = self.id, task = %attempt.name, why = %hang, "a task is killed");
+            tracing::warn!(vm = self.id, task = %attempt.name, why = %hang, "a task that hangs is killed");
         }
         self.happen(Event::Hangs(key, hang.to_string()));
     }

@@ -37,7 +37,7 @@ impl Owner {
         }
         let key = key(order.task);
         if self.seen(key).is_some() {
-            return Err("this attempt is here already".to_owned());
+            return Err("this attempt is already on this worker".to_owned());
         }
         self.context.machine.check_order(order)?;
         let name = self.context.task_name(key.0).map_err(|e| explain(&e))?;
@@ -165,16 +165,14 @@ impl Owner {
         let on = &seats.vcpus;
         if self.core_ppm.is_none() {
             return Err(
-                "it is a parallel job, and what share of a core a vCPU is was not said of \
-                        this VM"
-                    .to_owned(),
+                "it is a parallel job, but this VM has no share of a core for a vCPU".to_owned()
             );
         }
         if !self.lives.slots().are_valid(on) {
             return Err(self.no_place(on));
         }
         let Some(program) = program(plan, on.len()) else {
-            return Err(format!("its plan is none for {} processes", on.len()));
+            return Err(format!("its plan does not fit {} processes", on.len()));
         };
         self.others_on(on, true)?;
         let (at, on) = (self.pace.decided(asked), on.clone());
@@ -202,7 +200,7 @@ impl Owner {
         });
         match other {
             Some(other) => Err(format!(
-                "a parallel job and a task of one process can't share a vCPU, and task {} is there",
+                "a parallel job can't share a vCPU with task {}, which has one process",
                 other.key.0.get()
             )),
             None => Ok(()),
@@ -234,7 +232,7 @@ fn program(plan: &Plan, processes: usize) -> Option<ideal::Program> {
 fn points(ppm: &[u32]) -> Result<Vec<Ppm>, String> {
     if !ppm.is_sorted() || ppm.iter().any(|&due| due > Ppm::ONE.get()) {
         return Err(format!(
-            "these are no parts of its work in their order, in millionths: {}",
+            "these are not increasing shares of its work, in millionths: {}",
             numbers(ppm)
         ));
     }

@@ -42,7 +42,7 @@ impl Owner {
             job.meter.stop(|rank| machine.rank_time(rank), &job.ranks);
         }
         if let Some(Err(error)) = attempt.process.as_ref().map(|process| process.kill()) {
-            tracing::error!(why = explain(&error), "a task survives");
+            tracing::error!(why = explain(&error), "a task survives its kill");
         }
         if attempt.own.is_some()
             && let Some(slot) = attempt.promise().map(|promise| promise.slot)

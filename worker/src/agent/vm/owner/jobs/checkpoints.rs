@@ -151,7 +151,7 @@ impl Owner {
             attempt.ends_hold(now);
             let going = attempt.job().map(|job| machine.resume_ranks(&job.ranks));
             if let Some(Err(why)) = going {
-                tracing::error!(why, job = %attempt.name, "it stands still");
+                tracing::error!(why, job = %attempt.name, "it can't be continued and stays stopped");
             }
             self.happen(Event::GoesOn(key));
         }

@@ -99,7 +99,8 @@ impl Owner {
     fn moves(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(why) = &lost {
-            tracing::warn!(why, job = %attempt.name, "it is moved without its progress");
+            tracing::warn!(why, job = %attempt.name, "it is moved without its progress, which can't \
+                     be read");
         }
         let Some(job) = attempt.job_mut() else { return };
         job.ledger.lifted += dump;

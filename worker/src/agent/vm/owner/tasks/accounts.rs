@@ -24,7 +24,7 @@ impl Owner {
         match self.machine.slot_cpu_ns(attempt.cpu(), promise.slot) {
             Ok(ns) => ns.saturating_sub(promise.charges.base),
             Err(error) => {
-                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                tracing::warn!(%error, "the CPU time of {} can't be read", attempt.name);
                 0
             }
         }

@@ -35,7 +35,7 @@ impl Owner {
         let charged = match self.machine.slot_cpu_ns(cpu, slot) {
             Ok(charged) => charged,
             Err(error) => {
-                tracing::warn!(%error, "the CPU time of {} is not known", attempt.name);
+                tracing::warn!(%error, "the CPU time of {} can't be read", attempt.name);
                 return;
             }
         };
@@ -69,7 +69,7 @@ impl Owner {
         let cpu_ns = worked.saturating_sub(process.cpu_ns());
         let deeds = own::Deeds { cpu_ns, written: machine.written_bytes(&attempt.name) };
         if let Some(idle) = own.idle.see(Instant::now(), deeds, long) {
-            tracing::warn!(task = %attempt.name, ?idle, "a program does nothing since its restore");
+            tracing::warn!(task = %attempt.name, ?idle, "a program has done nothing since its restore");
             let idle = TaskIdle { task: whose, real_for_us: micros(idle) };
             context.report(report(report::Report::TaskIdle(idle)));
         }
@@ -156,7 +156,7 @@ impl Owner {
             let why = machine.own_failure(&attempt.name, end);
             if let Some(why) = &why {
                 let why = one_line(why, WHY_BYTES);
-                tracing::warn!(%why, task = %attempt.name, "a program did not do well");
+                tracing::warn!(%why, task = %attempt.name, "a program failed");
             }
             attempt.answer = Some((why.is_none(), None));
         }

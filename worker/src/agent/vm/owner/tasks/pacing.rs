@@ -107,7 +107,7 @@ impl Owner {
         } else if attempt.standing.is_none() {
             attempt.process.as_ref()?;
             if let Err(why) = self.set_standing(key, true) {
-                tracing::warn!(why, task = %key.0, "it runs on");
+                tracing::warn!(why, task = %key.0, "it can't be stopped and keeps running");
                 return None;
             }
             if let Some(attempt) = self.attempt(key) {
@@ -127,7 +127,7 @@ impl Owner {
         }
         attempt.stands_no_longer(now);
         if let Err(why) = self.set_standing(key, false) {
-            tracing::error!(why, task = %key.0, "it stands still");
+            tracing::error!(why, task = %key.0, "it can't be continued and stays stopped");
         }
         let Some(attempt) = self.attempt(key) else { return };
         if kept && let Some(pending) = &mut attempt.pending {
@@ -165,7 +165,7 @@ impl Owner {
     /// Lifts the quota of a slot for so long.
     pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, Slot)) {
         let lifted = Arc::clone(&self.machine).lift_quota(vcpu, slot);
-        tracing::warn!(?span, vcpu, "a quota is lifted, as a test wants it");
+        tracing::warn!(?span, vcpu, "a quota is lifted, as a test requests");
         std::thread::spawn(move || {
             std::thread::sleep(span);
             drop(lifted);
