@@ -19,6 +19,7 @@ mod hads;
 mod heard_prices;
 mod ils;
 mod in_order;
+mod lazy;
 mod name;
 mod packing;
 mod parameters;

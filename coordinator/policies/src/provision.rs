@@ -2,7 +2,10 @@
 
 use dormouse_cloud::Market;
 
+use crate::PlanError;
+use crate::feasibility;
 use crate::problem::{KindId, SchedulingProblem};
+use crate::scheduler_input::SchedulerInput;
 
 /// The regular types of each market on which every task of a bag can run, the cheapest first. A type is
 /// cheap where the whole bag would cost little on VMs of it that are never idle.
@@ -32,6 +35,26 @@ impl BuyingOrder {
     /// All types that are ever bought.
     pub(crate) fn all_types(&self) -> impl Iterator<Item = KindId> {
         self.spot.iter().chain(&self.on_demand).copied()
+    }
+
+    /// Checks that there is a type to buy.
+    ///
+    /// # Errors
+    ///
+    /// The task that no type can run, or that there is no type on which every task can run.
+    pub(crate) fn check_offers(given: &SchedulerInput<'_>) -> Result<(), PlanError> {
+        let SchedulerInput { config, problem, catalogue, bag, .. } = given;
+        if Self::new(problem).all_types().next().is_some() {
+            return Ok(());
+        }
+        let offered = [Market::Spot, Market::OnDemand].map(|m| problem.regular_types(m));
+        let kinds: Vec<_> = offered.into_iter().flatten().map(|(kind, _)| kind).collect();
+        if !kinds.is_empty() {
+            feasibility::check_tasks(problem, bag, &kinds)?;
+        }
+        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let what = "regular type on which every task can run";
+        Err(PlanError::NothingOffered { scheduler, what, known })
     }
 }
 

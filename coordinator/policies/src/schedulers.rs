@@ -220,6 +220,7 @@ schedulers! {
     acc::Acc,
     batch_service::BatchService,
     longest_first::LongestFirst,
+    lazy::Lazy,
 }
 
 mod program;

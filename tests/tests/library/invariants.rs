@@ -8,7 +8,7 @@ use dormouse_units::{Money, Ppm, Span, TaskId, Time, VmId};
 
 use super::runs::{played, sound, under, with};
 
-const SCHEDULERS: [&str; 4] = ["burst-hads", "hads", "ils-on-demand", "longest-first"];
+const SCHEDULERS: [&str; 5] = ["burst-hads", "hads", "ils-on-demand", "longest-first", "lazy"];
 const SERVICE: &str = "batch-service";
 const SEEDS: u64 = 4;
 

@@ -1,12 +1,10 @@
 //! A rule in three lines, beside which schedulers that search and foresee can be judged.
 
-use dormouse_cloud::Market;
-
 use super::{ListedBagScheduler, SchedulerInput};
 use crate::dynamic::{BagScheduler, SchedulerParts};
 use crate::in_order::InOrder;
 use crate::provision::BuyingOrder;
-use crate::{Plan, PlanError, Policy, feasibility};
+use crate::{Plan, PlanError, Policy};
 
 /// The longest task first on spot VMs, the cheapest type up to its limit, then the next, as long as a
 /// task has no vCPU. What the provider hibernates or takes goes on at once, on on-demand VMs where no
@@ -31,18 +29,7 @@ impl ListedBagScheduler for LongestFirst {
         if plan.is_some() {
             return BagScheduler::boxed_scheduler(given, plan, SchedulerParts::NONE);
         }
-        let SchedulerInput { config, problem, catalogue, bag, .. } = given;
-        if BuyingOrder::new(&problem).all_types().next().is_none() {
-            let offered =
-                [Market::Spot, Market::OnDemand].map(|m| problem.regular_types(m)).into_iter();
-            let kinds: Vec<_> = offered.flatten().map(|(kind, _)| kind).collect();
-            if !kinds.is_empty() {
-                feasibility::check_tasks(&problem, bag, &kinds)?;
-            }
-            let (scheduler, known) = (config.name.as_str(), catalogue.names());
-            let what = "regular type on which every task can run";
-            return Err(PlanError::NothingOffered { scheduler, what, known });
-        }
-        Ok(Box::new(InOrder::longest_first(config, problem)))
+        BuyingOrder::check_offers(&given)?;
+        Ok(Box::new(InOrder::longest_first(given.config, given.problem)))
     }
 }

@@ -11,6 +11,7 @@ mod algorithms;
 mod authors;
 mod fixture;
 mod growth;
+mod lazy;
 mod longest_first;
 mod planned_bill;
 mod stored;

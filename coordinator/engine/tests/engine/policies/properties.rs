@@ -201,6 +201,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
         BagSchedulerName::IlsOnDemand,
         BagSchedulerName::Fifo,
         BagSchedulerName::LongestFirst,
+        BagSchedulerName::Lazy,
     ]);
     let steal = prop_oneof![Just(StealMoment::WhenIdle), Just(StealMoment::CycleEnd)];
     let burst_on = prop_oneof![Just(BurstOn::Idle), Just(BurstOn::FreeVcpu)];

@@ -88,8 +88,8 @@ fn table_4_has_the_papers_order() {
 fn table_6_meets_every_deadline() {
     let mut late = Vec::new();
     for (label, bag) in jobs() {
-        use BagSchedulerName::{BurstHads, Hads, LongestFirst};
-        let cases = [BurstHads, Hads, LongestFirst].map(|n| Case::new(n, &bag, 200_000));
+        use BagSchedulerName::{BurstHads, Hads, Lazy, LongestFirst};
+        let cases = [BurstHads, Hads, LongestFirst, Lazy].map(|n| Case::new(n, &bag, 200_000));
         for (sc, &k) in SCENARIOS.iter().enumerate() {
             for case in &cases {
                 let name = case.config.name;

@@ -1,0 +1,34 @@
+//! A rule in four lines that knows the deadline, beside which schedulers that search and foresee can be
+//! judged.
+
+use super::{ListedBagScheduler, SchedulerInput};
+use crate::lazy::LazyScheduler;
+use crate::provision::BuyingOrder;
+use crate::{Plan, PlanError, Policy};
+
+/// The most urgent task first on spot VMs, the cheapest type up to its limit, then the next. What
+/// hibernates waits for its resume or for another spot VM. On-demand VMs are launched at the last moment at
+/// which they can still make the deadline.
+pub(super) struct Lazy;
+
+impl ListedBagScheduler for Lazy {
+    fn name(&self) -> &'static str {
+        "lazy"
+    }
+
+    fn about(&self) -> &'static str {
+        "the cheapest spot VMs until only on-demand VMs can still make the deadline"
+    }
+
+    fn build(
+        &self,
+        given: SchedulerInput<'_>,
+        plan: Option<Plan>,
+    ) -> Result<Box<dyn Policy>, PlanError> {
+        if plan.is_some() {
+            return Err(PlanError::BadPlan("lazy decides as it goes".to_owned()));
+        }
+        BuyingOrder::check_offers(&given)?;
+        Ok(Box::new(LazyScheduler::new(given.config, given.problem)))
+    }
+}
