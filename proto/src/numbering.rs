@@ -83,7 +83,7 @@ impl<T> Outbox<T> {
         Ok(())
     }
 
-    /// There is a new connection: all that is not acknowledged is said again.
+    /// There is a new connection: all messages that are not acknowledged are sent again.
     pub const fn rewind(&mut self) {
         self.sent = 0;
     }

@@ -107,7 +107,7 @@ pub enum UsageKind {
     /// (section 3.1 of the MEASY paper).
     #[default]
     Drawn,
-    /// The same with one draw for all processes of a job: the text can be read so, too.
+    /// Usage is drawn once for all processes of a job: the paper's text can be read so, too.
     DrawnEachJob,
     /// 100 %.
     Full,

@@ -39,7 +39,7 @@ pub struct Consolidation {
     /// Mean loss of foreground processes without a neighbour: this part is not the neighbours'
     /// doing.
     pub alone_mean_loss: f64,
-    /// Mean part of their processors that background processes with a neighbour got.
+    /// Mean share of a processor that background processes with a neighbour got.
     pub background_mean_share: f64,
     /// Number of processes of every job that was long in the background of others, with the part of
     /// the idle cycles that became its progress (the x of the virtual model).

@@ -66,7 +66,7 @@ pub struct PromiseErrors {
     /// time.
     #[serde(skip)]
     beyond: Option<(u64, f64)>,
-    /// One sentence for each checkpoint for which a job stood still too short.
+    /// One sentence for each checkpoint for which a job was stopped too briefly.
     #[serde(skip)]
     short: Vec<String>,
 }

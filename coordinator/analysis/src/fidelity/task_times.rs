@@ -88,7 +88,7 @@ pub struct TaskTimes {
     pub criu_s: f64,
     /// The rest of the CPU time that was charged for the tasks, in real seconds.
     pub rest_s: f64,
-    /// Number of checkpoints for which tasks stood still and that came after their end.
+    /// Number of checkpoints for which tasks were stopped, but which were complete only after the end of the task.
     pub checkpoints_missed: u32,
 }
 

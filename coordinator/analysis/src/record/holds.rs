@@ -5,7 +5,7 @@ const TOLERANCE: f64 = 0.25;
 /// Real time that may be missing as well, in microseconds.
 const SLACK_US: u64 = 20_000;
 
-/// The end of a sentence on a checkpoint for which a task stood still too short; `None` if the time
+/// The end of a sentence on a checkpoint for which a task was stopped too briefly; `None` if the time
 /// is all right. Times are real microseconds.
 #[must_use]
 pub fn cut_short(held_us: u64, owed_us: u64) -> Option<String> {
