@@ -42,10 +42,10 @@ pub(crate) enum Command {
     /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with the
     /// same, once per boot.
     Doctor {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
-        /// Only look; prove nothing
+        /// Only check what is installed; run no proof
         #[arg(long)]
         quick: bool,
         /// In this very process, which becomes a worker
@@ -105,7 +105,7 @@ pub(crate) enum Command {
     Status {
         #[command(flatten)]
         at: RunningArgs,
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
@@ -124,7 +124,7 @@ pub(crate) enum Command {
     Cancel {
         #[command(flatten)]
         at: RunningArgs,
-        /// Why, for the log
+        /// Reason, which is written to the log
         #[arg(long)]
         why: Option<String>,
     },
@@ -162,7 +162,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// List the built-in experiments and the schedulers
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
@@ -171,7 +171,7 @@ pub(crate) enum Command {
         /// Its name, such as j60-sc2; with --json, a file of yours as well
         #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
         name: String,
-        /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
+        /// Print the experiment as it is read, as JSON: everything in it with the value that it has, in the
         /// units of events.jsonl
         #[arg(long)]
         json: bool,
@@ -182,19 +182,19 @@ pub(crate) enum Command {
     Reference,
     /// Print the JSON schema of experiment files, from which editors complete
     Schema {
-        /// Instead, the schema of the lines between dormouse and a scheduler that is a program, from
+        /// Print instead the schema of the lines between dormouse and a scheduler that is a program, from
         /// which types are generated
         #[arg(long)]
         scheduler: bool,
     },
     /// Print a script by which a shell completes this command line with Tab
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Write the pages of the manual, one for each command
     Man {
-        /// Into this folder, which is made
+        /// Folder to write into; it is created
         dir: PathBuf,
     },
 }

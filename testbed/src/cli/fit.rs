@@ -53,7 +53,7 @@ pub(crate) struct FitArgs {
     /// Resamples from which the intervals come; 0 for none, else at least 40
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = resamples)]
     bootstrap: u32,
-    /// For the resamples
+    /// Random seed of the resamples
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The law that experiments get: bathtub, exponential, weibull, gompertz-makeham or uniform

@@ -13,19 +13,19 @@ pub(crate) struct InterruptArgs {
     /// What the provider is to do
     #[arg(value_enum)]
     pub(crate) action: ActionArg,
-    /// To one spot VM, by its number
+    /// Interrupt one spot VM, by its number
     #[arg(long, value_name = "N", value_parser = vm_number)]
     pub(crate) vm: Option<u32>,
-    /// To all spot VMs of a type
+    /// Interrupt all spot VMs of a type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// To all spot VMs of a zone
+    /// Interrupt all spot VMs of a zone
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
-    /// To all spot VMs
+    /// Interrupt all spot VMs
     #[arg(long)]
     pub(crate) all: bool,
-    /// Why, for the log
+    /// Reason, which is written to the log
     #[arg(long)]
     pub(crate) why: Option<String>,
 }

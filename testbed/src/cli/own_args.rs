@@ -15,7 +15,7 @@ use dormouse_experiment::Override;
 pub(crate) struct OwnArgs {
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
-    /// The most processes and threads of a task
+    /// Greatest number of processes and threads of a task
     #[arg(long, value_name = "N", requires = "command", value_parser = clap::value_parser!(u32).range(1..=30_000))]
     pub(crate) threads: Option<u32>,
     /// What saves the work of a task: criu, notice, own, none
@@ -27,8 +27,8 @@ pub(crate) struct OwnArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct ProgramArgs {
-    /// Have a task for each file that this names, such as 'data/*.csv', in the place of the experiment's
-    /// tasks; in the command {} stands for the file
+    /// One task per matching file, such as 'data/*.csv', instead of the experiment's tasks; in the command {}
+    /// stands for the file
     #[arg(long, value_name = "FILES", requires = "command")]
     pub(crate) each: Option<String>,
     /// How long each task computes on a vCPU of the reference speed, emulated time, such as 150s, or unknown

@@ -65,7 +65,7 @@ pub(crate) struct BurstHadsArgs {
     /// Run every cell under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// Whose rules where text and authors' code differ
+    /// Which rules to follow where text and authors' code differ
     #[arg(long, value_name = "paper|artifact", default_value = "paper", value_parser = ["paper", "artifact"])]
     preset: String,
     /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
@@ -122,7 +122,7 @@ pub(crate) struct MeasyArgs {
     /// Run every cell under seeds 1 to N, each a replicate of the same jobs in all cells [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
-    /// One run of each cell under this seed in place of replicates: the samples are its 20 batches
+    /// Make one run of each cell with this seed instead of replicates: the samples are its 20 batches
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
     /// Set any key of every experiment by its path
@@ -180,7 +180,7 @@ pub(crate) struct BathtubArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
-    /// Draw so many pairs of jobs [default: 7]
+    /// Number of pairs of jobs to draw [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) seeds: Option<u64>,
     /// Foreground CPU usages in per cent [default: 40,50,60,70,80,90,100]
@@ -192,7 +192,7 @@ pub(crate) struct TwoTierArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasyLiveArgs {
-    /// The seed of all chance
+    /// Random seed
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     #[command(flatten)]

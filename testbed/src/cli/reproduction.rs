@@ -16,7 +16,7 @@ use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 /// Results that these are compared with.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgainstArgs {
-    /// Say which claims have another verdict or figure than in this claims.json, or in that of this folder
+    /// Show which claims have a different verdict or figure than in this claims.json, or in that of this folder
     #[arg(long, value_name = "PATH", help_heading = "Results")]
     pub(super) compare_with: Option<PathBuf>,
 }

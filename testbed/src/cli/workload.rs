@@ -30,11 +30,11 @@ use dormouse_experiment::chain;
 pub(crate) enum WorkloadCommand {
     /// Make a workload from a model, as an SWF log
     Generate(GenerateArgs),
-    /// Say what is in an SWF log, with a plot if asked, in a file of requests for VMs, or in a workflow
+    /// Show what is in an SWF log, with a plot if asked, in a file of requests for VMs, or in a workflow
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
-    /// Say what VMs the customers of an experiment request, and write the requests as CSV if asked
+    /// Show which VMs the customers of an experiment request, and write the requests as CSV if asked
     Requests(RequestsArgs),
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct GenerateArgs {
     /// Longest estimate allowed, such as 36h [default: 18h for fw-like and jw-like, else 48h]
     #[arg(long)]
     longest: Option<Span>,
-    /// For all chance
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where to write the log
@@ -88,7 +88,7 @@ pub(crate) struct StatsArgs {
 pub(crate) struct ScaleArgs {
     #[command(flatten)]
     input: Input,
-    /// Offered load that is wanted
+    /// Offered load to reach
     #[arg(long, conflicts_with = "factor", required_unless_present = "factor")]
     load: Option<f64>,
     /// What to multiply the times between submissions by

@@ -37,7 +37,7 @@ pub(crate) struct BidArgs {
     /// How long a checkpoint takes
     #[arg(long, default_value = "5m")]
     checkpoint: Span,
-    /// How long it takes to go on on another instance
+    /// Time to continue on another instance
     #[arg(long, default_value = "5m")]
     restart: Span,
     #[command(flatten)]

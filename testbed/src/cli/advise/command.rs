@@ -13,7 +13,7 @@ pub(crate) enum AdviseCommand {
     Checkpoints(CheckpointsArgs),
     /// Whether a job goes to a VM of some age or to a new one
     Reuse(ReuseArgs),
-    /// What to bid for spot instances and of which type to take one, by Algorithm 1 of the ACC paper
+    /// Which bid and which type of spot instance to choose, by Algorithm 1 of the ACC paper
     Bid(BidArgs),
 }
 
