@@ -89,7 +89,8 @@ impl<T> Outbox<T> {
     }
 }
 
-/// What one side has taken of the numbers of the other.
+/// The numbers of the messages that one side has received from the other. A report or command that comes twice, as it
+/// was sent again over a new connection, is dropped by its number; one that is missing is an error.
 #[derive(Debug, Default)]
 pub struct Inbox {
     taken: u64,
