@@ -202,8 +202,8 @@ pub(crate) struct MeasyLiveArgs {
 impl Subcommand for Reproduce {
     fn augment_subcommands(command: Command) -> Command {
         let about = [
-            (EVERYTHING, "Every paper, one after the other, and how long each took"),
-            (OWN, "A paper of your own, from its data file"),
+            (EVERYTHING, "Reproduce every paper, one after the other, and show how long each took"),
+            (OWN, "Reproduce a paper of your own, from its data file"),
             (
                 BURST_HADS,
                 "Tables IV and VI of Burst-HADS; a part: burst-hads/table-4, …/table-6, …/readings",
