@@ -209,7 +209,7 @@ impl Consolidation {
                  tick of the kernel's clock at the processor's speed); it gets that back soon. For \
                  the {} processes that had a neighbour that is {} on average. They waited for {}, \
                  the worst {}; the one nearest to what it may lose, {} of that. Without a neighbour \
-                 it is {}: what a process stands still for because it was ahead is in it.",
+                 it is {}: that includes time for which a process was stopped because it was ahead.",
                 percent(STATED_LOSS),
                 self.foreground_processes,
                 percent(self.foreground_stated_loss),

@@ -151,7 +151,7 @@ impl PromiseErrors {
         if let Some((job, ahead_s)) = self.beyond {
             notes.push(format!(
                 "a process of job {job} had {:.0} ms of CPU time more than its processor promises, \
-                 before it stood still for it; it may be {:.0} ms: its quota did not hold it",
+                 before it was stopped for that; it may be {:.0} ms: its quota did not hold it",
                 ahead_s * 1e3,
                 WORST_AHEAD_S * 1e3
             ));
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(notes(500, 500), Vec::<String>::new());
         for (held, owed) in [(300, 500), (0, 0), (100, 100)] {
             let found = notes(held, owed);
-            let words = format!("job 1 stood still for {held} ms of 500 ms");
+            let words = format!("job 1 was stopped for {held} ms instead of 500 ms");
             assert!(found.iter().any(|note| note.contains(&words)), "{words}: {found:?}");
         }
     }

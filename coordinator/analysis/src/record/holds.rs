@@ -12,5 +12,5 @@ pub fn cut_short(held_us: u64, owed_us: u64) -> Option<String> {
     let missing = owed_us.saturating_sub(held_us);
     let short = missing as f64 > owed_us as f64 * TOLERANCE && missing > SLACK_US;
     let (held, owed) = (held_us / 1000, owed_us / 1000);
-    short.then(|| format!("stood still for {held} ms of {owed} ms for a checkpoint"))
+    short.then(|| format!("was stopped for {held} ms instead of {owed} ms for a checkpoint"))
 }
