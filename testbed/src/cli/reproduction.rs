@@ -145,7 +145,7 @@ fn unjudged(done: &FinishedReproduction) -> Failure {
         [] => Failure::Broken(format!("{none}: no run has data about them")),
         without => {
             let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
-            Failure::BadInput(format!("{none}; left out is {}", why.join("; and ")))
+            Failure::BadInput(format!("{none}; left out: {}", why.join("; and ")))
         }
     }
 }

@@ -182,7 +182,7 @@ fn draw_rank(
     if blocks.len() != told || trails.len() != told {
         let (blocks, trails) = (blocks.len(), trails.len());
         return Err(format!(
-            "its answer has {blocks} amounts of work and {trails} trails for {told}"
+            "its answer has {blocks} amounts of work and {trails} trails instead of {told} of each"
         ));
     }
     let all = blocks.iter().fold(0, |all: u64, it| all.saturating_add(*it));
