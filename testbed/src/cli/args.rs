@@ -165,9 +165,9 @@ pub(crate) struct RunningArgs {
     /// The folder of the run, or its coordinator's address, HOST:PORT
     #[arg(value_name = "DIR|ADDRESS")]
     pub(crate) run: String,
-    /// A copy of the file `secret.observer` in the run's folder on the coordinator's host, or of
-    /// `secret.operator`, without which nothing is done to a run; - for standard input [default: that
-    /// file; of an address, the file that $DORMOUSE_SECRET_FILE names]
+    /// File with a token of the run: a copy of `secret.observer`, or of `secret.operator` to act on the run; - for
+    /// standard input [default: that of the run's folder; with an address, the file that $DORMOUSE_SECRET_FILE
+    /// names]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -300,9 +300,9 @@ pub(crate) struct WhatArgs {
     pub(crate) seed: Option<String>,
     /// Emulated seconds per real second, of live runs [default: the experiment's, or less]
     ///
-    /// Without it, `run --live` of a bag takes the highest that errs no more than live.worst-error and
-    /// live.mean-error by what `dormouse calibrate` measured, at most the experiment's; other runs, and those
-    /// on a host that is not calibrated, take the experiment's.
+    /// Without it, `run --live` of a bag takes the highest speed-up, up to the experiment's, whose errors as
+    /// `dormouse calibrate` measured them keep to live.worst-error and live.mean-error. Other runs, and runs on a
+    /// host that is not calibrated, take the experiment's.
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) speedup: Option<String>,
     /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, and what was set]

@@ -43,10 +43,10 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// trace.json, which ui.perfetto.dev and chrome://tracing open
     Perfetto,
-    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests; where it is built
-    /// in, as in packages and the image
+    /// Each table as Apache Parquet: tasks, vms, jobs, allocations, requests; needs a build with Parquet, as in
+    /// packages and the image
     Parquet,
-    /// gantt.svg; of a window of time, in the run's folder, one of its own, such as gantt-2h-3h.svg
+    /// gantt.svg; for a window of time in the run's folder a file of its own, such as gantt-2h-3h.svg
     Svg,
 }
 

@@ -31,9 +31,8 @@ pub(crate) struct ProgramArgs {
     /// stands for the file
     #[arg(long, value_name = "FILES", requires = "command")]
     pub(crate) each: Option<String>,
-    /// How long each task computes on a vCPU of the reference speed, emulated time, such as 150s, or unknown
-    /// [default: as the experiment's tasks; where the command takes their place and a run time is needed, one task is
-    /// measured first]
+    /// Run time of each task on a vCPU of the reference speed, emulated time, such as 150s, or unknown [default:
+    /// that of the experiment's tasks; if they are replaced and a run time is needed, one task is measured first]
     #[arg(long, value_name = "TIME", requires = "command", value_parser = runtime)]
     pub(crate) runtime: Option<String>,
     /// What `dormouse measure` wrote of the command, to take the run time from

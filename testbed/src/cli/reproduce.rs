@@ -68,9 +68,9 @@ pub(crate) struct BurstHadsArgs {
     /// Which rules to follow where text and authors' code differ
     #[arg(long, value_name = "paper|artifact", default_value = "paper", value_parser = ["paper", "artifact"])]
     preset: String,
-    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
-    /// emulated: of each type, at the rates of the authors' scripts, drawn once a loop whose two seconds are
-    /// our choice
+    /// What k_h and k_r of Table V count: type, the events of each spot type; market, those of the whole market;
+    /// emulated, those of each type at the rates of the authors' scripts, drawn in loops of two seconds (our
+    /// choice)
     #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
     events: String,
     /// Set any key of every experiment by its path

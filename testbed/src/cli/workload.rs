@@ -105,8 +105,8 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Clone, Debug, Args)]
 struct Input {
-    /// The log, packed or not: SWF, a workload of Batsim, the output of sacct, or an accounting file of PBS, LSF or Grid Engine; of `stats` also a file
-    /// of requests (CSV, or a trace of VMs) or a workflow (DAGMan, WfCommons)
+    /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, or an accounting file of PBS, LSF or
+    /// Grid Engine. `stats` also reads requests (CSV, or a trace of VMs) and workflows (DAGMan, WfCommons)
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]

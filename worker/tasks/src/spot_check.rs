@@ -415,7 +415,7 @@ mod tests {
         assert!(no.contains("blocks of work, but 0.200 s were ordered"), "{no}");
         let none = TaskResult { trails: Vec::new(), ..honest };
         let no = CheckOrder::draw(&program, NONCE, &none, 3).unwrap_err();
-        assert_eq!(no, "its answer has 6 amounts of work and 0 trails for 6");
+        assert_eq!(no, "its answer has 6 amounts of work and 0 trails instead of 6 of each");
     }
 
     #[test]
