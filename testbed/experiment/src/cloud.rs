@@ -10,8 +10,8 @@ use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use super::PriceFile;
 use super::availability::{self, PricesBegin};
 use super::catalogue;
-use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
+use super::recorded_prices::DrawnPrices;
 use super::sections::{
     BurstableSection, CloudSection, HostSection, LeadSection, LimitsSection, RebalanceSection,
     TypeSection,
