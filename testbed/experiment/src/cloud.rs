@@ -29,7 +29,7 @@ pub(crate) struct ResolvedCloud {
     pub(crate) drawn_prices: DrawnPrices,
     /// Files with spot prices.
     pub(crate) price_files: Vec<PriceFile>,
-    /// Oddities of its files that were corrected.
+    /// Oddities of the cloud's files that were corrected.
     pub(crate) notes: Vec<String>,
 }
 

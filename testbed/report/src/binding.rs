@@ -46,7 +46,7 @@ pub fn unsealed(log: &RunLog) -> Option<&'static str> {
 ///
 /// # Errors
 ///
-/// The run can't be made again, or a file can't be read.
+/// The run can't be repeated, or a file can't be read.
 pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, ReplayError> {
     let header = &log.header;
     let mut found = Vec::new();

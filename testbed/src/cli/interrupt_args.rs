@@ -33,13 +33,13 @@ pub(crate) struct InterruptArgs {
 /// What the provider can be asked to do to spot VMs.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ActionArg {
-    /// Freeze them at once and keep their memory
+    /// Freeze the VMs at once and keep their memory
     Hibernate,
-    /// Thaw those that the provider has hibernated
+    /// Thaw the VMs that the provider has hibernated
     Resume,
-    /// Give notice, then take them
+    /// Give notice, then take the VMs
     Preempt,
-    /// Recommend to replace them
+    /// Recommend to replace the VMs
     Rebalance,
 }
 

@@ -16,7 +16,7 @@ use dormouse_reproduce::sweep::{
     FolderSpec, Samples, SharedInputs, SweepCell, SweepFolder, SweepShard, SweepWork,
 };
 
-/// What all of them take.
+/// Options that all commands of many runs share.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results", mut_arg("json", |json| json.help("Print the results as JSON instead of the tables")))]
 pub(crate) struct Common {

@@ -86,7 +86,7 @@ impl OwnArgs {
         Ok(said)
     }
 
-    /// The same as words of a command line, without the command itself.
+    /// The options as words of a command line, without the command itself.
     pub(super) fn options(&self, words: &mut Vec<String>) {
         self.program.options(words);
         option(words, "--threads", self.threads);
@@ -155,7 +155,7 @@ impl ProgramArgs {
         Some(Override::text("--measured", "workload.measured", &file))
     }
 
-    /// The same as words of a command line, without the command itself.
+    /// The options as words of a command line, without the command itself.
     pub(super) fn options(&self, words: &mut Vec<String>) {
         option(words, "--each", &self.each);
         option(words, "--runtime", &self.runtime);

@@ -23,7 +23,7 @@ use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec, SweepFolder};
 pub(crate) enum Reproduce {
     /// Burst-HADS, or a table of it.
     BurstHads(String, BurstHadsArgs),
-    /// The plans that its authors stored.
+    /// The plans that the authors of the paper stored.
     Plans(PlansArgs),
     /// MEASY, or a figure of it.
     Measy(String, MeasyArgs),

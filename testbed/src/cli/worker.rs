@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::print::print;
 use crate::said;
 
-/// How long it tries to reach its coordinator at least.
+/// Least time for which a worker tries to reach its coordinator.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]

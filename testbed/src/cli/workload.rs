@@ -64,7 +64,7 @@ pub(crate) struct GenerateArgs {
     /// Where to write the log
     #[arg(short, long)]
     out: PathBuf,
-    /// Print its figures as JSON
+    /// Print the figures of the workload as JSON
     #[arg(long)]
     json: bool,
 }

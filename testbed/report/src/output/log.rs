@@ -52,7 +52,7 @@ pub struct LogHeader {
 const LOST_AT_MOST: Duration = Duration::from_millis(100);
 
 /// Greatest number of parallel jobs in the log of a virtual run. With more the steps are left out:
-/// the run can be made again from its header, and a trace of millions would take gigabytes.
+/// the run can be repeated from its header, and a trace of millions would take gigabytes.
 const MOST_LOGGED: u64 = 50_000;
 
 // Too many jobs are noticed before the first of them runs.
@@ -198,7 +198,7 @@ pub struct RunLogWriter {
     submitted: u64,
     /// Number of coming steps that the log already has.
     known: usize,
-    /// Last time at which steps that can't be made again were given to the system.
+    /// Last time at which steps that can't be derived again were given to the system.
     flushed: Instant,
     has_programs: bool,
 }
@@ -289,7 +289,7 @@ impl RunLogWriter {
         self.header.left_out.is_none()
     }
 
-    /// Whether the run can be made again from its header alone. The decisions of a scheduler
+    /// Whether the run can be repeated from its header alone. The decisions of a scheduler
     /// program are only in the log.
     const fn can_be_made_again(&self) -> bool {
         !self.has_programs
@@ -351,7 +351,7 @@ pub fn has_steps(folder: &Path) -> bool {
 pub struct RunLog {
     /// The first line of the log.
     pub header: LogHeader,
-    /// All steps; `None` if they were left out, since they can be made again.
+    /// All steps; `None` if they were left out, since they can be computed again.
     pub steps: Option<Vec<Step>>,
     /// Whether the last line was torn, as after a kill, and is left out.
     pub torn: bool,
