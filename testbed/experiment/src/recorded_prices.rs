@@ -190,7 +190,7 @@ impl ReadPrices<'_> {
         both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
     }
 
-    /// Time from its first row to the beginning of the run, or to where the beginning is drawn
+    /// Time from the record's first row to the beginning of the run, or to where the beginning is drawn
     /// from.
     fn start(&self, clock: Option<Dates>) -> Span {
         let start = self.part.and_then(|part| part.start.as_deref());

@@ -10,7 +10,7 @@ use super::promises::{JobLife, JobPromise};
 use crate::{LiveFacts, cut_short};
 
 /// A process that had this much more CPU time than it was due, in seconds, makes a run unfaithful,
-/// even if it stood still for it later. A quota is paid out in slices and the kernel sees at a tick
+/// even if it was stopped for that later. A quota is paid out in slices and the kernel sees at a tick
 /// of its clock that one is used up: some 40 ms have been seen.
 const WORST_AHEAD_S: f64 = 0.1;
 
@@ -72,8 +72,8 @@ pub struct PromiseErrors {
 }
 
 impl PromiseErrors {
-    /// Computes the errors. `hold` is the emulated time for which the experiment has a job stand
-    /// still for a checkpoint; if the worker reports a longer time, that one counts.
+    /// Computes the errors. `hold` is the emulated time for which the experiment stops a job
+    /// for a checkpoint; if the worker reports a longer time, that one counts.
     #[must_use]
     pub fn from_promises(
         promises: &[JobPromise],

@@ -341,7 +341,7 @@ fn times_agree(one: Span, other: Span, speedup: Speedup) -> bool {
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }
 
-/// Notes checkpoints for which a task stood still for less time than it had to.
+/// Notes checkpoints for which a task was stopped for less time than it had to be.
 fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     let mut short = Vec::new();
     for (task, attempt, _) in attempts_in(record) {

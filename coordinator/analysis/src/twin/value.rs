@@ -283,7 +283,7 @@ impl TaskStanding {
         }
     }
 
-    /// The reason for which it was disturbed.
+    /// The reason for which the task was disturbed.
     #[must_use]
     pub fn disturbed_by(&self) -> Option<&str> {
         match self {

@@ -245,8 +245,8 @@ pub(crate) struct PricesPart {
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
-    /// The run begins at a time that its seed draws over the record: over the time that all have, of records with
-    /// dates, which say so all or none, and at the same part of each of those without.
+    /// Whether the run begins at a time of the record that its seed draws. Records with dates begin at the same date,
+    /// drawn from the time that all cover, and say so all or none; records without dates begin at the same part of each.
     #[serde(default)]
     pub(crate) drawn_start: bool,
     /// Factor by which the prices of the file are multiplied.

@@ -197,7 +197,7 @@ pub struct PrintedComparison {
     pub than: String,
     /// Tolerance.
     pub tolerance: FigureTolerance,
-    /// Reason for that tolerance.
+    /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
 }
