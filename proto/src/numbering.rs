@@ -83,13 +83,14 @@ impl<T> Outbox<T> {
         Ok(())
     }
 
-    /// There is a new connection: all that is not acknowledged is said again.
+    /// There is a new connection: all messages that are not acknowledged are sent again.
     pub const fn rewind(&mut self) {
         self.sent = 0;
     }
 }
 
-/// What one side has taken of the numbers of the other.
+/// The numbers of the messages that one side has received from the other. A report or command that comes twice, as it
+/// was sent again over a new connection, is dropped by its number; one that is missing is an error.
 #[derive(Debug, Default)]
 pub struct Inbox {
     taken: u64,

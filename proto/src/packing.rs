@@ -44,13 +44,13 @@ impl Carrier for v1::ContentChunk {
 /// A packed chunk that can't be unpacked.
 #[derive(Debug, thiserror::Error)]
 pub enum BadChunk {
-    /// It is longer than any chunk.
+    /// The chunk is longer than any may be.
     #[error("a compressed chunk would have {0} bytes; the limit is {LARGEST}")]
     Long(u32),
-    /// It is no zstd, or has another length than it says.
+    /// The chunk is not zstd, or its length is not the stated one.
     #[error("a compressed chunk of {said} bytes can't be unpacked: {why}")]
     Damaged {
-        /// Bytes that it says it has.
+        /// Length that the chunk states, in bytes.
         said: u32,
         /// What is wrong.
         why: String,

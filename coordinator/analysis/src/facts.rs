@@ -86,11 +86,11 @@ pub struct CheckpointCost {
     pub checkpoint: CheckpointSeq,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// Time for which the task stood still, real microseconds.
+    /// Time for which the task was stopped, real microseconds.
     pub real_held_us: u64,
     /// Part of that time that CRIU took, real microseconds.
     pub real_dump_us: u64,
-    /// Time for which the task should have stood still, real microseconds.
+    /// Time for which the task should have been stopped, real microseconds.
     pub real_owed_us: u64,
     /// CPU time that CRIU used inside the task, real microseconds.
     pub real_criu_us: u64,

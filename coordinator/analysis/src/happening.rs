@@ -148,7 +148,7 @@ fn event_words(event: &Event) -> Told {
         }
         Event::Interrupt { target, action, why } => {
             let (act, target) = (act(*action), meant(target));
-            let text = format!("somebody who looked on asked to {act} {target}: {why}");
+            let text = format!("an operator asked to {act} {target}: {why}");
             ("provider", Some(text), Vec::new())
         }
         Event::Fault { fault, hosts, lasts, kind } => {
@@ -346,9 +346,11 @@ fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> 
             format!("{task} begins from something older: {why}"),
             vec![task.to_string()],
         )),
-        Effect::Stale => {
-            Some(("note", "it is of a former life, and dropped".to_owned(), Vec::new()))
-        }
+        Effect::Stale => Some((
+            "note",
+            "it is a late report of an earlier attempt or session, and ignored".to_owned(),
+            Vec::new(),
+        )),
         Effect::Answered { .. } => None,
         Effect::Over { complete: true } => {
             Some(("run", "the run is over: no work is left".to_owned(), Vec::new()))
@@ -425,7 +427,7 @@ mod tests {
         let told = StepSummary::from_step(&asked);
         assert_eq!(
             told.text,
-            "somebody who looked on asked to hibernate vm3: to see; the provider: hibernate vm3, which \
+            "an operator asked to hibernate vm3: to see; the provider: hibernate vm3, which \
              hit vm3"
         );
         assert_eq!((told.kind, told.about), ("provider", vec!["vm3".to_owned()]));

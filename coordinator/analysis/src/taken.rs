@@ -224,7 +224,7 @@ fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
 pub struct TenantToll {
     /// Work of the tenant.
     pub work: Work,
-    /// Number of its VMs that were taken.
+    /// Number of the tenant's VMs that were taken.
     pub vms_lost: usize,
     /// Number of tasks that were on them.
     pub tasks: usize,

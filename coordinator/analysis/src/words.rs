@@ -18,7 +18,7 @@ pub(crate) const fn event(event: &Event) -> &'static str {
         Event::Called { .. } => "somebody called the provider's API",
         Event::AllRequested => "the last VM was requested",
         Event::InstantOver => "an instant was over",
-        Event::Interrupt { .. } => "somebody who looked on had the provider act",
+        Event::Interrupt { .. } => "an operator had the provider act",
         Event::Fault { .. } => "a fault of the experiment was due",
         Event::FaultFelt { .. } => "a host said how a fault stands with it",
         Event::HostLoad { .. } => "a host said what else it did",

@@ -31,8 +31,8 @@ impl Charge {
     }
 }
 
-/// Whether a VM is charged for times in which its user can't use it (Burst-HADS, III-A: not for its
-/// boot; the text does not mention frozen VMs).
+/// Whether a booting VM and a hibernated VM are charged, which their user can't use (Burst-HADS, III-A: the boot is
+/// not; the text does not mention hibernated VMs). [`Meter`] decides by it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Billing {
     /// True if a VM's boot is charged, from its launch on.

@@ -53,7 +53,7 @@ impl Curve {
         Self { steps }
     }
 
-    /// The same steps by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n −
+    /// The steps of this curve by another convention: of n VMs that were taken, the i-th is at (i − 1)/(n −
     /// 1), so that F goes from 0 at the first to 1 at the last. The published reference fits to the
     /// record of Kadupitiya, Jadhao and Sharma use it.
     #[must_use]

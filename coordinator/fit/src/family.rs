@@ -9,7 +9,7 @@ use dormouse_units::{Ppm, Span};
 pub enum Family {
     /// The paper's Eq. 1: a, b, tau1, tau2.
     Bathtub,
-    /// The exponential law: its mean, in hours.
+    /// The exponential law, whose number is the mean in hours.
     Exponential,
     /// Weibull's law: scale and shape.
     Weibull,

@@ -58,11 +58,11 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Seal {
-    /// Reads the seal of a folder; `None`: there is none.
+    /// Reads the seal of a folder; `None` if the folder has none.
     ///
     /// # Errors
     ///
-    /// The file can't be read or is no seal.
+    /// The file can't be read or is not a seal.
     pub fn read(folder: &Path) -> io::Result<Option<Self>> {
         match fs::read(folder.join(SEAL)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),

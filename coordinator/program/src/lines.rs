@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 /// The first line that a scheduler reads.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct HelloLine<'a> {
-    /// All that it knows before the run begins.
+    /// All that the scheduler is told before the run begins.
     pub hello: &'a Hello,
 }
 
@@ -32,7 +32,7 @@ pub struct ProgramQuestion<'a> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HelloAnswer {
-    /// What it wants.
+    /// What the program wants to hear, and the protocol that it speaks.
     pub hello: ProgramGreeting,
 }
 
@@ -124,6 +124,6 @@ pub struct Hello {
 pub struct Machine {
     /// The instance type to launch, on demand and once.
     pub kind: TypeName,
-    /// Number of its processors, which are the VM's vCPUs.
+    /// Number of the machine's processors, which are the VM's vCPUs.
     pub processors: u32,
 }

@@ -18,7 +18,7 @@ pub(crate) const LONGEST: usize = 16 << 20;
 /// Failures of the exchange with a program.
 #[derive(Debug)]
 pub(crate) enum PipeFailure {
-    /// The program closed its end.
+    /// The program closed its end of the pipe.
     Closed,
     /// The time limit passed; the program had written this many bytes of its line.
     Late(usize),

@@ -180,7 +180,7 @@ impl OneProcessor {
         if usable.len() < 2 {
             return None;
         }
-        let own = OWN.with(|own| *own).wrapping_add(std::id() as usize);
+        let own = OWN.with(|own| *own).wrapping_add(std::process::id() as usize);
         let chosen = usable[own % usable.len()];
         let mut one = CpuSet::new();
         one.set(chosen).ok()?;

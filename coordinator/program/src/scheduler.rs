@@ -281,7 +281,7 @@ fn another_way(name: &str, now: Time, decided: &[Decision], again: &[Decision]) 
     let as_json = |all: &[Decision]| serde_json::to_string(all).unwrap_or_default();
     format!(
         "the scheduler {name} decides otherwise than the log at {now}: it was {} and is {} now; a run can be \
-         gone on with where the scheduler decides the same on the same notices, or honours `decided`",
+         resumed where the scheduler decides the same on the same notices, or honours `decided`",
         quote_text(&as_json(decided)),
         quote_text(&as_json(again))
     )

@@ -51,7 +51,7 @@ impl<'a> SpotRecord<'a> {
         Self { trace: Cow::Borrowed(trace), bid, available, rises, uptimes, ended, until }
     }
 
-    /// The same record, which owns its prices.
+    /// A copy of the record that owns its prices.
     pub fn into_owned(self) -> SpotRecord<'static> {
         SpotRecord { trace: Cow::Owned(self.trace.into_owned()), ..self }
     }

@@ -130,7 +130,7 @@ pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
 fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
     let (wall, cpu) = (room.wall_us(), room.cpu_us());
     most("a time that a task took", of.real_took_us, wall)?;
-    most("a time that a task stood still", of.real_stood_us, wall)?;
+    most("a time for which a task was stopped", of.real_stood_us, wall)?;
     for (what, is) in [
         ("work", of.real_worked_us),
         ("CPU time on its account", of.real_charged_us),

@@ -94,6 +94,7 @@ impl v1::observe_server::Observe for ObserveApi {
         Ok(Response::new(Current::new(events, move || bearer.check())))
     }
 
+    // Only who shows an operator's token may cancel a run.
     async fn cancel(
         &self,
         request: Request<v1::CancelRequest>,

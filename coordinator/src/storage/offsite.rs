@@ -155,7 +155,7 @@ impl Offsite {
             offsite.note(&mut found, &key, bytes).await?;
         }
         let about = format!(
-            "The checkpoints of the Dormouse run {run}, by which it can be gone on with; they go when it is over.\n"
+            "The checkpoints of the Dormouse run {run}, by which it can be resumed; they are removed when it is over.\n"
         );
         offsite.send(format!("{run}/about"), about.into()).await?;
         *offsite.held() = found;

@@ -107,7 +107,7 @@ pub enum UsageKind {
     /// (section 3.1 of the MEASY paper).
     #[default]
     Drawn,
-    /// The same with one draw for all processes of a job: the text can be read so, too.
+    /// Usage is drawn once for all processes of a job: the paper's text can be read so, too.
     DrawnEachJob,
     /// 100 %.
     Full,
@@ -117,10 +117,10 @@ pub enum UsageKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Estimates {
-    /// As Tsafrir 2005 has it: of models.
+    /// Drawn by the model of Tsafrir 2005; only for generated jobs.
     #[default]
     Tsafrir,
-    /// As the log has them.
+    /// Estimates as the log has them.
     Given,
     /// The run time.
     Exact,
@@ -157,7 +157,7 @@ fn is_given(estimates: &Estimates) -> bool {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
-    /// As the model has it.
+    /// The shape of the model itself.
     #[default]
     Standard,
     /// A long run is 150 times as long as a short one, not 15, and both are exponential: so more

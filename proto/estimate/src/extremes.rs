@@ -5,9 +5,9 @@ use crate::{Estimate, Series};
 /// The extreme to select among several means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extreme {
-    /// The largest of them.
+    /// The largest of the values.
     Largest,
-    /// The smallest of them.
+    /// The smallest of the values.
     Smallest,
 }
 

@@ -24,7 +24,7 @@ pub enum Tried {
     Ours(Lock),
     /// The lock is held already, by another process or by this one.
     SomebodyElses,
-    /// There is nothing of that name, or not any more.
+    /// No file has that name, or it was removed.
     Nothing,
 }
 

@@ -102,7 +102,7 @@ impl Authority {
         Ok(())
     }
 
-    /// Loads the authority from a folder; `None`: there is none, or it is incomplete.
+    /// Loads the authority from a folder; `None` if the folder has none, or an incomplete one.
     ///
     /// # Errors
     ///

@@ -16,7 +16,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The same as one line of at most so many bytes, for a log: line ends and tabs are escaped, too, and of a
+/// A printable text as one line of at most `most_bytes` bytes, for a log: line ends and tabs are escaped, too, and of a
 /// longer text the beginning stays, with an ellipsis after it.
 #[must_use]
 pub fn one_line(text: &str, most_bytes: usize) -> Cow<'_, str> {

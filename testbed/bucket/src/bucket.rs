@@ -18,7 +18,7 @@ use crate::settings::client;
 pub struct Bucket {
     store: Arc<dyn ObjectStore>,
     prefix: String,
-    /// Where it is, as errors say it.
+    /// Place of the bucket, as errors name it.
     place: Arc<str>,
 }
 
@@ -38,7 +38,7 @@ impl Bucket {
         Self::open_in(store, &|name| std::env::var(name).ok())
     }
 
-    /// The same with another environment.
+    /// Opens a bucket with the variables of another environment.
     ///
     /// # Errors
     ///

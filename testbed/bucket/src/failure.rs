@@ -72,7 +72,7 @@ pub(crate) fn explain(place: &str, error: &object_store::Error) -> ObjectError {
     }
 }
 
-/// What it means that a server has not answered, for this cause.
+/// The error for a server that has not answered, with the cause.
 fn unanswered(place: &str, cause: &str) -> ObjectError {
     ObjectError::Unreachable(if cause.contains("timed out") {
         format!(

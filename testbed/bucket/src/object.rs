@@ -23,7 +23,7 @@ const PARTS_AT_ONCE: usize = 3;
 /// An object on its way to the bucket. A small one is one request, a larger one goes in parts.
 pub(crate) struct Outgoing {
     place: Arc<str>,
-    /// Until it is whole, or given up.
+    /// Writer of the object's parts; `None` once the object is complete or abandoned.
     writer: Option<BufWriter>,
 }
 

@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The most tries of a request, within its time.
 const TRIES: usize = 50;
 
-/// A client of the bucket, and where that is, in words.
+/// A client of the bucket, and the bucket's place in words.
 ///
 /// # Errors
 ///

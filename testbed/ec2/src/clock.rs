@@ -15,9 +15,9 @@ const LONGEST_ADVANCE: Span = Span::from_secs(10 * 366 * 86_400);
 /// How the run's time passes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockMode {
-    /// So many times as fast as the host's clock.
+    /// The clock runs this many times as fast as the host's.
     Paced(Speedup),
-    /// It stands until somebody asks for it to go on.
+    /// The clock stands until a call moves it on.
     Manual,
 }
 

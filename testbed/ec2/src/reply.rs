@@ -27,7 +27,7 @@ impl HttpReply {
         Self::xml(status, body)
     }
 
-    /// The same with another status.
+    /// This reply with another status.
     pub(crate) fn with_status(self, status: u16) -> Self {
         Self { status, ..self }
     }

@@ -17,7 +17,7 @@ pub trait CloudSession: Send {
         request: &ApiRequest,
     ) -> Result<WireValue, ApiError>;
 
-    /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; `false`: it is none.
+    /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
 
     /// The run's time.

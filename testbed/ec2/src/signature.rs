@@ -20,7 +20,7 @@ pub struct AccessSecrets(BTreeMap<String, String>);
 /// Why a file of secrets can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretsError {
-    /// It can't be read.
+    /// The file of keys can't be read.
     #[error("{path} can't be read: {source}")]
     Read {
         /// The file.
@@ -33,10 +33,10 @@ pub enum SecretsError {
     Line {
         /// The file.
         path: String,
-        /// Its line, from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
-    /// Nobody could call.
+    /// The file has no key, so that nobody could call.
     #[error("{path} has no access key: write a line with a key and its secret")]
     Empty {
         /// The file.

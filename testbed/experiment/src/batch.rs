@@ -31,7 +31,7 @@ impl BatchSetup {
         self.checkpoint.is_some() || self.scheduler.name.promotion() == Some(OnPromotion::Migrate)
     }
 
-    /// Name of its scheduler, or of the scheduler program.
+    /// Name of the jobs' scheduler, or of the scheduler program.
     pub fn scheduler_name(&self) -> String {
         match self.program() {
             Some(program) => program.label().to_owned(),
@@ -60,7 +60,7 @@ impl BatchSetup {
         }
     }
 
-    /// Requirements of its scheduler and machine for the jobs.
+    /// Requirements of the scheduler and the machine for the jobs.
     pub fn wanted(&self, seed: u64) -> Wanted<'_> {
         Wanted {
             workload: &self.workload,

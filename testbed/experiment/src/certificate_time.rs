@@ -22,7 +22,7 @@ impl CertificateTime {
         self.0
     }
 
-    /// Whether it is the default.
+    /// Whether the time is the default.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
     pub(crate) fn is_usual(&self) -> bool {
         *self == Self::default()

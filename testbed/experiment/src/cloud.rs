@@ -10,8 +10,8 @@ use dormouse_units::{Bytes, Ppm, Span, TypeName};
 use super::PriceFile;
 use super::availability::{self, PricesBegin};
 use super::catalogue;
-use super::drawn_prices::DrawnPrices;
 use super::recorded_prices;
+use super::recorded_prices::DrawnPrices;
 use super::sections::{
     BurstableSection, CloudSection, HostSection, LeadSection, LimitsSection, RebalanceSection,
     TypeSection,
@@ -29,7 +29,7 @@ pub(crate) struct ResolvedCloud {
     pub(crate) drawn_prices: DrawnPrices,
     /// Files with spot prices.
     pub(crate) price_files: Vec<PriceFile>,
-    /// Oddities of its files that were corrected.
+    /// Oddities of the cloud's files that were corrected.
     pub(crate) notes: Vec<String>,
 }
 

@@ -10,7 +10,7 @@ use dormouse_workload::{JobSource, RequestSource};
 use super::Experiment;
 
 impl Experiment {
-    /// Files that its run reads as it goes.
+    /// Files that the run reads as it goes.
     pub fn streamed(&self) -> impl Iterator<Item = &Path> {
         let log = match self.jobs.as_ref().map(|jobs| &jobs.workload.source) {
             Some(JobSource::Swf { log, .. }) => Some(log),

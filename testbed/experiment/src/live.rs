@@ -73,7 +73,7 @@ pub struct Live {
     /// The part of its time by which a task may miss what it was promised in a faithful run.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub worst_error: f64,
-    /// The same for the mean over all tasks.
+    /// As `worst_error`, for the mean error over all tasks.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub mean_error: f64,
 }

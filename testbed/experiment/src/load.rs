@@ -14,19 +14,18 @@ use dormouse_tasks::BagProgram;
 use dormouse_units::{Span, Speedup, TypeName};
 use serde::de::DeserializeOwned;
 
-use super::drawn_prices::DrawnPrices;
 use super::live::speedup_said;
 use super::no_experiment::no_experiment;
 use super::own::{self, CollectedPrograms, OwnSaid, Sources};
-use super::price_files::PriceFile;
+use super::recorded_prices::DrawnPrices;
+use super::recorded_prices::PriceFile;
 use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, WorkSections};
 use super::{
     BatchSetup, BuiltinExperiment, Experiment, Live, Planned, checkpoint,
     cloud::{self, ResolvedCloud},
-    extent, fault, files, interruption, jobs, named_program,
-    placed_by::placed_by,
-    plan, requests, scheduler, schema, unknown, workflow,
+    extent, fault, files, interruption, jobs, named_program, plan, requests, scheduler, schema,
+    unknown, workflow,
     workload::{self, WrittenBag},
     wrong_kind,
 };
@@ -121,7 +120,7 @@ pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
         if named_program::apply(&mut root, change) {
             continue;
         }
-        let change = placed_by(&mut root, change);
+        let change = named_program::placed_by(&mut root, change);
         // Papers and people call a scheduler "policy".
         change.apply(&mut root, &schema::EXPERIMENT, &[("policy", "scheduler")])?;
     }

@@ -1,5 +1,6 @@
 //! A scheduler program in place of a scheduler's name, as in `--scheduler ./mine.py`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use dormouse_documents::{Node, Override, Place, Value, from_toml};
@@ -77,6 +78,24 @@ fn table_at<'a>(root: &'a mut Node, path: &[&str]) -> Option<&'a mut BTreeMap<St
         Value::Table(table) => Some(table),
         _ => None,
     }
+}
+
+/// For an experiment with requests alone, turns a setting of the scheduler's name into one of the
+/// placement rule. A named rule replaces one that is put together.
+pub(crate) fn placed_by<'a>(root: &mut Node, change: &'a Override) -> Cow<'a, Override> {
+    const NAMES: [&str; 2] = ["scheduler.name", "policy.name"];
+    let kind = root.get("workload").and_then(|workload| workload.text("kind"));
+    let is_alone = kind == Some("requests") && root.get("tenant").is_none();
+    if !is_alone || !NAMES.contains(&change.path.as_str()) {
+        return Cow::Borrowed(change);
+    }
+    if let Value::Table(table) = &mut root.value
+        && let Some(Node { value: Value::Table(cloud), .. }) = table.get_mut("cloud")
+        && matches!(cloud.get("placement"), Some(Node { value: Value::Text(_), .. }))
+    {
+        cloud.remove("placement");
+    }
+    Cow::Owned(Override { path: "cloud.placement.scheduler".to_owned(), ..change.clone() })
 }
 
 #[cfg(test)]

@@ -15,13 +15,13 @@ use super::files;
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 #[command(next_help_heading = "The columns of the file")]
 pub struct Pick {
-    /// Of a file of several types: this one
+    /// Type to read from a file of several types
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
-    /// Of a file of several zones: this one, such as us-east-1a
+    /// Zone to read from a file of several zones, such as us-east-1a
     #[arg(long, value_name = "ZONE")]
     pub zone: Option<String>,
-    /// Of a file of several products: this one, such as Linux/UNIX
+    /// Product to read from a file of several products, such as Linux/UNIX
     #[arg(long, value_name = "PRODUCT")]
     pub product: Option<String>,
     /// Which column (or key of JSON entries) is time, price, type, zone or product, by its heading or its number, where

@@ -70,7 +70,7 @@ impl Experiment {
         Ok(Run::of_tenants(self.whole_setup(), self.started(bag, how)?))
     }
 
-    /// Schedulers of its work, like [`Experiment::policies`]; its programs are started.
+    /// Schedulers of the experiment's work, like [`Experiment::policies`]; its programs are started.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ impl Experiment {
         Ok(policies)
     }
 
-    /// Schedulers of its work, like [`Experiment::policies`], with policies that repeat the
+    /// Schedulers of the experiment's work, like [`Experiment::policies`], with policies that repeat the
     /// decisions of these steps in place of programs: for a run in which the same happens at other
     /// times.
     pub fn following(&self, bag: Option<Box<dyn Policy>>, steps: &[Step]) -> Policies {

@@ -1,4 +1,4 @@
-//! Recorded spot prices on one clock, from `[cloud.prices]`.
+//! Recorded spot prices on one clock, from `[cloud.prices]`; those that differ from run to run; and the files of all.
 //!
 //! Records with dates have the same calendar time at the same time of a run: the run begins where
 //! the last of them does, or `start` later; ADAPT knows the prices before that. Plain numbers of
@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use dormouse_cloud::{Dates, DrawnStart, PriceRecord, PriceTrace, Types};
+use dormouse_cloud::{Dates, DrawnStart, GeneratedPrices, PriceRecord, PriceTrace, Types};
 use dormouse_documents::{InputError, Mistakes, Node, Place};
 use dormouse_units::{Price, Span, Time, TypeName};
+use serde::{Deserialize, Serialize};
 
-use super::PriceFile;
 use super::cloud::is_spot_type;
 use super::price_history::{Pick, SharedFiles};
 use super::sections::{PricesPart, PricesSection};
-use super::zones;
+use super::{Experiment, zones};
 
 /// Recorded prices of types.
 #[derive(Debug, Default)]
@@ -190,7 +190,7 @@ impl ReadPrices<'_> {
         both.map(|(own, clock)| own.before(clock)).unwrap_or_default()
     }
 
-    /// Time from its first row to the beginning of the run, or to where the beginning is drawn
+    /// Time from the record's first row to the beginning of the run, or to where the beginning is drawn
     /// from.
     fn start(&self, clock: Option<Dates>) -> Span {
         let start = self.part.and_then(|part| part.start.as_deref());
@@ -234,6 +234,65 @@ fn price_rows(rows: &[(String, f64)], place: &Place) -> Result<PriceTrace, Input
             let remedy = "write rows like: [[\"0s\", 0.30], [\"90m\", 0.35]]";
             Err(InputError::new(place, "these are not prices", remedy))
         }
+    }
+}
+
+/// Spot prices that each run draws with its seed, by type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct DrawnPrices {
+    /// Prices that are drawn from a model.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub generated: BTreeMap<TypeName, GeneratedPrices>,
+    /// Recorded prices, in which the beginning of the run is drawn.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub recorded: BTreeMap<TypeName, DrawnStart>,
+}
+
+impl DrawnPrices {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.generated.is_empty() && self.recorded.is_empty()
+    }
+
+    /// The prices of a run with this seed.
+    pub fn draw(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
+        let generated =
+            self.generated.iter().map(move |(kind, of)| (kind.clone(), of.trace(kind, seed)));
+        let recorded = self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.trace(seed)));
+        generated.chain(recorded)
+    }
+}
+
+/// A file with spot prices of a type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct PriceFile {
+    /// Instance type of the prices.
+    #[serde(rename = "type")]
+    pub kind: TypeName,
+    /// The file as the experiment names it.
+    pub file: String,
+    /// Time from the beginning of the run to the last recorded price; if the beginning is drawn,
+    /// from the earliest one.
+    pub lasts: Span,
+    /// Date of the beginning of the run in seconds since 1970; if it is drawn, the earliest. `None`
+    /// if the file has no dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins: Option<i64>,
+    /// One sentence for each oddity that was corrected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Experiment {
+    /// Time of the last recorded price of a file, by the run's clock: that price holds for ever.
+    #[must_use]
+    pub fn prices_end(&self, file: &PriceFile) -> Time {
+        let drawn = self.drawn_prices.recorded.get(&file.kind);
+        let start = drawn.map(|drawn| drawn.start(self.setup.seed)).unwrap_or_default();
+        Time::ZERO + file.lasts.saturating_sub(start)
     }
 }
 

@@ -80,7 +80,7 @@ impl Experiment {
         self.setup.terms.prices.extend(self.drawn_prices.draw(seed));
     }
 
-    /// The same cloud behind EC2's API: nobody but callers wants its VMs, and what it has of tasks, jobs and requests is left
+    /// This experiment's cloud behind EC2's API: only callers launch VMs, and its tasks, jobs and requests are left
     /// out.
     #[must_use]
     pub fn behind_ec2(self, config: DeskConfig) -> Self {

@@ -43,13 +43,13 @@ pub(crate) use workload::{
 #[schemars(title = "A Dormouse experiment")]
 #[expect(dead_code, reason = "each section is read by itself: this says what a file may hold")]
 pub(crate) struct File {
-    /// Its name, which becomes part of the name of its runs' folders: letters, digits, `-`, `_` and `.`.
+    /// Name of the experiment, which becomes part of the name of its runs' folders: letters, digits, `-`, `_` and `.`.
     #[schemars(example = "my-experiment")]
     name: String,
-    /// A sentence about it, for people.
+    /// One sentence that describes the experiment, for people.
     #[serde(default)]
     description: String,
-    /// Of all chance: another seed is another run.
+    /// Random seed: a different seed gives a different run.
     #[serde(default = "first_seed")]
     seed: u64,
     /// What the provider offers, and its rules.
@@ -68,7 +68,7 @@ pub(crate) struct File {
     checkpoint: Option<CheckpointSection>,
     /// How two VMs on a processor share it, of parallel jobs in virtual time.
     sharing: Option<SharingSection>,
-    /// How it is run on real processes.
+    /// How the experiment is run on real processes.
     live: Option<Live>,
     /// Those who share the provider, each with a workload and a scheduler of its own: a bag of tasks,
     /// parallel jobs, or VMs that are requested, which need no scheduler.

@@ -93,7 +93,7 @@ pub(crate) struct SectionTasks<'a> {
     pub(crate) of: &'a TaskSection,
     /// The section's node in the document.
     pub(crate) node: &'a Node,
-    /// Indices of its tasks in the bag.
+    /// Indices of the section's tasks in the bag.
     pub(crate) tasks: Range<usize>,
 }
 

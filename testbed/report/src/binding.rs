@@ -46,7 +46,7 @@ pub fn unsealed(log: &RunLog) -> Option<&'static str> {
 ///
 /// # Errors
 ///
-/// The run can't be made again, or a file can't be read.
+/// The run can't be repeated, or a file can't be read.
 pub fn unbound(folder: &Path, log: &RunLog, ended: bool) -> Result<Vec<String>, ReplayError> {
     let header = &log.header;
     let mut found = Vec::new();
@@ -142,7 +142,7 @@ fn check_seal(
     }
     for lines in seal.resealed.iter().filter(|lines| lines.is_forced) {
         found.push(format!(
-            "events.jsonl was sealed anew when the run was gone on with, though it was not as it was written: its first \
+            "events.jsonl was sealed again when the run was resumed, though it had been changed: its first \
              {} lines may have been changed before (--reseal)",
             lines.through
         ));
@@ -294,7 +294,7 @@ fn check_arrivals(
                 };
                 if !is_own {
                     found.push(format!(
-                        "step {seq}: job {} is none of the experiment's",
+                        "step {seq}: job {} is not one of the experiment's",
                         job.number
                     ));
                 }

@@ -33,7 +33,7 @@ pub struct CheckResult {
 ///
 /// # Errors
 ///
-/// The log has no steps, and the run can't be made again.
+/// The log has no steps, and the run can't be repeated.
 pub fn check(log: &RunLog, ended: bool) -> Result<CheckResult, ReplayError> {
     let experiment = &log.header.experiment;
     let (tenants, setup) = (experiment.tenants(), experiment.whole_setup());

@@ -14,7 +14,7 @@ use dormouse_experiment::Experiment;
 ///
 /// # Errors
 ///
-/// The log has no steps, and the run can't be made again.
+/// The log has no steps, and the run can't be repeated.
 pub fn explain(log: &RunLog, what: &str) -> Result<Option<Explanation>, ReplayError> {
     let told = explain_from_log(log, what)?;
     Ok(told.map(|told| told.on(log.header.calendar)))

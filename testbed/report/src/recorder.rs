@@ -31,7 +31,7 @@ pub(crate) struct RunRecorded<'a> {
     pub(crate) head: Head,
     /// Digest of all decisions, in hexadecimal.
     pub(crate) digest: String,
-    /// Results of its tables.
+    /// Results of the run's tables.
     pub(crate) tables: WrittenTables<'a>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> RunRecorder<'a> {
         Ok(Self { folder, log, tables, digest })
     }
 
-    /// Folder that it writes into.
+    /// Folder that the recorder writes into.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }

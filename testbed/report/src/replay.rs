@@ -27,11 +27,11 @@ pub enum ReplayError {
 /// Result of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplayResult {
-    /// Number of steps compared, or made again if the log has none.
+    /// Number of steps compared, or computed again if the log has none.
     pub steps: u64,
     /// Number of decisions in these steps.
     pub decisions: u64,
-    /// Digest of the decisions made again.
+    /// Digest of the repeated decisions.
     pub digest: String,
     /// First step that differs: as recorded, as replayed.
     pub difference: Option<Box<(Step, Step)>>,
@@ -41,7 +41,7 @@ pub struct ReplayResult {
 ///
 /// # Errors
 ///
-/// The log has no steps, and the run can't be made again.
+/// The log has no steps, and the run can't be repeated.
 pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError> {
     if let Some(steps) = &log.steps {
         steps.iter().for_each(see);
@@ -63,11 +63,11 @@ pub fn play(log: &RunLog, mut see: impl FnMut(&Step)) -> Result<(), ReplayError>
 }
 
 /// Feeds the events of a log to a new run of its experiment, and compares every step. If the log
-/// has no steps the run is made again; its digest is then compared with the summary's.
+/// has no steps the run is repeated; its digest is then compared with the summary's.
 ///
 /// # Errors
 ///
-/// The run can't be made again.
+/// The run can't be repeated.
 pub fn replay(log: &RunLog) -> Result<ReplayResult, ReplayError> {
     let (mut steps, mut decisions) = (0, 0);
     let Some(recorded) = &log.steps else {

@@ -241,11 +241,11 @@ pub fn own(mut record: RunRecord, experiment: &Experiment) -> RunRecord {
 }
 
 /// Results of a recorded run from its log, with the jobs in a window of time. If the log has no
-/// steps, the run is made again. The fidelity of a live run comes from its summary.
+/// steps, the run is repeated. The fidelity of a live run comes from its summary.
 ///
 /// # Errors
 ///
-/// The run can't be made again, or the system refuses.
+/// The run can't be repeated, or the system refuses.
 pub fn stored_results(log: &RunLog, window: (Time, Time)) -> Result<RunResults<'_>, ReplayError> {
     let header = &log.header;
     // Its files exist already.

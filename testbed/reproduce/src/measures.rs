@@ -141,8 +141,7 @@ impl ShownFigures {
         let (met, none): (Vec<_>, Vec<_>) =
             self.uneventful.iter().partition(|metric| metric.name == "deadline_met");
         let none: Vec<_> = none.into_iter().map(|metric| name(metric)).collect();
-        let none = (!none.is_empty())
-            .then(|| format!("Left out, as no run has any: {}.", none.join(", ")));
+        let none = (!none.is_empty()).then(|| format!("Not shown, always 0: {}.", none.join(", ")));
         let met = (!met.is_empty()).then(|| "Every run met its deadline.".to_owned());
         let few = self.has_too_few.then(|| {
             format!(
@@ -192,7 +191,7 @@ mod tests {
         let of = ShownFigures::of_runs(&samples(&[&quiet, &lost]), &[]);
         assert_eq!(headings(&of), ["makespan, s", "work lost, s"]);
         let said = of.left_out().expect("something is left out");
-        assert_eq!(said, "Left out, as no run has any: VMs preempted. Every run met its deadline.");
+        assert_eq!(said, "Not shown, always 0: VMs preempted. Every run met its deadline.");
         let late = [("makespan_s", 3_000.0), ("deadline_met", 0.0), ("preemptions", 2.0)];
         let of = ShownFigures::of_runs(&samples(&[&quiet, &late]), &[]);
         assert_eq!(headings(&of), ["makespan, s", "deadline met, share of runs", "VMs preempted"]);

@@ -86,7 +86,7 @@ impl RecordedCloud {
 }
 
 impl CallRecord {
-    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be made again from them.
+    /// Writes steps. Those of a call are durable before it is answered; whatever else happens can be derived again from them.
     fn keep(&mut self, steps: &[Step]) -> bool {
         if self.failed.is_none() && !steps.is_empty() {
             let written = steps.iter().try_for_each(|step| {

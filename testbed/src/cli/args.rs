@@ -15,7 +15,7 @@ use super::scheduler_name::SCHEDULER;
 /// What is said of live runs only.
 #[derive(Debug, Args)]
 pub(crate) struct LiveArgs {
-    /// How many workers to wait for before it begins [default: as the experiment says]
+    /// Number of workers to wait for before the run begins [default: as the experiment says]
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) workers: Option<String>,
     /// Take parallel jobs from `dormouse submit` while it runs, and end only after `dormouse close`
@@ -39,10 +39,10 @@ pub(crate) struct LiveArgs {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) what: WhatArgs,
-    /// Under a virtual clock, with modelled machines (the default)
+    /// Run under a virtual clock, with modelled machines (the default)
     #[arg(long = "virtual", conflicts_with = "live", help_heading = "What is run")]
     pub(crate) _virtual: bool,
-    /// On real processes under a dilated clock, on this host; needs root
+    /// Run on real processes under a dilated clock, on this host; needs root
     #[arg(id = "live", long = "live", help_heading = "Live runs")]
     pub(crate) is_live: bool,
     #[command(flatten)]
@@ -87,19 +87,19 @@ pub(crate) struct Say {
 #[derive(Debug, Args)]
 #[command(mut_arg("json", |json| json.help("Print the table as JSON")))]
 pub(crate) struct CalibrateArgs {
-    /// The largest error of a task's time that is wanted
+    /// Greatest allowed error of a task's time
     #[arg(long, value_name = "PART", default_value = "0.05", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) error: f64,
-    /// The largest mean error that is wanted
+    /// Greatest allowed mean error
     #[arg(long, value_name = "PART", default_value = "0.005", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.0001, 1.0))]
     pub(crate) mean: f64,
-    /// At which speed-ups [default: 10,20,30,50,100,200; --quick: 20,50,100]
+    /// Speed-ups to measure at, comma-separated [default: 10,20,30,50,100,200; --quick: 20,50,100]
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = |text: &str| within(text, 1.0, 1_000.0))]
     pub(crate) speedups: Vec<f64>,
-    /// At which loads [default: 0.25,0.5,1; --quick: 0.5,1]
+    /// Loads to measure at, comma-separated [default: 0.25,0.5,1; --quick: 0.5,1]
     #[arg(long, value_name = "LIST", value_delimiter = ',', allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.01, 10.0))]
     pub(crate) loads: Vec<f64>,
-    /// Run each so often, under other seeds
+    /// Number of runs of each setting, each with its own seed
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeat: u32,
     /// Fewer and shorter runs: about a minute
@@ -165,9 +165,9 @@ pub(crate) struct RunningArgs {
     /// The folder of the run, or its coordinator's address, HOST:PORT
     #[arg(value_name = "DIR|ADDRESS")]
     pub(crate) run: String,
-    /// A copy of the file `secret.observer` in the run's folder on the coordinator's host, or of
-    /// `secret.operator`, without which nothing is done to a run; - for standard input [default: that
-    /// file; of an address, the file that $DORMOUSE_SECRET_FILE names]
+    /// File with a token of the run: a copy of `secret.observer`, or of `secret.operator` to act on the run; - for
+    /// standard input [default: that of the run's folder; with an address, the file that $DORMOUSE_SECRET_FILE
+    /// names]
     #[arg(long, value_name = "FILE")]
     pub(crate) secret_file: Option<PathBuf>,
 }
@@ -177,7 +177,7 @@ pub(crate) struct RunningArgs {
 pub(crate) struct RecordedArgs {
     /// The folder of the run
     pub(crate) dir: PathBuf,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -186,10 +186,10 @@ pub(crate) struct RecordedArgs {
 pub(crate) struct EventsArgs {
     #[command(flatten)]
     pub(crate) at: RunningArgs,
-    /// The number of the first
+    /// Number of the first event
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) from: u64,
-    /// And all that come, until the run is over
+    /// Print new events, too, until the run is over
     #[arg(long)]
     pub(crate) follow: bool,
 }
@@ -201,8 +201,8 @@ pub(crate) struct CoordinatorArgs {
     /// Where to listen for workers, such as 0.0.0.0; port 0 is any free one, without a port it is 7380
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7380", value_parser = listen_at)]
     pub(crate) listen: SocketAddr,
-    /// Begin the run, or go on with it where the folder of its results holds this run and it did not
-    /// come to its end; one that did is left as it is, with status 0
+    /// Begin the run, or continue it if the folder of its results holds this run unfinished; a finished run is
+    /// left as it is, with status 0
     #[arg(long, conflicts_with = "force")]
     pub(crate) resume: bool,
     #[command(flatten)]
@@ -218,7 +218,7 @@ pub(crate) struct WatchArgs {
     /// Where to serve the page [default: any free port of this host]
     #[arg(long, value_name = "ADDRESS", value_parser = page_at)]
     pub(crate) http: Option<SocketAddr>,
-    /// Play the run from its beginning, so many times as fast as its clock
+    /// Play the run from its beginning, at this multiple of its clock's speed
     #[arg(long, value_name = "X", allow_hyphen_values = true, value_parser = |text: &str| within(text, 0.001, 1e6))]
     pub(crate) speed: Option<f64>,
     /// Open the page in the browser
@@ -234,19 +234,19 @@ pub(crate) struct WatchArgs {
 pub(crate) struct SubmitArgs {
     #[command(flatten)]
     pub(crate) at: RunningArgs,
-    /// Its processes, each of which wants a processor
+    /// Number of the job's processes; each needs a processor
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) processors: u32,
-    /// How long it computes on processors of its own, emulated time, such as 90s
+    /// Run time on processors of its own, emulated time, such as 90s
     #[arg(long, value_name = "TIME")]
     pub(crate) runtime: Span,
-    /// How long its user says that it will run [default: as long as it does]
+    /// Run time that the job's user estimates [default: as long as it does]
     #[arg(long, value_name = "TIME")]
     pub(crate) estimate: Option<Span>,
     /// What of a processor its processes use: one for all of them, or a list with one each
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "1", value_parser = usage)]
     pub(crate) usage: Vec<Ppm>,
-    /// Memory that each of its processes needs, such as "512 MiB" [default: nobody says]
+    /// Memory that each of the job's processes needs, such as "512 MiB" [default: not known]
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// A name of the submission: sent again under the same, it is the same job [default: a new one]
@@ -295,14 +295,14 @@ pub(crate) struct WhatArgs {
     /// A TOML file, or the name of a built-in experiment
     #[arg(required_unless_present = "job", value_parser = EXPERIMENT, hide_possible_values = true)]
     pub(crate) experiment: Option<String>,
-    /// The seed of all chance
+    /// Random seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "What is run")]
     pub(crate) seed: Option<String>,
     /// Emulated seconds per real second, of live runs [default: the experiment's, or less]
     ///
-    /// Without it, `run --live` of a bag takes the highest that errs no more than live.worst-error and
-    /// live.mean-error by what `dormouse calibrate` measured, at most the experiment's; other runs, and those
-    /// on a host that is not calibrated, take the experiment's.
+    /// Without it, `run --live` of a bag takes the highest speed-up, up to the experiment's, whose errors as
+    /// `dormouse calibrate` measured them keep to live.worst-error and live.mean-error. Other runs, and runs on a
+    /// host that is not calibrated, take the experiment's.
     #[arg(long, value_name = "X", allow_hyphen_values = true, help_heading = "Live runs")]
     pub(crate) speedup: Option<String>,
     /// Where the results go [default: runs/NAME-SCHEDULER-sSEED, and what was set]
@@ -314,8 +314,7 @@ pub(crate) struct WhatArgs {
     /// Replace another run, or write into a folder that holds other things
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
-    /// Who schedules: a scheduler that `dormouse list` has, or a program of yours by its path, such as
-    /// ./mine.py
+    /// The scheduler: a name from `dormouse list`, or the path of a program of your own, such as ./mine.py
     #[arg(long, value_name = "NAME", value_parser = SCHEDULER, hide_possible_values = true, help_heading = "What is run")]
     pub(crate) scheduler: Option<String>,
     /// Set any key of the experiment by its path, such as scheduler.alpha=0.7
@@ -354,19 +353,19 @@ pub(crate) struct IdentityArgs {
 pub(crate) struct TokenArgs {
     /// The folder of the run, or of the identity
     pub(crate) dir: PathBuf,
-    /// What its bearer may be: worker (joins), observer (looks on), operator (acts, too)
+    /// Role that the token gives: worker (may join), observer (may read), operator (may also act)
     #[arg(long, default_value = "observer")]
     pub(crate) role: Role,
-    /// Put a new one in its place: the former one opens nothing more, and workers that joined with it leave
+    /// Replace the token: the old one stops working, and workers that joined with it leave
     #[arg(long, group = "new")]
     pub(crate) renew: bool,
-    /// Make one with which one worker joins, once; the others stay
+    /// Make a token with which one worker can join, once; the other tokens stay valid
     #[arg(long, group = "new", conflicts_with = "role")]
     pub(crate) once: bool,
     /// Refuse the token of this name, and who has joined with it; audit.jsonl in the folder has the names
     #[arg(long, value_name = "NAME", conflicts_with_all = ["new", "role"])]
     pub(crate) refuse: Option<TokenId>,
-    /// How long a new one is good, real time
+    /// Time for which a new token is valid, real time
     #[arg(long, value_name = "TIME", default_value = "7d", requires = "new")]
     pub(crate) valid: Span,
 }

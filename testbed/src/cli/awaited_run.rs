@@ -60,7 +60,7 @@ pub(super) fn note_refusal(run: &Path, why: &str) {
     let _ = fs::write(refusal_file(run), format!("{why}\n"));
 }
 
-/// The same of a coordinator whose words can't be read.
+/// Notes the refusal of a coordinator whose command line can't be read.
 pub(super) fn note_refused_words(words: &[OsString], why: &str) {
     let is = |word: &str| words.iter().any(|typed| typed == word);
     let out = words.windows(2).find(|pair| pair[0] == "--out").map(|pair| &pair[1]);
@@ -74,7 +74,7 @@ pub(super) fn note_refused_words(words: &[OsString], why: &str) {
 pub(super) enum WaitEnd {
     /// The run is over, as these words say.
     Over(String),
-    /// There is no token, and why.
+    /// There is no token, for this reason.
     Failed(Failure),
 }
 

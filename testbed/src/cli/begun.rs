@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::failure::Failure;
 
-/// So many differences of two runs are said.
+/// Greatest number of differences of two runs that are printed.
 const SAID: usize = 3;
 /// A value is said whole up to this length.
 const LONGEST: usize = 60;
@@ -18,7 +18,7 @@ const LONGEST: usize = 60;
 /// The fate of a run so far.
 #[derive(Debug)]
 pub(super) enum Begun {
-    /// Nothing: it is yet to begin.
+    /// The run has not begun.
     Not,
     /// The run did not come to its end, and goes on under this header.
     GoesOn(Box<LogHeader>),
@@ -75,7 +75,7 @@ pub(super) fn forgets_unbegun(folder: &Path) -> bool {
         && File::options().write(true).truncate(true).open(&log).is_ok()
 }
 
-/// What of a run is another than of the one that is wanted; `None`: it is that run.
+/// Description of how a run differs from the wanted one; `None` if it does not.
 fn difference(former: &LogHeader, wanted: &LogHeader) -> Option<String> {
     if former.mode == RunMode::Virtual {
         return Some("it was made in virtual time".to_owned());

@@ -37,22 +37,22 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Say what this host can do, prove it, and say what to fix
+    /// Check what this host can do, prove it, and show what to fix
     ///
     /// Real tasks are launched, frozen, dumped and restored, as in a run; `run --live` begins with the
     /// same, once per boot.
     Doctor {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
-        /// Only look; prove nothing
+        /// Only check what is installed; run no proof
         #[arg(long)]
         quick: bool,
-        /// In this very process, which becomes a worker
+        /// Run the checks in this process, which becomes a worker
         #[arg(long, hide = true)]
         here: bool,
     },
-    /// Measure how exactly this host emulates at which speed-up and load; needs root
+    /// Measure how exactly this host emulates at each speed-up and load; needs root
     ///
     /// Short live runs of tasks with checkpoints, each beside its virtual twin: what a task's time
     /// differs by. `dormouse run --live` takes its speed-up from the table. A load is the vCPUs
@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Calibrate(CalibrateArgs),
     /// Run an experiment, in virtual time or live on real processes
     Run(Box<RunArgs>),
-    /// Measure what programs of your own take, alone and undisturbed; needs root
+    /// Measure the CPU time and memory of your own programs, run alone and undisturbed; needs root
     ///
     /// One task of each command runs live by itself, under the quota of the reference vCPU: its CPU time, what
     /// it waited, its memory, and whether CRIU can checkpoint it. What is measured is the runtime of tasks
@@ -79,7 +79,7 @@ pub(crate) enum Command {
     /// taken as the experiment says; its tasks are not run. The first line that is printed is AWS_ENDPOINT_URL=…; Ctrl-C ends
     /// the run, and its results are those of any run. An access key is an account.
     Ec2(Box<Ec2Args>),
-    /// Make a paper's tables again, beside the printed ones
+    /// Reproduce a paper's tables, beside the printed ones
     #[command(subcommand)]
     Reproduce(Reproduce),
     /// Run an experiment over lists of values of one key or several
@@ -99,23 +99,23 @@ pub(crate) enum Command {
     Identity(IdentityArgs),
     /// Print a token of a run, or of an identity
     Token(TokenArgs),
-    /// Go on with a live run that was stopped, or whose coordinator was killed
+    /// Resume a live run that was stopped, or whose coordinator was killed
     Resume(ResumeArgs),
-    /// Say how a live run goes
+    /// Show a live run's status
     Status {
         #[command(flatten)]
         at: RunningArgs,
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print the events of a run: the lines of its events.jsonl
     Events(EventsArgs),
-    /// Give a live run, begun with --open, a parallel job more
+    /// Submit one more parallel job to a live run that was begun with --open
     Submit(SubmitArgs),
-    /// Tell a live run, begun with --open, that no more jobs come
+    /// Close a live run that was begun with --open to further jobs
     ///
-    /// It ends once it has done those that it has.
+    /// The run ends once the jobs that it has are done.
     Close {
         #[command(flatten)]
         at: RunningArgs,
@@ -124,22 +124,22 @@ pub(crate) enum Command {
     Cancel {
         #[command(flatten)]
         at: RunningArgs,
-        /// Why, for the log
+        /// Reason, which is written to the log
         #[arg(long)]
         why: Option<String>,
     },
     /// Have the provider of a live run hibernate, resume or preempt spot VMs now
     Interrupt(InterruptArgs),
-    /// Show a run on a page in the browser: one that goes on, or one that is over
+    /// Show a run on a page in the browser, while it runs or afterwards
     Watch(WatchArgs),
-    /// Say what became of a task, VM or job of a run, and why
+    /// Explain what happened to a task, VM or job of a run, and why
     Explain {
         #[command(flatten)]
         of: RecordedArgs,
-        /// Such as task7, its name, 7 where there are no parallel jobs, or vm3; of those, a job's number
+        /// What to explain: task7, a task's name, vm3, or 7 in a run without parallel jobs; in one with them, 7 is a job
         what: String,
     },
-    /// Write a run for other programs: a trace, Parquet tables, a chart of some of its time
+    /// Export a run for other programs: a trace, Parquet tables, a chart of a part of its time
     Export(ExportArgs),
     /// Check a run against the rules: no task on two VMs, no bill that does not add up, …
     Check(RecordedArgs),
@@ -158,20 +158,20 @@ pub(crate) enum Command {
     /// Describe and generate records of spot prices
     #[command(subcommand)]
     Prices(super::prices::PricesCommand),
-    /// Say what a file is, what is understood of it, and the lines of an experiment that use it
+    /// Show what a file is, how it is read, and the lines of an experiment that use it
     Inspect(InspectArgs),
     /// List the built-in experiments and the schedulers
     List {
-        /// As JSON
+        /// Print as JSON
         #[arg(long)]
         json: bool,
     },
     /// Print a built-in experiment as a complete, runnable file
     Show {
-        /// Its name, such as j60-sc2; with --json, a file of yours as well
+        /// Name of the experiment, such as j60-sc2; with --json, a file of your own as well
         #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
         name: String,
-        /// The experiment as it is read, as JSON: everything in it with the value that it has, in the
+        /// Print the experiment as it is read, as JSON: everything in it with the value that it has, in the
         /// units of events.jsonl
         #[arg(long)]
         json: bool,
@@ -182,19 +182,19 @@ pub(crate) enum Command {
     Reference,
     /// Print the JSON schema of experiment files, from which editors complete
     Schema {
-        /// Instead, the schema of the lines between dormouse and a scheduler that is a program, from
+        /// Print instead the schema of the lines between dormouse and a scheduler that is a program, from
         /// which types are generated
         #[arg(long)]
         scheduler: bool,
     },
-    /// Print a script by which a shell completes this command line with Tab
+    /// Print a script with which a shell completes this command line
     Completions {
-        /// Which shell
+        /// The shell
         shell: clap_complete::Shell,
     },
     /// Write the pages of the manual, one for each command
     Man {
-        /// Into this folder, which is made
+        /// Folder to write into; it is created
         dir: PathBuf,
     },
 }

@@ -106,7 +106,7 @@ fn open_at(live: &Live, dir: &Path) -> Option<String> {
     })
 }
 
-/// What was conducted. A run that broke off after it had begun stays where it is, to be gone on with.
+/// What was conducted. A run that broke off after it had begun is kept, so that it can be resumed.
 fn unless_broken<T>(
     conducted: Result<T, LiveError>,
     staging: &mut StagedFolder,

@@ -40,7 +40,7 @@ pub(crate) struct Ec2Args {
     /// they are not]
     #[arg(long, value_name = "FILE", help_heading = "The service")]
     pub(crate) secret_file: Option<PathBuf>,
-    /// The seed of all chance
+    /// Random seed
     #[arg(long, value_name = "N", allow_hyphen_values = true, help_heading = "What is run")]
     pub(crate) seed: Option<String>,
     /// Set any key of the experiment by its path, such as cloud.boot=30s
@@ -59,7 +59,7 @@ pub(crate) struct Ec2Args {
     /// Replace another run, or write into a folder that holds other things
     #[arg(long, help_heading = "Results")]
     pub(crate) force: bool,
-    /// Begin the run, or go on with it where --out holds this run and it was killed: what was answered stays so
+    /// Begin the run, or continue it if --out holds this run and it was killed: calls that were answered stay answered
     #[arg(long, requires = "out", conflicts_with = "force", help_heading = "Results")]
     pub(crate) resume: bool,
     /// Print nothing but the endpoint and errors

@@ -24,11 +24,11 @@ pub(crate) struct ExportArgs {
     /// What is written
     #[arg(long = "as", value_name = "FORMAT")]
     format: Format,
-    /// From this time of the run on, such as 2h, or from a date, such as 2024-09-22T10:00:00, where the run
+    /// Start of the window: a time of the run, such as 2h, or a date, such as 2024-09-22T10:00:00, where the run
     /// has dates (charts and traces)
     #[arg(long, value_name = "TIME")]
     from: Option<When>,
-    /// Until this time of the run, or a date (charts and traces)
+    /// End of the window: a time of the run, or a date (charts and traces)
     #[arg(long, value_name = "TIME")]
     until: Option<When>,
     /// The folder to write into [default: that of the run]
@@ -43,10 +43,10 @@ pub(crate) struct ExportArgs {
 enum Format {
     /// trace.json, which ui.perfetto.dev and chrome://tracing open
     Perfetto,
-    /// Each table as Apache Parquet: tasks, vms; of parallel jobs, jobs and allocations; requests; where it is built
-    /// in, as in packages and the image
+    /// Each table as Apache Parquet: tasks, vms, jobs, allocations, requests; needs a build with Parquet, as in
+    /// packages and the image
     Parquet,
-    /// gantt.svg; of a window of time, in the run's folder, one of its own, such as gantt-2h-3h.svg
+    /// gantt.svg; for a window of time in the run's folder a file of its own, such as gantt-2h-3h.svg
     Svg,
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Failure {
     BadInput(String),
     /// The run broke: status 1.
     Broken(String),
-    /// A live run was told to stop, and can be gone on with: status 3.
+    /// A live run was told to stop, and can be resumed: status 3.
     Paused(String),
     /// The run is over, its results are written, and tasks of it failed: status 4.
     TasksFailed(String),

@@ -23,9 +23,9 @@ use dormouse_report::output::make_folder;
 
 #[derive(Debug, Args)]
 pub(crate) struct FitArgs {
-    /// A file with a row a VM: lifetime_s, seconds (or lifetime_h and the like, or created and deleted);
-    /// end_event, preempted or stop (by its user), or preempted, true or false; and as there are
-    /// machine_type, zone, workload, hr_of_day, insert_time. Or the JSON of Google's preemptible VMs
+    /// A file with one row per VM: lifetime_s in seconds (or lifetime_h, or created and deleted), and end_event,
+    /// preempted or stop (or preempted, true or false). It may have machine_type, zone, workload, hr_of_day and
+    /// insert_time. Or the JSON of Google's preemptible VMs
     file: PathBuf,
     /// The column of lifetimes, by its heading or its number, where it isn't told by itself
     #[arg(long, value_name = "COLUMN", help_heading = "The columns of the file")]
@@ -53,7 +53,7 @@ pub(crate) struct FitArgs {
     /// Resamples from which the intervals come; 0 for none, else at least 40
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = resamples)]
     bootstrap: u32,
-    /// For the resamples
+    /// Random seed of the resamples
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// The law that experiments get: bathtub, exponential, weibull, gompertz-makeham or uniform

@@ -22,12 +22,12 @@ impl InputArgs {
         Ok(allow_inputs(&self.folders)?)
     }
 
-    /// The folders as they were said.
+    /// The folders as they were given.
     pub(super) fn folders(&self) -> Vec<String> {
         self.folders.iter().map(|folder| folder.to_string_lossy().into_owned()).collect()
     }
 
-    /// The same as words of a command line.
+    /// The options as words of a command line.
     pub(super) fn words(&self, words: &mut Vec<String>) {
         option(words, "--allow-inputs", self.folders());
     }

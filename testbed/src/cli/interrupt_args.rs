@@ -13,19 +13,19 @@ pub(crate) struct InterruptArgs {
     /// What the provider is to do
     #[arg(value_enum)]
     pub(crate) action: ActionArg,
-    /// To one spot VM, by its number
+    /// Interrupt one spot VM, by its number
     #[arg(long, value_name = "N", value_parser = vm_number)]
     pub(crate) vm: Option<u32>,
-    /// To all spot VMs of a type
+    /// Interrupt all spot VMs of a type
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) kind: Option<String>,
-    /// To all spot VMs of a zone
+    /// Interrupt all spot VMs of a zone
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
-    /// To all spot VMs
+    /// Interrupt all spot VMs
     #[arg(long)]
     pub(crate) all: bool,
-    /// Why, for the log
+    /// Reason, which is written to the log
     #[arg(long)]
     pub(crate) why: Option<String>,
 }
@@ -33,13 +33,13 @@ pub(crate) struct InterruptArgs {
 /// What the provider can be asked to do to spot VMs.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum ActionArg {
-    /// Freeze them at once and keep their memory
+    /// Freeze the VMs at once and keep their memory
     Hibernate,
-    /// Thaw those that the provider has hibernated
+    /// Thaw the VMs that the provider has hibernated
     Resume,
-    /// Give notice, then take them
+    /// Give notice, then take the VMs
     Preempt,
-    /// Recommend to replace them
+    /// Recommend to replace the VMs
     Rebalance,
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn begin(news: bool, folder: Option<&Path>) {
     };
 }
 
-/// The same, with the news, from before `work` on, which needs a process of one thread: spans are exported by others, and
+/// Runs `work` with logging and news set up before it, which needs a process of one thread: spans are exported by others, and
 /// from then on.
 pub(crate) fn before_threads<T>(work: impl FnOnce() -> T) -> T {
     let early = tracing_subscriber::registry().with(vec![shown(true)]);

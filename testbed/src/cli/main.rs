@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Runs the command line. Status 0: a result; 1: something broke; 2: bad input; 3: a live
-/// run was told to stop, and can be gone on with; 4: a run is over of which tasks failed.
+/// run was told to stop, and can be resumed; 4: a run is over of which tasks failed.
 #[must_use]
 pub fn main() -> ExitCode {
     completion::answer();

@@ -16,11 +16,11 @@ use dormouse_reproduce::sweep::{
     FolderSpec, Samples, SharedInputs, SweepCell, SweepFolder, SweepShard, SweepWork,
 };
 
-/// What all of them take.
+/// Options that all commands of many runs share.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Results", mut_arg("json", |json| json.help("Print the results as JSON instead of the tables")))]
 pub(crate) struct Common {
-    /// Where the results go; a killed command goes on from there
+    /// Folder for the results; a killed command continues from there
     #[arg(long, value_name = "DIR")]
     pub(super) out: Option<PathBuf>,
     /// Threads [default: as many as there are processors]

@@ -40,7 +40,7 @@ pub(crate) struct MeasureArgs {
     /// Every task that differs from the others, and not just one of each command that ends with status 0
     #[arg(long)]
     all: bool,
-    /// Run no program a second time, in whose middle CRIU carries it to another VM, to name what that changes of it
+    /// Skip the second run of each program, in which CRIU moves it to another VM to find what that changes
     #[arg(long)]
     undisturbed: bool,
     /// Where what was measured goes

@@ -65,7 +65,7 @@ const TIMES: [&str; 4] =
 /// When something is announced.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MockTimes {
-    /// Announce the interruption and the maintenance so many seconds from now [default: 0]
+    /// Announce the interruption and the maintenance this many seconds from now [default: 0]
     #[arg(
         long,
         short = 'd',
@@ -77,7 +77,7 @@ pub(crate) struct MockTimes {
     /// Announce them at this time, such as 2026-01-07T01:03:47Z, whatever --mock-delay-sec says
     #[arg(long, value_name = "TIME", value_parser = moment, global = true, help_heading = "When it is announced")]
     pub(crate) mock_trigger_time: Option<Moment>,
-    /// Recommend to replace the VM so many seconds from now [default: 0]
+    /// Recommend to replace the VM this many seconds from now [default: 0]
     #[arg(long, value_name = "SECONDS", global = true, help_heading = "When it is announced")]
     pub(crate) rebalance_delay_sec: Option<u64>,
     /// Recommend it at this time, whatever --rebalance-delay-sec says
@@ -97,10 +97,10 @@ pub(crate) enum Mock {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct SpotArgs {
-    /// What becomes of the VM
+    /// What happens to the VM
     #[arg(long, short = 'a', value_enum, default_value_t)]
     pub(crate) action: SpotAction,
-    /// When it becomes so, such as 2026-01-07T01:03:47Z [default: two minutes after the announcement]
+    /// Time of the change, such as 2026-01-07T01:03:47Z [default: two minutes after the announcement]
     #[arg(long, short = 't', value_name = "TIME", value_parser = moment)]
     pub(crate) time: Option<Moment>,
     /// The time that the recommendation names [default: that at which it comes]
@@ -111,12 +111,12 @@ pub(crate) struct SpotArgs {
 /// What becomes of a spot VM.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum SpotAction {
-    /// It ends for good
+    /// The VM ends for good
     #[default]
     Terminate,
-    /// It is stopped; its disk is kept
+    /// The VM is stopped; its disk is kept
     Stop,
-    /// It is frozen; its memory is kept
+    /// The VM is frozen; its memory is kept
     Hibernate,
 }
 
@@ -128,13 +128,13 @@ pub(crate) struct EventsArgs {
     /// What has become of the event
     #[arg(long, short = 't', value_enum, default_value_t)]
     pub(crate) state: EventState,
-    /// The earliest time at which it begins [default: now]
+    /// Earliest time at which the maintenance begins [default: now]
     #[arg(long, short = 'b', value_name = "TIME", value_parser = moment)]
     pub(crate) not_before: Option<Moment>,
-    /// The latest time at which it ends [default: in 7 days]
+    /// Latest time at which the maintenance ends [default: in 7 days]
     #[arg(long, short = 'a', value_name = "TIME", value_parser = moment)]
     pub(crate) not_after: Option<Moment>,
-    /// The latest time at which it begins [default: in 9 days]
+    /// Latest time at which the maintenance begins [default: in 9 days]
     #[arg(long, short = 'l', value_name = "TIME", value_parser = moment)]
     pub(crate) not_before_deadline: Option<Moment>,
 }
@@ -153,12 +153,12 @@ pub(crate) enum EventCode {
 /// What has become of a maintenance event.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(crate) enum EventState {
-    /// It is to come, or under way
+    /// The event is announced, or under way
     #[default]
     Active,
-    /// It is over
+    /// The event is over
     Completed,
-    /// It will not be
+    /// The event was cancelled
     Canceled,
 }
 

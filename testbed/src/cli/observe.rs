@@ -56,7 +56,7 @@ fn unserved(dir: &str) -> String {
     }
     if is_unfinished(folder) {
         return format!(
-            "{dir}: no coordinator serves this run: it was stopped; `{}` goes on with it, `{events}` prints \
+            "{dir}: no coordinator serves this run: it was stopped; `{}` continues it, `{events}` prints \
              its events",
             on("resume")
         );

@@ -15,7 +15,7 @@ use dormouse_experiment::Override;
 pub(crate) struct OwnArgs {
     #[command(flatten)]
     pub(crate) program: ProgramArgs,
-    /// The most processes and threads of a task
+    /// Greatest number of processes and threads of a task
     #[arg(long, value_name = "N", requires = "command", value_parser = clap::value_parser!(u32).range(1..=30_000))]
     pub(crate) threads: Option<u32>,
     /// What saves the work of a task: criu, notice, own, none
@@ -27,13 +27,12 @@ pub(crate) struct OwnArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "A program of your own")]
 pub(crate) struct ProgramArgs {
-    /// Have a task for each file that this names, such as 'data/*.csv', in the place of the experiment's
-    /// tasks; in the command {} stands for the file
+    /// One task per matching file, such as 'data/*.csv', instead of the experiment's tasks; in the command {}
+    /// stands for the file
     #[arg(long, value_name = "FILES", requires = "command")]
     pub(crate) each: Option<String>,
-    /// How long each task computes on a vCPU of the reference speed, emulated time, such as 150s, or unknown
-    /// [default: as the experiment's tasks; where the command takes their place and a run time is needed, one task is
-    /// measured first]
+    /// Run time of each task on a vCPU of the reference speed, emulated time, such as 150s, or unknown [default:
+    /// that of the experiment's tasks; if they are replaced and a run time is needed, one task is measured first]
     #[arg(long, value_name = "TIME", requires = "command", value_parser = runtime)]
     pub(crate) runtime: Option<String>,
     /// What `dormouse measure` wrote of the command, to take the run time from
@@ -87,7 +86,7 @@ impl OwnArgs {
         Ok(said)
     }
 
-    /// The same as words of a command line, without the command itself.
+    /// The options as words of a command line, without the command itself.
     pub(super) fn options(&self, words: &mut Vec<String>) {
         self.program.options(words);
         option(words, "--threads", self.threads);
@@ -156,7 +155,7 @@ impl ProgramArgs {
         Some(Override::text("--measured", "workload.measured", &file))
     }
 
-    /// The same as words of a command line, without the command itself.
+    /// The options as words of a command line, without the command itself.
     pub(super) fn options(&self, words: &mut Vec<String>) {
         option(words, "--each", &self.each);
         option(words, "--runtime", &self.runtime);

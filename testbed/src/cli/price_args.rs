@@ -77,7 +77,7 @@ pub(crate) struct AccArgs {
     /// How long a checkpoint takes (t_c) [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
     checkpoint: Option<Span>,
-    /// How long it takes to go on on another instance (t_r) [default: 5m]
+    /// Time to continue on another instance (t_r) [default: 5m]
     #[arg(long, value_name = "TIME", help_heading = "The record and the job")]
     restart: Option<Span>,
     /// How long before the end of an hour ACC looks whether to end the instance (t_w) [default: 1m]

@@ -41,7 +41,7 @@ pub(crate) fn save(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(refused(path))
 }
 
-/// What it means that nothing can be written there.
+/// The failure for a file that can't be written.
 pub(crate) fn refused(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
     |error| Failure::Broken(format!("can't write {}: {error}", path.display()))
 }

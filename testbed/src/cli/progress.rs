@@ -69,7 +69,7 @@ impl Progress {
         self.bar.suspend(|| said::note(line));
     }
 
-    /// Whether it is of things called `what`.
+    /// Whether the progress is of things called `what`.
     pub(crate) fn is_of(&self, what: &str) -> bool {
         self.what == what
     }

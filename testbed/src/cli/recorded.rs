@@ -161,7 +161,7 @@ pub(super) fn read_log(dir: &Path) -> Result<RunLog, Failure> {
     Ok(log)
 }
 
-/// A run whose folder this is can't be made again.
+/// The failure for a folder whose run can't be repeated.
 pub(super) fn not_again(dir: &Path) -> impl FnOnce(ReplayError) -> Failure {
     move |error| match error {
         ReplayError::Jobs(error) => error.into(),

@@ -15,7 +15,7 @@ pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOC
 
 /// What is known of a live run before it begins.
 pub(super) struct Rehearsed {
-    /// What its schedulers want.
+    /// What the run's schedulers need.
     pub(super) rehearsal: Rehearsal,
     /// The experiment's parallel jobs, in order of submission.
     pub(super) submissions: Vec<Submission>,

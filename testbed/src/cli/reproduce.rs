@@ -23,7 +23,7 @@ use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec, SweepFolder};
 pub(crate) enum Reproduce {
     /// Burst-HADS, or a table of it.
     BurstHads(String, BurstHadsArgs),
-    /// The plans that its authors stored.
+    /// The plans that the authors of the paper stored.
     Plans(PlansArgs),
     /// MEASY, or a figure of it.
     Measy(String, MeasyArgs),
@@ -65,12 +65,12 @@ pub(crate) struct BurstHadsArgs {
     /// Run every cell under seeds 1 to N
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: u64,
-    /// Whose rules where text and authors' code differ
+    /// Which rules to follow where text and authors' code differ
     #[arg(long, value_name = "paper|artifact", default_value = "paper", value_parser = ["paper", "artifact"])]
     preset: String,
-    /// What k_h and k_r of Table V count: the events of each spot type, or of the whole market;
-    /// emulated: of each type, at the rates of the authors' scripts, drawn once a loop whose two seconds are
-    /// our choice
+    /// What k_h and k_r of Table V count: type, the events of each spot type; market, those of the whole market;
+    /// emulated, those of each type at the rates of the authors' scripts, drawn in loops of two seconds (our
+    /// choice)
     #[arg(long, value_name = "type|market|emulated", default_value = "type", value_parser = ["type", "market", "emulated"])]
     events: String,
     /// Set any key of every experiment by its path
@@ -122,7 +122,7 @@ pub(crate) struct MeasyArgs {
     /// Run every cell under seeds 1 to N, each a replicate of the same jobs in all cells [default: 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
-    /// One run of each cell under this seed in place of replicates: the samples are its 20 batches
+    /// Make one run of each cell with this seed instead of replicates: the samples are its 20 batches
     #[arg(long, value_name = "N", conflicts_with = "seeds")]
     seed: Option<u64>,
     /// Set any key of every experiment by its path
@@ -180,7 +180,7 @@ pub(crate) struct BathtubArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TwoTierArgs {
-    /// Draw so many pairs of jobs [default: 7]
+    /// Number of pairs of jobs to draw [default: 7]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub(super) seeds: Option<u64>,
     /// Foreground CPU usages in per cent [default: 40,50,60,70,80,90,100]
@@ -192,7 +192,7 @@ pub(crate) struct TwoTierArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct MeasyLiveArgs {
-    /// The seed of all chance
+    /// Random seed
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     #[command(flatten)]
@@ -202,8 +202,8 @@ pub(crate) struct MeasyLiveArgs {
 impl Subcommand for Reproduce {
     fn augment_subcommands(command: Command) -> Command {
         let about = [
-            (EVERYTHING, "Every paper, one after the other, and how long each took"),
-            (OWN, "A paper of your own, from its data file"),
+            (EVERYTHING, "Reproduce every paper, one after the other, and show how long each took"),
+            (OWN, "Reproduce a paper of your own, from its data file"),
             (
                 BURST_HADS,
                 "Tables IV and VI of Burst-HADS; a part: burst-hads/table-4, …/table-6, …/readings",

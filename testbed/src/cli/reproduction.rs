@@ -16,7 +16,7 @@ use dormouse_reproduce::sweep::{FolderSpec, ReproductionSpec};
 /// Results that these are compared with.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AgainstArgs {
-    /// Say which claims have another verdict or figure than in this claims.json, or in that of this folder
+    /// Show which claims have a different verdict or figure than in this claims.json, or in that of this folder
     #[arg(long, value_name = "PATH", help_heading = "Results")]
     pub(super) compare_with: Option<PathBuf>,
 }
@@ -145,7 +145,7 @@ fn unjudged(done: &FinishedReproduction) -> Failure {
         [] => Failure::Broken(format!("{none}: no run has data about them")),
         without => {
             let why: Vec<&str> = without.iter().map(|(_, why)| why.as_str()).collect();
-            Failure::BadInput(format!("{none}; left out is {}", why.join("; and ")))
+            Failure::BadInput(format!("{none}; left out: {}", why.join("; and ")))
         }
     }
 }

@@ -33,10 +33,10 @@ pub(crate) struct RequestsArgs {
     set: Vec<String>,
     #[command(flatten)]
     inputs: InputArgs,
-    /// Write them into this CSV file, which workload.csv reads in again
+    /// Write the requests into this CSV file, which workload.csv reads in again
     #[arg(short, long)]
     out: Option<PathBuf>,
-    /// Print their figures as JSON
+    /// Print the figures of the requests as JSON
     #[arg(long)]
     json: bool,
 }

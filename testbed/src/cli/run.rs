@@ -312,7 +312,7 @@ pub(super) fn end(
     }
 }
 
-/// The experiment that was asked for, with everything set that was asked for; what is to be noted of it is said.
+/// The requested experiment with all requested settings; its notes are printed.
 fn opened(asked: &RunRequest<'_>) -> Result<LoadedExperiment, Failure> {
     let loaded = open_without_notes(asked)?;
     if !asked.args.say.quiet {

@@ -227,7 +227,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Why a program did not do well that ran as the only task of the run in a folder, with its last words.
+/// Reason for which a program failed that ran as the only task of the run in a folder, with its last output.
 fn failure_of(measure: &ProgramMeasure, folder: &Path) -> Option<String> {
     let how = match (measure.measured.exit_status, measure.measured.signal) {
         (Some(0), _) => return None,

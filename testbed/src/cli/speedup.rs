@@ -19,7 +19,7 @@ use crate::live;
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, LoadedExperiment};
 
-/// Chooses it and puts it into the experiment.
+/// Chooses the speed-up and puts it into the experiment.
 pub(super) fn settle(
     loaded: &mut LoadedExperiment,
     calibration: Option<&Path>,

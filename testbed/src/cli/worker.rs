@@ -18,7 +18,7 @@ use super::failure::Failure;
 use super::print::print;
 use crate::said;
 
-/// How long it tries to reach its coordinator at least.
+/// Least time for which a worker tries to reach its coordinator.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Args)]
@@ -33,7 +33,7 @@ pub(crate) struct WorkerArgs {
     /// The worker's name; the same name is the same worker after a restart [default: the host's]
     #[arg(long)]
     pub(crate) name: Option<String>,
-    /// A directory of its own, for tasks and checkpoints
+    /// The worker's own directory, for tasks and checkpoints
     #[arg(long, value_name = "DIR", default_value = "/var/lib/dormouse/worker")]
     pub(crate) root: PathBuf,
     /// The program of tasks [default: dormouse-task beside this program]
@@ -49,7 +49,7 @@ pub(crate) struct WorkerArgs {
     /// The users that tasks run as, the same for all workers of a run
     #[arg(long, value_name = "FIRST-LAST", default_value_t = Users::default(), help_heading = "Tasks")]
     pub(crate) task_users: Users,
-    /// Let tasks use the host's network; they have none else
+    /// Let tasks use the host's network; without this they have no network
     #[arg(long, help_heading = "Tasks")]
     pub(crate) task_network: bool,
     /// Let tasks read this folder, read-only; with several, of several folders [default: those of

@@ -30,11 +30,11 @@ use dormouse_experiment::chain;
 pub(crate) enum WorkloadCommand {
     /// Make a workload from a model, as an SWF log
     Generate(GenerateArgs),
-    /// Say what is in an SWF log, with a plot if asked, in a file of requests for VMs, or in a workflow
+    /// Show what is in an SWF log, with a plot if asked, in a file of requests for VMs, or in a workflow
     Stats(StatsArgs),
     /// Change the load of an SWF log by multiplying the times between submissions
     Scale(ScaleArgs),
-    /// Say what VMs the customers of an experiment request, and write the requests as CSV if asked
+    /// Show which VMs the customers of an experiment request, and write the requests as CSV if asked
     Requests(RequestsArgs),
 }
 
@@ -58,13 +58,13 @@ pub(crate) struct GenerateArgs {
     /// Longest estimate allowed, such as 36h [default: 18h for fw-like and jw-like, else 48h]
     #[arg(long)]
     longest: Option<Span>,
-    /// For all chance
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where to write the log
     #[arg(short, long)]
     out: PathBuf,
-    /// Print its figures as JSON
+    /// Print the figures of the workload as JSON
     #[arg(long)]
     json: bool,
 }
@@ -88,7 +88,7 @@ pub(crate) struct StatsArgs {
 pub(crate) struct ScaleArgs {
     #[command(flatten)]
     input: Input,
-    /// Offered load that is wanted
+    /// Offered load to reach
     #[arg(long, conflicts_with = "factor", required_unless_present = "factor")]
     load: Option<f64>,
     /// What to multiply the times between submissions by
@@ -105,8 +105,8 @@ pub(crate) struct ScaleArgs {
 /// An SWF log on the command line.
 #[derive(Clone, Debug, Args)]
 struct Input {
-    /// The log, packed or not: SWF, a workload of Batsim, the output of sacct, or an accounting file of PBS, LSF or Grid Engine; of `stats` also a file
-    /// of requests (CSV, or a trace of VMs) or a workflow (DAGMan, WfCommons)
+    /// The log, compressed or not: SWF, a workload of Batsim, output of sacct, or an accounting file of PBS, LSF or
+    /// Grid Engine. `stats` also reads requests (CSV, or a trace of VMs) and workflows (DAGMan, WfCommons)
     log: PathBuf,
     /// Processors of the machine, where the log does not say or is wrong
     #[arg(long)]

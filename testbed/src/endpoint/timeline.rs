@@ -18,23 +18,23 @@ pub(crate) struct VmTimeline {
 enum VmState {
     Running,
     Hibernated,
-    /// It has its notice: nothing else happens to it.
+    /// The VM has its notice: nothing else happens to it.
     Noticed,
 }
 
 /// What the VM hears.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Interrupted {
-    /// It ends then.
+    /// The VM ends at this time.
     Preempted {
-        /// The end of its notice.
+        /// The end of the VM's notice.
         at: Time,
     },
-    /// It freezes now.
+    /// The VM freezes now.
     Hibernated,
-    /// It is in use again.
+    /// The VM is in use again.
     Resumed,
-    /// It is likely to be taken.
+    /// The VM is likely to be taken.
     Recommended,
 }
 

@@ -32,9 +32,9 @@ use dormouse_report::verdict::live_results;
 pub struct Conduct<'a> {
     /// The first line of its log.
     pub header: &'a LogHeader,
-    /// The scheduler of its bag, if it has one.
+    /// The scheduler of the run's bag, if it has one.
     pub scheduler: Option<Box<dyn Policy>>,
-    /// What its schedulers want.
+    /// What the run's schedulers need.
     pub rehearsal: Rehearsal,
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
@@ -61,7 +61,7 @@ pub enum LiveError {
     /// The coordinator refused or broke.
     #[error("{}", dormouse_experiment::chain(.0))]
     Coordinator(#[from] CoordinatorError),
-    /// It was ended before its workers were there: nothing came of it.
+    /// The run was ended before its workers had joined, and has no results.
     #[error(
         "the run was stopped before it began, and nothing is kept; run the same command to begin it"
     )]

@@ -16,7 +16,7 @@ use crate::said;
 pub struct Page {
     /// The address at which it is served.
     pub listen: SocketAddr,
-    /// Whether it is opened in a browser.
+    /// Whether the page is opened in a browser.
     pub opens: bool,
 }
 
@@ -47,12 +47,12 @@ impl Page {
     }
 }
 
-/// The tokens in a run's folder by which one may look on or act.
+/// The tokens in a run's folder for observers and operators.
 pub fn page_tokens(folder: &Path) -> PageTokens {
     PageTokens::Files([Role::Observer, Role::Operator].map(|role| folder.join(role.file())).into())
 }
 
-/// Opens a page in the browser of whoever sits here; where there is none, it is said where the page is.
+/// Opens a page in the user's browser; without a browser its address is printed.
 pub fn open_in_browser(url: &str) {
     let browser = std::env::var("BROWSER").ok().filter(|it| !it.is_empty());
     let programs = browser.into_iter().chain(["xdg-open".to_owned(), "open".to_owned()]);

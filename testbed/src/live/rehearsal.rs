@@ -18,7 +18,7 @@ pub struct Rehearsal {
     /// the account's limits give would be several times that, and would make every vCPU that much
     /// slower.)
     pub demand: Demand,
-    /// The time that it takes.
+    /// The time that the run takes.
     pub takes: Span,
     /// How exactly that is known.
     pub how: &'static str,
@@ -52,7 +52,7 @@ pub fn rehearse(
     Rehearsal { demand, takes, how: "about" }
 }
 
-/// The types that its schedulers may launch.
+/// The types that the experiment's schedulers may launch.
 fn kinds(experiment: &Experiment) -> BTreeSet<TypeName> {
     let machine = experiment.whole_setup().jobs.map(|jobs| jobs.machine);
     let setup = &experiment.setup;

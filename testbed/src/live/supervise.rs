@@ -16,7 +16,7 @@ use crate::said;
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Conducts a run to its end with this many workers on this host; the others dial from elsewhere.
-/// The first signal stops it, to be gone on with; the next one ends it.
+/// The first signal stops it, so that it can be resumed; the next one ends it.
 ///
 /// # Errors
 ///
@@ -100,7 +100,7 @@ async fn supervised(
     }
 }
 
-/// What a signal does: the first one stops the run, to be gone on with; the next one ends it.
+/// What a signal does: the first one stops the run, so that it can be resumed; the next one ends it.
 fn stop(pause: &CancellationToken, cancel: &CancellationToken) {
     if pause.is_cancelled() { cancel.cancel() } else { pause.cancel() }
 }

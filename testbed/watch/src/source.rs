@@ -32,7 +32,7 @@ pub(crate) enum WatchError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] OutputError),
-    /// The steps that were left out of the log can't be made again.
+    /// The steps that were left out of the log can't be computed again.
     #[error(transparent)]
     Again(#[from] ReplayError),
     /// A line of the log can't be read.

@@ -111,7 +111,7 @@ fn what_happened_in_no_run_is_told_in_a_line() {
     let words = ["compare", "--schedulers", "burst-hads,hads", "--on", "j60-sc2", "--seeds", "2"];
     done(folder, &[&words[..], &["--out", "out"]].concat());
     let (page, table) = (file(folder, "out/report.html"), file(folder, "out/table.csv"));
-    assert!(page.contains("Left out, as no run has any:") && page.contains("VMs preempted"));
+    assert!(page.contains("Not shown, always 0:") && page.contains("VMs preempted"));
     assert!(!page.contains("<td>VMs preempted"), "no row of zeros");
     assert!(page.contains("<td>VMs hibernated") && page.contains("<td>work lost, s"));
     assert!(table.contains("j60-sc2/hads,preemptions,burst-hads,0,0,0,"), "{table}");

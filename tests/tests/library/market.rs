@@ -280,7 +280,7 @@ fn what_no_provider_does_to_make_room_is_found() {
             }
         }
     });
-    found(hibernate, "which is no on-demand VM launched now", &|steps| {
+    found(hibernate, "which is not an on-demand VM launched now", &|steps| {
         each(steps, &|effect| {
             if let Effect::Displaced { vm, by, .. } = effect {
                 *by = *vm;

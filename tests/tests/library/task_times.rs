@@ -127,5 +127,5 @@ fn each_way_to_miss_a_promise_is_noted() {
     let ahead = notes(only(7, |ledger| ledger.real_ahead_us = 90_000), false);
     found(ahead, "task7 was 22.5 % of its work ahead");
     found(notes(only(7, |ledger| ledger.missed_checkpoints = 1), false), "1 checkpoints");
-    found(notes(|_, _| {}, true), "stood still for 70 ms of 430 ms");
+    found(notes(|_, _| {}, true), "was stopped for 70 ms instead of 430 ms");
 }

@@ -157,7 +157,7 @@ fn a_hold_skipped_once_is_found() {
     let Some(_turn) = shared_live_turn() else { return };
     let folder = tempfile::tempdir().unwrap();
     let summary = run(&folder.path().join("out"), Some("skip-hold"));
-    assert_denied(&summary, "stood still for");
+    assert_denied(&summary, "was stopped for");
 }
 
 #[test]
@@ -170,5 +170,5 @@ fn a_hold_of_a_job_skipped_once_is_found() {
     let summary = summary_of(&experiment, &folder.path().join("out"), Some("skip-hold"));
     assert_eq!(summary["tasks"]["verified"], 1, "{summary:#}");
     assert_eq!(summary["counts"]["checkpoints"], 1, "{summary:#}");
-    assert_denied(&summary, "job 1 stood still for");
+    assert_denied(&summary, "job 1 was stopped for");
 }

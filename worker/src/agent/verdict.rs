@@ -103,9 +103,9 @@ pub(crate) fn for_want_of_memory(groups: &cgroup::Vm, killed_before: u64) -> Opt
 fn killed_for_memory(limit: Option<u64>) -> String {
     match limit {
         Some(limit) => {
-            format!("it was killed for want of memory: its VM has {}", Bytes::new(limit))
+            format!("it was killed because memory was short: its VM has {}", Bytes::new(limit))
         }
-        None => "it was killed for want of memory: the host has no more".to_owned(),
+        None => "it was killed because memory was short: the host has no more".to_owned(),
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn want_of_memory_is_no_signal() {
-        let short = "it was killed for want of memory: its VM has 512 MiB";
+        let short = "it was killed because memory was short: its VM has 512 MiB";
         assert_eq!(killed_for_memory(Some(512 << 20)), short);
         assert!(killed_for_memory(None).ends_with("the host has no more"));
     }

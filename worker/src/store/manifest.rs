@@ -53,7 +53,8 @@ impl FileEntry {
     }
 }
 
-/// What a checkpoint is, written when it is complete.
+/// Description of a checkpoint with the digests of all its files. It is written last: a checkpoint is whole once its
+/// manifest is there and every digest fits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {

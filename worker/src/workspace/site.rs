@@ -50,8 +50,7 @@ impl Workspace {
     pub fn enter(directory: &Path) -> Result<Self> {
         let lock = lock(directory)?;
         let leases = LeaseFolder::of_host().inspect_err(|error| {
-            tracing::warn!(%error, "users of tasks are shared with no other worker of this host: \
-                     give each worker its own --task-users");
+            tracing::warn!(%error, "users of tasks can't be coordinated with other workers on this host");
         });
         mounts::private_run_tmpfs(directory, Path::new(ROOT))?;
         let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;

@@ -182,7 +182,7 @@ fn draw_rank(
     if blocks.len() != told || trails.len() != told {
         let (blocks, trails) = (blocks.len(), trails.len());
         return Err(format!(
-            "its answer has {blocks} amounts of work and {trails} trails for {told}"
+            "its answer has {blocks} amounts of work and {trails} trails instead of {told} of each"
         ));
     }
     let all = blocks.iter().fold(0, |all: u64, it| all.saturating_add(*it));
@@ -415,7 +415,7 @@ mod tests {
         assert!(no.contains("blocks of work, but 0.200 s were ordered"), "{no}");
         let none = TaskResult { trails: Vec::new(), ..honest };
         let no = CheckOrder::draw(&program, NONCE, &none, 3).unwrap_err();
-        assert_eq!(no, "its answer has 6 amounts of work and 0 trails for 6");
+        assert_eq!(no, "its answer has 6 amounts of work and 0 trails instead of 6 of each");
     }
 
     #[test]

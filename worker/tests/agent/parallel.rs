@@ -113,7 +113,7 @@ pub(crate) fn a_job_without_memory_is_told_so() {
     await_report!(seat, TaskStarted, r => r.task == Some(fits));
     seat.command(needing("64MiB", start(does_not, &[1], Tier::Foreground, "1", 1_000)));
     let lost: TaskFailed = await_report!(seat, TaskFailed, r => r.task == Some(does_not));
-    assert!(lost.why.contains("killed for want of memory: its VM has 48 MiB"), "{lost:?}");
+    assert!(lost.why.contains("killed because memory was short: its VM has 48 MiB"), "{lost:?}");
     finished(&mut seat, fits);
     end(agent, seat);
 }

@@ -1,6 +1,7 @@
 //! Invariants of a bag of tasks and its VMs, checked step by step.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 
 use dormouse_cloud::{Host, Market, Meter, PlacementRule, Prices, SpotPlaces};
@@ -9,9 +10,9 @@ use dormouse_units::{
     Attempt, Bytes, Credits, HostId, Money, Ppm, Price, Span, TaskId, Time, TypeName, VmId,
 };
 
+use super::CapacityChecker;
 use super::bounds::TimeBounds;
 use super::vm::{CheckedVm, VmStage};
-use super::{CapacityChecker, RuleViolation};
 
 mod due;
 mod places;
@@ -618,4 +619,21 @@ pub fn check_bag(setup: &Setup, steps: &[Step], lateness: Span, ended: bool) -> 
         capacity.see(step);
     }
     checker.finish(ended).into_iter().chain(capacity.finish()).collect()
+}
+
+/// A rule that a step of a run breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleViolation {
+    /// Sequence number of the step.
+    pub seq: u64,
+    /// The emulated time of the step.
+    pub at: Time,
+    /// The broken rule, as a sentence.
+    pub what: String,
+}
+
+impl fmt::Display for RuleViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} at {}: {}", self.seq, self.at, self.what)
+    }
 }

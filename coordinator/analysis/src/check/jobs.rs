@@ -24,7 +24,7 @@ struct JobInSystem {
     /// Number of the job's last start; zero before the first.
     attempt: Attempt,
     seats: Option<(Tier, Cpus)>,
-    /// Whether the job was ever moved: it stood still meanwhile, for a time that is not followed.
+    /// Whether the job was ever moved: it was stopped meanwhile, for a time that is not followed.
     was_moved: bool,
 }
 

@@ -7,11 +7,10 @@ mod checker;
 mod jobs;
 mod requests;
 mod rooms;
-mod violation;
 mod vm;
 
 pub use capacity::CapacityChecker;
+pub use checker::RuleViolation;
 pub use checker::{Checker, check_bag};
 pub use jobs::JobsChecker;
 pub use requests::RequestsChecker;
-pub use violation::RuleViolation;

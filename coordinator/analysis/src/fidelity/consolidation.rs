@@ -39,7 +39,7 @@ pub struct Consolidation {
     /// Mean loss of foreground processes without a neighbour: this part is not the neighbours'
     /// doing.
     pub alone_mean_loss: f64,
-    /// Mean part of their processors that background processes with a neighbour got.
+    /// Mean share of a processor that background processes with a neighbour got.
     pub background_mean_share: f64,
     /// Number of processes of every job that was long in the background of others, with the part of
     /// the idle cycles that became its progress (the x of the virtual model).
@@ -209,7 +209,7 @@ impl Consolidation {
                  tick of the kernel's clock at the processor's speed); it gets that back soon. For \
                  the {} processes that had a neighbour that is {} on average. They waited for {}, \
                  the worst {}; the one nearest to what it may lose, {} of that. Without a neighbour \
-                 it is {}: what a process stands still for because it was ahead is in it.",
+                 it is {}: that includes time for which a process was stopped because it was ahead.",
                 percent(STATED_LOSS),
                 self.foreground_processes,
                 percent(self.foreground_stated_loss),

@@ -10,7 +10,7 @@ use super::promises::{JobLife, JobPromise};
 use crate::{LiveFacts, cut_short};
 
 /// A process that had this much more CPU time than it was due, in seconds, makes a run unfaithful,
-/// even if it stood still for it later. A quota is paid out in slices and the kernel sees at a tick
+/// even if it was stopped for that later. A quota is paid out in slices and the kernel sees at a tick
 /// of its clock that one is used up: some 40 ms have been seen.
 const WORST_AHEAD_S: f64 = 0.1;
 
@@ -66,14 +66,14 @@ pub struct PromiseErrors {
     /// time.
     #[serde(skip)]
     beyond: Option<(u64, f64)>,
-    /// One sentence for each checkpoint for which a job stood still too short.
+    /// One sentence for each checkpoint for which a job was stopped too briefly.
     #[serde(skip)]
     short: Vec<String>,
 }
 
 impl PromiseErrors {
-    /// Computes the errors. `hold` is the emulated time for which the experiment has a job stand
-    /// still for a checkpoint; if the worker reports a longer time, that one counts.
+    /// Computes the errors. `hold` is the emulated time for which the experiment stops a job
+    /// for a checkpoint; if the worker reports a longer time, that one counts.
     #[must_use]
     pub fn from_promises(
         promises: &[JobPromise],
@@ -151,7 +151,7 @@ impl PromiseErrors {
         if let Some((job, ahead_s)) = self.beyond {
             notes.push(format!(
                 "a process of job {job} had {:.0} ms of CPU time more than its processor promises, \
-                 before it stood still for it; it may be {:.0} ms: its quota did not hold it",
+                 before it was stopped for that; it may be {:.0} ms: its quota did not hold it",
                 ahead_s * 1e3,
                 WORST_AHEAD_S * 1e3
             ));
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(notes(500, 500), Vec::<String>::new());
         for (held, owed) in [(300, 500), (0, 0), (100, 100)] {
             let found = notes(held, owed);
-            let words = format!("job 1 stood still for {held} ms of 500 ms");
+            let words = format!("job 1 was stopped for {held} ms instead of 500 ms");
             assert!(found.iter().any(|note| note.contains(&words)), "{words}: {found:?}");
         }
     }

@@ -212,7 +212,7 @@ impl<'a> PromiseBuilder<'a> {
         }
     }
 
-    /// Adds the time for which the job stood still for a checkpoint: from the time that its worker
+    /// Adds the time for which the job was stopped for a checkpoint: from the time that its worker
     /// reports, which can't be later than the report itself, else just before the report.
     fn add_checkpoint(&mut self, at: Time, job: TaskId, owed_us: u64, held_at: Option<Time>) {
         let owed = Duration::from_micros(owed_us);

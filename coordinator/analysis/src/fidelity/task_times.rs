@@ -88,7 +88,7 @@ pub struct TaskTimes {
     pub criu_s: f64,
     /// The rest of the CPU time that was charged for the tasks, in real seconds.
     pub rest_s: f64,
-    /// Number of checkpoints for which tasks stood still and that came after their end.
+    /// Number of checkpoints for which tasks were stopped, but which were complete only after the end of the task.
     pub checkpoints_missed: u32,
 }
 
@@ -341,7 +341,7 @@ fn times_agree(one: Span, other: Span, speedup: Speedup) -> bool {
     (one - other).abs() <= other * PROMISE_TOLERANCE + slack
 }
 
-/// Notes checkpoints for which a task stood still for less time than it had to.
+/// Notes checkpoints for which a task was stopped for less time than it had to be.
 fn short_holds(record: &RunRecord, notes: &mut Vec<String>) {
     let mut short = Vec::new();
     for (task, attempt, _) in attempts_in(record) {

@@ -15,7 +15,7 @@ pub struct OutcomeTally {
     pub completed: u64,
     /// Number done with an answer that the coordinator has checked.
     pub verified: u64,
-    /// Number done by their workers' word alone.
+    /// Number of tasks or jobs done by their workers' word alone.
     pub reported: u64,
     /// Number whose programs ended and failed.
     pub program_failed: u64,

@@ -76,7 +76,7 @@ impl JobHistory {
         last.map(|spell| spell.from)
     }
 
-    /// Processors of its last spell; empty before its start.
+    /// Processors of the job's last spell; empty before its start.
     #[must_use]
     pub fn on(&self) -> &[u32] {
         self.spells.last().map_or(&[], |spell| &spell.on)

@@ -7,12 +7,10 @@ mod credits;
 mod customers;
 mod faults;
 mod figures;
-mod holds;
 mod job;
 mod losses;
 #[expect(clippy::module_inception, reason = "the room is named by what it makes")]
 mod record;
-mod request;
 mod task;
 mod vm;
 mod vm_life;
@@ -20,10 +18,10 @@ mod vm_life;
 pub use change::{ClosedHistories, RecordChange};
 pub use faults::{FaultCost, FaultHistory, FaultOnHost};
 pub use job::{JobHistory, JobSpell, SpellEnd};
+pub use record::RequestHistory;
 pub use record::{HostHistory, ProviderAct, RunRecord};
-pub use request::RequestHistory;
 pub use task::{AttemptEnd, AttemptHistory, CheckpointMark, RestoreFallback, TaskHistory};
 pub use vm::{LeaveReason, VmDisplacement, VmHibernation, VmHistory};
 
-pub use holds::cut_short;
+pub use attempts::cut_short;
 pub use record::carried_out;

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::{Action, Billing, Burstable, Host, Target, TariffName, Terms};
 use dormouse_engine::{Counts, DecisionDigest};
-use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants};
-use dormouse_units::{HostId, Speedup, TaskId, Time, TypeName, VmId, Window};
+use dormouse_model::{Decision, Effect, Event, Notice, Request, Setup, Step, Tenants};
+use dormouse_units::{HostId, RequestId, Speedup, TaskId, Time, TypeName, VmId, Window};
 
 use super::{
-    ClosedHistories, FaultHistory, JobHistory, RecordChange, RequestHistory, TaskHistory,
-    VmHistory, faults,
+    ClosedHistories, FaultHistory, JobHistory, RecordChange, TaskHistory, VmHistory, faults,
 };
 use crate::ServiceTally;
 
@@ -371,4 +370,19 @@ impl RunRecord {
 pub fn carried_out(step: &Step) -> Vec<&Decision> {
     let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
+}
+
+/// A customer's request, from its arrival to its end; the history of its VM has the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestHistory {
+    /// Number of the request.
+    pub request: RequestId,
+    /// Type, market and duration asked for.
+    pub asks: Request,
+    /// Time of the request's arrival.
+    pub arrived: Time,
+    /// VM that the request got, or would have got.
+    pub vm: VmId,
+    /// Whether the request got the VM.
+    pub is_granted: bool,
 }

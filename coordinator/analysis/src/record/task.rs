@@ -91,9 +91,9 @@ pub struct CheckpointMark {
     pub done: Ppm,
     /// Size of the checkpoint.
     pub bytes: Bytes,
-    /// Time for which the task stood still for it, real microseconds; zero in virtual time.
+    /// Time for which the task was stopped for it, real microseconds; zero in virtual time.
     pub real_held_us: u64,
-    /// Time for which the task should have stood still, real microseconds; zero in virtual time.
+    /// Time for which the task should have been stopped, real microseconds; zero in virtual time.
     pub real_owed_us: u64,
 }
 

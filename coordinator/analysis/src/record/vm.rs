@@ -34,7 +34,7 @@ pub struct VmHistory {
     pub hibernations: ThinVec<VmHibernation>,
     /// The times at which its room went to other VMs, in order.
     pub displaced: ThinVec<VmDisplacement>,
-    /// VMs whose room it waited for after its launch.
+    /// VMs whose room this VM waited for after its launch.
     pub waited_for: ThinVec<VmId>,
     /// Why it is about to leave, if the provider has told a reason of its own.
     pub leaving: Option<LeaveReason>,
@@ -66,7 +66,7 @@ pub enum LeaveReason {
     Outbid,
     /// Fewer VMs of its type are available than there are.
     Reclaimed,
-    /// Its room goes to this VM.
+    /// The room of the VM goes to this one.
     For(VmId),
 }
 

@@ -1,12 +1,15 @@
 //! Writer of `requests.csv`: one line for each request as it ends.
 
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 
+use dormouse_model::{Setup, Step, Tenants};
 use dormouse_units::{Span, Time};
 use dormouse_workload::Lines;
 use dormouse_workload::decimal::{seconds, whole};
 
-use super::EndedRequest;
+use super::{EndedRequest, RequestFigures, RequestLedger};
+use crate::{RunRecord, TableError};
 
 /// Columns of `requests.csv`; times in seconds.
 const COLUMNS: &str = "request,arrived_s,type,market,duration_s,host,ready_s,ended_s,end,waited_s,displaced_by,cost_usd";
@@ -86,5 +89,53 @@ fn write_text(line: &mut Vec<u8>, text: &str) {
         line.extend_from_slice(format!("\"{}\"", text.replace('"', "\"\"")).as_bytes());
     } else {
         line.extend_from_slice(text.as_bytes());
+    }
+}
+
+const REQUESTS: &str = "requests.csv";
+
+/// Writes `requests.csv` of a run, and adds up its requests. Call [`Self::see`] after the record
+/// has taken in a step, then [`Self::finish`].
+#[derive(Debug)]
+pub struct RequestsTables<W: Write> {
+    ledger: RequestLedger,
+    csv: RequestsCsv<W>,
+}
+
+impl<W: Write> RequestsTables<W> {
+    /// Begins the file of a run of this whole setup with these tenants; `open` opens a file by its
+    /// name.
+    ///
+    /// # Errors
+    ///
+    /// It can't be opened or written.
+    pub fn begin(
+        open: impl FnOnce(&'static str) -> io::Result<W>,
+        setup: &Setup,
+        tenants: Tenants,
+    ) -> Result<Self, TableError> {
+        let csv =
+            open(REQUESTS).and_then(RequestsCsv::new).map_err(TableError::in_file(REQUESTS))?;
+        Ok(Self { ledger: RequestLedger::new(setup, tenants), csv })
+    }
+
+    /// Writes the requests that ended in a step which the record has taken in.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be written.
+    pub fn see(&mut self, record: &RunRecord, step: &Step) -> Result<(), TableError> {
+        let Self { ledger, csv } = self;
+        ledger.see(record, step, |it| csv.write(it).map_err(TableError::in_file(REQUESTS)))
+    }
+
+    /// Ends the file and returns the figures.
+    ///
+    /// # Errors
+    ///
+    /// It can't be written.
+    pub fn finish(self) -> Result<RequestFigures, TableError> {
+        self.csv.finish().map_err(TableError::in_file(REQUESTS))?;
+        Ok(self.ledger.finish())
     }
 }

@@ -22,7 +22,7 @@ pub struct RequestTally {
     pub terminated: u64,
     /// Number of hibernations of their VMs.
     pub hibernations: u64,
-    /// Charges for their VMs.
+    /// Charges for the VMs of the requests.
     pub revenue: Money,
 }
 

@@ -4,12 +4,11 @@ mod csv;
 mod figures;
 mod ledger;
 mod quantiles;
-mod tables;
 mod usage;
 
 pub use csv::RequestsCsv;
+pub use csv::RequestsTables;
 pub use figures::{LostRevenue, RequestFigures, RequestTally};
 pub use ledger::{EndedRequest, RequestEnd, RequestLedger};
 pub use quantiles::TimeQuantiles;
-pub use tables::RequestsTables;
 pub use usage::{HostUsage, UsageBin, UsageFlow, UsageLevel};

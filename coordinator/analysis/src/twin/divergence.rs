@@ -16,7 +16,7 @@ pub struct DecisionMoment {
     pub at: Time,
     /// Notices to the scheduler, such as `task7 finished on vm3`.
     pub heard: Vec<String>,
-    /// Its decisions, such as `start task20 on vm3, as its turn had come`.
+    /// Decisions of the instant, such as `start task20 on vm3, as its turn had come`.
     pub decided: Vec<String>,
 }
 

@@ -64,7 +64,7 @@ pub struct TwoTier {
     moves: Moves,
     /// Duration of all other migrations.
     migration_cost: Span,
-    /// Time for which a job stands still for a checkpoint.
+    /// Time for which a job is stopped for a checkpoint.
     checkpoint_cost: Duration,
     /// Number of the last checkpoint of every job that is there.
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,

@@ -18,7 +18,7 @@ pub struct TwinInputs {
 }
 
 impl TwinInputs {
-    /// Reads them from the steps of a run.
+    /// Reads the inputs of a twin from the steps of a run.
     #[must_use]
     pub fn from_steps(steps: &[Step]) -> Self {
         let mut given = Self::default();

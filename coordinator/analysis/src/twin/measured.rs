@@ -11,7 +11,7 @@ use crate::fidelity::RunPace;
 /// Measurements of a live run that its twin uses.
 #[derive(Clone, Debug)]
 pub struct MeasuredMoves {
-    /// Speed of its clock, and length of its phases.
+    /// Speed of the run's clock, and length of its jobs' phases.
     pub pace: RunPace,
     /// Mean duration of a migration in emulated time; `None` if there was none.
     pub migration: Option<Span>,
@@ -23,7 +23,7 @@ pub struct MeasuredMoves {
 pub type Moves = BTreeMap<TaskId, VecDeque<Span>>;
 
 impl MeasuredMoves {
-    /// Reads them from the steps of a run of this pace.
+    /// Reads the durations of moves from the steps of a run of this pace.
     #[must_use]
     pub fn from_steps(steps: &[Step], pace: RunPace) -> Self {
         let (mut moves, mut all_us) = (Moves::new(), Vec::new());

@@ -14,7 +14,7 @@ use crate::{RunMode, in_seconds};
 pub struct LiveAndTwin<T> {
     /// Value in the compared run; live, unless the run itself was made in virtual time.
     pub live: T,
-    /// Value in its twin in virtual time.
+    /// Value in the run's twin in virtual time.
     pub twin: T,
 }
 
@@ -283,7 +283,7 @@ impl TaskStanding {
         }
     }
 
-    /// The reason for which it was disturbed.
+    /// The reason for which the task was disturbed.
     #[must_use]
     pub fn disturbed_by(&self) -> Option<&str> {
         match self {
@@ -311,7 +311,7 @@ pub struct TwinVm {
     /// Id of the VM.
     #[serde(rename = "id")]
     pub vm: VmId,
-    /// What became of it; `None` if a run had no such VM.
+    /// Fate of the VM in each run; `None` if a run had no such VM.
     #[serde(flatten)]
     pub sides: LiveAndTwin<Option<VmFate>>,
 }

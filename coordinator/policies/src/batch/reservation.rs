@@ -1,4 +1,4 @@
-//! The reservation of the head of the queue.
+//! EASY's reservation for the head of the queue.
 
 use dormouse_units::Time;
 

@@ -68,10 +68,10 @@ enum YesNo {
 #[derive(Deserialize, JsonSchema)]
 struct EnvBurstable {
     burstable: Option<YesNo>,
-    /// 0 where it isn't burstable.
+    /// Credits earned an hour; 0 for a type that isn't burstable.
     #[schemars(range(max = 100_000), example = 36)]
     cpu_credit_rate: Option<u64>,
-    /// Per cent; 0 where it isn't burstable.
+    /// Speed without credits in per cent; 0 for a type that isn't burstable.
     #[schemars(range(min = 0.0, max = 100.0), example = 20)]
     baseline: Option<f64>,
 }

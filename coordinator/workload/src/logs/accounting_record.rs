@@ -79,7 +79,7 @@ impl JobRecord {
     }
 }
 
-/// Parses a duration `[[hours:]minutes:]seconds` to seconds; `None`: it is none.
+/// Parses a duration `[[hours:]minutes:]seconds` to seconds; `None` for any other text.
 pub(super) fn parse_duration(text: &str) -> Option<i64> {
     let text = text.split_once('.').map_or(text, |(whole, _)| whole);
     let parts: Option<Vec<i64>> = text.split(':').map(parse_whole).collect();

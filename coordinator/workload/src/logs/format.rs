@@ -66,7 +66,7 @@ impl JobsFormat {
         is_log.then_some(Self::Swf)
     }
 
-    /// Detects the format of an accounting file from this line; `None`: it is none. Comments of
+    /// Detects the format of an accounting file from this line; `None` if it is not one. Comments of
     /// Grid Engine count as accounting lines.
     pub(super) fn of_accounting(line: &[u8]) -> Option<Self> {
         let line = String::from_utf8_lossy(line);

@@ -12,27 +12,27 @@ use super::problem::LineProblem;
 /// "not known". Fractions, which some SWF logs have, are cut off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SwfJob {
-    /// 1: its number in the log.
+    /// Field 1: the job's number in the log.
     pub number: i64,
-    /// 2: when it was submitted.
+    /// Field 2: submission time, in seconds.
     pub submitted: i64,
-    /// 3: how long it waited.
+    /// Field 3: time that the job waited, in seconds.
     pub wait: i64,
-    /// 4: how long it ran.
+    /// Field 4: time that the job ran, in seconds.
     pub run_time: i64,
-    /// 5: processors it had.
+    /// Field 5: processors that the job had.
     pub allocated: i64,
     /// 6: mean CPU time a processor.
     pub cpu_time: i64,
     /// 7: mean memory a processor.
     pub memory: i64,
-    /// 8: processors it asked for.
+    /// Field 8: processors that the job asked for.
     pub requested: i64,
-    /// 9: run time its user asked for.
+    /// Field 9: run time that the job's user asked for, in seconds.
     pub requested_time: i64,
     /// 10: memory a processor that it asked for.
     pub requested_memory: i64,
-    /// 11: how it ended: 1 completed, 0 failed, 5 cancelled.
+    /// Field 11: how the job ended: 1 completed, 0 failed, 5 cancelled.
     pub status: i64,
     /// 12: number of the user.
     pub user: i64,
@@ -46,7 +46,7 @@ pub struct SwfJob {
     pub partition: i64,
     /// 17: the job it follows; the first of them if there are several.
     pub preceding: i64,
-    /// The other jobs it follows: field 17 of some logs is a list such as `1&2&3`.
+    /// Other jobs that this job follows: field 17 of some logs is a list such as `1&2&3`.
     pub preceding_others: Box<[i64]>,
     /// 18: seconds from the end of the job it follows to its submission.
     pub think_time: i64,

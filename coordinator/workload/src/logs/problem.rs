@@ -98,7 +98,7 @@ pub enum LineProblem {
         /// The remedy, in words.
         right: &'static str,
     },
-    /// An entry of a JSON file that should be a job is none.
+    /// An entry of a JSON file is not a job.
     #[error("it is no job: {why}")]
     NoJob {
         /// The flaw, in words.

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OnMalformed {
-    /// Stop with an error that names its line.
+    /// Stop with an error that names the line.
     #[default]
     Fail,
-    /// Leave it out and count it.
+    /// Leave the job out and count it.
     Skip,
 }
 
@@ -21,12 +21,12 @@ pub enum OnMalformed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RanOver {
-    /// It runs as long as it did; its scheduler reckons with what its user said.
+    /// The job runs as long as in the log; the scheduler plans with the user's estimate.
     #[default]
     Keep,
-    /// It runs as long as its user said, as where the machine ends such jobs.
+    /// The job runs as long as its user's estimate, as on machines that end such jobs.
     Cut,
-    /// Its user said as long as it ran.
+    /// The estimate is raised to the run time of the job.
     Raise,
 }
 
@@ -37,7 +37,7 @@ pub enum NoEstimate {
     /// The run time.
     #[default]
     RunTime,
-    /// Nothing: the job is malformed.
+    /// The job has no estimate and counts as malformed.
     Malformed,
 }
 
@@ -45,10 +45,10 @@ pub enum NoEstimate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum JobSize {
-    /// What it asked for (field 8).
+    /// The number of processors that the job asked for (field 8).
     #[default]
     Requested,
-    /// What it had (field 5).
+    /// The number of processors that the job had (field 5).
     Allocated,
 }
 
@@ -56,10 +56,10 @@ pub enum JobSize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Repeated {
-    /// It is another job.
+    /// The line is another job.
     #[default]
     Keep,
-    /// It is malformed.
+    /// The line is malformed.
     Malformed,
 }
 
@@ -67,7 +67,7 @@ pub enum Repeated {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fractions {
-    /// They are cut off.
+    /// Fractions of a second are cut off.
     #[default]
     Cut,
     /// The job is malformed.
@@ -92,11 +92,11 @@ pub enum PartialExecutions {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FollowUps {
-    /// It is submitted its think time after the end of the last of them in the run. Where one of them
+    /// The job is submitted its think time after the end of the last of them in the run. Where one of them
     /// is not above it in the log, or was left out, its own submission time stands.
     #[default]
     Kept,
-    /// It is submitted when the log says.
+    /// The job is submitted at the time that the log has.
     Ignored,
 }
 

@@ -20,7 +20,7 @@ pub enum Model {
     JwLike,
     /// Lublin and Feitelson 1999 ("batch" and "interactive" streams merged).
     Lublin,
-    /// The same model's parameters for logs that do not tell the two apart.
+    /// Lublin's model with its parameters for logs that do not distinguish interactive and batch jobs.
     LublinTypeless,
 }
 

@@ -126,7 +126,7 @@ impl ArrivalTimes {
         self.until = draw_later(self.until, *mean, &mut self.turns);
     }
 
-    /// The time of the next request before `end`; `None`: there is none.
+    /// The time of the next request before `end`; `None` if there is none.
     pub(super) fn next(&mut self, end: Time) -> Option<Time> {
         while self.now < end {
             match &self.arrivals {

@@ -25,10 +25,10 @@ pub struct RequestModel {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("least" = "1us"), example = "30d")]
     pub lasts: Option<Span>,
-    /// When they come.
+    /// When the requests come.
     pub arrivals: RequestArrivals,
     /// How long VMs are wanted, from when they are ready. What is shorter than `least` or longer than
-    /// `most` is drawn again, so that the mean of what comes is another than `mean`.
+    /// `most` is drawn again, so that the mean of the drawn times differs from `mean`.
     pub duration: DurationLaw,
     /// How long preemptible ones are wanted; as `duration` says where it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -29,15 +29,15 @@ pub struct WorkflowTask {
     pub after: Vec<TaskId>,
     /// The time for which it computes; `None`: the file does not say.
     pub runtime: Option<Span>,
-    /// The memory that it needs; `None`: the file does not say.
+    /// Memory that the task needs; `None` if the file does not say.
     pub memory: Option<Bytes>,
     /// The number of cores that it uses; `None`: the file does not say.
     pub cores: Option<u32>,
     /// Command of the task; `None`: the file does not have it.
     pub command: Option<WorkflowCommand>,
-    /// The files that it reads.
+    /// Files that the task reads.
     pub inputs: Vec<String>,
-    /// The files that it writes.
+    /// Files that the task writes.
     pub outputs: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ pub struct WorkflowTask {
 pub struct WorkflowCommand {
     /// The program and its arguments.
     pub argv: Vec<String>,
-    /// Variables of its environment, by name.
+    /// Variables of the command's environment, by name.
     pub env: BTreeMap<String, String>,
     /// Working directory relative to the workflow's file; `None`: that file's own folder.
     pub directory: Option<String>,

@@ -14,9 +14,9 @@ use super::written::{bounded, within_limits};
 /// Reason for which the commands of a workflow file are not run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum UnusableCommand {
-    /// They can't be run, for this reason.
+    /// The commands can't be run, for this reason.
     Impossible(String),
-    /// They need something that is not allowed: what it is, and the remedy.
+    /// The commands need something that is not allowed: what it is, and the remedy.
     Refused(Flaw),
 }
 

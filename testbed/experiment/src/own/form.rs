@@ -23,7 +23,7 @@ const MOST_THREADS: u32 = 30_000;
 pub(crate) enum RuntimeGiven {
     /// By the section's key.
     BySection,
-    /// The same on every type.
+    /// The same run time on every type.
     Everywhere(Span),
     /// As measured.
     Measured,

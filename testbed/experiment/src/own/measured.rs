@@ -61,7 +61,7 @@ pub struct MeasuredProgram {
     pub waited_us: u64,
     /// Peak memory.
     pub memory: Bytes,
-    /// Final size of its directory.
+    /// Final size of the program's directory.
     pub directory: Bytes,
     /// Time from the command to start the program to its first instruction, microseconds: its inputs were
     /// copied and its directory was made. It is not part of the run time.

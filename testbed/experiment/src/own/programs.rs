@@ -39,12 +39,12 @@ pub struct OwnTask {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RuntimeSaid {
-    /// The experiment gives it.
+    /// The experiment gives the run time.
     #[default]
     Said,
-    /// It was measured.
+    /// The run time was measured.
     Measured,
-    /// It is not known: the task's run time is a guess that nothing should rely on.
+    /// The run time is not known: the task's run time is a guess that nothing should rely on.
     Unknown,
 }
 

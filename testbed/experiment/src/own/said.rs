@@ -17,12 +17,12 @@ const DEADLINE: &str = "45m";
 pub struct OwnSaid {
     /// Keys of `[[workload.task]]` by their last names, with their values.
     pub keys: Vec<Override>,
-    /// Whether it replaces all tasks, instead of the program of each task.
+    /// Whether the program replaces all tasks, instead of the program of each task.
     pub replaces_tasks: bool,
 }
 
 impl OwnSaid {
-    /// Puts it into an experiment.
+    /// Puts the program into an experiment.
     ///
     /// # Errors
     ///

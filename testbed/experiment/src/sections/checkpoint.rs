@@ -17,42 +17,42 @@ pub(crate) struct CheckpointSection {
     /// where it is not given.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub(crate) overhead: Option<Ppm>,
-    /// Of `every`: from one to the next.
+    /// For `every`: distance between two checkpoints.
     #[schemars(example = "10m")]
     pub(crate) period: Option<Span>,
-    /// Of `every`: what that is counted in; `time` where it is not given.
+    /// For `every`: what the distance is counted in; `time` where it is not given.
     pub(crate) of: Option<Period>,
-    /// Of `points`: parts of the work, ascending, each above 0 and below 1.
+    /// For `points`: parts of the work, ascending, each above 0 and below 1.
     #[schemars(example = [0.25, 0.5, 0.75])]
     pub(crate) points: Option<Vec<Ppm>>,
-    /// Of `acc`: it checkpoints where the price is above this; the VM's own bid where it is not given.
+    /// For `acc`: checkpoint where the price is above this; the VM's own bid where it is not given.
     pub(crate) bid: Option<Price>,
-    /// Of `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given. Of
+    /// For `acc`: how long before the end of an hour the checkpoint is kept; 1m where it is not given. Of
     /// `opt`: how long before the price passes the bid; 1us where it is not given, which live is too late.
     #[schemars(example = "1m")]
     pub(crate) look: Option<Span>,
-    /// Of `adapt`: from one decision to the next; 10m where it is not given.
+    /// For `adapt`: time between two decisions; 10m where it is not given.
     #[schemars(extend("least" = "1s"), example = "10m")]
     pub(crate) every: Option<Span>,
-    /// Of `adapt`: from what it takes its probabilities; `past` where it is not given.
+    /// For `adapt`: where its probabilities come from; `past` where it is not given.
     pub(crate) knows: Option<Knows>,
-    /// Of `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
+    /// For `young-daly`: how long VMs live on average; the mean of `lifetimes` where it is not given.
     #[schemars(extend("least" = "1s"), example = "1h")]
     pub(crate) mttf: Option<Span>,
-    /// Of `dp` and `young-daly`: how long VMs are taken to live, whatever they do; by the experiment's
+    /// For `dp` and `young-daly`: assumed lifetimes of VMs, whatever they really are; by the experiment's
     /// `[[interruption]]` where it is not given.
     pub(crate) lifetimes: Option<LifetimeSection>,
-    /// Of `dp`: what times are counted in, rounded up; where it is not given, a quarter of the bag's shortest
+    /// For `dp`: unit in which times are counted, rounded up; where it is not given, a quarter of the bag's shortest
     /// checkpoint, but no less than one of 2,000 parts of its longest task, nor so fine that old VMs can't be told from
     /// young ones; and no more than 1m.
     #[schemars(extend("least" = "1ms"), example = "1m")]
     pub(crate) step: Option<Span>,
-    /// Of `dp`: how long it takes to go on from a checkpoint on another VM; `scheduler.restore` and
+    /// For `dp`: how long it takes to continue from a checkpoint on another VM; `scheduler.restore` and
     /// `cloud.boot` where it is not given, or a step if these are nothing.
     pub(crate) restart: Option<Span>,
-    /// Of `dp`: how its recursion is read; `conditional` where it is not given.
+    /// For `dp`: how its recursion is read; `conditional` where it is not given.
     pub(crate) mode: Option<DpMode>,
-    /// How long what is checkpointed stands still for one.
+    /// How long a task or job is stopped for a checkpoint.
     #[schemars(extend("least" = "1ms"), example = "13s")]
     pub(crate) fixed: Span,
     /// How much longer for each 10^6 bytes of a task's memory; not of parallel jobs.

@@ -62,7 +62,7 @@ pub(crate) struct CloudSection {
     /// (`[[interruption]]`, but no price and no availability); such VMs hear nothing where it is not given.
     #[schemars(example = "5m")]
     pub(crate) rebalance_lead: Option<Span>,
-    /// The same in more words, in place of `rebalance-lead`: recommendations at times that are drawn, interruptions without one, and
+    /// A table in place of `rebalance-lead`, with recommendations at times that are drawn, interruptions without one, and
     /// recommendations that come to nothing.
     pub(crate) rebalance: Option<RebalanceSection>,
     /// Spot prices that change, by type: a file of rows such as `2009-12-01 01:43:17,0.425` or `6000,0.425` (seconds, dollars
@@ -90,7 +90,7 @@ pub(crate) struct CloudSection {
 }
 
 impl CloudSection {
-    /// Whether it defines instance types.
+    /// Whether the section defines instance types.
     pub(crate) fn offers_types(&self) -> bool {
         self.catalogue.is_some() || !self.types.is_empty()
     }
@@ -245,20 +245,20 @@ pub(crate) struct PricesPart {
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,
-    /// The run begins at a time that its seed draws over the record: over the time that all have, of records with
-    /// dates, which say so all or none, and at the same part of each of those without.
+    /// Whether the run begins at a time of the record that its seed draws. Records with dates begin at the same date,
+    /// drawn from the time that all cover, and say so all or none; records without dates begin at the same part of each.
     #[serde(default)]
     pub(crate) drawn_start: bool,
-    /// So many times the prices of the file.
+    /// Factor by which the prices of the file are multiplied.
     #[schemars(range(min = 1e-6, max = 1e6), example = 0.6)]
     pub(crate) scale: Option<f64>,
-    /// Of a file of several types: this one.
+    /// Type to read from a file of several types.
     #[serde(rename = "type")]
     pub(crate) kind: Option<String>,
-    /// Of a file of several zones: this one.
+    /// Zone to read from a file of several zones.
     #[schemars(example = "us-east-1a")]
     pub(crate) zone: Option<String>,
-    /// Of a file of several products: this one.
+    /// Product to read from a file of several products.
     #[schemars(example = "Linux/UNIX")]
     pub(crate) product: Option<String>,
     /// Which of its columns `time`, `price`, `type`, `zone` and `product` are in, where they aren't told by themselves.
@@ -286,7 +286,7 @@ pub(crate) struct AvailabilityPart {
     /// The file, relative to the experiment's.
     #[schemars(example = "availability.json")]
     pub(crate) file: String,
-    /// So long after its first number the run begins.
+    /// Time after the record's first number at which the run begins.
     #[serde(default)]
     #[schemars(with = "Option<dormouse_units::Span>")]
     pub(crate) start: Option<String>,

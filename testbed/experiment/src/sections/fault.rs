@@ -59,7 +59,7 @@ pub(crate) enum FaultName {
     Rate,
     /// The worker's process is killed with all its tasks; whoever started it starts it again.
     Kill,
-    /// The worker's process and all its tasks stand still.
+    /// The worker's process and all its tasks are stopped.
     Pause,
     /// No room is left for checkpoints on the worker's disk.
     DiskFull,

@@ -46,10 +46,10 @@ pub(crate) struct PoissonSection {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
 pub(crate) struct LifetimeSection {
-    /// Of VMs of this type only.
+    /// Only VMs of this type.
     #[serde(rename = "type")]
     pub(crate) kind: Option<TypeName>,
-    /// Their mean: they are exponentially distributed.
+    /// Mean of exponentially distributed lifetimes.
     #[schemars(extend("least" = "1us"), example = "6h")]
     pub(crate) mean: Option<Span>,
     /// Lifetimes that were seen, one of which each VM has: a list, or a file of seconds, one a row, or of VMs as `dormouse
@@ -87,7 +87,7 @@ pub(crate) struct ReplaySection {
     /// The column that says how a VM ended, and its value where that was a preemption.
     #[schemars(example = "reason=preempted")]
     pub(crate) end: Option<String>,
-    /// Of the file's VMs those with this `machine_type`.
+    /// Only the file's VMs with this `machine_type`.
     pub(crate) machine_type: Option<String>,
 }
 

@@ -9,7 +9,7 @@ use dormouse_tasks::own::Saves;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum SavesSection {
-    /// By its name.
+    /// A scheme by its name.
     Named(SavesName),
     /// At the notice that its VM will be taken away.
     Notice(NoticeSection),
@@ -27,7 +27,7 @@ pub(crate) enum SavesName {
     /// The program itself, into its directory, whenever it sees fit; the directory is kept at the times of
     /// `[checkpoint]`, and it begins again with it.
     Own,
-    /// Nothing: it begins anew.
+    /// Nothing is saved: the task starts from the beginning.
     None,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct NoticeSection {
     /// What saves the program's work: the notice.
     #[expect(dead_code, reason = "it has one value, which the schema demands")]
     pub(crate) by: NoticeName,
-    /// The signal that its processes are sent.
+    /// Signal that is sent to the program's processes.
     #[schemars(example = &"SIGUSR1")]
     pub(crate) signal: Option<String>,
     /// The file that is made in its directory, with the notice in it.
@@ -84,7 +84,7 @@ pub(crate) enum VerifySection {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct ReferenceSection {
-    /// The folder of its outputs: those that `outputs` names are compared.
+    /// Folder of the reference run's outputs: those that `outputs` names are compared.
     #[schemars(example = "reference/{name}")]
     pub(crate) outputs_of: String,
 }

@@ -308,7 +308,7 @@ of_jobs! {
         /// What becomes of a line with more than 18 fields.
         #[serde(default)]
         pub(crate) extra_fields: ExtraFields,
-        /// What its users say of the run times of their jobs.
+        /// How users estimate the run times of their jobs.
         #[serde(default = "given")]
         pub(crate) estimates: Estimates,
         /// Only its first jobs, so many; all where it is not given.

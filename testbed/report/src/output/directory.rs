@@ -277,7 +277,7 @@ fn check_target(target: &Path, replaces: ReplacedContent<'_>) -> Result<(), Outp
         Ok(_) if is_unfinished(target) => {
             let resume = command_line(["dormouse", "resume", &target.to_string_lossy()]);
             let why = format!(
-                "it holds a run that did not come to its end; `{resume}` goes on with it, \
+                "it holds a run that did not come to its end; `{resume}` continues it, \
                  --force replaces it"
             );
             Err(OutputError::out(target, why))

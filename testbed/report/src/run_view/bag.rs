@@ -216,7 +216,7 @@ fn longest_wait(of: &BagResults<'_>) -> Option<Duration> {
     (longest_us > 0).then(|| Duration::from_micros(longest_us))
 }
 
-/// That time in emulated time.
+/// The longest wait for inputs, in emulated time.
 pub(super) fn longest_emulated(of: &BagResults<'_>) -> Option<Span> {
     longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.emulated(longest))
 }

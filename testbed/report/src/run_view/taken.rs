@@ -55,7 +55,7 @@ impl TakenVms<'_> {
                 TableColumn::dollars(wording::COST_OF_LOST_WORK).digits(6).named("lost_usd"),
                 |it| it.charged(),
             )
-            .column(TableColumn::seconds("tasks stood still for").named("stood_s"), |it| it.stood())
+            .column(TableColumn::seconds("tasks stopped for").named("stood_s"), |it| it.stood())
             .column(TableColumn::seconds("VM in its place ready at").named("by_ready_s"), |it| {
                 it.by.ready
             })
@@ -84,7 +84,7 @@ impl TakenVms<'_> {
             .column(TableColumn::seconds("continued at"), |(_, task)| {
                 went_on(task).map(|(_, at)| at)
             })
-            .column(TableColumn::seconds("stood still for"), |(_, task)| task.stood())
+            .column(TableColumn::seconds("stopped for"), |(_, task)| task.stood())
             .into()
     }
 
@@ -102,12 +102,12 @@ impl TakenVms<'_> {
             })
             .column(TableColumn::seconds(wording::WORK_LOST), |toll| toll.work_lost)
             .column(TableColumn::dollars(wording::COST_OF_LOST_WORK).digits(6), |toll| toll.charged)
-            .column(TableColumn::seconds("tasks stood still for"), |toll| toll.stood)
+            .column(TableColumn::seconds("tasks stopped for"), |toll| toll.stood)
             .column(TableColumn::count("VMs taken for it"), |toll| toll.vms_taken)
             .column(TableColumn::seconds("longest wait for one of them"), |toll| toll.waited)
             .column(TableColumn::dollars("cost of those").digits(6), |toll| toll.paid)
             .into();
-        let how = "A task stands still from when it stopped, froze or was gone with its VM until it runs \
+        let how = "A task is stopped from when it stopped, froze or was gone with its VM until it runs \
                    again.";
         let how = format!("{how} {}", wording::HOW_LOST_WORK_COUNTS);
         let tasks = PageBlock::Folded(

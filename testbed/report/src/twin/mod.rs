@@ -2,12 +2,11 @@
 //! text and as `twin.csv`.
 
 mod compare;
-mod csv;
 mod error;
 mod table;
 
 pub(crate) use compare::distance_of;
 pub use compare::twin_of;
-pub use csv::csv;
 pub use error::TwinError;
+pub use table::csv;
 pub use table::table;

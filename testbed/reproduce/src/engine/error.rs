@@ -50,7 +50,7 @@ pub enum EngineError {
     Unfinished {
         /// What ended, how, and where its output is.
         said: String,
-        /// Whether it was refused because of its input.
+        /// Whether the engine refused because of its input.
         is_bad_input: bool,
     },
 }

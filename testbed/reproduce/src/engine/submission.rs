@@ -14,7 +14,7 @@ use super::{ArrayJob, EngineError, JobEngine, hyper_queue, kubernetes, script, s
 pub struct EngineSubmission {
     /// Names or numbers of the jobs; the last is the merge's if that is a job of its own.
     pub jobs: Vec<String>,
-    /// Command that shows their state.
+    /// Command that shows the state of the jobs.
     pub status: String,
 }
 

@@ -165,7 +165,7 @@ pub enum ClaimMeasure {
 }
 
 impl ClaimMeasure {
-    /// Whether it divides one figure by another; over runs, mean by mean.
+    /// Whether the measure divides one figure by another; over runs, mean by mean.
     pub(super) const fn is_ratio(self) -> bool {
         matches!(self, Self::PercentBelow | Self::PercentAbove | Self::Ratio)
     }

@@ -21,7 +21,7 @@ pub struct JudgedClaim {
     pub claim: PaperClaim,
     /// Our estimate; for [`CellCombination::Each`], the number of cells that agree.
     pub ours: Estimate,
-    /// The verdict on it.
+    /// The verdict on the claim.
     pub verdict: Verdict,
     /// How the verdict was found, in words.
     pub how: String,

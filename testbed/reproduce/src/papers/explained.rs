@@ -53,7 +53,7 @@ impl ExplainedStatements {
         self.figures.len() + self.claims.len()
     }
 
-    /// Whether it explains more statements than `other`, by more than chance. For equally good
+    /// Whether the reading explains more statements than `other`, by more than chance. For equally good
     /// readings, a statement that only one of them contradicts is as likely to be either's (the
     /// sign test).
     pub(super) fn is_beyond_chance(&self, other: &Self) -> bool {

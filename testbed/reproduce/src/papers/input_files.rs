@@ -14,7 +14,7 @@ use crate::sweep::{ReproductionSpec, SweepError};
 pub struct InputFile {
     /// Name of the file, without its folder.
     pub file: String,
-    /// SHA-256 of its content.
+    /// SHA-256 of the file's content.
     pub sha256: String,
 }
 

@@ -133,7 +133,7 @@ impl LiveRun {
         names.into_iter().filter_map(|name| Some((name.clone(), self.figure(&name)?))).collect()
     }
 
-    /// The same figure of the virtual runs of its cell, if there are any with seeds from
+    /// This figure in the virtual runs of the same cell, if there are any with seeds from
     /// `first_seed` on.
     pub(super) fn against(
         &self,
@@ -182,7 +182,7 @@ pub struct VirtualFigure {
 pub struct MakeLive {
     /// Number of live runs of each cell, with seeds from 1 on.
     pub seeds: u64,
-    /// Program that makes them: `dormouse`, or one with the same `run --live`.
+    /// Program that makes the runs: `dormouse`, or one with the same `run --live`.
     pub program: PathBuf,
 }
 

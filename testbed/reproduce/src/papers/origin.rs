@@ -27,7 +27,7 @@ pub struct RunOrigin {
     /// Commit of the clone that the program is in, followed by `-changed` if files of the clone
     /// differ from it; `None` if it is in no clone.
     pub commit: Option<String>,
-    /// Host that it ran on.
+    /// Host that the run was made on.
     pub host: HostFacts,
     /// Number of threads for runs.
     pub threads: usize,

@@ -118,7 +118,7 @@ impl CellComputation {
         Self { most_seeds, ..self }
     }
 
-    /// The same computation for other cells, from the same data.
+    /// A copy of the computation for other cells, from the same data.
     pub(super) fn named(&self, case: &str) -> Self {
         Self::new(self.own, case.to_owned(), &self.recorded)
     }
@@ -147,7 +147,7 @@ impl CellComputation {
         self.recorded.prices.iter().flat_map(|prices| prices.notes())
     }
 
-    /// Checks that its data are given.
+    /// Checks that the data of the computation are given.
     ///
     /// # Errors
     ///

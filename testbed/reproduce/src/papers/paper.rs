@@ -63,7 +63,7 @@ pub struct PaperEvaluation {
     /// Printed comparisons of two cells.
     #[serde(default)]
     pub compared: Vec<PrintedComparison>,
-    /// Claims of its text.
+    /// Claims of the paper's text.
     #[serde(default, rename = "claim")]
     pub claims: Vec<PaperClaim>,
     /// Factors that could explain a difference.
@@ -91,7 +91,7 @@ pub struct PaperPart {
     pub title: String,
     /// Patterns of the part's cells.
     pub cells: Vec<String>,
-    /// Reported figures of its cells: a pattern, and figures by name.
+    /// Reported figures of the part's cells: a pattern, and figures by name.
     pub metrics: BTreeMap<String, Vec<String>>,
     /// Whether a chart is drawn of each cell's run with the median makespan.
     #[serde(default)]
@@ -137,7 +137,7 @@ fn loads() -> (String, String) {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PrintedTable {
-    /// Figures in its columns.
+    /// Figures in the table's columns.
     pub metrics: Vec<String>,
     /// Tolerance of each column.
     pub tolerance: FigureTolerance,
@@ -163,7 +163,7 @@ pub struct PrintedTable {
 pub struct RefitTable {
     /// Source of the values, in words.
     pub source: String,
-    /// Figures in its columns.
+    /// Figures in the table's columns.
     pub metrics: Vec<String>,
     /// Values of each cell in the order of the columns.
     pub rows: BTreeMap<String, Vec<f64>>,
@@ -197,7 +197,7 @@ pub struct PrintedComparison {
     pub than: String,
     /// Tolerance.
     pub tolerance: FigureTolerance,
-    /// Reason for that tolerance.
+    /// Reason for the tolerance.
     #[serde(default)]
     pub because: String,
 }

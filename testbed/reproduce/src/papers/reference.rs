@@ -104,7 +104,7 @@ impl ClaimList {
     ///
     /// # Errors
     ///
-    /// There is none, or the file is no such list.
+    /// There is none, or the file is not such a list.
     pub fn read(path: &Path) -> Result<Self, SweepError> {
         let file = if path.is_dir() { path.join(CLAIMS) } else { path.to_path_buf() };
         let unfit = |error: &dyn std::fmt::Display| {

@@ -16,7 +16,7 @@ pub struct CellResults {
     instead: BTreeMap<String, String>,
     /// Cells that are replaced by others.
     stand_ins: BTreeMap<String, String>,
-    /// Whether they are of a trial, which resamples no record.
+    /// Whether the results are of a trial, which resamples no record.
     is_trial: bool,
 }
 
@@ -40,7 +40,7 @@ impl CellResults {
         Self { is_trial: true, ..self }
     }
 
-    /// Whether they are of a trial.
+    /// Whether the results are of a trial.
     pub(super) const fn is_trial(&self) -> bool {
         self.is_trial
     }

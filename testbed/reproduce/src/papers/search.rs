@@ -16,7 +16,7 @@ const WIDTH: usize = 4;
 /// A reading with what it explains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TriedReading {
-    /// Indices of its changes, ascending.
+    /// Indices of the reading's changes, ascending.
     pub(super) changes: Vec<usize>,
     /// Number of figures and claims that the reading explains.
     pub(super) explained: usize,

@@ -49,7 +49,7 @@ pub enum SweepError {
 /// Reason for which a virtual run can't be made.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// There is no plan with its seed.
+    /// No plan can be made with the seed.
     #[error("no plan meets the deadline; give workload.deadline more time")]
     Unschedulable(#[from] PlanError),
     /// The run got stuck.

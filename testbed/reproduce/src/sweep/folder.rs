@@ -154,7 +154,7 @@ impl SweepFolder {
         placed.map(drop).map_err(SweepError::io("put in place", path))
     }
 
-    /// A truncated last line is dropped: its run is made again.
+    /// A truncated last line is dropped, and its run repeated.
     fn read_samples(&mut self, from: &Path) -> Result<(), SweepError> {
         let parts = part_files::names(from).map_err(SweepError::io("read", from))?;
         if from == self.path {

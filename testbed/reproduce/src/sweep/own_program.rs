@@ -13,7 +13,7 @@ pub struct OwnProgram {
     keys: Vec<(String, String)>,
     /// Keys of the experiment, with their values in TOML.
     settings: Vec<(String, String)>,
-    /// Options that gave it, with the command last, after `--`.
+    /// Options that gave the program, with the command last, after `--`.
     words: Vec<String>,
 }
 
@@ -33,13 +33,13 @@ impl OwnProgram {
         }
     }
 
-    /// Whether there is none, so that tasks are the experiment's.
+    /// Whether no program is given, so that tasks are the experiment's.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Words that give it on the command line.
+    /// Words that give the program on the command line.
     #[must_use]
     pub fn words(&self) -> &[String] {
         &self.words

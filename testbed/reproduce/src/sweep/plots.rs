@@ -38,7 +38,7 @@ enum NumberUnit {
 }
 
 impl NumberUnit {
-    /// The number of a value in this unit; `None` if it is none.
+    /// The number of a value in this unit; `None` if it is not a number.
     fn read(self, value: &str) -> Option<f64> {
         match self {
             Self::Plain => value.parse().ok(),

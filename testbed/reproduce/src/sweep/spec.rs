@@ -178,7 +178,7 @@ impl FolderSpec {
         }
     }
 
-    /// Folders whose files its experiments may name as inputs, beside their own.
+    /// Folders whose files the experiments may name as inputs, beside their own.
     #[must_use]
     pub fn allow_inputs(&self) -> &[String] {
         match self {

@@ -19,8 +19,8 @@ use dormouse_experiment::{Pick, PriceSeries, price_series};
 
 #[derive(Debug, Args)]
 pub(crate) struct BidArgs {
-    /// A record of spot prices of each type that will do, such as m1.small.csv: rows of time and price, with all the
-    /// types, zones and products that it has columns of; or what the EC2 price-history call answers (JSON, text)
+    /// Records of spot prices of the types to choose from, such as m1.small.csv: rows of time and price, with or
+    /// without columns of type, zone and product; or answers of EC2's price-history call (JSON, text)
     #[arg(required = true, value_name = "PRICES")]
     records: Vec<PathBuf>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct BidArgs {
     /// How long a checkpoint takes
     #[arg(long, default_value = "5m")]
     checkpoint: Span,
-    /// How long it takes to go on on another instance
+    /// Time to continue on another instance
     #[arg(long, default_value = "5m")]
     restart: Span,
     #[command(flatten)]

@@ -23,10 +23,10 @@ pub(crate) struct CheckpointsArgs {
     /// How long a checkpoint takes
     #[arg(long, default_value = "1m")]
     checkpoint: Span,
-    /// How long it takes to go on from one, on another VM
+    /// Time to continue from a checkpoint on another VM
     #[arg(long, default_value = "1m")]
     restart: Span,
-    /// What times are counted in
+    /// Unit in which times are counted
     #[arg(long, default_value = "1m")]
     step: Span,
     /// How the recursion is read: conditional, or artifact as its authors computed it

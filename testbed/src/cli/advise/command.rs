@@ -9,11 +9,11 @@ use crate::cli::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AdviseCommand {
-    /// When to checkpoint a job on a VM of some age, by the dynamic program of the bathtub paper
+    /// Decide when to checkpoint a job on a VM of some age, by the dynamic program of the bathtub paper
     Checkpoints(CheckpointsArgs),
-    /// Whether a job goes to a VM of some age or to a new one
+    /// Decide whether a job goes to a VM of some age or to a new one
     Reuse(ReuseArgs),
-    /// What to bid for spot instances and of which type to take one, by Algorithm 1 of the ACC paper
+    /// Choose the bid and the type of spot instances, by Algorithm 1 of the ACC paper
     Bid(BidArgs),
 }
 

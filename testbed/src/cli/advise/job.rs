@@ -9,7 +9,7 @@ use serde_json::json;
 /// A job, and the VM that is there.
 #[derive(Debug, Args)]
 pub(super) struct Job {
-    /// Its work, such as 5h
+    /// Work of the job, such as 5h
     #[arg(long)]
     pub(super) job: Span,
     /// Age of the VM that is there

@@ -15,7 +15,7 @@ pub(crate) struct InspectArgs {
     /// Which column is what, such as price=SpotPrice or at=3, where the file's names are not known
     #[arg(long, value_name = "NAME=HEADING")]
     pub(super) column: Vec<Chosen>,
-    /// As JSON
+    /// Print as JSON
     #[arg(long)]
     pub(super) json: bool,
 }

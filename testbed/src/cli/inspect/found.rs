@@ -45,7 +45,7 @@ fn as_map<S: Serializer>(facts: &[(String, String)], to: S) -> Result<S::Ok, S::
 }
 
 impl Found {
-    /// Nothing yet of a file of this kind and format.
+    /// An empty finding for a file of this kind and format.
     pub(super) fn new(
         args: &InspectArgs,
         head: &Head,

@@ -23,7 +23,7 @@ pub(super) struct Kind {
     is: fn(&Head, &Chosen) -> io::Result<bool>,
     /// Keys of which a file in JSON has all of one row, even where it is broken.
     keys: &'static [&'static [&'static str]],
-    /// The columns that its reader looks for.
+    /// Columns that the reader of this kind looks for.
     columns: &'static [&'static str],
     /// Reads the file whole, and says what is in it.
     inspect: fn(&InspectArgs, &Head) -> Result<Found, Failure>,

@@ -8,7 +8,7 @@ use crate::cli::failure::Failure;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PricesCommand {
-    /// Say what records of prices are like, and what is odd about them
+    /// Describe records of prices, and what is odd about them
     Describe(DescribeArgs),
     /// Draw a record of prices: a band with steps, and spikes above it
     Generate(GenerateArgs),

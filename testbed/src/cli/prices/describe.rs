@@ -25,7 +25,7 @@ pub(crate) struct DescribeArgs {
     files: Vec<PathBuf>,
     #[command(flatten)]
     pick: Pick,
-    /// Say how an instance fares at this bid, dollars an hour
+    /// Show how an instance fares at this bid, dollars an hour
     #[arg(long, value_name = "PRICE")]
     bid: Option<Price>,
     /// Plot the prices into this SVG file

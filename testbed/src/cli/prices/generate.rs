@@ -21,7 +21,7 @@ pub(crate) struct GenerateArgs {
     /// The highest price outside spikes
     #[arg(long, default_value = "0.336")]
     high: Price,
-    /// How far apart prices are outside spikes
+    /// Distance between two prices outside spikes
     #[arg(long, default_value = "0.002")]
     step: Price,
     /// Mean time between draws outside spikes; a draw may repeat the price
@@ -30,19 +30,19 @@ pub(crate) struct GenerateArgs {
     /// Mean time from a spike to the next one
     #[arg(long, default_value = "5d", help_heading = "Spikes")]
     spike_every: Span,
-    /// How long a spike lasts, in the mean; 0s: there are none
+    /// Mean length of a spike; 0s for no spikes
     #[arg(long, default_value = "2h", help_heading = "Spikes")]
     spike_lasts: Span,
-    /// How far above the highest other price a spike is, in the mean
+    /// Mean height of a spike above the highest other price
     #[arg(long, default_value = "0.2", help_heading = "Spikes")]
     spike_lift: Price,
     /// The coefficient of variation of spikes' times and heights, such as 0.8
     #[arg(long, default_value = "0.8", value_parser = spread, help_heading = "Spikes")]
     spike_spread: Ppm,
-    /// For how long
+    /// Length of the record
     #[arg(long, default_value = "90d")]
     lasts: Span,
-    /// Of all chance
+    /// Random seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Where to write the record, as CSV

@@ -9,7 +9,7 @@ use crate::time_unit::TimeUnit;
 /// Value of a cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum CellValue {
-    /// Nothing: empty for people and in CSV, `null` in JSON.
+    /// An absent value: empty for people and in CSV, `null` in JSON.
     #[default]
     Missing,
     /// Text, such as a name.
@@ -43,7 +43,7 @@ pub enum TextTone {
     Good,
     /// Bad news, such as a claim that fails.
     Bad,
-    /// Of little importance, and shown faintly.
+    /// Unimportant text, shown faintly.
     Dim,
 }
 

@@ -304,7 +304,7 @@ fn measured_families(of: &RunMetrics) -> Vec<MetricFamily> {
         ),
         seconds(
             "checkpoint_hold",
-            "How long a task stood still for a checkpoint, real time; zero in virtual time.",
+            "How long a task was stopped for a checkpoint, real time; zero in virtual time.",
             &it.checkpoint_hold,
         ),
         seconds(
@@ -374,12 +374,12 @@ fn outage_families(of: &RunMetrics) -> Vec<MetricFamily> {
     vec![
         counter(
             "coordinator_resumes",
-            "How often the run was gone on with from its log.",
+            "How often the run was resumed from its log.",
             of.coordinator_resumes,
         ),
         MetricFamily {
             name: "coordinator_away",
-            help: "Time without a coordinator before the run was gone on with, real time.",
+            help: "Time without a coordinator before the run was resumed, real time.",
             unit: Some("seconds"),
             samples: FamilySamples::Counter(vec![(Labels::new(), of.away_us as f64 / 1e6)]),
         },

@@ -32,7 +32,7 @@ impl PagePeer {
         Self { user: Arc::new(user.into()), ..Self::at(address, address) }
     }
 
-    /// Adds its place among the connections of the port.
+    /// Adds the peer's place among the connections of the port.
     pub(super) fn with_candidate(self, candidate: Candidate) -> Self {
         Self { candidate: Some(candidate), ..self }
     }

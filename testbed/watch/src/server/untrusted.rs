@@ -20,7 +20,7 @@ use crate::{FollowedRun, source};
 pub enum CallerOrigin {
     /// This host, and the user of the run.
     Owner,
-    /// Another host.
+    /// The call comes from another host.
     Stranger,
 }
 

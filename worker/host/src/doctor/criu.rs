@@ -14,7 +14,7 @@ const DEADLINE: Duration = Duration::from_secs(10);
 /// control groups.
 pub(super) fn unchecked_criu() -> Finding {
     let program = criu_program();
-    let found = format!("{}, not checked for want of rights or control groups", program.display());
+    let found = format!("{}, not checked: that needs root and control groups", program.display());
     Finding::judged_finding("CRIU", false, found, "fix that first").of_checkpoints()
 }
 

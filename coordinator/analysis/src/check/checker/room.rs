@@ -19,7 +19,7 @@ impl Checker<'_> {
             // A VM that is not known here belongs to another tenant.
             None if self.setup.jobs.is_some() || self.setup.requests => {}
             _ => self.report_violation(format!(
-                "{id} makes room for {by}, which is no on-demand VM launched now"
+                "{id} makes room for {by}, which is not an on-demand VM launched now"
             )),
         }
         if action == Action::Preempt {

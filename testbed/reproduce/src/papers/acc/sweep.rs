@@ -132,7 +132,7 @@ struct TypeResults {
     all: SchemeTally,
     /// For each scheme, sums over the jobs that it and ACC finish.
     beside: [PairedTally; SCHEMES],
-    /// The same sums, for bids that the price crosses.
+    /// Sums as above, for bids that the price crosses.
     crossed: [PairedTally; SCHEMES],
 }
 

@@ -8,7 +8,7 @@ use dormouse_units::Stream;
 pub(super) enum RecordDraw {
     /// The recorded VMs.
     Whole,
-    /// As many VMs, drawn from the recorded ones with this seed.
+    /// A resample: as many VMs as recorded, drawn from them with this seed.
     Resample(u64),
 }
 

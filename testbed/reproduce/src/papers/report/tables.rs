@@ -481,7 +481,7 @@ pub(super) fn printable_in_words(reading: &PaperReading) -> Option<String> {
     let within = claims.iter().filter(|few| few.is_within).count();
     let runs = claims.first().or(reading.rows.iter().find_map(|row| row.as_printed.as_ref()))?.runs;
     Some(format!(
-        "as means of {runs} runs ours could be {} of {} printed figures and {within} of {} figures of claims",
+        "a mean of {runs} of our runs may have the printed value of {} of {} figures of tables, and of {within} of {} figures of claims",
         figures.as_printed,
         figures.of_few_runs,
         claims.len()

@@ -99,8 +99,7 @@ impl Owner {
     fn moves(&mut self, key: Key, dump: Duration, bytes: u64, lost: Option<String>) {
         let Some(attempt) = self.attempt(key) else { return };
         if let Some(why) = &lost {
-            tracing::warn!(why, job = %attempt.name, "it is moved without its progress, which can't \
-                     be read");
+            tracing::warn!(why, job = %attempt.name, "it is moved without its progress");
         }
         let Some(job) = attempt.job_mut() else { return };
         job.ledger.lifted += dump;
