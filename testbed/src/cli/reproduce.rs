@@ -430,7 +430,8 @@ fn measy(what: &str, args: &MeasyArgs) -> Result<(), Failure> {
         seeds,
         trial_seeds: if tries { args.cause_seeds.min(seeds) } else { 0 },
         set: args.set.clone(),
-        trial_set: vec![jobs(trial_jobs)],
+        // With as many jobs as the figures have, they are of the same runs.
+        trial_set: (most != Some(trial_jobs)).then(|| jobs(trial_jobs)).into_iter().collect(),
         of_cells,
         without: args.kth.is_none().then(needs_kth).into_iter().collect(),
         words,

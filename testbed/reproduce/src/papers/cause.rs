@@ -4,6 +4,8 @@
 use dormouse_estimate::{Estimate, Said, Series, Verdict};
 
 use super::claims::{JudgedClaim, said};
+use super::closer::CloserTrial;
+use super::factor::ReadingFactor;
 use super::paper::PaperEvaluation;
 use super::readings::PaperReading;
 
@@ -23,6 +25,8 @@ pub(super) struct FactorTrials<'a> {
     pub(super) readings: &'a [PaperReading],
     /// Whether the first trial has the same runs as our figures. Trials with fewer jobs do not.
     pub(super) are_ours: bool,
+    /// Where they do not: the nearest factor of each claim, in such runs, under enough seeds.
+    pub(super) closer: &'a [CloserTrial],
 }
 
 /// Cause of a claim that does not hold, as far as changing one factor at a time shows it.
@@ -46,6 +50,9 @@ pub enum ClaimCause {
         tried: usize,
         /// Verdict on the claim with the factor.
         verdict: Verdict,
+        /// Settings of these runs that the runs of our figure do not have; empty if they are the same
+        /// runs.
+        set: String,
     },
     /// Factors were tried, and none is shown to bring ours nearer: their names, and the reason in
     /// words.
@@ -70,26 +77,9 @@ impl ClaimCause {
         if is_as_said(judged) {
             return Some(Self::TooWide);
         }
-        let same = |reading: &PaperReading| {
-            let same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
-            reading.claims.iter().find(same).cloned()
-        };
-        let Some((without, tried)) = trials.readings.split_first() else {
+        let Some((before, tried)) = tried_factors(paper, judged, trials.readings) else {
             return Some(Self::NotTried);
         };
-        let Some(before) = same(without) else { return Some(Self::NotTried) };
-        // A counterfactual shows what something costs, and explains nothing.
-        let explains =
-            |reading: &&PaperReading| !reading.factors.iter().any(|of| of.counterfactual);
-        let concerns = |reading: &&PaperReading| {
-            reading.factors.iter().any(|of| paper.concerns(of, &judged.claim))
-        };
-        let tried: Vec<(&PaperReading, JudgedClaim)> = tried
-            .iter()
-            .filter(explains)
-            .filter(concerns)
-            .filter_map(|reading| Some((reading, same(reading)?)))
-            .collect();
         if tried.is_empty() {
             return Some(Self::NotTried);
         }
@@ -98,7 +88,14 @@ impl ClaimCause {
             Some(Self::Unexplained(names, why))
         };
         if !trials.are_ours {
-            return unexplained("the trials are of other runs than the figure".to_owned());
+            let of_claim = |closer: &&CloserTrial| closer.says == judged.claim.says;
+            return match trials.closer.iter().find(of_claim) {
+                Some(closer) => match Self::from_closer(judged, closer) {
+                    Ok(cause) => Some(cause),
+                    Err(why) => unexplained(why),
+                },
+                None => unexplained("the trials are of other runs than the figure".to_owned()),
+            };
         }
         let pairs = before.series.iter().map(count_samples).min().unwrap_or(0);
         if pairs < LEAST_PAIRS {
@@ -130,17 +127,57 @@ impl ClaimCause {
                 Some(_) => Verdict::Open,
                 None => after.verdict,
             },
+            set: String::new(),
+        })
+    }
+
+    /// The cause that a closer trial of one factor shows.
+    ///
+    /// # Errors
+    ///
+    /// The reason in words for which it shows none.
+    fn from_closer(judged: &JudgedClaim, closer: &CloserTrial) -> Result<Self, String> {
+        let CloserTrial { without, with, tried, set, .. } = closer;
+        let of = |reading: &PaperReading| same_claim(reading, judged);
+        let (Some(before), Some(after)) = (of(without), of(with)) else {
+            return Err(format!("with {} its cells can't be run", with.name()));
+        };
+        let (was, is) = (before.ours.mean, after.ours.mean);
+        if is_as_said(&before) {
+            return Err(format!(
+                "in runs with {set} ours is {was:.2}, as is said, without any factor"
+            ));
+        }
+        let is_nearer = distance_to_claim(&after) < (1.0 - ENOUGH) * distance_to_claim(&before);
+        let change = paired_change(&before, &after, *tried).filter(|_| is_nearer);
+        let Some(change) = change else {
+            let name = with.name();
+            return Err(format!(
+                "the nearest, {name}, is not shown to bring it nearer in runs with {set} ({was:.2}, {is:.2})"
+            ));
+        };
+        Ok(Self::Factor {
+            name: with.name(),
+            about: with.about(),
+            before: was,
+            after: is,
+            change,
+            pairs: before.series.iter().map(count_samples).min().unwrap_or(0),
+            tried: *tried,
+            verdict: after.verdict,
+            set: set.clone(),
         })
     }
 
     /// The cause in sentences, for a page.
     pub(super) fn sentences(&self, beside: &str) -> String {
         let text = match self {
-            Self::Factor { name, about, before, after, change, pairs, tried, verdict } => {
+            Self::Factor { name, about, before, after, change, pairs, tried, verdict, set } => {
                 let and = if *verdict == Verdict::Holds { ", and the claim holds" } else { "" };
                 let (low, high) = change;
+                let runs = in_runs(set);
                 format!(
-                    "Of {tried} factors {name} ({about}) brings it nearest: {before:.2} becomes {after:.2}{and}. \
+                    "Of {tried} factors {name} ({about}) brings it nearest: {before:.2} becomes {after:.2}{runs}{and}. \
                      Paired over {pairs} runs that changes it by {low:.2} to {high:.2}, with 95 % confidence for all \
                      {tried} together."
                 )
@@ -160,10 +197,13 @@ impl ClaimCause {
     /// The cause in words, with what was looked into beside the factors.
     pub(super) fn words(&self, beside: &str) -> String {
         let words = match self {
-            Self::Factor { name, before, after, change: (low, high), tried, verdict, .. } => {
+            Self::Factor {
+                name, before, after, change: (low, high), tried, verdict, set, ..
+            } => {
                 let and = if *verdict == Verdict::Holds { ", and then it holds" } else { "" };
+                let runs = in_runs(set);
                 format!(
-                    "{name}: {before:.2} becomes {after:.2} (by {low:.2} to {high:.2}; of {tried} tried){and}"
+                    "{name}: {before:.2} becomes {after:.2}{runs} (by {low:.2} to {high:.2}; of {tried} tried){and}"
                 )
             }
             Self::Unexplained(tried, why) => {
@@ -175,6 +215,51 @@ impl ClaimCause {
         };
         if beside.is_empty() { words } else { format!("{words}; {beside}") }
     }
+}
+
+/// Words on the runs of a trial that are not those of our figure: ` in runs with workload.jobs=3000`.
+fn in_runs(set: &str) -> String {
+    if set.is_empty() { String::new() } else { format!(" in runs with {set}") }
+}
+
+/// The same claim, as it is judged under another reading.
+fn same_claim(reading: &PaperReading, judged: &JudgedClaim) -> Option<JudgedClaim> {
+    let is_same = |other: &&JudgedClaim| other.claim.says == judged.claim.says;
+    reading.claims.iter().find(is_same).cloned()
+}
+
+/// A claim without any factor, and under each factor that was tried on it; `None` if none was.
+fn tried_factors<'a>(
+    paper: &PaperEvaluation,
+    judged: &JudgedClaim,
+    readings: &'a [PaperReading],
+) -> Option<(JudgedClaim, Vec<(&'a PaperReading, JudgedClaim)>)> {
+    let (without, tried) = readings.split_first()?;
+    let before = same_claim(without, judged)?;
+    // A counterfactual shows what something costs, and explains nothing.
+    let explains = |reading: &&PaperReading| !reading.factors.iter().any(|of| of.counterfactual);
+    let concerns = |reading: &&PaperReading| {
+        reading.factors.iter().any(|of| paper.concerns(of, &judged.claim))
+    };
+    let tried = tried.iter().filter(explains).filter(concerns);
+    let tried = tried.filter_map(|reading| Some((reading, same_claim(reading, judged)?)));
+    Some((before, tried.collect()))
+}
+
+/// The factor under which a claim that needs a cause comes nearest in the trials, however few their runs
+/// are, and the number of factors that were tried on it; `None` if it needs none, or none comes nearer.
+pub(super) fn nearest_factor(
+    paper: &PaperEvaluation,
+    judged: &JudgedClaim,
+    trials: FactorTrials<'_>,
+) -> Option<(ReadingFactor, usize)> {
+    let needs = matches!(judged.verdict, Verdict::Fails | Verdict::Open) && !is_as_said(judged);
+    let (before, tried) = tried_factors(paper, judged, trials.readings).filter(|_| needs)?;
+    let distance = |(_, after): &(&PaperReading, JudgedClaim)| distance_to_claim(after);
+    let nearest = tried.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))?;
+    let is_nearer = distance(nearest) < distance_to_claim(&before);
+    let factor = nearest.0.factors.first().filter(|_| is_nearer)?;
+    Some((factor.clone(), tried.len()))
 }
 
 /// Number of samples with a value.
@@ -297,6 +382,7 @@ mod tests {
             how: String::new(),
             as_printed: None,
             readings: Vec::new(),
+            former: None,
             each: Vec::new(),
             series: vec![series],
         }
@@ -327,7 +413,7 @@ mod tests {
 
     fn found(ours: &JudgedClaim, readings: &[PaperReading]) -> Option<ClaimCause> {
         let (paper, _) = super::super::named("opie").expect("it is there");
-        ClaimCause::find(&paper, ours, FactorTrials { readings, are_ours: true })
+        ClaimCause::find(&paper, ours, FactorTrials { readings, are_ours: true, closer: &[] })
     }
 
     #[test]
@@ -375,7 +461,7 @@ mod tests {
         let real = [none.clone(), near.clone()];
         assert!(matches!(found(&ours, &real), Some(ClaimCause::Factor { pairs: 33, .. })));
         let (paper, _) = super::super::named("opie").expect("it is there");
-        let others = FactorTrials { readings: &real, are_ours: false };
+        let others = FactorTrials { readings: &real, are_ours: false, closer: &[] };
         let cause = ClaimCause::find(&paper, &ours, others).expect("it fails");
         assert!(cause.words("").contains("other runs than the figure"), "{cause:?}");
         let few = [
@@ -384,6 +470,47 @@ mod tests {
         ];
         let cause = found(&ours, &few).expect("it fails");
         assert!(cause.words("").contains("takes 30 pairs of runs, here are 10"), "{cause:?}");
+    }
+
+    /// Trials of other runs show a cause if their nearest factor is tried again with enough pairs, and their
+    /// own figure is not as said; it is said whose runs they are.
+    #[test]
+    fn a_closer_trial_of_other_runs_shows_a_cause_and_says_so() {
+        let (paper, _) = super::super::named("opie").expect("it is there");
+        let ours = judged(Verdict::Fails, &runs(15.0, 0.0));
+        let few = |mean: f64| runs(mean, 0.0)[..2].to_vec();
+        let none = reading(None, Verdict::Fails, &few(16.0));
+        let trials = [
+            none.clone(),
+            reading(Some("away"), Verdict::Fails, &few(18.0)),
+            reading(Some("near"), Verdict::Open, &few(11.0)),
+        ];
+        let all = FactorTrials { readings: &trials, are_ours: false, closer: &[] };
+        let (lead, tried) = nearest_factor(&paper, &ours, all).expect("one is nearer");
+        assert_eq!((&*lead.name, tried), ("near", 2));
+        let holds = judged(Verdict::Holds, &runs(10.0, 0.0));
+        assert!(nearest_factor(&paper, &holds, all).is_none(), "it needs no cause");
+        let away = FactorTrials { readings: &trials[..2], ..all };
+        assert!(nearest_factor(&paper, &ours, away).is_none(), "none is nearer");
+
+        let closer = |without: f64, with: Vec<f64>| CloserTrial {
+            says: "s".to_owned(),
+            without: reading(None, Verdict::Fails, &runs(without, 0.0)),
+            with: reading(Some("near"), Verdict::Holds, &with),
+            tried: 2,
+            set: "workload.jobs=3000".to_owned(),
+        };
+        let words = |closer: CloserTrial| {
+            let all = FactorTrials { closer: &[closer], ..all };
+            ClaimCause::find(&paper, &ours, all).expect("it fails").words("")
+        };
+        let shown = words(closer(16.0, runs(10.5, 0.1)));
+        assert!(shown.starts_with("near: 16.00 becomes"), "{shown}");
+        assert!(shown.contains("in runs with workload.jobs=3000 (by"), "{shown}");
+        let as_said = words(closer(10.0, runs(10.0, 0.1)));
+        assert!(as_said.contains("as is said, without any factor"), "{as_said}");
+        let by_chance = words(closer(16.0, runs(15.9, 0.1)));
+        assert!(by_chance.contains("not shown to bring it nearer"), "{by_chance}");
     }
 
     /// Whatever a trial of fewer runs comes to.

@@ -78,6 +78,9 @@ pub struct PaperClaim {
     /// and would no longer be comparable.
     #[serde(default)]
     pub no_factors: bool,
+    /// Whether a ratio is the mean of each seed's own, as it was before, and not that of the means.
+    #[serde(skip)]
+    pub ratios_by_seed: bool,
     /// For a break-even: the costs of the cells in seconds, in their order.
     #[serde(default)]
     pub costs: Vec<f64>,

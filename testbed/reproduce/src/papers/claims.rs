@@ -7,6 +7,7 @@ use dormouse_estimate::{Estimate, Extreme, Said, Series, Verdict, extreme, jackk
 use super::as_printed::{AsPrinted, PairedSamples, as_printed};
 use super::break_even::break_even;
 use super::claim::{CellCombination, ClaimMeasure, PaperClaim};
+use super::former::FormerJudging;
 use super::host_load::refusal;
 use super::paper::{FigureTolerance, PaperEvaluation};
 use super::results::CellResults;
@@ -31,6 +32,8 @@ pub struct JudgedClaim {
     pub readings: Vec<JudgedReading>,
     /// Estimates of the cells or groups of a claim about each of several, by name.
     pub each: Vec<(String, Estimate)>,
+    /// The verdict by the rule of before; `None` if nothing of that rule differs for the claim.
+    pub former: Option<FormerJudging>,
     /// Samples behind our estimate, by seed; for a claim about every cell, those of each.
     pub(super) series: Vec<Series>,
 }
@@ -70,7 +73,9 @@ fn judge_all_readings(
         Some(JudgedReading { name: reading.name.clone(), ours, verdict })
     });
     let readings = read.collect();
-    Some(JudgedClaim { readings, ..judge_claim(claim, paper, results)? })
+    let judged = judge_claim(claim, paper, results)?;
+    let former = FormerJudging::new(&judged.claim, judged.verdict, paper, results);
+    Some(JudgedClaim { readings, former, ..judged })
 }
 
 /// Judges a claim about each of its groups.
@@ -88,7 +93,7 @@ fn judge_groups(
 }
 
 /// Judges a claim; `None` if a cell of it is missing.
-fn judge_claim(
+pub(super) fn judge_claim(
     claim: PaperClaim,
     paper: &PaperEvaluation,
     results: &CellResults,
@@ -149,6 +154,7 @@ fn judge_claim(
         how: how + beside,
         as_printed,
         readings: Vec::new(),
+        former: None,
         each: Vec::new(),
         series: vec![series],
     })
@@ -196,14 +202,16 @@ fn measured_series(
     case: &str,
     other: Option<&String>,
 ) -> Option<Series> {
-    let series = measured_once(claim, results, (case, other), compared)?;
+    let each = |of: &Series, than: &Series, measure: ClaimMeasure| {
+        of.compared(than, |pair| measure.value(pair))
+    };
+    let compare: fn(&Series, &Series, ClaimMeasure) -> Option<Series> =
+        if claim.ratios_by_seed { each } else { compared };
+    let series = measured_once(claim, results, (case, other), compare)?;
     let Some([word, instead]) = &claim.resamples else { return Some(series) };
     let [word, instead] = [word, instead].map(|word| format!("/{word}/"));
     let named = |case: &str| case.replace(&word, &instead);
     let other = other.map(|other| named(other));
-    let each = |of: &Series, than: &Series, measure: ClaimMeasure| {
-        of.compared(than, |pair| measure.value(pair))
-    };
     let resamples = measured_once(claim, results, (&named(case), other.as_ref()), each);
     match resamples {
         Some(resamples) => Some(series.with_resamples(&resamples)),
@@ -256,7 +264,7 @@ fn of_means(
     results: &CellResults,
     pairs: &[(&String, Option<&String>)],
 ) -> Option<Estimate> {
-    if !claim.measure.is_ratio() || claim.resamples.is_some() {
+    if !claim.measure.is_ratio() || claim.resamples.is_some() || claim.ratios_by_seed {
         return None;
     }
     let mut series = Vec::new();
@@ -387,7 +395,17 @@ fn judge_each(
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     let ours = Estimate::exact(as_said as f64, each.len());
     let each = of.iter().cloned().zip(each.iter().copied()).collect();
-    JudgedClaim { claim, ours, verdict, how, as_printed: None, readings: Vec::new(), each, series }
+    JudgedClaim {
+        claim,
+        ours,
+        verdict,
+        how,
+        as_printed: None,
+        readings: Vec::new(),
+        former: None,
+        each,
+        series,
+    }
 }
 
 fn figure_in_words(case: &str, ours: &Estimate) -> String {

@@ -1,6 +1,7 @@
 //! A finished reproduction: its figures, claims and readings, before they are written.
 
 use super::cause::FactorTrials;
+use super::closer::CloserTrial;
 use super::input_files::InputFile;
 use super::live::LiveRun;
 use super::origin::RunOrigin;
@@ -38,6 +39,8 @@ pub struct FinishedReproduction {
     /// Whether the trial without any factor has the runs of our figures, apart from the number of
     /// seeds.
     pub(super) are_trials_ours: bool,
+    /// Where it does not: the nearest factor of each claim in such runs, under enough seeds.
+    pub(super) closer: Vec<CloserTrial>,
     /// The paper's presets, the text first; in a search, the readings that explain most, ours
     /// first.
     pub read: Vec<PaperReading>,
@@ -62,12 +65,21 @@ impl FinishedReproduction {
 
     /// Whether readings were searched, instead of making the presets.
     pub(super) fn is_search(&self) -> bool {
-        self.parts().any(|part| !part.search.is_empty())
+        self.is_combination() || self.parts().any(|part| !part.search.is_empty())
+    }
+
+    /// Whether every combination of some factors was made.
+    pub(super) fn is_combination(&self) -> bool {
+        self.parts().any(|part| !part.combine.is_empty())
     }
 
     /// The trials, for finding causes.
     pub(super) fn as_trials(&self) -> FactorTrials<'_> {
-        FactorTrials { readings: &self.trials, are_ours: self.are_trials_ours }
+        FactorTrials {
+            readings: &self.trials,
+            are_ours: self.are_trials_ours,
+            closer: &self.closer,
+        }
     }
 
     /// Price records with an oddity.

@@ -77,8 +77,10 @@ pub struct PaperEvaluation {
     pub live: Vec<String>,
     /// The reading that explains most of the paper, as a search found it.
     pub best: Option<BestReading>,
-    /// Scheduler whose figures are shown beside the printed ones of all others.
-    pub beside: Option<String>,
+    /// Schedulers that are no part of the paper, whose figures are shown beside the printed ones of all
+    /// others.
+    #[serde(default)]
+    pub beside: Vec<String>,
 }
 
 /// A table or figure.
@@ -112,6 +114,9 @@ pub struct PaperPart {
     /// It takes long: such a part is made only when it is asked for by name.
     #[serde(default)]
     pub search: Vec<String>,
+    /// Factors of which every combination is run under all seeds, and shown with its score.
+    #[serde(default)]
+    pub combine: Vec<String>,
     /// Whether the part's cells are also run live, once each, on real processes. Such a part is made only
     /// when it is asked for by name.
     #[serde(default)]

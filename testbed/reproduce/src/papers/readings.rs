@@ -240,6 +240,33 @@ where
         self.make("factors", all, seeds)
     }
 
+    /// Makes every combination of these factors with `seeds` runs each: ours first, then those with the best
+    /// score.
+    ///
+    /// # Errors
+    ///
+    /// [`SweepError::BadInput`] for a name that no factor has; those of the runs.
+    pub(super) fn combine(
+        &mut self,
+        names: &[String],
+        seeds: u64,
+    ) -> Result<Vec<PaperReading>, SweepError> {
+        let named = |name: &String| {
+            let unknown =
+                || SweepError::BadInput(format!("{name}: there is no such factor to combine"));
+            self.paper.factor(name).cloned().ok_or_else(unknown)
+        };
+        let factors = names.iter().map(named).collect::<Result<Vec<_>, _>>()?;
+        let chosen = |set: usize| (0..factors.len()).filter(move |n| set >> n & 1 == 1);
+        let all = (0..1_usize << factors.len())
+            .map(|set| chosen(set).map(|n| factors[n].clone()).collect())
+            .collect();
+        let mut found = self.make("combinations", all, seeds)?;
+        found.sort_by_key(|reading| (!reading.factors.is_empty(), -reading.score()));
+        found.retain(|reading| reading.is_whole);
+        Ok(found)
+    }
+
     /// Factors that a search may change; a factor that schedulers may have separately becomes one
     /// for each scheduler.
     fn changes(&self) -> Vec<ReadingFactor> {

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::Path;
 
-use dormouse_estimate::Estimate;
+use dormouse_estimate::{Estimate, Verdict};
 use serde::{Deserialize, Serialize};
 
 use super::cause::ClaimCause;
 use super::claims::JudgedClaim;
 use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
+use super::readings::PaperReading;
 use crate::sweep::SweepError;
 
 /// File in the folder of a reproduction with the list.
@@ -29,8 +30,35 @@ pub struct ClaimList {
     /// Input files.
     #[serde(skip_deserializing)]
     pub inputs: Vec<InputFile>,
+    /// Counts of verdicts under our default reading, and under the best one that is known.
+    #[serde(default)]
+    pub readings: Vec<ListedReading>,
     /// Claims in the order of the paper's data file.
     pub claims: Vec<ListedClaim>,
+}
+
+/// Counts of claims under a reading of the paper: those that hold, fail, are open, and are undecidable.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedReading {
+    /// Names of what it changes, or `default`.
+    pub name: String,
+    /// Counts by the rule of today.
+    pub counts: [usize; 4],
+    /// Counts by the rule of before, on the same samples.
+    pub former: [usize; 4],
+}
+
+/// Another verdict that a claim has by the rule of before, on the same samples.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ListedFormer {
+    /// The verdict in a word.
+    pub verdict: String,
+    /// Our estimate by that rule.
+    pub ours: f64,
+    /// The 95 % interval.
+    pub ci95: Option<(f64, f64)>,
+    /// What gives another verdict today.
+    pub because: String,
 }
 
 /// A claim with its verdict.
@@ -62,6 +90,9 @@ pub struct ListedClaim {
     /// Results of other readings of the same words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub readings: Vec<ListedFigure>,
+    /// The verdict by the rule of before, if that is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub former: Option<ListedFormer>,
     /// Cause of a claim that does not hold, in words: our figure before and after, and the change;
     /// empty if it needs none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -96,6 +127,10 @@ impl ClaimList {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             seeds: done.seeds,
             inputs: done.inputs.clone(),
+            readings: std::iter::once(&done.ours)
+                .chain(&done.best)
+                .map(ListedReading::new)
+                .collect(),
             claims: claims.collect(),
         }
     }
@@ -159,6 +194,40 @@ impl ClaimList {
     }
 }
 
+impl ListedReading {
+    fn new(reading: &PaperReading) -> Self {
+        let verdicts = [Verdict::Holds, Verdict::Fails, Verdict::Open, Verdict::Undecidable];
+        let former =
+            |judged: &JudgedClaim| judged.former.as_ref().map_or(judged.verdict, |of| of.verdict);
+        let count = |of: &dyn Fn(&JudgedClaim) -> Verdict| {
+            verdicts
+                .map(|wanted| reading.claims.iter().filter(|judged| of(judged) == wanted).count())
+        };
+        let name = if reading.factors.is_empty() { "default".to_owned() } else { reading.name() };
+        Self { name, counts: count(&|judged| judged.verdict), former: count(&former) }
+    }
+
+    /// Row of a Markdown table of readings: the paper, the reading, and the claims that hold, fail and are
+    /// open by the rule of before and of today.
+    #[must_use]
+    pub fn to_row(&self, paper: &str) -> String {
+        let counts = |[hold, fail, open, _]: [usize; 4]| format!("{hold}, {fail}, {open}");
+        format!("| {paper} | {} | {} | {} |", self.name, counts(self.former), counts(self.counts))
+    }
+}
+
+impl ListedFormer {
+    fn new(judged: &JudgedClaim) -> Option<Self> {
+        let former = judged.former.as_ref().filter(|of| of.verdict != judged.verdict)?;
+        Some(Self {
+            verdict: former.verdict.words().to_owned(),
+            ours: former.ours.mean,
+            ci95: former.ours.ci95,
+            because: former.because.to_owned(),
+        })
+    }
+}
+
 impl ListedClaim {
     fn new(number: usize, judged: &JudgedClaim) -> Self {
         let (claim, ours) = (&judged.claim, &judged.ours);
@@ -183,8 +252,19 @@ impl ListedClaim {
                 .iter()
                 .map(|of| ListedFigure::new(&of.name, &of.ours, of.verdict.words()))
                 .collect(),
+            former: ListedFormer::new(judged),
             cause: String::new(),
         }
+    }
+
+    /// Row of a Markdown table of claims with another verdict by the rule of before; `None` if it is the same.
+    #[must_use]
+    pub fn to_former_row(&self, paper: &str) -> Option<String> {
+        let ListedFormer { verdict, ours, ci95, because } = self.former.as_ref()?;
+        let was = shown_estimate(*ours, *ci95, self.n);
+        let is = shown_estimate(self.ours, self.ci95, self.n);
+        let (number, now) = (self.number, &self.verdict);
+        Some(format!("| {paper} {number} | {verdict}: {was} | {now}: {is} | {because} |"))
     }
 
     /// Row of a Markdown table of causes; `None` if the claim needs no cause, or its mean agrees.
@@ -227,14 +307,19 @@ impl ListedClaim {
             (None, (None, Some(below))) => format!("< {below}"),
             (None, (None, None)) => String::new(),
         };
-        let ours = match self.ci95 {
-            Some((low, high)) => format!("{:.2} [{low:.2}, {high:.2}]", self.ours),
-            None => format!("{} of {}", self.ours, self.n),
-        };
+        let ours = shown_estimate(self.ours, self.ci95, self.n);
         let Self { number, verdict, says, quote, place, .. } = self;
         format!(
             "| {number} | {verdict} | {says} | {said} | {ours} | \u{201c}{quote}\u{201d}, {place} |"
         )
+    }
+}
+
+/// An estimate with its interval; without one the number of the `n` cells that agree.
+fn shown_estimate(ours: f64, ci95: Option<(f64, f64)>, n: usize) -> String {
+    match ci95 {
+        Some((low, high)) => format!("{ours:.2} [{low:.2}, {high:.2}]"),
+        None => format!("{ours} of {n}"),
     }
 }
 
@@ -268,6 +353,12 @@ mod tests {
                 ci95: None,
                 verdict: "open".to_owned(),
             }],
+            former: Some(ListedFormer {
+                verdict: "open".to_owned(),
+                ours: 5.5,
+                ci95: Some((4.0, 7.0)),
+                because: "of a rule".to_owned(),
+            }),
             cause: "tried 2, unexplained: none (a, b)".to_owned(),
         };
         ClaimList {
@@ -276,6 +367,7 @@ mod tests {
             version: String::new(),
             seeds: (1, 30),
             inputs: Vec::new(),
+            readings: Vec::new(),
             claims: claims.iter().enumerate().map(claim).collect(),
         }
     }
@@ -307,6 +399,16 @@ mod tests {
         assert_eq!(read.claims, list.claims);
         let claim = &read.claims[0];
         assert_eq!(claim.numbers(), [4.0, 5.0, 4.0, 6.0, 5.0]);
+        assert_eq!(
+            claim.to_former_row("p").as_deref(),
+            Some("| p 1 | open: 5.50 [4.00, 7.00] | holds: 5.00 [4.00, 6.00] | of a rule |")
+        );
+        let reading = ListedReading {
+            name: "default".to_owned(),
+            counts: [4, 3, 2, 1],
+            former: [3, 3, 3, 1],
+        };
+        assert_eq!(reading.to_row("p"), "| p | default | 3, 3, 3 | 4, 3, 2 |");
         assert_eq!(claim.to_cause_row().as_deref(), Some("| 1 | tried 2, unexplained: none |"));
         fs::write(dir.path().join("other.json"), "{}").expect("it is written");
         let error = ClaimList::read(&dir.path().join("other.json")).expect_err("it is none");

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::closer::look_closer;
 use super::factor::ReadingFactor;
 use super::finished::FinishedReproduction;
 use super::input_files::InputFile;
@@ -293,10 +294,13 @@ impl ReproductionRequest {
             let tried = of.iter().flat_map(|factor| paper.settings(factor, case));
             [ours, asked.settings_chosen(&spec.trial_set, case), tried.collect()].concat()
         };
-        let (mut read, mut best) = (Vec::new(), None);
+        let (mut read, mut best, mut closer) = (Vec::new(), None, Vec::new());
         if parts.iter().any(|part| !part.search.is_empty()) {
             let mut maker = ReadingMaker { paper, parts, cases: all, beside, settings: trial, run };
             read = maker.search(spec.trial_seeds, spec.seeds)?;
+        } else if let Some(part) = parts.iter().find(|part| !part.combine.is_empty()) {
+            let mut maker = ReadingMaker { paper, parts, cases: all, beside, settings: trial, run };
+            read = maker.combine(&part.combine, spec.seeds)?;
         } else if !parts.iter().any(|part| part.live) {
             if spec.trial_seeds > 0 && trials.is_empty() {
                 // Cells that are not experiments have no settings: other cells may replace them.
@@ -306,6 +310,12 @@ impl ReproductionRequest {
                 let mut maker =
                     ReadingMaker { paper, parts, cases, beside, settings: trial, run: &mut run };
                 trials = maker.each_alone(spec.trial_seeds)?;
+            }
+            // One run of each cell has batches, which are no pairs of runs.
+            if !spec.trial_set.is_empty() && spec.seeds > 1 {
+                let (of, tried) =
+                    ((paper, parts, &all[..]), (&ours, &trials[..], &spec.trial_set[..]));
+                closer = look_closer(of, tried, trial, &mut run)?;
             }
             let other = asked.other_presets();
             if !other.is_empty() {
@@ -365,6 +375,7 @@ impl ReproductionRequest {
             ours,
             trials,
             are_trials_ours: spec.trial_set.is_empty(),
+            closer,
             read,
             best,
             without: asked.left_out(),

@@ -58,8 +58,8 @@ pub(super) fn blocks(done: &FinishedReproduction) -> Vec<PageBlock> {
     let against = against_printed(done);
     if !against.is_empty() {
         blocks.push(PageBlock::text(
-            "The simple rule against the figures that the paper prints, over the cells that have both. The rule was run here and \
-             the paper's figures were measured: what our runs cost less than machines would counts for the rule.",
+            "Simple rules against the figures that the paper prints, over the cells that have both. The rules were run here and \
+             the paper's figures were measured: what our runs cost less than machines would counts for the rules.",
         ));
         blocks.push(PageBlock::Table(against));
     }
@@ -75,21 +75,22 @@ fn explained(reading: &PaperReading) -> String {
 struct ComparedReadings<'a> {
     default: &'a FigureRow,
     best: Option<&'a FigureRow>,
-    /// The figure of the scheduler that is shown beside, in the same experiment.
-    beside: Option<Estimate>,
+    /// The figure of each scheduler that is shown beside, in the same experiment.
+    beside: Vec<Option<Estimate>>,
 }
 
 /// Table of printed figures: the paper's value, ours under the default and the best reading, and
-/// the one of the scheduler that is shown beside; empty if neither is known.
+/// those of the schedulers that are shown beside; empty if neither is known.
 pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
     let best = known_best(done);
     let of_best: BTreeMap<_, &FigureRow> = best.map_or_else(BTreeMap::new, |best| {
         best.rows.iter().map(|row| ((&row.case, &row.metric), row)).collect()
     });
-    let figure_of_other = |row: &FigureRow| {
-        let (experiment, _) = row.case.rsplit_once('/')?;
-        let other = format!("{experiment}/{}", done.paper.beside.as_ref()?);
-        done.results.ours(&other, &row.metric)
+    let figures_of_others = |row: &FigureRow| {
+        let experiment = row.case.rsplit_once('/').map_or("", |(experiment, _)| experiment);
+        let figure =
+            |rule: &String| done.results.ours(&format!("{experiment}/{rule}"), &row.metric);
+        done.paper.beside.iter().map(figure).collect()
     };
     let default = match done.is_search() {
         true => done.read.iter().find(|reading| reading.factors.is_empty()),
@@ -99,12 +100,13 @@ pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
     let printed = rows.filter(|row| row.paper.is_some() && !row.is_input);
     let rows = printed.map(|default| {
         let best = of_best.get(&(&default.case, &default.metric)).copied();
-        ComparedReadings { default, best, beside: figure_of_other(default) }
+        ComparedReadings { default, best, beside: figures_of_others(default) }
     });
     let rows: Vec<ComparedReadings<'_>> = rows.collect();
-    let (has_best, has_beside) =
-        (rows.iter().any(|row| row.best.is_some()), rows.iter().any(|row| row.beside.is_some()));
-    if !has_best && !has_beside {
+    let has_best = rows.iter().any(|row| row.best.is_some());
+    let known = |n: &usize| rows.iter().any(|row| row.beside[*n].is_some());
+    let beside: Vec<usize> = (0..done.paper.beside.len()).filter(known).collect();
+    if !has_best && beside.is_empty() {
         return TypedTable::default();
     }
     let digits = |row: &FigureRow| done.paper.words_of(&row.metric).1;
@@ -123,54 +125,40 @@ pub(super) fn table(done: &FinishedReproduction) -> TypedTable {
             row.best.map(|best| shown_cell(best, digits(best)))
         });
     }
-    if has_beside {
-        let heading = done.paper.beside.clone().unwrap_or_default();
-        table = table.column(TableColumn::text(heading).named("beside"), |row| {
+    for n in beside {
+        let rule = done.paper.beside[n].clone();
+        table = table.column(TableColumn::text(rule.clone()).named(rule), move |row| {
             let digits = digits(row.default);
-            row.beside.map(|ours| estimate(&ours, digits))
+            row.beside[n].map(|ours| estimate(&ours, digits))
         });
     }
     table.into()
 }
 
-/// A printed figure of a scheduler in all its cells, with the mean of the rule that is shown beside
-/// in the same experiments.
-struct AgainstPrinted {
+/// A printed figure of a scheduler in all its cells, with the mean of a rule that is shown beside in
+/// the same experiments.
+struct AgainstPrinted<'a> {
+    rule: &'a str,
     scheduler: String,
     metric: String,
     /// Printed figure and the rule's mean for each experiment.
     pairs: Vec<(f64, f64)>,
 }
 
-/// Table of the rule that is shown beside, against the printed figures of all schedulers; empty
+/// Table of the rules that are shown beside, against the printed figures of all schedulers; empty
 /// without such a rule or its cells.
 pub(super) fn against_printed(done: &FinishedReproduction) -> TypedTable {
-    let Some(rule) = &done.paper.beside else { return TypedTable::default() };
-    let mut all: Vec<AgainstPrinted> = Vec::new();
-    for row in done.ours.rows.iter().filter(|row| !row.is_input) {
-        let Some((experiment, scheduler)) = row.case.rsplit_once('/') else { continue };
-        let ours = done.results.ours(&format!("{experiment}/{rule}"), &row.metric);
-        let Some(pair) = row.paper.map(|(printed, _)| printed).zip(ours.map(|of| of.mean)) else {
-            continue;
-        };
-        let same = |of: &&mut AgainstPrinted| of.scheduler == scheduler && of.metric == row.metric;
-        match all.iter_mut().find(same) {
-            Some(of) => of.pairs.push(pair),
-            None => all.push(AgainstPrinted {
-                scheduler: scheduler.to_owned(),
-                metric: row.metric.clone(),
-                pairs: vec![pair],
-            }),
-        }
-    }
+    let of_rules = done.paper.beside.iter().flat_map(|rule| of_rule(done, rule));
+    let all: Vec<AgainstPrinted<'_>> = of_rules.collect();
     let digits = |of: &AgainstPrinted| done.paper.words_of(&of.metric).1;
     TypedTable::with_rows(all)
         .column(TableColumn::text("printed of").named("scheduler"), |of| of.scheduler.clone())
         .column(TableColumn::text("figure"), |of| done.paper.words_of(&of.metric).0.to_owned())
+        .column(TableColumn::text("rule"), |of| of.rule)
         .column(TableColumn::text("printed, mean").named("printed"), |of| {
             format!("{:.*}", digits(of), of.mean(|(printed, _)| printed))
         })
-        .column(TableColumn::text(format!("{rule}, mean")).named("rule"), |of| {
+        .column(TableColumn::text("the rule's, mean").named("ours"), |of| {
             format!("{:.*}", digits(of), of.mean(|(_, ours)| ours))
         })
         .column(TableColumn::percent("the rule's is above by").named("above"), |of| {
@@ -184,7 +172,31 @@ pub(super) fn against_printed(done: &FinishedReproduction) -> TypedTable {
         .into()
 }
 
-impl AgainstPrinted {
+/// A rule against the printed figures of all schedulers.
+fn of_rule<'a>(done: &FinishedReproduction, rule: &'a str) -> Vec<AgainstPrinted<'a>> {
+    let mut all: Vec<AgainstPrinted<'a>> = Vec::new();
+    for row in done.ours.rows.iter().filter(|row| !row.is_input) {
+        let Some((experiment, scheduler)) = row.case.rsplit_once('/') else { continue };
+        let ours = done.results.ours(&format!("{experiment}/{rule}"), &row.metric);
+        let Some(pair) = row.paper.map(|(printed, _)| printed).zip(ours.map(|of| of.mean)) else {
+            continue;
+        };
+        let same =
+            |of: &&mut AgainstPrinted<'_>| of.scheduler == scheduler && of.metric == row.metric;
+        match all.iter_mut().find(same) {
+            Some(of) => of.pairs.push(pair),
+            None => all.push(AgainstPrinted {
+                rule,
+                scheduler: scheduler.to_owned(),
+                metric: row.metric.clone(),
+                pairs: vec![pair],
+            }),
+        }
+    }
+    all
+}
+
+impl AgainstPrinted<'_> {
     #[expect(clippy::cast_precision_loss, reason = "a count of cells")]
     fn mean(&self, of: impl Fn((f64, f64)) -> f64) -> f64 {
         self.pairs.iter().copied().map(of).sum::<f64>() / self.pairs.len() as f64

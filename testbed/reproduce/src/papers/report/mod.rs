@@ -82,7 +82,7 @@ pub fn table(done: &FinishedReproduction, terminal: Terminal) -> String {
         ("claims of the text, and how each was judged", tables::claims_in_short(done)),
         ("what could explain a difference, each changed alone", tables::factors(done)),
         (read, tables::readings(done)),
-        ("the simple rule against the printed figures", best::against_printed(done)),
+        ("simple rules against the printed figures", best::against_printed(done)),
         ("live runs", tables::live(done)),
     ] {
         if !table.is_empty() {

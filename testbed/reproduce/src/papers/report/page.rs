@@ -26,6 +26,10 @@ const READ: &str = "A reading changes how the text is read in every experiment a
     does otherwise. A score is the printed figures and the claims that our runs do not contradict, less three for each \
     change.";
 
+/// Explanation of the table of combinations.
+const COMBINED: &str = "Every combination of these factors, in every experiment at once, under all seeds. A score is the \
+    printed costs and makespans and the claims that our runs do not contradict, less three for each change.";
+
 /// Explanation of the table of presets.
 const PRESETS: &str = "What the text says and what the authors' code does, each in every experiment at once \
     under the same seeds. A score is the costs and makespans and the claims that our runs do not contradict, less \
@@ -53,9 +57,11 @@ pub(super) fn page(done: &FinishedReproduction) -> HtmlPage {
             PageBlock::text(RULE),
             PageBlock::text(TOLERANCE_RULE),
             PageBlock::Table(tables::claims(done)),
-        ],
+        ]
+        .into_iter()
+        .chain(tables::former_in_words(&done.ours).map(PageBlock::text)),
     );
-    page.section("Under the best reading, and beside a simple rule", best::blocks(done));
+    page.section("Under the best reading, and beside simple rules", best::blocks(done));
     page.section("Text and code beside the paper", presets(done));
     page.section("What could explain a difference", explained(done));
     let charts = done.parts().filter(|part| !part.lines.is_empty()).flat_map(|part| {
@@ -160,7 +166,8 @@ fn figures(done: &FinishedReproduction) -> Vec<PageBlock> {
 
 fn explained(done: &FinishedReproduction) -> Vec<PageBlock> {
     if done.is_search() {
-        return read(done, READ, "Every figure and claim under each reading");
+        let about = if done.is_combination() { COMBINED } else { READ };
+        return read(done, about, "Every figure and claim under each reading");
     }
     let factors = tables::factors(done);
     let tried = if factors.is_empty() { "No factors were tried." } else { TRIED };

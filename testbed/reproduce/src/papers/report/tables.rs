@@ -456,7 +456,24 @@ pub(super) fn summary(done: &FinishedReproduction) -> String {
         ));
     }
     lines.extend(printable_in_words(&done.ours).map(|words| format!("  {words}")));
+    lines.extend(former_in_words(&done.ours).map(|words| format!("  {words}")));
     lines.join("\n")
+}
+
+/// Claims with another verdict by the rule of before, with that verdict and the reason, in words; `None` if
+/// there is none.
+pub(super) fn former_in_words(reading: &PaperReading) -> Option<String> {
+    let changed = (1..).zip(&reading.claims).filter_map(|(n, judged)| {
+        let former = judged.former.as_ref().filter(|of| of.verdict != judged.verdict)?;
+        Some(format!("{n} {} ({})", former.verdict.words(), former.because))
+    });
+    let changed: Vec<String> = changed.collect();
+    (!changed.is_empty()).then(|| {
+        format!(
+            "by the rule of before November 2026 these had another verdict: {}",
+            changed.join("; ")
+        )
+    })
 }
 
 /// Number of a reading's claims that hold, fail, are open, and are undecidable, in words.
