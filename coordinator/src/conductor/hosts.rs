@@ -106,8 +106,9 @@ impl ConductorState {
             self.lose(former, "its worker was started anew".to_owned());
         }
         let host = self.roster.next_id();
+        let link = Link::new(self.plan.world.limits);
         let session = self
-            .open_session(myself, (host, (&hello.worker, hello.incarnation)), Link::default())
+            .open_session(myself, (host, (&hello.worker, hello.incarnation)), link)
             .await
             .ok_or_else(|| v1::Goodbye {
                 why: "the coordinator can't open a session for a worker".to_owned(),
@@ -384,7 +385,7 @@ impl ConductorState {
                     let owed = |(c, _)| Owed { command: self.loads.command(c, at), since };
                     let commands = unsent.remove(&host).unwrap_or_default();
                     let commands = commands.into_iter().map(owed).collect();
-                    let link = Link::restored(commands, heard);
+                    let link = Link::restored(commands, heard, self.plan.world.limits);
                     let life = (&*worker, incarnation);
                     (Standing::Joined, self.open_session(myself, (host, life), link).await)
                 }

@@ -21,7 +21,7 @@ use crate::system::world::Threads;
 /// There is no such thread, or it panicked while it began.
 pub(crate) async fn start(args: ConductorArgs) -> Result<ActorRef<ConductorMsg>, CoordinatorError> {
     let broken = |why: String| CoordinatorError::Part { part: "coordinator's start", why };
-    if let Threads::InPlace(_) = args.plan.world.threads {
+    if let Threads::InPlace { .. } = args.plan.world.threads {
         let warden = args.warden.clone();
         let started = Actor::spawn_linked(None, Conductor, args, warden).await;
         return started.map(|(conductor, _)| conductor).map_err(|error| broken(error.to_string()));

@@ -3,11 +3,15 @@
 
 use std::sync::Arc;
 
+use dormouse_proto::v1;
+use tonic::Status;
+
 use crate::CoordinatorError;
 use crate::lifecycle::beginning::begin;
 use crate::lifecycle::live::{Conducted, LiveRun};
 use crate::lifecycle::service::Service;
 use crate::lifecycle::stops::Stops;
+use crate::observers::observe;
 use crate::server::desk::Desk;
 use crate::status::vitals::Vitals;
 
@@ -38,6 +42,26 @@ impl LiveRun {
         let desk = service.open(args, entries).await?;
         let log = out.join(dormouse_log::FILE);
         Ok(InProcess { service, desk, stops, workers_stay, log })
+    }
+}
+
+impl Desk {
+    /// Submits a parallel job to a run that is open, as the API does; answered once that is durable.
+    ///
+    /// # Errors
+    ///
+    /// There can be no such job, the run does not take it, or its coordinator ends.
+    pub async fn submit_job(&self, request: v1::SubmitRequest) -> Result<v1::SubmitReply, Status> {
+        observe::submit_job(&self.conductor, request).await
+    }
+
+    /// Closes a run that is open to more jobs, as the API does; answered once that is durable.
+    ///
+    /// # Errors
+    ///
+    /// The run was never open or has not begun, or its coordinator ends.
+    pub async fn close_run(&self) -> Result<v1::CloseReply, Status> {
+        observe::close_run(&self.conductor).await
     }
 }
 

@@ -221,6 +221,7 @@ impl Service {
         entries: u32,
     ) -> Result<Arc<Desk>, CoordinatorError> {
         let (run, chance) = (args.plan.run.clone(), args.plan.world.chance.clone());
+        let limits = args.plan.world.limits;
         let image_key = args.plan.image_key.clone();
         let conductor = conductor::thread::start(args).await?;
         Ok(Arc::new(Desk {
@@ -232,7 +233,8 @@ impl Service {
             assignments: Arc::clone(&self.assignments),
             image_key,
             session_end: SessionEnd::default(),
-            transfers: Transfers::new(self.threads.clone()),
+            transfers: Transfers::new(self.threads.clone(), limits),
+            limits,
             fetches: Fetches::default(),
             connections: AtomicU64::new(0),
             refusals: Refusals::default(),

@@ -38,13 +38,35 @@ fn ended() -> Status {
 /// What the conductor answered once it was durable, however long that took.
 fn answered<T>(
     asked: Result<CallResult<Result<T, String>>, MessagingErr<ConductorMsg>>,
-) -> Result<Response<T>, Status> {
+) -> Result<T, Status> {
     match asked {
-        Ok(CallResult::Success(answer)) => {
-            answer.map(Response::new).map_err(Status::failed_precondition)
-        }
+        Ok(CallResult::Success(answer)) => answer.map_err(Status::failed_precondition),
         _ => Err(ended()),
     }
+}
+
+/// Has a parallel job submitted to a run that is open, and waits until that is durable.
+///
+/// # Errors
+///
+/// There can be no such job (`InvalidArgument`), the run does not take it (`FailedPrecondition`), or it ends.
+pub(crate) async fn submit_job(
+    conductor: &ActorRef<ConductorMsg>,
+    request: v1::SubmitRequest,
+) -> Result<v1::SubmitReply, Status> {
+    let asked = Asked::from_request(request).map_err(Status::invalid_argument)?;
+    answered(conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
+}
+
+/// Has a run that is open closed to more jobs, and waits until that is durable.
+///
+/// # Errors
+///
+/// The run was never open or has not begun (`FailedPrecondition`), or it ends.
+pub(crate) async fn close_run(
+    conductor: &ActorRef<ConductorMsg>,
+) -> Result<v1::CloseReply, Status> {
+    answered(conductor.call(ConductorMsg::Shut, None).await)
 }
 
 #[tonic::async_trait]
@@ -113,7 +135,8 @@ impl v1::observe_server::Observe for ObserveApi {
         self.guard.demand(&request, Role::Operator, "interrupt")?;
         let wanted =
             Injection::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
-        answered(self.conductor.call(|reply| ConductorMsg::Interrupt { wanted, reply }, None).await)
+        let asked = |reply| ConductorMsg::Interrupt { wanted, reply };
+        answered(self.conductor.call(asked, None).await).map(Response::new)
     }
 
     async fn submit(
@@ -121,8 +144,7 @@ impl v1::observe_server::Observe for ObserveApi {
         request: Request<v1::SubmitRequest>,
     ) -> Result<Response<v1::SubmitReply>, Status> {
         self.guard.demand(&request, Role::Operator, "submit")?;
-        let asked = Asked::from_request(request.into_inner()).map_err(Status::invalid_argument)?;
-        answered(self.conductor.call(|reply| ConductorMsg::Submit { asked, reply }, None).await)
+        submit_job(&self.conductor, request.into_inner()).await.map(Response::new)
     }
 
     async fn close(
@@ -130,6 +152,6 @@ impl v1::observe_server::Observe for ObserveApi {
         request: Request<v1::CloseRequest>,
     ) -> Result<Response<v1::CloseReply>, Status> {
         self.guard.demand(&request, Role::Operator, "close")?;
-        answered(self.conductor.call(ConductorMsg::Shut, None).await)
+        close_run(&self.conductor).await.map(Response::new)
     }
 }

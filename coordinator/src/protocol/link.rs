@@ -6,8 +6,7 @@ use std::collections::BTreeSet;
 use dormouse_proto::{FalseAck, Gap, Inbox, Outbox, v1};
 use tokio::time::Instant;
 
-/// Most commands in one message, so that none comes near the limit on a message's size.
-const BATCH: usize = 1_000;
+use crate::system::session_limits::SessionLimits;
 
 /// Why a peer can't be believed any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,6 +41,7 @@ impl Owed {
 /// One session's numbering. Commands and reports are each numbered from 1.
 #[derive(Debug, Default)]
 pub(crate) struct Link {
+    limits: SessionLimits,
     commands: Outbox<Owed>,
     reports: Inbox,
     /// The last report up to which all are durable.
@@ -53,10 +53,19 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// A session that sends no more in one message than these limits allow.
+    pub(crate) fn new(limits: SessionLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
     /// A session resumed from the log: all commands it was ever owed, and the numbers of the
     /// reports that the log has. Not every report becomes a line of it, nor in their order.
-    pub(crate) fn restored(commands: Vec<Owed>, in_log: BTreeSet<u64>) -> Self {
-        let mut link = Self { in_log, restored: true, ..Self::default() };
+    pub(crate) fn restored(
+        commands: Vec<Owed>,
+        in_log: BTreeSet<u64>,
+        limits: SessionLimits,
+    ) -> Self {
+        let mut link = Self { in_log, restored: true, ..Self::new(limits) };
         link.push(commands);
         link
     }
@@ -122,7 +131,7 @@ impl Link {
         if !self.commands.has_news() {
             return None;
         }
-        let (first, commands) = self.commands.next(BATCH);
+        let (first, commands) = self.commands.next(self.limits.batch);
         Some(v1::Commands { first, commands: commands.map(|owed| owed.late(now)).collect() })
     }
 }
@@ -191,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_restored_session_takes_what_its_log_has_not() {
-        let mut link = Link::restored(Vec::new(), [1, 2, 5, 7].into());
+        let mut link = Link::restored(Vec::new(), [1, 2, 5, 7].into(), SessionLimits::default());
         let mut numbers = |first, n| {
             link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
         };
@@ -204,7 +213,7 @@ mod tests {
     fn numbers_that_run_over_are_nonsense() {
         for first in [u64::MAX - 2, u64::MAX] {
             // What a restored session hears first it can't doubt.
-            let mut link = Link::restored(Vec::new(), BTreeSet::new());
+            let mut link = Link::restored(Vec::new(), BTreeSet::new(), SessionLimits::default());
             let reports = v1::Reports { first, reports: vec![v1::Report::default(); 2] };
             let taken = first - 1;
             assert_eq!(link.hear(reports), Err(Nonsense::Gap(Gap { taken, came: first })));

@@ -29,13 +29,10 @@ use crate::storage::offsite::Failure;
 use crate::storage::sealed::{Arriving, sealed_for};
 use crate::storage::store::Store;
 use crate::storage::transfers::{Download, GivenCheckpoint, STALL, Transfers};
+use crate::system::session_limits::SessionLimits;
 use crate::system::world::Chance;
 use crate::{DETAILS, SPANS};
 
-/// Messages of a worker that may wait for the journal before it must wait itself.
-const WINDOW: usize = 64;
-/// Messages to a worker that may wait for it to read.
-const OUTBOUND: usize = 64;
 /// The longest that a session may take until its Hello.
 const HELLO: Duration = Duration::from_secs(5);
 /// The longest name of a worker: it goes into the log with every life.
@@ -56,6 +53,7 @@ pub struct Desk {
     pub(crate) store: Arc<Store>,
     pub(crate) assignments: Arc<Assignments>,
     pub(crate) transfers: Transfers,
+    pub(crate) limits: SessionLimits,
     /// Checkpoints that come back from the store of objects.
     pub(crate) fetches: Fetches,
     /// What the keys of hosts derive from, by which they seal checkpoints.
@@ -142,7 +140,7 @@ impl Desk {
         }
         is_itself(true);
         let id = self.connections.fetch_add(1, Ordering::Relaxed);
-        let (to_worker, messages) = mpsc::channel(OUTBOUND);
+        let (to_worker, messages) = mpsc::channel(self.limits.outbound);
         let outbound = Outbound::new(messages, self.session_end.clone());
         if life.run != self.run {
             let why = format!("the coordinator now runs {}", self.run);
@@ -169,7 +167,9 @@ impl Desk {
         };
         match asked {
             Ok(CallResult::Success(Ok(session))) => {
-                tokio::spawn(read(id, inbound, session, reading, self.session_end.clone()));
+                let window = Arc::new(Semaphore::new(self.limits.window));
+                let ends = (reading, self.session_end.clone());
+                tokio::spawn(read(id, (inbound, window), session, ends));
             }
             Ok(CallResult::Success(Err(NoSession::Refused(why)))) => {
                 tracing::warn!(why, "a worker was refused");
@@ -443,12 +443,10 @@ fn check_name(worker: &str) -> Result<(), Status> {
 /// Reads one connection until it ends. It must wait while too much of it isn't durable.
 async fn read(
     connection: u64,
-    mut inbound: impl Inbound<v1::FromWorker>,
+    (mut inbound, window): (impl Inbound<v1::FromWorker>, Arc<Semaphore>),
     session: ActorRef<SessionMsg>,
-    reading: CancellationToken,
-    session_end: SessionEnd,
+    (reading, session_end): (CancellationToken, SessionEnd),
 ) {
-    let window = Arc::new(Semaphore::new(WINDOW));
     let why = loop {
         let received = tokio::select! {
             biased;

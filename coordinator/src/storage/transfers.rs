@@ -18,16 +18,13 @@ use tokio::time::{Instant, timeout};
 use tonic::Status;
 
 use crate::protocol::given::Given;
+use crate::system::session_limits::SessionLimits;
 use crate::system::world::Threads;
 
 /// Bytes of a checkpoint in one message.
 const CHUNK: usize = 256 << 10;
 /// Chunks that are read before a worker wants them.
 const AHEAD: usize = 2;
-/// Threads that work for the store at once.
-const THREADS: usize = 16;
-/// Checkpoints that a host may have under way at once.
-const PER_HOST: usize = 32;
 /// How long a host may wait for its turn: what it has under way gets on, or is given up.
 const WAIT: Duration = Duration::from_secs(300);
 /// How long a peer may keep a transfer waiting.
@@ -38,6 +35,8 @@ pub(crate) const STALL: Duration = Duration::from_secs(30);
 pub(crate) struct Transfers {
     pool: Pool,
     hosts: Mutex<BTreeMap<HostId, Arc<Semaphore>>>,
+    /// Checkpoints that a host may have under way at once.
+    per_host: usize,
 }
 
 /// The threads that work for the store.
@@ -48,10 +47,10 @@ struct Pool {
 }
 
 impl Transfers {
-    /// Transfers whose files are read and written on these threads.
-    pub(crate) fn new(threads: Threads) -> Self {
-        let pool = Pool { threads, free: Arc::new(Semaphore::new(THREADS)) };
-        Self { pool, hosts: Mutex::default() }
+    /// Transfers whose files are read and written on these threads, within these limits.
+    pub(crate) fn new(threads: Threads, limits: SessionLimits) -> Self {
+        let pool = Pool { threads, free: Arc::new(Semaphore::new(limits.store_threads)) };
+        Self { pool, hosts: Mutex::default(), per_host: limits.transfers }
     }
 
     /// A host's turn, until what is returned is dropped.
@@ -63,12 +62,13 @@ impl Transfers {
         let turns = {
             // A map of counters is whole, whoever panicked with it.
             let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-            Arc::clone(hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(PER_HOST))))
+            Arc::clone(hosts.entry(host).or_insert_with(|| Arc::new(Semaphore::new(self.per_host))))
         };
         match timeout(WAIT, turns.acquire_owned()).await {
             Ok(Ok(turn)) => Ok(turn),
             _ => Err(Status::resource_exhausted(format!(
-                "{host} has {PER_HOST} transfers of checkpoints that make no progress"
+                "{host} has {} transfers of checkpoints that make no progress",
+                self.per_host
             ))),
         }
     }
@@ -284,7 +284,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_comes_whole_and_an_empty_one_is_one_chunk() {
-        let transfers = Transfers::new(Threads::System);
+        let transfers = Transfers::new(Threads::System, SessionLimits::default());
         for (bytes, chunks) in [(0, 1), (CHUNK, 1), (5 * CHUNK + 1, 6)] {
             let all: Vec<_> = begun(&transfers, bytes, STALL).await.collect().await;
             assert_eq!(all.len(), chunks);
@@ -295,7 +295,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_waits_for_the_wire_is_packed_for_whoever_takes_it_so() {
-        let transfers = Transfers::new(Threads::System);
+        let transfers = Transfers::new(Threads::System, SessionLimits::default());
         for takes_packed in [true, false] {
             let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
             let (of, limits) = (GivenCheckpoint::new(reference()), (STALL, Deadline::begin()));
@@ -317,7 +317,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_read_too_slowly_is_given_up_though_it_never_stands_still() {
-        let transfers = Transfers::new(Threads::System);
+        let transfers = Transfers::new(Threads::System, SessionLimits::default());
         let turn = transfers.turn(HostId::new(0)).await.expect("a turn");
         // It may take 50 ms and a quarter of a second for each chunk.
         let limits = (STALL, Deadline::within(Duration::from_millis(50)));
@@ -343,7 +343,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_not_read_is_given_up_and_says_so_instead_of_seeming_whole() {
-        let transfers = Transfers::new(Threads::System);
+        let transfers = Transfers::new(Threads::System, SessionLimits::default());
         let stall = Duration::from_millis(20);
         let unread = begun(&transfers, 9 * CHUNK, stall).await;
         // Its reader looks away until it has been given up, which closes the file.
@@ -354,7 +354,7 @@ mod tests {
         };
         timeout(STALL, given_up).await.expect("it was cancelled");
         let turns = transfers.hosts.lock().expect("no panic")[&HostId::new(0)].available_permits();
-        assert_eq!(turns, PER_HOST - 1, "it still counts as its host's");
+        assert_eq!(turns, SessionLimits::default().transfers - 1, "it still counts as its host's");
         let all: Vec<_> = unread.collect().await;
         let (chunks, errors): (Vec<_>, Vec<_>) = all.into_iter().partition(Result::is_ok);
         assert_eq!((chunks.len(), errors.len()), (AHEAD, 1));

@@ -5,5 +5,6 @@ pub(crate) mod descriptors;
 mod disk;
 pub(crate) mod listener;
 pub(crate) mod objects;
+pub(crate) mod session_limits;
 pub(crate) mod signals;
 pub(crate) mod world;

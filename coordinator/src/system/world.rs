@@ -19,6 +19,7 @@ use tokio::time::Instant;
 
 use crate::system::disk;
 use crate::system::objects::Objects;
+use crate::system::session_limits::SessionLimits;
 use crate::time::outage::{MachineTime, micros};
 
 /// The surroundings of one coordinator. Clones share them.
@@ -34,6 +35,8 @@ pub struct World {
     pub chance: Chance,
     /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
     pub objects: Option<Arc<dyn Objects>>,
+    /// Bounds on what may be under way between the coordinator and a worker.
+    pub limits: SessionLimits,
 }
 
 /// A disk, as far as faults of it matter to a run.
@@ -89,8 +92,13 @@ pub enum WallClock {
 pub enum Threads {
     /// On threads of the runtime.
     System,
-    /// In place; it takes so many microseconds until whoever asked hears that it is done.
-    InPlace(Arc<AtomicU64>),
+    /// In place.
+    InPlace {
+        /// Microseconds from the request for a piece of work until whoever asked hears that it is done.
+        takes: Arc<AtomicU64>,
+        /// Draws behind how many of those that are ready the work is done, and heard of, at the same instant.
+        turns: Chance,
+    },
 }
 
 /// A source of random numbers.
@@ -115,6 +123,7 @@ impl Default for World {
             threads: Threads::System,
             chance: Chance::System,
             objects: None,
+            limits: SessionLimits::default(),
         }
     }
 }
@@ -140,7 +149,7 @@ impl World {
             Threads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
                 .map(Duration::from)
                 .unwrap_or_default(),
-            Threads::InPlace(_) => Duration::ZERO,
+            Threads::InPlace { .. } => Duration::ZERO,
         }
     }
 
@@ -164,7 +173,7 @@ impl World {
                 let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
                 id.unwrap_or_default().trim().to_owned()
             }
-            Threads::InPlace(_) => "simulated".to_owned(),
+            Threads::InPlace { .. } => "simulated".to_owned(),
         }
     }
 }
@@ -196,12 +205,12 @@ impl Threads {
     ) -> Result<T, JoinError> {
         match self {
             Self::System => tokio::task::spawn_blocking(work).await,
-            Self::InPlace(after) => {
+            Self::InPlace { takes, turns } => {
                 // A process can be killed before its work is done, and after that, before anybody hears of it.
-                let half = Duration::from_micros(after.load(Ordering::Relaxed)) / 2;
-                pause(half).await;
+                let half = Duration::from_micros(takes.load(Ordering::Relaxed)) / 2;
+                pause(half, turns).await;
                 let done = work();
-                pause(half).await;
+                pause(half, turns).await;
                 Ok(done)
             }
         }
@@ -211,7 +220,7 @@ impl Threads {
     pub(crate) fn begin(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::System => drop(tokio::task::spawn_blocking(work)),
-            Self::InPlace(_) => {
+            Self::InPlace { .. } => {
                 let threads = self.clone();
                 tokio::spawn(async move { threads.run(work).await });
             }
@@ -219,9 +228,15 @@ impl Threads {
     }
 }
 
-async fn pause(time: Duration) {
+/// Most turns of others that work in place lets pass.
+const MOST_TURNS: u64 = 4;
+
+async fn pause(time: Duration, turns: &Chance) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
+    }
+    for _ in 0..turns.number().unwrap_or(0) % MOST_TURNS {
+        tokio::task::yield_now().await;
     }
 }
 
@@ -280,7 +295,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn work_in_place_takes_as_long_as_it_is_said_to() {
         let after = Arc::new(AtomicU64::new(0));
-        let threads = Threads::InPlace(Arc::clone(&after));
+        let threads = Threads::InPlace { takes: Arc::clone(&after), turns: Chance::stream(1) };
         let began = tokio::time::Instant::now();
         assert_eq!(threads.run(|| 3).await.expect("no panic"), 3);
         assert_eq!(began.elapsed(), Duration::ZERO);

@@ -16,6 +16,7 @@ use crate::faults::FAULTS;
 use crate::invariant::Invariant;
 use crate::outcome::Outcome;
 use crate::plan::{CONDITIONS, Plan, Rates};
+use crate::reach::{ENOUGH_RUNS, STATES};
 use crate::run::Playground;
 use crate::shrink::shrink;
 use crate::trace::Lines;
@@ -25,7 +26,7 @@ const SHOWN: usize = 5;
 
 /// Runs live runs under a simulated world, one for each seed, and looks for broken invariants.
 ///
-/// Exit status: 0 no invariant was broken; 1 one was; 2 usage.
+/// Exit status: 0 no invariant was broken; 1 one was, or 20,000 runs and more did not reach every state of the table; 2 usage.
 #[derive(Debug, Parser)]
 #[command(name = "simulate")]
 pub struct Arguments {
@@ -159,6 +160,13 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
     let threads = campaign.threads;
     writeln!(out, "{took:.1} s on {threads} threads, {each:.2} ms of a thread each")
         .map_err(said)?;
+    let unreached = tally.unreached();
+    let has_to_reach = tally.runs >= ENOUGH_RUNS;
+    if !unreached.is_empty() {
+        let (names, runs) = (unreached.join(", "), tally.runs);
+        writeln!(out, "never reached in {runs} runs (a failure from {ENOUGH_RUNS} on): {names}")
+            .map_err(said)?;
+    }
     for outcome in tally.violations.iter().take(SHOWN) {
         writeln!(out).map_err(said)?;
         show(&mut out, outcome).map_err(said)?;
@@ -178,7 +186,7 @@ fn carry_out(arguments: &Arguments) -> Result<ExitCode, String> {
         writeln!(out, "found by seed {seed} after {runs} runs: {}", violation.invariant)
             .map_err(said)?;
     }
-    Ok(status(!tally.violations.is_empty()))
+    Ok(status(!tally.violations.is_empty() || has_to_reach && !unreached.is_empty()))
 }
 
 /// How large a plan is, for people.
@@ -226,6 +234,10 @@ pub fn tables() -> String {
     text += "\n| condition | part of runs | what it is |\n|---|---|---|\n";
     for condition in CONDITIONS {
         text += &format!("| {} | {} | {} |\n", condition.name, condition.rate, condition.what);
+    }
+    text += "\n| state | what has happened in a run that has reached it |\n|---|---|\n";
+    for state in STATES {
+        text += &format!("| {} | {} |\n", state.name, state.what);
     }
     text += "\n| invariant | what it says |\n|---|---|\n";
     for invariant in Invariant::ALL {

@@ -67,6 +67,13 @@ impl Draw {
         events
     }
 
+    /// Lets a drawn number of others go first that are ready at this instant.
+    pub async fn turns(&mut self) {
+        for _ in 0..self.below(4) {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.stream.bits()

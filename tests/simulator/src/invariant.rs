@@ -57,6 +57,22 @@ invariants! {
         "A coordinator goes on with a run only once each worker that the log has is back with it or lost.";
     NotAhead: "not-ahead",
         "The run's clock shows no more than the time that has passed, and what its wall clock was set forward by.";
+    SubmittedOnce: "submitted-once",
+        "What users submit to an open run under one key is in the durable log once, from the answer on, and nothing is after the answer that it is closed.";
+    StoredWhole: "stored-whole",
+        "What is stored under the name of a checkpoint is that checkpoint and whole, and of no attempt that the log had given up before it set out.";
+    LostBySilence: "lost-by-silence",
+        "A host is lost by silence only if nothing was heard of its worker for as long as the run waits.";
+    InstantOrder: "instant-order",
+        "Of one instant, jobs that are due are heard of before timers, and its end once after something of it.";
+    AccountOnce: "account-once",
+        "Each account of an attempt is in the log once, and before the attempt's report, whatever crash parts the two.";
+    FaultOnce: "fault-once",
+        "A fault of the experiment is asked for once, and felt only by hosts that were asked for it.";
+    Bills: "bills",
+        "Each VM costs what its tariff makes of when it was ready, hibernated, resumed and ended, reckoned anew.";
+    Credits: "credits",
+        "No VM holds more credits than it began with and has earned while it was not hibernated, and a surplus costs what its type says.";
     Accounts: "accounts",
         "Money, credits and capacity are as the intervals of the log say.";
     NothingLeft: "nothing-left",

@@ -17,6 +17,7 @@ pub mod network;
 pub mod oracle;
 pub mod outcome;
 pub mod plan;
+pub mod reach;
 pub mod run;
 pub mod shrink;
 pub mod stage;

@@ -234,7 +234,7 @@ impl Network {
         let mut inner = self.inner();
         inner.connections += 1;
         let number = inner.connections;
-        let connection = Arc::new(Connection::default());
+        let connection = Arc::new(Connection::numbered(number));
         let link = inner.links.entry(worker.to_owned()).or_default();
         link.open.retain(is_in_use);
         link.open.push(Arc::clone(&connection));

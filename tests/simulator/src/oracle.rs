@@ -14,32 +14,47 @@ use crate::invariant::Invariant;
 use crate::log_change::LogChange;
 use crate::witness::{Deed, Witness};
 
+mod account_lines;
 mod accounts;
 mod acknowledged;
+mod asked_faults;
 mod attempts;
+mod bills;
+mod calls;
 mod checkpoints;
 mod clock;
 mod commands;
+mod credits;
 mod ending;
 mod held_up;
 mod hosts;
+mod instants;
 pub mod leftovers;
 mod log;
 mod returned;
+mod silence;
+mod stored;
 mod verified;
 mod worker_end;
 
+use account_lines::AccountLines;
 use acknowledged::Acknowledged;
+use asked_faults::AskedFaults;
 use attempts::Attempts;
+use calls::Calls;
 use checkpoints::{Checkpoints, are_of_one_history};
 use commands::Commands;
 use hosts::LyingHosts;
+use instants::Instants;
 use log::LogFold;
 use returned::Returned;
+use silence::Silence;
 use verified::Verified;
 
 pub use accounts::accounts;
+pub use bills::bills;
 pub use clock::clock;
+pub use credits::credits;
 pub use ending::{EndFacts, ending};
 pub use held_up::HeldUp;
 pub use worker_end::{WorkerEndFacts, worker_end};
@@ -61,6 +76,10 @@ pub struct Particulars {
     pub miscounting: BTreeSet<String>,
     /// The numbers of the parallel jobs whose answers nobody can check: they have too many processes and phases.
     pub unchecked: BTreeSet<u64>,
+    /// A worker that is silent for so long is lost, microseconds.
+    pub lost_after_us: u64,
+    /// Whether more jobs may come from outside until the run is closed.
+    pub is_open: bool,
 }
 
 /// The invariants of one run, and what they need to know of it.
@@ -76,7 +95,17 @@ pub struct Oracle {
     returned: Returned,
     /// The folder in which the coordinator stores checkpoints, once it is known.
     store: Option<PathBuf>,
+    /// The number of tasks and parallel jobs, and whether users submit some of these until they close the run.
+    tasks: u32,
+    is_open: bool,
     lying: LyingHosts,
+    calls: Calls,
+    silence: Silence,
+    accounts: AccountLines,
+    instants: Instants,
+    asked_faults: AskedFaults,
+    /// Pauses that workers heard of from the experiment's faults, by their names, since the last call.
+    paused: Vec<(String, u64)>,
 }
 
 impl Oracle {
@@ -93,13 +122,22 @@ impl Oracle {
             verified: Verified::new(of.unchecked),
             returned: Returned::default(),
             store: None,
+            tasks: of.tasks,
+            is_open: of.is_open,
             lying: LyingHosts::new(of.liars),
+            calls: Calls::default(),
+            silence: Silence::new(of.lost_after_us),
+            accounts: AccountLines::default(),
+            instants: Instants::default(),
+            asked_faults: AskedFaults::default(),
+            paused: Vec::new(),
         }
     }
 
-    /// Another coordinator begins to read the log.
-    pub fn coordinator_starts(&mut self) {
+    /// Another coordinator begins to read the log, so many microseconds after the run's start.
+    pub fn coordinator_starts(&mut self, now_us: u64) {
         self.log.coordinator_starts();
+        self.silence.coordinator_starts(now_us);
     }
 
     /// Takes in what machines did since the last time, and what came to be durable.
@@ -110,10 +148,12 @@ impl Oracle {
     pub fn see(
         &mut self,
         changes: &[LogChange],
+        now_us: u64,
         mut note: impl FnMut(&Deed),
     ) -> Result<(), Broken> {
         for deed in self.witness.take() {
             note(&deed);
+            self.note_pause(&deed);
             self.verified.did(&deed);
             self.acknowledged.did(&deed);
             self.commands.did(&deed)?;
@@ -130,6 +170,10 @@ impl Oracle {
                 self.verified.log_begins_anew();
                 self.returned.log_begins_anew();
                 self.lying.log_begins_anew();
+                self.calls.log_begins_anew();
+                self.accounts.log_begins_anew();
+                self.instants.log_begins_anew();
+                self.asked_faults.log_begins_anew();
             }
             for (step, commands) in steps {
                 self.commands.see(&step, commands);
@@ -139,6 +183,13 @@ impl Oracle {
                 self.checkpoints.see(&step, &self.lying)?;
                 self.verified.see(&step, &self.lying)?;
                 self.returned.see(&step, by)?;
+                self.calls.see(&step)?;
+                self.silence.see(&step, by, now_us)?;
+                self.accounts.see(&step, &self.lying)?;
+                self.instants.see(&step)?;
+                if !self.lying.says(&step) {
+                    self.asked_faults.see(&step)?;
+                }
                 self.log.keep(step);
             }
         }
@@ -150,9 +201,14 @@ impl Oracle {
     /// # Errors
     ///
     /// An invariant is broken.
-    pub fn leaves(&mut self, to: &WorkerLife, message: &v1::ToWorker) -> Result<(), Broken> {
+    pub fn leaves(
+        &mut self,
+        to: &WorkerLife,
+        message: &v1::ToWorker,
+        now_us: u64,
+    ) -> Result<(), Broken> {
         // What was said before it left counts.
-        self.see(&[], |_| {})?;
+        self.see(&[], now_us, |_| {})?;
         self.acknowledged.leaves(to, message.ack)?;
         self.commands.leaves(to, message)
     }
@@ -162,18 +218,86 @@ impl Oracle {
         self.returned.hears(generation, life);
     }
 
+    /// A message of a worker's life arrives over this connection.
+    pub fn arrives(&mut self, life: &WorkerLife, connection: u64, is_hello: bool, now_us: u64) {
+        self.silence.arrives(life, connection, is_hello, now_us);
+    }
+
+    /// A user of an open run hears that a job was taken under this key, as this number.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn submission_answered(&self, key: &str, number: u64) -> Result<(), Broken> {
+        self.calls.is_answered(key, number)
+    }
+
+    /// A user of an open run hears that it is closed.
+    ///
+    /// # Errors
+    ///
+    /// An invariant is broken.
+    pub fn close_answered(&self) -> Result<(), Broken> {
+        self.calls.close_is_answered()
+    }
+
+    /// Pauses that workers heard of from the experiment's faults since the last call: the name of each worker, and the
+    /// microseconds that it stands still.
+    pub fn take_paused(&mut self) -> Vec<(String, u64)> {
+        std::mem::take(&mut self.paused)
+    }
+
+    fn note_pause(&mut self, deed: &Deed) {
+        if let Deed::Obeyed { worker, command, .. } = deed
+            && let Some(v1::command::Command::Fault(fault)) = &command.command
+            && let Some(v1::fault::Kind::Pause(_)) = &fault.kind
+        {
+            self.paused.push((worker.clone(), fault.real_lasts_us));
+        }
+    }
+
+    /// The newest attempt at a task that the durable log has.
+    #[must_use]
+    pub fn newest_attempt(&self, task: TaskId) -> Option<Attempt> {
+        self.attempts.newest(task)
+    }
+
+    /// How often a crash parted an account from its report.
+    #[must_use]
+    pub const fn parted_accounts(&self) -> u64 {
+        self.accounts.parted()
+    }
+
     /// Checkpoints are stored in this folder.
     pub fn stores_in(&mut self, folder: PathBuf) {
         self.store = Some(folder);
     }
 
-    /// The coordinator says that it has stored a checkpoint of a task.
+    /// The coordinator says that it has stored a checkpoint of this attempt at a task; when that set out, the log's newest
+    /// attempt was another, perhaps.
     ///
     /// # Errors
     ///
     /// An invariant is broken.
-    pub fn has_stored(&self, task: TaskId) -> Result<(), Broken> {
-        self.store.as_ref().map_or(Ok(()), |folder| are_of_one_history(folder, task))
+    pub fn has_stored(
+        &self,
+        (task, attempt): (TaskId, Attempt),
+        newest: Option<Attempt>,
+    ) -> Result<(), Broken> {
+        if let Some(newest) = newest.filter(|newest| *newest > attempt) {
+            let why = format!(
+                "a checkpoint of {task}, {attempt} is stored that set out when {newest} was sent"
+            );
+            return Err((Invariant::StoredWhole, why));
+        }
+        let Some(folder) = &self.store else { return Ok(()) };
+        are_of_one_history(folder, task)?;
+        self.are_whole(folder, task)
+    }
+
+    fn are_whole(&self, folder: &Path, task: TaskId) -> Result<(), Broken> {
+        let may_be_damaged = |number, by| self.checkpoints.may_be_damaged(task, number, by);
+        stored::are_whole(folder, task, may_be_damaged)
     }
 
     /// A coordinator has died, and all that it had stored in this folder is still there.
@@ -186,7 +310,8 @@ impl Oracle {
         if self.log.steps().iter().any(|step| step.effects.iter().any(is_over)) {
             return Ok(());
         }
-        self.checkpoints.are_stored(checkpoints)
+        self.checkpoints.are_stored(checkpoints)?;
+        (0..self.tasks).map(TaskId::new).try_for_each(|task| self.are_whole(checkpoints, task))
     }
 
     /// A power cut tore the coordinator's copy of a checkpoint, or left nothing of it.
@@ -217,10 +342,10 @@ impl Oracle {
     /// # Errors
     ///
     /// An invariant is broken.
-    pub fn finish(&mut self) -> Result<(), Broken> {
-        self.see(&[], |_| {})?;
+    pub fn finish(&mut self, now_us: u64) -> Result<(), Broken> {
+        self.see(&[], now_us, |_| {})?;
         self.log.finish()?;
-        self.attempts.finish()
+        self.attempts.finish(self.is_open && !self.calls.is_closed())
     }
 
     /// Whether the event of a step is what a worker says that lies.

@@ -1,6 +1,6 @@
 //! What came of a simulated run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -62,6 +62,8 @@ pub struct Outcome {
     pub restored: u64,
     /// Simulated time of the run, milliseconds.
     pub simulated_ms: u64,
+    /// The states that the run has reached, of those that a campaign has to reach.
+    pub reached: BTreeSet<&'static str>,
     /// The trace, if it was kept.
     #[serde(skip)]
     pub trace: String,
@@ -83,6 +85,7 @@ impl Outcome {
             workers: 0,
             restored: 0,
             simulated_ms: 0,
+            reached: BTreeSet::new(),
             trace: String::new(),
         }
     }

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use dormouse_model::{CheckpointConfig, Setup, Submission};
+use dormouse_coordinator::SessionLimits;
+use dormouse_model::{CheckpointConfig, Fault as ExperimentFault, Request, Setup, Submission};
 use dormouse_tasks::answer::can_check_job;
-use dormouse_units::{Ppm, Speedup};
+use dormouse_units::{Ppm, Speedup, Time};
 use dormouse_vm::ideal::phases_of;
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +15,17 @@ use crate::faults::{FAULTS, Fault, Millis, PlannedFault};
 use crate::oracle::Particulars;
 use crate::worker::{Honesty, Rates as WorkerRates, WorkerPlan};
 
+mod callers;
 mod cloud;
+mod experiment;
 mod patience;
+mod program;
+mod schedulers;
 mod work;
 
-pub use work::Scheduler;
+pub use callers::{CalledJob, Callers};
+pub use program::ProgramStandIn;
+pub use schedulers::Schedulers;
 
 /// Time that the processes of a parallel job compute between two barriers.
 pub const PHASE: Duration = Duration::from_millis(100);
@@ -79,6 +86,32 @@ pub const CONDITIONS: &[Condition] = &[
     Condition { name: "liar", rate: 0.1, what: "a worker lies, in the way that is drawn for it" },
     Condition { name: "jobs", rate: 0.2, what: "parallel jobs in place of a bag" },
     Condition {
+        name: "tenants",
+        rate: 0.2,
+        what: "several tenants: a bag with parallel jobs, with customers of the provider, or with both",
+    },
+    Condition {
+        name: "programs",
+        rate: 0.1,
+        what: "the schedulers are asked as programs are, by a stand-in within the simulator",
+    },
+    Condition {
+        name: "open",
+        rate: 0.4,
+        what: "a run with parallel jobs is open: more are submitted from outside, until it is closed",
+    },
+    Condition {
+        name: "experiment-faults",
+        rate: 0.2,
+        what: "the experiment has faults of its own ([[fault]]), which workers carry out",
+    },
+    Condition {
+        name: "tight-limits",
+        rate: 0.3,
+        what: "few commands in a message, few messages and few checkpoints of a worker under way at once",
+    },
+    Condition { name: "large", rate: 0.1, what: "up to 40 tasks or jobs and 8 workers" },
+    Condition {
         name: "workers-stay",
         rate: 0.5,
         what: "workers keep what they have where their coordinator ends by itself",
@@ -104,9 +137,21 @@ pub struct Plan {
     /// What the run is made of.
     pub setup: Setup,
     /// Who schedules it.
-    pub scheduler: Scheduler,
+    pub schedulers: Schedulers,
     /// Parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
+    /// VMs that customers of the provider request, in order of time.
+    #[serde(default)]
+    pub requests: Vec<(Time, Request)>,
+    /// Jobs that come from outside while the run goes; `None`: it is not open to any.
+    #[serde(default)]
+    pub callers: Option<Callers>,
+    /// Faults of the experiment, in order of time.
+    #[serde(default)]
+    pub experiment_faults: Vec<ExperimentFault>,
+    /// Bounds on what may be under way between the coordinator and a worker.
+    #[serde(default)]
+    pub limits: SessionLimits,
     /// How many emulated seconds pass in a second.
     pub speedup: u32,
     /// A worker that is silent for so long is lost.
@@ -131,11 +176,27 @@ impl Plan {
     #[must_use]
     pub fn draw(seed: u64, rates: &Rates) -> Self {
         let mut draw = Draw::new(seed, "simulator: run", 1);
-        let workers = 1 + draw.below(3) as usize;
+        let mut kinds = Draw::new(seed, "simulator: kinds of work", 1);
+        let is_large = kinds.happens(rates.condition("large"));
+        let workers = 1 + draw.below(if is_large { 8 } else { 3 }) as usize;
         let is_calm = draw.happens(rates.condition("calm"));
-        let has_jobs = draw.happens(rates.condition("jobs"));
-        let drawn = if has_jobs { work::jobs(seed) } else { work::bag(seed) };
-        let work::Drawn { setup, scheduler, submissions, speedup } = drawn;
+        let has_only_jobs = draw.happens(rates.condition("jobs"));
+        let has_tenants = kinds.happens(rates.condition("tenants")) && !has_only_jobs;
+        let beside = 1 + kinds.below(3);
+        let drawn = work::work(
+            seed,
+            work::Kinds {
+                has_bag: !has_only_jobs,
+                has_jobs: has_only_jobs || has_tenants && beside & 1 > 0,
+                has_customers: has_tenants && beside & 2 > 0,
+                are_programs: kinds.happens(rates.condition("programs")),
+                is_large,
+            },
+        );
+        let work::Drawn { setup, schedulers, submissions, requests, speedup } = drawn;
+        let is_open = kinds.happens(rates.condition("open")) && setup.jobs.is_some();
+        let has_faults = kinds.happens(rates.condition("experiment-faults")) && !is_calm;
+        let is_tight = kinds.happens(rates.condition("tight-limits"));
         let is_slow = draw.happens(rates.condition("slow-journal")) && !is_calm;
         let has_liar = draw.happens(rates.condition("liar")) && !is_calm;
         let liar = draw.below(workers as u32) as usize;
@@ -149,9 +210,16 @@ impl Plan {
         let has_slow_uploads = of_uploads.happens(rates.condition("slow-uploads")) && !is_calm;
         let mut plan = Self {
             seed,
+            callers: is_open.then(|| Callers::draw(seed, &setup)),
+            experiment_faults: match has_faults {
+                true => experiment::faults(seed, speedup, workers),
+                false => Vec::new(),
+            },
+            limits: if is_tight { experiment::limits(seed) } else { SessionLimits::default() },
             setup,
-            scheduler,
+            schedulers,
             submissions,
+            requests,
             speedup,
             lost_after,
             hold: lost_after + draw.between(0, 5_000),
@@ -174,18 +242,31 @@ impl Plan {
             let all = self.workers.iter().map(|it| &it.worker);
             all.filter(|it| lies(&it.honesty)).map(|it| it.name.clone()).collect()
         };
-        let tasks = self.setup.bag.tasks.len() + self.submissions.len();
+        let called = self.callers.iter().flat_map(|callers| &callers.jobs);
+        let tasks = self.tasks() + called.clone().count();
         let speedup = Speedup::times(self.speedup);
-        let can_check = |job: &Submission| {
-            can_check_job(job.processes, phases_of(speedup.real(job.runtime), PHASE))
-        };
-        let unchecked = self.submissions.iter().filter(|job| !can_check(job));
+        let can_check =
+            |processes, runtime| can_check_job(processes, phases_of(speedup.real(runtime), PHASE));
+        let own = self.submissions.iter().map(|job| (job.number, job.processes, job.runtime));
+        // Jobs from outside are numbered on, in the order in which they come.
+        let last = self.submissions.iter().map(|job| job.number).max().unwrap_or(0);
+        let called = (last + 1..).zip(called);
+        let called = called.map(|(number, job)| (number, job.processes, job.runtime));
+        let unchecked = own.chain(called).filter(|(_, many, runtime)| !can_check(*many, *runtime));
         Particulars {
             tasks: u32::try_from(tasks).unwrap_or(u32::MAX),
             liars: named(|honesty| *honesty != Honesty::Honest),
             miscounting: named(|honesty| matches!(honesty, Honesty::Miscounts(_))),
-            unchecked: unchecked.map(|job| job.number).collect(),
+            unchecked: unchecked.map(|(number, ..)| number).collect(),
+            lost_after_us: self.lost_after * 1_000,
+            is_open: self.callers.is_some(),
         }
+    }
+
+    /// The number of tasks and parallel jobs that the run itself has.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        self.setup.bag.tasks.len() + self.submissions.len()
     }
 
     /// Whether tasks or jobs are checkpointed.

@@ -17,7 +17,9 @@ use crate::stage::Stage;
 use crate::trace::{Lines, Trace};
 use crate::witness::Witness;
 
+mod callers;
 mod coordinator;
+mod end_facts;
 mod player;
 mod unfinished;
 mod workers;
@@ -61,7 +63,7 @@ impl Playground {
         folder.disable_cleanup(self.keeps);
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
         runtime.block_on(async {
-            let (setup, policies) = (plan.setup.clone(), plan.scheduler.clone());
+            let (setup, policies) = (plan.setup.clone(), plan.schedulers.clone());
             let make = Arc::new(move || match policies.policies(&setup) {
                 Ok(policies) => Run::of_tenants(setup.clone(), policies),
                 Err(error) => panic!("a plan whose bag can't be planned: {error}"),
@@ -94,8 +96,13 @@ struct Played {
 }
 
 fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
+    let mut reached = stage.reached();
     let (steps, ending, restored) = stage.with_oracle(|oracle| {
         let steps = oracle.steps();
+        reached.extend(crate::reach::reached(&plan.setup, &plan.schedulers, steps));
+        if oracle.parted_accounts() > 0 {
+            reached.insert("account-parted");
+        }
         let over =
             steps.iter().rev().flat_map(|step| &step.effects).find_map(|effect| match effect {
                 Effect::Over { complete } => Some(*complete),
@@ -129,6 +136,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
         workers: played.workers,
         restored,
         simulated_ms,
+        reached,
         trace,
     }
 }

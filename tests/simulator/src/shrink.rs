@@ -1,9 +1,12 @@
 //! Makes a failing plan smaller, as long as it breaks the same invariant.
 
-use dormouse_model::Bag;
+use dormouse_cloud::Terms;
+use dormouse_coordinator::SessionLimits;
+use dormouse_model::{Bag, Task};
+use dormouse_units::TaskId;
 
 use crate::invariant::Invariant;
-use crate::plan::{Plan, Scheduler};
+use crate::plan::Plan;
 use crate::run::Playground;
 use crate::worker::Rates;
 
@@ -49,7 +52,7 @@ impl Shrinking<'_> {
             return false;
         }
         // A bag that its scheduler can't plan any more makes no run.
-        if smaller.scheduler.policies(&smaller.setup).is_err() {
+        if smaller.schedulers.policies(&smaller.setup).is_err() {
             return false;
         }
         self.tries += 1;
@@ -86,8 +89,14 @@ impl Shrinking<'_> {
             let mut smaller = self.best.clone();
             let mut tasks = smaller.setup.bag.tasks.to_vec();
             tasks.remove(place);
+            follow_fewer(&mut tasks, place);
             let deadline = smaller.setup.bag.deadline;
             smaller.setup.bag = Bag { tasks: tasks.into(), deadline };
+            self.take(smaller);
+        }
+        for place in (0..self.best.requests.len()).rev() {
+            let mut smaller = self.best.clone();
+            smaller.requests.remove(place);
             self.take(smaller);
         }
         for place in (0..self.best.submissions.len()).rev() {
@@ -95,7 +104,12 @@ impl Shrinking<'_> {
                 break;
             }
             let mut smaller = self.best.clone();
-            smaller.submissions.remove(place);
+            let gone = smaller.submissions.remove(place).number;
+            for job in &mut smaller.submissions {
+                if job.after.as_ref().is_some_and(|after| after.jobs.contains(&gone)) {
+                    job.after = None;
+                }
+            }
             self.take(smaller);
         }
     }
@@ -122,7 +136,7 @@ impl Shrinking<'_> {
 
     /// Drops what the run would be plainer without: interruptions, slowness, failing machines.
     fn make_plainer(&mut self) {
-        let plainer: [fn(&mut Plan); 7] = [
+        let plainer: [fn(&mut Plan); 12] = [
             |plan| plan.setup.interruptions.clear(),
             |plan| plan.slow_sync = 0,
             |plan| plan.slow_upload = 0,
@@ -130,15 +144,33 @@ impl Shrinking<'_> {
             |plan| plan.workers.iter_mut().for_each(|it| it.worker.rates = Rates::default()),
             |plan| plan.workers.iter_mut().for_each(|it| it.comes = 0),
             |plan| {
-                if let Scheduler::Bag(config) = &mut plan.scheduler {
+                if let Some(config) = &mut plan.schedulers.bag {
                     config.name = dormouse_policies::BagSchedulerName::Fifo;
                 }
             },
+            |plan| plan.schedulers.are_programs = false,
+            |plan| plan.setup.terms = Terms::default(),
+            |plan| plan.experiment_faults.clear(),
+            |plan| plan.limits = SessionLimits::default(),
+            |plan| plan.callers = None,
         ];
         for change in plainer {
             let mut smaller = self.best.clone();
             change(&mut smaller);
             self.take(smaller);
+        }
+    }
+}
+
+/// The task in this place is gone: none follows it any more, and those behind it have other ids.
+fn follow_fewer(tasks: &mut [Task], place: usize) {
+    let place = u32::try_from(place).unwrap_or(u32::MAX);
+    for task in tasks {
+        task.after.retain(|before| before.get() != place);
+        for before in &mut task.after {
+            if before.get() > place {
+                *before = TaskId::new(before.get() - 1);
+            }
         }
     }
 }

@@ -4,12 +4,13 @@
 //! durable byte before the message that it allows. A killed coordinator is fenced here: neither disk
 //! nor network hears what its actors still say.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::v1;
-use dormouse_units::TaskId;
+use dormouse_units::{Attempt, TaskId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -21,7 +22,7 @@ use crate::oracle::Oracle;
 use crate::trace::{Lines, Trace};
 
 /// More things than happen in any run that gets on.
-const MOST_LINES: u64 = 200_000;
+const MOST_LINES: u64 = 1_000_000;
 
 /// The stage of one run. Clones are the same stage.
 #[derive(Clone, Debug)]
@@ -46,6 +47,10 @@ struct Inner {
     /// The death of the last coordinator that was killed, until it is taken.
     died: Option<Death>,
     violation: Option<Violation>,
+    /// Checkpoints that have set out, each by its task, number and attempt.
+    uploads: BTreeSet<(TaskId, u32, Attempt)>,
+    /// States that were reached and that the log does not tell of.
+    reached: BTreeSet<&'static str>,
 }
 
 /// What the disk is to do with a write.
@@ -73,6 +78,8 @@ impl Stage {
             armed: Vec::new(),
             died: None,
             violation: None,
+            uploads: BTreeSet::new(),
+            reached: BTreeSet::new(),
         };
         let (inner, crashed) = (Mutex::new(inner), Notify::new());
         Self(Arc::new(Shared { start: Instant::now(), inner, crashed }))
@@ -108,7 +115,7 @@ impl Stage {
         inner.generation += 1;
         inner.is_alive = true;
         let generation = inner.generation;
-        inner.oracle.coordinator_starts();
+        inner.oracle.coordinator_starts(now);
         inner.trace.line(now, format_args!("coordinator {generation} starts"));
         generation
     }
@@ -210,7 +217,7 @@ impl Stage {
         inner.see_durable(now, &[]);
         let what = Told(message);
         inner.trace.line(now, format_args!("{}@{:x} is told {what}", to.worker, to.incarnation));
-        if let Err(violation) = inner.oracle.leaves(to, message) {
+        if let Err(violation) = inner.oracle.leaves(to, message, now) {
             inner.note(now, violation);
         }
         for death in &mut inner.armed {
@@ -231,13 +238,66 @@ impl Stage {
         self.inner().oracle.hears(generation, life);
     }
 
-    /// The coordinator of this generation says that it has stored a checkpoint of a task.
-    pub(crate) fn has_stored(&self, generation: u64, task: TaskId) {
+    /// A message of a worker's life arrives at the coordinator over this connection.
+    pub(crate) fn arrives(&self, life: &WorkerLife, connection: u64, is_hello: bool) {
+        let now = self.now_us();
+        self.inner().oracle.arrives(life, connection, is_hello, now);
+    }
+
+    /// A user of an open run hears that a job was taken under this key.
+    pub(crate) fn submission_answered(&self, key: &str, number: u64) {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        inner.trace.line(now, format_args!("'{key}' is answered: job {number}"));
+        if let Err(violation) = inner.oracle.submission_answered(key, number) {
+            inner.note(now, violation);
+        }
+    }
+
+    /// A user of an open run hears that it is closed.
+    pub(crate) fn close_answered(&self) {
+        let now = self.now_us();
+        let mut inner = self.inner();
+        inner.trace.line(now, format_args!("the run is said to be closed"));
+        if let Err(violation) = inner.oracle.close_answered() {
+            inner.note(now, violation);
+        }
+    }
+
+    /// A checkpoint of an attempt sets out: the newest attempt at its task that the log has then. Whether the same
+    /// checkpoint has set out before is counted.
+    pub(crate) fn sets_out(&self, upload: (TaskId, u32, Attempt)) -> Option<Attempt> {
+        let mut inner = self.inner();
+        if !inner.uploads.insert(upload) {
+            inner.reached.insert("retried-upload");
+        }
+        inner.oracle.newest_attempt(upload.0)
+    }
+
+    /// A state was reached that the log does not tell of.
+    pub(crate) fn reaches(&self, name: &'static str) {
+        self.inner().reached.insert(name);
+    }
+
+    /// The states that were reached and that the log does not tell of.
+    #[must_use]
+    pub fn reached(&self) -> BTreeSet<&'static str> {
+        self.inner().reached.clone()
+    }
+
+    /// The coordinator of this generation says that it has stored a checkpoint of an attempt, which set out when this was
+    /// the newest attempt.
+    pub(crate) fn has_stored(
+        &self,
+        generation: u64,
+        of: (TaskId, Attempt),
+        newest: Option<Attempt>,
+    ) {
         let now = self.now_us();
         let mut inner = self.inner();
         if inner.is_alive
             && inner.generation == generation
-            && let Err(violation) = inner.oracle.has_stored(task)
+            && let Err(violation) = inner.oracle.has_stored(of, newest)
         {
             inner.note(now, violation);
         }
@@ -295,7 +355,7 @@ impl Inner {
             self.trace.line(now, format_args!("durable: {change}"));
         }
         let Self { oracle, trace, .. } = self;
-        let seen = oracle.see(changes, |deed| trace.line(now, format_args!("{deed}")));
+        let seen = oracle.see(changes, now, |deed| trace.line(now, format_args!("{deed}")));
         if let Err(violation) = seen {
             self.note(now, violation);
         }

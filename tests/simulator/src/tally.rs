@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::faults::FAULTS;
 use crate::outcome::Outcome;
+use crate::reach::STATES;
 
 /// Seeds that are named of those that were cancelled for one reason.
 const NAMED: usize = 8;
@@ -30,6 +31,8 @@ pub struct Tally {
     pub restored: u64,
     /// Simulated time, milliseconds.
     pub simulated_ms: u64,
+    /// The number of runs that have reached each state.
+    pub reached: BTreeMap<&'static str, u64>,
     /// Outcomes that broke an invariant.
     pub violations: Vec<Outcome>,
 }
@@ -53,9 +56,19 @@ impl Tally {
         self.workers += outcome.workers;
         self.restored += outcome.restored;
         self.simulated_ms += outcome.simulated_ms;
+        for name in &outcome.reached {
+            *self.reached.entry(name).or_default() += 1;
+        }
         if outcome.violation.is_some() {
             self.violations.push(outcome);
         }
+    }
+
+    /// The states that no run has reached.
+    #[must_use]
+    pub fn unreached(&self) -> Vec<&'static str> {
+        let all = STATES.iter().map(|state| state.name);
+        all.filter(|name| !self.reached.contains_key(name)).collect()
     }
 
     /// Takes in what another thread has summed up.
@@ -79,6 +92,9 @@ impl Tally {
         self.workers += other.workers;
         self.restored += other.restored;
         self.simulated_ms += other.simulated_ms;
+        for (name, runs) in other.reached {
+            *self.reached.entry(name).or_default() += runs;
+        }
         self.violations.extend(other.violations);
         self.violations.sort_by_key(|outcome| outcome.seed);
     }
@@ -90,6 +106,12 @@ impl fmt::Display for Tally {
         for kind in FAULTS {
             let (times, runs) = self.faults.get(kind.name).copied().unwrap_or_default();
             writeln!(f, "{:<20} {times:>12} {runs:>12}", kind.name)?;
+        }
+        writeln!(f)?;
+        writeln!(f, "{:<34} {:>12}", "state", "reached in")?;
+        for state in STATES {
+            let runs = self.reached.get(state.name).copied().unwrap_or_default();
+            writeln!(f, "{:<34} {runs:>12}", state.name)?;
         }
         writeln!(f)?;
         let mut line = |what: &str, many: u64| writeln!(f, "{what:<34} {many:>12}");

@@ -405,8 +405,10 @@ impl<'a> RequestsChecker<'a> {
         let is_offered =
             offer.is_some_and(|offer| self.prices.at(offer, asks.market, self.now).is_some());
         // The places of processors and memory that is filled are not followed here.
-        let is_followed =
-            terms.spot == SpotPlaces::Own && self.setup.memory_filled().is_empty() && is_offered;
+        let is_followed = terms.spot == SpotPlaces::Own
+            && self.setup.memory_filled().is_empty()
+            && is_offered
+            && !self.may_be_unsold(&asks);
         let may_preempt =
             asks.market == Market::OnDemand && self.rule.scheduler != SchedulerName::Filter;
         let want = self.room_of(&asks.kind, asks.market);
@@ -419,10 +421,79 @@ impl<'a> RequestsChecker<'a> {
     }
 }
 
+impl RequestsChecker<'_> {
+    /// Whether a VM may be refused whatever room there is: it costs more than the default bid, or not so many of its type
+    /// can be had, which is not followed here.
+    fn may_be_unsold(&self, asks: &Request) -> bool {
+        let Setup { terms, catalogue, .. } = self.setup;
+        let Some(offer) = catalogue.get(&asks.kind) else { return false };
+        let price = self.prices.at(offer, asks.market, self.now);
+        let bid = offer.bid(asks.market, terms.default_bid);
+        let is_dear = price.zip(bid).is_some_and(|(price, bid)| price > bid);
+        is_dear || asks.market == Market::Spot && terms.availability.contains_key(&asks.kind)
+    }
+}
+
 impl HostedVm {
     fn stop_running(&mut self, now: Time) {
         if let Some(since) = self.runs_since.take() {
             self.ran += now.since(since);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use dormouse_cloud::{Availability, Host, InstanceType, Limits};
+    use dormouse_model::UsageInformation;
+    use dormouse_units::Ppm;
+
+    use super::*;
+
+    /// Whether it breaks a rule that a request for a spot VM is refused beside an empty host.
+    fn is_wrong(change: impl FnOnce(&mut Setup)) -> bool {
+        let cents = |cents: u64| Some(Price::from_nanos_per_hour(cents * 10_000_000));
+        let kind = InstanceType {
+            name: "a".into(),
+            vcpus: 1,
+            memory: Bytes::ZERO,
+            disk: Bytes::ZERO,
+            mflops: 1,
+            on_demand: cents(10),
+            spot: cents(5),
+            limits: Limits { spot: 9, on_demand: 9 },
+            burstable: None,
+        };
+        let mut setup = Setup::of_jobs(1, UsageInformation::Exact, 1);
+        setup.catalogue.types = BTreeMap::from([(kind.name.clone(), kind)]);
+        change(&mut setup);
+        let tenants = Tenants::from([Work::Bag, Work::Requests]);
+        let mut checker = RequestsChecker::new(&setup, tenants.clone(), Span::ZERO);
+        let host = HostId::new(0);
+        let (name, offer) = ("h".to_owned(), Host::of_vcpus(4));
+        let request = RequestId::new(0);
+        let asks = Request { kind: "a".into(), market: Market::Spot, duration: Span::from_secs(9) };
+        let events = [Event::HostJoined { host, name, offer }, Event::Requested { request, asks }];
+        for (seq, event) in (0..).zip(events) {
+            let mut step = Step::blank();
+            step.begin(seq, Time::ZERO, event);
+            if let (1, Some(vm)) = (seq, tenants.vm_of(request)) {
+                let (why, unavailable) = (String::new(), false);
+                step.notices.push(Notice::LaunchRefused { vm, why, unavailable });
+            }
+            checker.see(&step);
+        }
+        !checker.finish(true).is_empty()
+    }
+
+    #[test]
+    fn a_request_is_refused_beside_free_room_only_where_its_vm_is_not_sold() {
+        assert!(is_wrong(|_| ()));
+        assert!(is_wrong(|setup| setup.terms.default_bid = Some(Ppm::new(500_000))));
+        assert!(!is_wrong(|setup| setup.terms.default_bid = Some(Ppm::new(400_000))));
+        let none = Availability::new(vec![(Time::ZERO, 0)]);
+        assert!(!is_wrong(|setup| drop(setup.terms.availability.insert("a".into(), none))));
     }
 }

@@ -15,6 +15,8 @@ pub(super) const PING: Duration = Duration::from_secs(15);
 /// What either end has heard of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Connection {
+    /// Its place among all connections of the run.
+    pub(super) number: u64,
     /// It is broken for the worker, or for the coordinator.
     worker: CancellationToken,
     coordinator: CancellationToken,
@@ -23,6 +25,10 @@ pub(super) struct Connection {
 }
 
 impl Connection {
+    pub(super) fn numbered(number: u64) -> Self {
+        Self { number, ..Self::default() }
+    }
+
     /// The connection breaks, which these ends hear of at once, and the other when its ping is not answered.
     pub(super) fn breaks(self: &Arc<Self>, hears: Hears) {
         if hears != Hears::Worker {

@@ -51,13 +51,14 @@ impl<T> UnderWay<T> {
     }
 }
 
-/// Waits for an instant, for ever if there is none.
-async fn at(due: Option<Instant>) {
+/// Waits for an instant and for its turn in it, for ever if there is none.
+async fn at(due: Option<Instant>, order: &mut Draw) {
     match due {
         Some(due) if due <= Instant::now() => {}
         Some(due) => sleep_until(due).await,
         None => std::future::pending().await,
     }
+    order.turns().await;
 }
 
 /// Carries what a worker says to the coordinator.
@@ -68,6 +69,7 @@ pub(super) async fn up(
     to: mpsc::Sender<Result<v1::FromWorker, Status>>,
 ) {
     let mut under_way: UnderWay<v1::FromWorker> = UnderWay::new();
+    let mut order = chance.clone();
     let mut is_over = false;
     loop {
         let due = under_way.due(&ends, Way::Up);
@@ -84,7 +86,7 @@ pub(super) async fn up(
                 while messages.recv().await.is_some() {}
                 return;
             }
-            () = at(due) => {
+            () = at(due, &mut order) => {
                 let Some((_, message)) = under_way.messages.pop_front() else { continue };
                 let is_twice = ends.network.is_doubled(&ends.life.worker, Way::Up)
                     && matches!(message.body, Some(v1::from_worker::Body::Reports(_)));
@@ -142,6 +144,7 @@ pub(super) async fn down(
     to: mpsc::Sender<Result<v1::ToWorker, Status>>,
 ) {
     let mut under_way: UnderWay<Result<v1::ToWorker, Status>> = UnderWay::new();
+    let mut order = chance.clone();
     let (mut is_over, mut is_silent) = (false, false);
     loop {
         let due = under_way.due(&ends, Way::Down);
@@ -164,7 +167,7 @@ pub(super) async fn down(
                 ends.connection.coordinator_hears();
                 return;
             }
-            () = at(due) => {
+            () = at(due, &mut order) => {
                 let Some((_, message)) = under_way.messages.pop_front() else { continue };
                 let is_twice = ends.network.is_doubled(&ends.life.worker, Way::Down)
                     && matches!(&message, Ok(v1::ToWorker { body: Some(v1::to_worker::Body::Commands(_)), .. }));
@@ -220,6 +223,8 @@ impl Ends {
     fn note_arrival(&self, message: &v1::FromWorker) {
         use v1::from_worker::Body;
         let WorkerLife { worker, incarnation, .. } = &self.life;
+        let is_hello = matches!(message.body, Some(Body::Hello(_)));
+        self.network.0.stage.arrives(&self.life, self.connection.number, is_hello);
         let what = match &message.body {
             None => "nothing".to_owned(),
             Some(Body::Hello(_)) => {

@@ -1,62 +1,80 @@
 //! Money, credits and capacity: the rules that `dormouse check` holds every log to.
 
-use std::time::Duration;
-
-use dormouse_analysis::{CapacityChecker, Checker, JobsChecker};
+use dormouse_analysis::jobs::SeenByJobs;
+use dormouse_analysis::{CapacityChecker, Checker, JobsChecker, RequestsChecker, RuleViolation};
 use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Setup, Step};
+use dormouse_engine::tenants_part;
+use dormouse_model::{Setup, Step, Tenants, Work};
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_units::Speedup;
+use dormouse_units::{Bytes, Span};
 
 use super::Broken;
 use crate::invariant::Invariant;
 
-/// How late, in real time, a report may reach the log beside what the world holds up: as for real runs.
-const LATENESS: Duration = Duration::from_secs(1);
-
-/// Checks all steps of a run that has ended; `jobs` is the algorithm and the seed of a run of parallel jobs, and `held_up`
-/// the longest for which the world held messages up. What is wrong with a step that is a liar's word, by `is_lie`, is
-/// the liar's fault: all that comes of it has to keep the rules.
+/// Checks all steps of a run of these tenants that has ended, whose reports may be as late as this; `jobs` schedules its
+/// parallel jobs. What is wrong with a step that is a liar's word, by `is_lie`, is the liar's fault: all that comes of it
+/// has to keep the rules.
 ///
 /// # Errors
 ///
 /// A rule is broken.
 pub fn accounts(
     setup: &Setup,
-    jobs: Option<(Algorithm, u64)>,
-    speedup: Speedup,
-    held_up: Duration,
+    (tenants, jobs): (&Tenants, Option<Algorithm>),
+    lateness: Span,
     steps: &[Step],
     is_lie: impl Fn(&Step) -> bool,
 ) -> Result<(), Broken> {
-    let lateness = speedup.emulated(LATENESS + held_up);
     let mut capacity = CapacityChecker::new(setup);
     steps.iter().for_each(|step| capacity.see(step));
-    let found = match jobs {
-        None => {
-            let mut checker = Checker::new(setup, lateness);
-            steps.iter().for_each(|step| checker.see(step));
-            checker.finish(true)
-        }
-        Some((algorithm, seed)) => {
-            let processors = setup.space_of_jobs().processors;
-            let simulation = Simulation {
-                checkpoint: setup.checkpoint_of_jobs().cloned(),
-                ..Simulation::new(Config::new(algorithm, processors), seed)
-            };
-            let mut checker = JobsChecker::new(&simulation, lateness);
-            steps.iter().for_each(|step| checker.see(step));
-            checker.finish(true)
-        }
-    };
+    let mut found = capacity.finish();
+    if !setup.bag.tasks.is_empty() {
+        found.extend(of_bag(setup, tenants, lateness, steps));
+    }
+    if let Some(algorithm) = jobs {
+        let simulation = simulation(setup, algorithm);
+        let mut checker = JobsChecker::new(&simulation, lateness);
+        let seen = SeenByJobs::new(tenants.clone());
+        steps.iter().for_each(|step| checker.see(&seen.see(step)));
+        found.extend(checker.finish(true));
+    }
+    if tenants.with(Work::Requests).is_some() {
+        let mut checker = RequestsChecker::new(setup, tenants.clone(), lateness);
+        steps.iter().for_each(|step| checker.see(step));
+        found.extend(checker.finish(true));
+    }
     let is_a_lies = |seq: u64| {
         let step = usize::try_from(seq).ok().and_then(|seq| steps.get(seq));
         step.is_some_and(&is_lie)
     };
-    let mut found = found.into_iter().chain(capacity.finish());
-    let found = found.find(|it| !is_a_lies(it.seq));
+    let found = found.into_iter().find(|it| !is_a_lies(it.seq));
     found.map_or(Ok(()), |first| {
         let why = format!("step {}: {}", first.seq, first.what);
         Err((Invariant::Accounts, why))
     })
+}
+
+fn of_bag(setup: &Setup, tenants: &Tenants, lateness: Span, steps: &[Step]) -> Vec<RuleViolation> {
+    let mut checker = Checker::new(setup, lateness);
+    let own = tenants.with_bag().unwrap_or_default();
+    for step in steps {
+        match tenants.are_several() {
+            true => checker.see(&tenants_part(step, tenants, own)),
+            false => checker.see(step),
+        }
+    }
+    checker.finish(true)
+}
+
+/// The machine of the parallel jobs of a setup.
+fn simulation(setup: &Setup, algorithm: Algorithm) -> Simulation {
+    let processors = setup.space_of_jobs().processors;
+    let memory = setup.memory_of_machine();
+    Simulation {
+        checkpoint: setup.checkpoint_of_jobs().cloned(),
+        memory: (memory > Bytes::ZERO)
+            .then(|| Bytes::new(memory.get() / u64::from(processors.max(1)))),
+        burstable: setup.credits_of_jobs(),
+        ..Simulation::new(Config::new(algorithm, processors), setup.seed)
+    }
 }

@@ -40,6 +40,11 @@ impl Attempts {
         Self { tasks, ..Self::default() }
     }
 
+    /// The newest attempt at a task that the log has.
+    pub(super) fn newest(&self, task: TaskId) -> Option<Attempt> {
+        self.newest.get(&task).copied()
+    }
+
     /// Forgets what the log said, which begins anew.
     pub(super) fn log_begins_anew(&mut self) {
         *self = Self::new(self.tasks);
@@ -249,14 +254,17 @@ impl Attempts {
         Ok(())
     }
 
-    /// Looks at the end of a run: it is complete if all its tasks have finished, and only then.
-    pub(super) fn finish(&self) -> Result<(), Broken> {
+    /// Looks at the end of a run: it is complete if all its tasks have finished and no more may come, and only then.
+    pub(super) fn finish(&self, is_open: bool) -> Result<(), Broken> {
         let Some((_, complete)) = self.over else { return Ok(()) };
         let mut all = (0..self.tasks).map(TaskId::new);
         if !complete {
-            let is_all = all.all(|task| self.finished.contains_key(&task));
+            let is_all = !is_open && all.all(|task| self.finished.contains_key(&task));
             let why = "all tasks have finished, and the run is not complete".to_owned();
             return if is_all { finished_once(why) } else { Ok(()) };
+        }
+        if is_open {
+            return finished_once("the run is complete, and is open to more jobs".to_owned());
         }
         if let Some(task) = all.find(|task| !self.finished.contains_key(task)) {
             return finished_once(format!("the run is complete, and {task} has no end"));

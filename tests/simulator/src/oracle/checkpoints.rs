@@ -75,6 +75,11 @@ impl Checkpoints {
         by.is_some_and(|by| self.of_liars.contains(&(task, *by))) || self.torn.iter().any(is_torn)
     }
 
+    /// Whether the coordinator's copy of a checkpoint may be damaged: a power cut tore it, or a liar took it.
+    pub(super) fn may_be_damaged(&self, task: TaskId, number: CheckpointSeq, by: Attempt) -> bool {
+        self.torn.contains(&(task, number, by)) || self.of_liars.contains(&(task, by))
+    }
+
     /// A power cut tore the coordinator's copy of a checkpoint.
     pub(super) fn torn(&mut self, task: TaskId, number: CheckpointSeq, attempt: Attempt) {
         self.torn.insert((task, number, attempt));

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dormouse_cloud::Host;
-use dormouse_model::{Effect, Event, Notice, Step};
+use dormouse_model::{Effect, Event, Notice, Step, TenantNumbers};
 use dormouse_units::HostId;
 
 use super::Broken;
 use crate::invariant::Invariant;
 
 /// What of a run's world says whether the reason for its end is true.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct EndFacts {
     /// The run's user has ended it.
     pub is_cancelled: bool,
@@ -20,8 +20,16 @@ pub struct EndFacts {
     pub failures: u32,
     /// Launches that may be refused in a row before its scheduler gives up; that of parallel jobs never does.
     pub refusals: u32,
-    /// Processors of the machine for parallel jobs; `None` of a run of a bag.
+    /// Processors of the machine for parallel jobs; `None` of a run without.
     pub machine: Option<u32>,
+    /// The tenant of the bag, whose numbers of VMs those of refused launches are, where there are others beside it.
+    pub bag: TenantNumbers,
+    /// Whether its schedulers are programs, which say nothing of why they wait.
+    pub are_programs: bool,
+    /// Whether spot VMs have bids, or can't always be had.
+    pub has_bids: bool,
+    /// Whether spot VMs of some type can't always be had.
+    pub has_scarce: bool,
 }
 
 /// A reason to end a run before its work is done.
@@ -37,6 +45,12 @@ enum Reason {
     GivenUpLaunches,
     /// No host has room for the machine of the parallel jobs.
     NoRoom,
+    /// A scheduler that is a program waits for nothing that comes.
+    ProgramWaits,
+    /// VMs cost more than is bid for them, and always will.
+    TooDear,
+    /// No spot VM can be had any more.
+    NoneLeft,
 }
 
 /// The beginning of the reasons of runs in which nothing happens any more, which the fold of the log looks at.
@@ -62,6 +76,9 @@ impl Reason {
                 Self::GivenUpLaunches,
             ),
             ("the machine for parallel jobs finds no room on any host", Self::NoRoom),
+            ("the scheduler has no task on any VM and asked for no wake-up", Self::ProgramWaits),
+            ("no price changes any more, and at the last ones VMs cost more", Self::TooDear),
+            ("a launch was refused, and of its type no spot VM can be had", Self::NoneLeft),
         ];
         all.into_iter().find(|(words, _)| stuck.starts_with(words)).map(|(_, reason)| reason)
     }
@@ -82,16 +99,25 @@ impl Reason {
                     .then(|| format!("no task failed more than {failures} times"))
             }
             Self::GivenUpLaunches => {
-                let refused = refused_at_last(steps);
+                let refused = refused_at_last(steps, facts.bag);
                 (refused < facts.refusals)
                     .then(|| format!("{refused} launches were refused at last"))
             }
             Self::NoRoom => {
                 let Some(machine) = facts.machine else { return Some("it has no jobs".to_owned()) };
+                // The VMs of others may have the room.
+                if !facts.bag.are_same() {
+                    return None;
+                }
                 let large = |offer: &Host| offer.vcpus >= machine;
                 let (host, offer) = hosts(steps).into_iter().find(|(_, offer)| large(offer))?;
                 Some(format!("{host} offers {} vCPUs, and the machine has {machine}", offer.vcpus))
             }
+            Self::ProgramWaits => {
+                (!facts.are_programs).then(|| "its schedulers are no programs".to_owned())
+            }
+            Self::TooDear => (!facts.has_bids).then(|| "nobody bids".to_owned()),
+            Self::NoneLeft => (!facts.has_scarce).then(|| "all types can be had".to_owned()),
         }
     }
 }
@@ -107,11 +133,11 @@ fn most_failures(steps: &[Step]) -> u32 {
     failures.into_values().max().unwrap_or(0)
 }
 
-/// Launches that were refused since a VM was ready for the last time.
-fn refused_at_last(steps: &[Step]) -> u32 {
+/// Launches that were refused to this tenant since a VM of its own was ready for the last time.
+fn refused_at_last(steps: &[Step], own: TenantNumbers) -> u32 {
     steps.iter().flat_map(|step| &step.notices).fold(0, |refused, notice| match notice {
-        Notice::VmReady { .. } => 0,
-        Notice::LaunchRefused { .. } => refused + 1,
+        Notice::VmReady { vm } if own.owns(*vm) => 0,
+        Notice::LaunchRefused { vm, .. } if own.owns(*vm) => refused + 1,
         _ => refused,
     })
 }
@@ -174,8 +200,17 @@ mod tests {
 
     use super::*;
 
-    const BAG: EndFacts =
-        EndFacts { is_cancelled: false, is_paused: false, failures: 2, refusals: 3, machine: None };
+    const BAG: EndFacts = EndFacts {
+        is_cancelled: false,
+        is_paused: false,
+        failures: 2,
+        refusals: 3,
+        machine: None,
+        bag: TenantNumbers::SAME,
+        are_programs: false,
+        has_bids: false,
+        has_scarce: false,
+    };
 
     /// A log of these notices, cancelled for this reason.
     fn cancelled(why: &str, notices: Vec<Notice>) -> Vec<Step> {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
-    Lifetimes, Limits, Scope, Target,
+    Action, Availability, Billing, Burstable, Catalogue, Exponential, InstanceType, Interruption,
+    InterruptionModel, Lifetimes, Limits, Placement, PlacerName, Preemption, PriceTrace, Scope,
+    SpotPlaces, Target, TariffName, Terms,
 };
 use dormouse_model::{CheckpointConfig, CheckpointOn, Period, Scheme};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
@@ -28,20 +29,92 @@ fn regular(draw: &mut Draw, name: &str) -> InstanceType {
     }
 }
 
-/// A type that earns credits.
-fn burstable(draw: &mut Draw) -> InstanceType {
+/// Rates at which a type earns credits: in unlimited mode, where it has a price of surplus credits.
+pub(super) fn credits(draw: &mut Draw) -> Burstable {
     let tenths = draw.between(1, 4) as u32;
-    InstanceType {
-        spot: None,
-        burstable: Some(Burstable {
-            baseline: Ppm::new(tenths * 100_000),
-            earned_per_hour: Credits::whole(u64::from(tenths) * 12),
-            initial: Credits::whole(draw.between(0, 10)),
-            cap: Credits::whole(300),
-            surplus: None,
-        }),
-        ..regular(draw, "burst")
+    Burstable {
+        baseline: Ppm::new(tenths * 100_000),
+        earned_per_hour: Credits::whole(u64::from(tenths) * 12),
+        initial: Credits::whole(draw.between(0, 10)),
+        cap: Credits::whole(draw.one(&[2, 20, 300])),
+        surplus: draw.one_in(3).then_some(Price::from_nanos_per_hour(50_000_000)),
     }
+}
+
+/// A type that earns credits, which one in two is sold in the spot market as well.
+fn burstable(draw: &mut Draw) -> InstanceType {
+    let (credits, plain) = (credits(draw), regular(draw, "burst"));
+    let spot = plain.spot.filter(|_| draw.one_in(2));
+    InstanceType { spot, burstable: Some(credits), ..plain }
+}
+
+/// Spot prices of a type over time. The last of them is nearly always the lowest, so that a run that bids waits for no
+/// price that never comes.
+fn prices(draw: &mut Draw, listed: Price, on_demand: Price) -> PriceTrace {
+    let mut at = 0;
+    let mut steps: Vec<_> = (0..draw.between(1, 6))
+        .map(|_| {
+            at += draw.between(0, 300);
+            let part = Ppm::new(50_000 + draw.below(1_200_000));
+            (Time::from_secs(at), on_demand.part(part))
+        })
+        .collect();
+    if !draw.one_in(12) {
+        let low = listed.part(Ppm::new(500_000));
+        steps.push((Time::from_secs(at + draw.between(1, 300)), low));
+    }
+    PriceTrace::new(steps)
+}
+
+/// The number of spot VMs of a type that there may be over time, at last one at least.
+fn availability(draw: &mut Draw) -> Availability {
+    let mut at = 0;
+    let mut steps: Vec<_> = (0..draw.between(1, 5))
+        .map(|_| {
+            let step = (Time::from_secs(at), draw.below(3));
+            at += draw.between(1, 250);
+            step
+        })
+        .collect();
+    steps.push((Time::from_secs(at), 1 + draw.below(2)));
+    Availability::new(steps)
+}
+
+/// The rules of a provider of these types beside its catalogue.
+pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> Terms {
+    let mut terms = Terms {
+        placement: Placement::Named(draw.one(&[
+            PlacerName::Spread,
+            PlacerName::Spread,
+            PlacerName::Pack,
+            PlacerName::Preempting,
+        ])),
+        spot: if draw.one_in(10) { SpotPlaces::Background } else { SpotPlaces::Own },
+        preemption: if draw.one_in(2) { Preemption::Hibernate } else { Preemption::Terminate },
+        tariff: draw.one(&[
+            TariffName::Second,
+            TariffName::Second,
+            TariffName::Hour,
+            TariffName::StartedHour,
+            TariffName::Ec2,
+            TariffName::Gce,
+            TariffName::Azure,
+        ]),
+        billing: Billing { boot: draw.one_in(3), frozen: draw.one_in(3) },
+        default_bid: draw.one_in(4).then(|| Ppm::new(300_000 + draw.below(700_000))),
+        rebalance_lead: draw.one_in(5).then(|| Span::from_secs(draw.between(10, 120))),
+        ..Terms::default()
+    };
+    for kind in catalogue.types.values() {
+        let (Some(spot), Some(on_demand)) = (kind.spot, kind.on_demand) else { continue };
+        if draw.one_in(2) {
+            terms.prices.insert(kind.name.clone(), prices(draw, spot, on_demand));
+        }
+        if draw.one_in(4) {
+            terms.availability.insert(kind.name.clone(), availability(draw));
+        }
+    }
+    terms
 }
 
 /// A catalogue of one to three types.

@@ -1,7 +1,7 @@
 //! The longest that a run may take which nothing disturbs any more.
 
-use dormouse_cloud::InterruptionModel;
-use dormouse_units::{Ppm, Span};
+use dormouse_cloud::{Availability, InterruptionModel, Preemption};
+use dormouse_units::{Ppm, Span, Time};
 
 use super::{Plan, PlannedWorker};
 use crate::faults::Millis;
@@ -14,6 +14,8 @@ const HANG: Millis = 120_000;
 /// Time that commands of a worker without an answer cost: each is given up after minutes. A worker that misnumbers its
 /// reports answers in some that are taken for known.
 const SILENCE: Millis = 1_500_000;
+/// Time that callers may lose as they ask again while nobody answers, beside what the coordinator is away.
+const CALLS: Millis = 10_000;
 /// The longest exponential time that is waited for, in averages: one of 160,000 is longer.
 const TAIL: u64 = 12;
 
@@ -32,11 +34,26 @@ impl Plan {
         let may_hang = self.workers.iter().any(|it| it.worker.rates.hang > Ppm::ZERO);
         let hangs = if may_hang { HANG * (1 + self.setup.bag.tasks.len() as u64) } else { 0 };
         // A task that is stopped with a checkpoint waits until that is stored.
-        let stops =
-            (self.setup.bag.tasks.len() + self.submissions.len() + self.faults.len()) as u64;
+        let stops = (self.tasks() + self.faults.len()) as u64;
         let uploads = self.slow_upload * (2 * stops + 10);
         let work = 3 * real(self.work()) + real(self.resumes()) + real(RETRIES);
-        quiet + losses + work + uploads + silences + hangs
+        let others = self.callers.as_ref().map_or(0, |callers| callers.lasts() + CALLS);
+        let faults = self.experiment_faults.iter();
+        let faults = faults.map(|it| real(it.lasts) + self.lost_after + self.hold).sum::<Millis>();
+        let changes = real(self.changes());
+        quiet + losses + work + uploads + silences + hangs + others + faults + changes
+    }
+
+    /// Emulated time until the provider's prices and what it has of each type change no more, the experiment's last
+    /// fault has come, and the last task has.
+    fn changes(&self) -> Span {
+        let terms = &self.setup.terms;
+        let prices = terms.prices.values().filter_map(|trace| trace.steps().last().map(|it| it.0));
+        let numbers = terms.availability.values().flat_map(|it| last_change(it));
+        let faults = self.experiment_faults.iter().map(|fault| fault.at);
+        let tasks = self.setup.bag.tasks.iter().map(|task| Time::ZERO + task.submitted);
+        let all = prices.chain(numbers).chain(faults).chain(tasks);
+        all.max().unwrap_or(Time::ZERO).since(Time::ZERO)
     }
 
     /// Emulated time that all work takes where it is slowest, one piece after the other.
@@ -50,7 +67,12 @@ impl Plan {
         let tasks = tasks.map(|task| task.runtime.values().copied().max().unwrap_or(Span::ZERO));
         let tasks: Span = tasks.sum();
         let tasks = Span::from_micros(tasks.as_micros().saturating_mul(1_000_000) / slowest);
-        let jobs: Span = self.submissions.iter().map(|job| job.runtime).sum();
+        let called = self.callers.iter().flat_map(|callers| &callers.jobs);
+        let think = self.submissions.iter().filter_map(|job| Some(job.after.as_ref()?.think));
+        let jobs = self.submissions.iter().map(|job| job.runtime);
+        let jobs: Span = jobs.chain(called.map(|job| job.runtime)).chain(think).sum();
+        // A machine without credits is as slow as a VM without.
+        let jobs = Span::from_micros(jobs.as_micros().saturating_mul(1_000_000) / slowest);
         let last = self.submissions.iter().map(|job| job.submitted.as_micros()).max();
         let boots = setup.catalogue.boot.times(setup.bag.tasks.len() as u64 + 2);
         tasks + jobs + Span::from_micros(last.unwrap_or(0)) + boots
@@ -59,7 +81,8 @@ impl Plan {
     /// Emulated time for which a hibernated VM may wait until it is resumed, or until its scheduler no longer waits:
     /// HADS does until the deadline is near.
     fn resumes(&self) -> Span {
-        if self.setup.interruptions.is_empty() {
+        let displaces = self.setup.terms.preemption == Preemption::Hibernate;
+        if self.setup.interruptions.is_empty() && !displaces {
             return Span::ZERO;
         }
         let wait = |model: &InterruptionModel| match model {
@@ -72,6 +95,11 @@ impl Plan {
         };
         self.setup.bag.deadline + self.setup.interruptions.iter().map(wait).sum::<Span>()
     }
+}
+
+/// Time of the last change of what there is of a type.
+fn last_change(numbers: &Availability) -> Option<Time> {
+    std::iter::successors(numbers.next_change(Time::ZERO), |at| numbers.next_change(*at)).last()
 }
 
 #[cfg(test)]

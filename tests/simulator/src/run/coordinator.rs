@@ -82,9 +82,13 @@ pub(super) fn start(
     let world = World {
         disk: Arc::new(host.disk.mounted(generation)),
         wall: WallClock::Running { since: host.since, from: Arc::clone(&host.wall) },
-        threads: Threads::InPlace(Arc::clone(&host.slow)),
+        threads: Threads::InPlace {
+            takes: Arc::clone(&host.slow),
+            turns: Chance::stream(plan.seed ^ (generation << 40)),
+        },
         chance: Chance::stream(plan.seed ^ (generation << 32)),
         objects: None,
+        limits: plan.limits,
     };
     let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()));
     let (killed, has_begun) = (CancellationToken::new(), Arc::new(AtomicBool::new(false)));
@@ -126,15 +130,15 @@ fn live_run(
 ) -> Result<LiveRun, CoordinatorError> {
     let setup = plan.setup.clone();
     let invalid = |why: String| CoordinatorError::Invalid { why };
-    let policies = plan.scheduler.policies(&setup).map_err(|error| invalid(error.to_string()))?;
+    let policies = plan.schedulers.policies(&setup).map_err(|error| invalid(error.to_string()))?;
     let speedup = speedup(plan);
     let tasks = setup.bag.tasks.len();
     Ok(LiveRun {
         demand: demand(plan),
         policies,
         submissions: plan.submissions.clone(),
-        requests: Vec::new(),
-        open: false,
+        requests: plan.requests.clone(),
+        open: plan.callers.is_some(),
         phase: PHASE,
         experiment: "simulated".to_owned(),
         header: json!({"format": dormouse_log::FORMAT, "experiment": "simulated", "seed": plan.seed}),
@@ -151,7 +155,7 @@ fn live_run(
         needs_criu: plan.needs_criu(),
         hold_checkpoints: true,
         noop: false,
-        faults: Vec::new(),
+        faults: plan.experiment_faults.clone(),
         out: folder.to_owned(),
         lost_after: Duration::from_millis(plan.lost_after),
         hold: Duration::from_millis(plan.hold),
@@ -174,10 +178,7 @@ pub(super) fn speedup(plan: &Plan) -> Speedup {
 
 /// What the scheduler may want at once: no more than its types' limits, and less where one is enough.
 fn demand(plan: &Plan) -> Demand {
-    let kinds = plan.setup.catalogue.types.keys().cloned().collect();
-    let vms = match &plan.setup.jobs {
-        Some(_) => vec![plan.setup.space_of_jobs().processors],
-        None => plan.setup.catalogue.types.values().map(|kind| kind.vcpus).collect(),
-    };
-    Demand { vms, kinds, hosts: Vec::new() }
+    let types = &plan.setup.catalogue.types;
+    let vms = types.values().map(|kind| kind.vcpus).collect();
+    Demand { vms, kinds: types.keys().cloned().collect(), hosts: Vec::new() }
 }

@@ -1,5 +1,6 @@
 //! One run under way: its coordinators, its workers, and what goes wrong with them.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,12 +8,13 @@ use std::time::Duration;
 
 use dormouse_coordinator::{CoordinatorError, Desk};
 use dormouse_model::{Event, Step};
-use dormouse_policies::batch::MOST_STARTS;
 use dormouse_units::{Attempt, CheckpointSeq, TaskId};
 use tokio::time::Instant;
 
 use super::Played;
+use super::callers::{PresentDesk, call};
 use super::coordinator::{BEGINNING, Host, Process, speedup, start};
+use super::end_facts::end_facts;
 use super::unfinished::{unfinished, waits_only_for};
 use super::workers::Slot;
 use crate::death::{Death, PowerLoss};
@@ -22,13 +24,16 @@ use crate::faults::{Fault, Millis};
 use crate::invariant::Invariant;
 use crate::network::Network;
 use crate::oracle::{
-    EndFacts, HeldUp, WorkerEndFacts, accounts, clock, ending, leftovers::leftovers, worker_end,
+    HeldUp, Oracle, WorkerEndFacts, accounts, bills, clock, credits, ending, leftovers::leftovers,
+    worker_end,
 };
-use crate::plan::{Plan, Scheduler};
+use crate::plan::Plan;
 use crate::stage::Stage;
 use crate::witness::Witness;
 use crate::worker::Leftovers;
 
+/// How late, in real time, a report may reach the log beside what the world holds up: as for real runs.
+const LATENESS: Duration = Duration::from_secs(1);
 /// How often workers are looked after.
 const LOOK: Duration = Duration::from_millis(250);
 /// How long after the end of its run a worker may be there.
@@ -48,6 +53,7 @@ pub(super) struct Player<'a> {
     folder: PathBuf,
     host: Host,
     network: Network,
+    desk: PresentDesk,
     chance: Draw,
     coordinator: Option<Process>,
     /// When the next coordinator is started.
@@ -67,6 +73,8 @@ pub(super) struct Player<'a> {
     ahead: Duration,
     /// What kept workers from being heard.
     held_up: HeldUp,
+    /// Workers that stand still, by their places, and until when.
+    standing: BTreeMap<usize, Instant>,
     /// The coordinator that is there, or was there last.
     generation: u64,
     /// The coordinator that its user has paused.
@@ -104,6 +112,7 @@ impl<'a> Player<'a> {
             folder,
             host,
             network,
+            desk: PresentDesk::default(),
             coordinator: None,
             failed_starts: 0,
             down_for_disk: None,
@@ -113,6 +122,7 @@ impl<'a> Player<'a> {
             over: None,
             ahead: Duration::ZERO,
             held_up: HeldUp::default(),
+            standing: BTreeMap::new(),
             generation: 0,
             paused: None,
             is_cancelled: false,
@@ -123,6 +133,9 @@ impl<'a> Player<'a> {
 
     /// Plays to the end, or to the first violation.
     pub(super) async fn play(mut self) -> Played {
+        if let Some(callers) = &self.plan.callers {
+            tokio::spawn(call(callers.clone(), self.desk.clone(), self.stage.clone()));
+        }
         let deadline = self.stage.instant(self.plan.patience());
         while self.stage.violation().is_none() {
             if Instant::now() >= deadline {
@@ -164,6 +177,7 @@ impl<'a> Player<'a> {
         let now = Instant::now();
         self.stage.look();
         self.look_at_clock();
+        self.look_at_pauses();
         self.look_at_workers();
         for slot in &mut self.slots {
             if self.over.is_none() {
@@ -190,15 +204,39 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Looks at which workers stand still by a fault of the experiment.
+    fn look_at_pauses(&mut self) {
+        for (name, us) in self.stage.with_oracle(Oracle::take_paused) {
+            let place = self.slots.iter().position(|slot| slot.name() == name);
+            // It may have begun since this was looked at last.
+            let since = self.stage.now_us().saturating_sub(micros(LOOK));
+            let again = Duration::from_millis(2 * self.plan.lost_after) + REDIAL + LOOK;
+            self.held_up.add(place, since, Duration::from_micros(us) + again);
+            if let Some(place) = place {
+                self.stands_still(place, Duration::from_micros(us));
+            }
+        }
+    }
+
+    /// A worker stands still for so long from now on; two at a time are counted.
+    fn stands_still(&mut self, place: usize, lasts: Duration) {
+        let now = Instant::now();
+        self.standing.retain(|_, until| *until > now);
+        self.standing.insert(place, now + lasts);
+        if self.standing.len() > 1 {
+            self.stage.reaches("two-pauses");
+        }
+    }
+
     /// Looks at how workers have ended, and at what they left.
     fn look_at_workers(&mut self) {
         let kinds = self.plan.setup.catalogue.types.values().map(|kind| kind.vcpus);
-        let smallest = match &self.plan.setup.jobs {
-            Some(_) => self.plan.setup.space_of_jobs().processors,
-            None => kinds.min().unwrap_or(1),
-        };
+        let smallest = kinds.min().unwrap_or(1);
         for (place, slot) in self.slots.iter_mut().enumerate() {
-            let Some((how, left)) = slot.look(&self.stage, self.over.is_none()) else { continue };
+            let Some((how, left)) = slot.look((&self.stage, &self.network), self.over.is_none())
+            else {
+                continue;
+            };
             let facts = WorkerEndFacts {
                 coordinators: &self.coordinator_ends,
                 has_refused: self.host.disk.has_ever_refused(),
@@ -240,8 +278,10 @@ impl<'a> Player<'a> {
         self.generation = generation;
         self.played.coordinators += 1;
         let (stage, network) = (self.stage.clone(), self.network.clone());
+        let present = self.desk.clone();
         let serves = move |desk: Arc<Desk>| {
             if stage.lives(generation) {
+                present.set(Arc::clone(&desk), generation);
                 network.serve(desk, generation);
             }
         };
@@ -464,7 +504,13 @@ impl<'a> Player<'a> {
                 let down = if has_begun { *down } else { Some(down.unwrap_or(1_000)) };
                 return slot.kill(network, down.map(Duration::from_millis), *has_certificate);
             }
-            Fault::WorkerPause { lasts, .. } => return slot.pause(millis(lasts)),
+            Fault::WorkerPause { worker, lasts } => {
+                let stands = slot.pause(millis(lasts));
+                if stands {
+                    self.stands_still(*worker, millis(lasts));
+                }
+                return stands;
+            }
             Fault::Break { hears, .. } => return network.break_up(&name, *hears),
             Fault::LateMessages { by, .. } => return network.break_late(&name, millis(by)),
             Fault::Delay { lasts, by, .. } => network.delay(&name, millis(by), millis(lasts)),
@@ -533,25 +579,18 @@ impl<'a> Player<'a> {
     fn finish(&mut self) {
         self.played.has_ended = true;
         let held_up = self.held_up.longest() + Duration::from_millis(2 * self.plan.slow_sync);
-        let (jobs, failures, refusals) = match &self.plan.scheduler {
-            Scheduler::Bag(config) => (None, config.max_failures, config.max_retries),
-            Scheduler::Jobs(algorithm) => {
-                (Some((*algorithm, self.plan.seed)), MOST_STARTS, u32::MAX)
-            }
-        };
-        let facts = EndFacts {
-            is_cancelled: self.is_cancelled,
-            is_paused: self.paused.is_some(),
-            failures,
-            refusals,
-            machine: jobs.map(|_| self.plan.setup.space_of_jobs().processors),
-        };
+        let facts = end_facts(self.plan, self.is_cancelled, self.paused.is_some());
+        let now_us = self.stage.now_us();
+        let lateness = speedup(self.plan).emulated(LATENESS + held_up);
         let checked = self.stage.with_oracle(|oracle| {
-            oracle.finish()?;
+            oracle.finish(now_us)?;
             ending(&facts, oracle.steps())?;
-            let (setup, speedup) = (&self.plan.setup, speedup(self.plan));
+            let (setup, steps) = (&self.plan.setup, oracle.steps());
             let is_lie = |step: &Step| oracle.is_a_liars(step);
-            accounts(setup, jobs, speedup, held_up, oracle.steps(), is_lie)
+            bills(setup, steps)?;
+            credits(setup, lateness, steps, is_lie)?;
+            let (tenants, jobs) = (self.plan.schedulers.tenants(), self.plan.schedulers.jobs);
+            accounts(setup, (&tenants, jobs), lateness, steps, is_lie)
         });
         let checked = checked.and_then(|()| leftovers(&self.folder));
         if let Err((invariant, what)) = checked {
@@ -566,6 +605,10 @@ fn stored_checkpoint(file: &Path) -> Option<(TaskId, CheckpointSeq, Attempt)> {
     let (number, attempt) = file.file_name()?.to_str()?.split_once('.')?;
     let (number, attempt) = (number.parse().ok()?, attempt.parse().ok()?);
     Some((TaskId::new(task), CheckpointSeq::new(number), Attempt::new(attempt)))
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// Waits for the end of the coordinator, for ever where there is none.

@@ -85,11 +85,20 @@ impl Slot {
     }
 
     /// Sees whether its process has ended by itself: how, and what it left, if it has.
-    pub(super) fn look(&mut self, stage: &Stage, goes_on: bool) -> Option<(WorkerEnd, Leftovers)> {
+    pub(super) fn look(
+        &mut self,
+        (stage, network): (&Stage, &Network),
+        goes_on: bool,
+    ) -> Option<(WorkerEnd, Leftovers)> {
         let process = self.process.take_if(|process| process.is_over())?;
         let ended = process.ended();
-        if let Some((how, _)) = &ended {
-            stage.note(format_args!("{} has ended: {how}", self.name()));
+        match &ended {
+            Some((how, _)) => stage.note(format_args!("{} has ended: {how}", self.name())),
+            // A fault of the experiment killed it.
+            None => {
+                stage.note(format_args!("{} is gone", self.name()));
+                network.closed(self.name());
+            }
         }
         self.former = process.life().or(self.former.take());
         self.comes = goes_on.then(|| Instant::now() + STARTED_AGAIN);

@@ -8,7 +8,8 @@ use std::{
 
 use dormouse_identity::WorkerLife;
 use dormouse_proto::{
-    CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, PROTOCOLS, SUPPLY, TIERS, v1::Hello,
+    CGROUP_V2, CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, PROTOCOLS, SUPPLY, TIERS,
+    v1::Hello,
 };
 use dormouse_worker::agent::{
     AgentError,
@@ -191,7 +192,8 @@ async fn pass_on(
 }
 
 fn hello(plan: &WorkerPlan) -> Hello {
-    let capabilities = [CGROUP_V2, TIERS, SUPPLY, FAULTS, CRIU, JOB_CHECKPOINTS];
+    let capabilities =
+        [CGROUP_V2, TIERS, SUPPLY, FAULTS, CRIU, JOB_CHECKPOINTS, JOB_MEMORY, JOB_CREDITS];
     Hello {
         worker: plan.name.clone(),
         incarnation: 0,

@@ -11,7 +11,7 @@ fn the_page_has_the_tables_as_they_are_printed() {
     let text = fs::read_to_string(&page).expect("the page is there");
     let printed = tables();
     let tables: Vec<_> = printed.split("\n\n").map(str::trim_end).collect();
-    assert_eq!(tables.len(), 3, "faults, conditions and invariants");
+    assert_eq!(tables.len(), 4, "faults, conditions, states and invariants");
     for table in tables {
         let missing: Vec<_> = table.lines().filter(|line| !text.contains(line)).collect();
         assert!(

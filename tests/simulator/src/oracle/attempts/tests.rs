@@ -48,7 +48,7 @@ impl Log {
 
     fn ends(&mut self, complete: bool) -> Result<(), Broken> {
         self.see(|step| step.effects.push(Effect::Over { complete }))?;
-        self.0.finish()
+        self.0.finish(false)
     }
 }
 

@@ -165,7 +165,10 @@ impl Coordinators {
             resume: life > 0,
             world: World {
                 wall: WallClock::Shown(Arc::clone(&self.wall)),
-                threads: Threads::InPlace(Arc::new(AtomicU64::new(disk_us))),
+                threads: Threads::InPlace {
+                    takes: Arc::new(AtomicU64::new(disk_us)),
+                    turns: Chance::stream(seed),
+                },
                 // No life draws what another has drawn.
                 chance: Chance::stream(seed.wrapping_mul(1_000) + life),
                 ..World::default()

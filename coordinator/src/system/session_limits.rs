@@ -1,0 +1,26 @@
+//! Bounds on what may be under way between a coordinator and a worker at once.
+
+use serde::{Deserialize, Serialize};
+
+/// Bounds on what may be under way between a coordinator and one worker at once, and on what the checkpoint store does.
+/// Each is at least 1. A simulation draws small ones, so that runs which have little to do meet them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SessionLimits {
+    /// Most commands in one message, so that none comes near the limit on a message's size.
+    pub batch: usize,
+    /// Messages of a worker that may wait for the journal before the worker must wait itself.
+    pub window: usize,
+    /// Messages to a worker that may wait for it to read.
+    pub outbound: usize,
+    /// Checkpoints that a host may have under way.
+    pub transfers: usize,
+    /// Threads that work for the checkpoint store.
+    pub store_threads: usize,
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self { batch: 1_000, window: 64, outbound: 64, transfers: 32, store_threads: 16 }
+    }
+}

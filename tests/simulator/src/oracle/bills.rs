@@ -1,0 +1,312 @@
+//! An account of its own of what every VM costs, from the log alone: when it was ready, hibernated, resumed and ended,
+//! and the prices that the log has. It shares no rule with the provider that is judged by it.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::{Billing, Market, TariffName};
+use dormouse_model::{Effect, Setup, Step, VmEnd};
+use dormouse_units::{TypeName, VmId};
+
+use super::Broken;
+use crate::invariant::Invariant;
+
+/// Microseconds of a minute and of an hour.
+const MINUTE: u64 = 60_000_000;
+const HOUR: u64 = 3_600_000_000;
+
+/// Microseconds of emulated time.
+type Micros = u64;
+/// Nano-dollars for an hour.
+type HourlyPrice = u64;
+
+/// A part of a use in which the price stayed the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    from: Micros,
+    until: Micros,
+    price: HourlyPrice,
+}
+
+/// A time for which a VM could be used without a gap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct VmUse {
+    pieces: Vec<Piece>,
+    /// Whether the provider ended it.
+    is_taken: bool,
+}
+
+impl VmUse {
+    fn begins(&self) -> Micros {
+        self.pieces.first().map_or(0, |piece| piece.from)
+    }
+
+    fn ends(&self) -> Micros {
+        self.pieces.last().map_or(0, |piece| piece.until)
+    }
+
+    /// The price that held at a time within it.
+    fn price_at(&self, at: Micros) -> HourlyPrice {
+        self.pieces.iter().find(|piece| at < piece.until).map_or(0, |piece| piece.price)
+    }
+
+    /// The sum of all pieces, each at its price.
+    fn by_time(&self) -> u64 {
+        self.pieces.iter().map(|piece| cost(piece.price, piece.until - piece.from)).sum()
+    }
+}
+
+/// Nano-dollars of a time at a price, rounded down.
+fn cost(price: HourlyPrice, lasts: Micros) -> u64 {
+    u64::try_from(u128::from(price) * u128::from(lasts) / u128::from(HOUR)).unwrap_or(u64::MAX)
+}
+
+/// Nano-dollars of these uses by a tariff.
+fn owed(tariff: TariffName, uses: &[VmUse]) -> u64 {
+    let of_one = |used: &VmUse| match tariff {
+        TariffName::Second | TariffName::Azure => used.by_time(),
+        TariffName::Ec2 => by_use(used, HOUR),
+        TariffName::Gce => by_use(used, MINUTE),
+        TariffName::Hour => by_hour(used, used.is_taken),
+        TariffName::StartedHour => by_hour(used, false),
+    };
+    uses.iter().map(of_one).sum()
+}
+
+/// A minute at least, and nothing where the provider ended the use within its first `free` microseconds.
+fn by_use(used: &VmUse, free: Micros) -> u64 {
+    let lasts = used.ends() - used.begins();
+    if lasts == 0 || used.is_taken && lasts < free {
+        return 0;
+    }
+    let last_price = used.pieces.last().map_or(0, |piece| piece.price);
+    used.by_time() + cost(last_price, MINUTE.saturating_sub(lasts))
+}
+
+/// Each hour at the price at its beginning; of the last, which may be a part of one, nothing where that is free.
+fn by_hour(used: &VmUse, is_part_free: bool) -> u64 {
+    let (mut begins, mut sum) = (used.begins(), 0);
+    while begins < used.ends() {
+        if begins + HOUR <= used.ends() || !is_part_free {
+            sum += used.price_at(begins);
+        }
+        begins += HOUR;
+    }
+    sum
+}
+
+/// What is known of a VM that has not ended.
+#[derive(Debug)]
+struct VmBill {
+    /// The type, where the VM is in the spot market, whose price it follows.
+    spot: Option<TypeName>,
+    bid: Option<HourlyPrice>,
+    price: HourlyPrice,
+    uses: Vec<VmUse>,
+    /// Since when it is used at this price.
+    since: Option<Micros>,
+    hibernated: Option<Micros>,
+    surcharge: u64,
+}
+
+impl VmBill {
+    fn charged(&self) -> HourlyPrice {
+        self.bid.map_or(self.price, |bid| bid.min(self.price))
+    }
+
+    /// The VM can be used from now on, if it could not before.
+    fn begin(&mut self, now: Micros) {
+        self.hibernated = None;
+        if self.since.is_none() {
+            self.since = Some(now);
+            // What follows a use without a gap is a part of it.
+            if self.uses.last().is_none_or(|last| last.ends() < now) {
+                self.uses.push(VmUse::default());
+            }
+        }
+    }
+
+    /// What it was used since the last change of its price is a piece.
+    fn cut(&mut self, now: Micros) {
+        let price = self.charged();
+        if let (Some(from), Some(last)) = (self.since.take(), self.uses.last_mut()) {
+            last.pieces.push(Piece { from, until: now, price });
+        }
+    }
+
+    /// The use is over.
+    fn end(&mut self, now: Micros, is_taken: bool) {
+        if self.since.is_none() {
+            return;
+        }
+        self.cut(now);
+        if let Some(last) = self.uses.last_mut() {
+            last.is_taken = is_taken;
+        }
+    }
+
+    /// It costs something else from now on.
+    fn reprice(&mut self, now: Micros, price: HourlyPrice) {
+        if self.since.is_some_and(|since| since < now) && price != self.price {
+            self.cut(now);
+            self.since = Some(now);
+        }
+        self.price = price;
+    }
+
+    /// The VM is gone: all that it costs.
+    fn settle(mut self, now: Micros, is_taken: bool, billing: Billing, tariff: TariffName) -> u64 {
+        // One that never resumed is charged for its hibernation by a provider that does so.
+        if let Some(since) = self.hibernated.filter(|_| billing.frozen) {
+            self.begin(since);
+            self.since = Some(since);
+        }
+        self.end(now, is_taken);
+        owed(tariff, &self.uses) + self.surcharge
+    }
+}
+
+/// Compares what each VM cost by the log of a run with an account of its own.
+///
+/// # Errors
+///
+/// The two differ.
+pub fn bills(setup: &Setup, steps: &[Step]) -> Result<(), Broken> {
+    let terms = &setup.terms;
+    let mut open = BTreeMap::<VmId, VmBill>::new();
+    for step in steps {
+        let now = step.at.as_micros();
+        for effect in &step.effects {
+            match effect {
+                Effect::VmLaunched { vm, kind, market, price, bid, .. } => {
+                    let mut bill = VmBill {
+                        spot: (*market == Market::Spot).then(|| kind.clone()),
+                        bid: bid.map(|bid| bid.as_nanos_per_hour()),
+                        price: price.as_nanos_per_hour(),
+                        uses: Vec::new(),
+                        since: None,
+                        hibernated: None,
+                        surcharge: 0,
+                    };
+                    if terms.billing.boot {
+                        bill.begin(now);
+                    }
+                    open.insert(*vm, bill);
+                }
+                Effect::VmReady { vm } | Effect::VmResumed { vm, .. } => {
+                    open.entry(*vm).and_modify(|bill| bill.begin(now));
+                }
+                Effect::VmHibernated { vm, .. } => {
+                    open.entry(*vm).and_modify(|bill| {
+                        bill.end(now, true);
+                        bill.hibernated = Some(now);
+                    });
+                }
+                Effect::PriceChanged { kind, price } => {
+                    let price = price.as_nanos_per_hour();
+                    let of_type = open.values_mut().filter(|bill| bill.spot.as_ref() == Some(kind));
+                    of_type.for_each(|bill| bill.reprice(now, price));
+                }
+                Effect::SurplusCharged { vm, cost, .. } => {
+                    let nanos = u64::try_from(cost.as_nanos()).unwrap_or(0);
+                    open.entry(*vm).and_modify(|bill| bill.surcharge = nanos);
+                }
+                Effect::VmEnded { vm, why, cost } => {
+                    let Some(bill) = open.remove(vm) else {
+                        return differs(step, format!("{vm} ends, and was never launched"));
+                    };
+                    let is_taken = match why {
+                        VmEnd::Terminated | VmEnd::RunOver | VmEnd::WorkDone => false,
+                        VmEnd::Preempted | VmEnd::HostLost | VmEnd::Failed => true,
+                    };
+                    let used = format!("{:?} since {:?}", bill.uses, bill.since);
+                    let owed = bill.settle(now, is_taken, terms.billing, terms.tariff);
+                    if i64::try_from(owed) != Ok(cost.as_nanos()) {
+                        let (tariff, paid) = (terms.tariff, cost.as_nanos());
+                        return differs(
+                            step,
+                            format!(
+                                "{vm} costs {paid} nano-dollars; by {tariff:?} its uses cost {owed}: {used}"
+                            ),
+                        );
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+fn differs(step: &Step, what: String) -> Result<(), Broken> {
+    Err((Invariant::Bills, format!("step {}: {what}", step.seq)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(pieces: &[(u64, u64, u64)], is_taken: bool) -> VmUse {
+        let piece = |&(from, until, price)| Piece {
+            from: from * MINUTE,
+            until: until * MINUTE,
+            price: price * 1_000,
+        };
+        VmUse { pieces: pieces.iter().map(piece).collect(), is_taken }
+    }
+
+    /// By the pages of the providers: an hour at 60, of which the first 30 minutes, and again for 90.
+    #[test]
+    fn each_tariff_charges_what_its_provider_says() {
+        let all = |used: VmUse| {
+            use TariffName::{Azure, Ec2, Gce, Hour, Second, StartedHour};
+            [Second, Azure, Ec2, Gce, Hour, StartedHour].map(|of| owed(of, &[used.clone()]) / 1_000)
+        };
+        assert_eq!(all(used(&[(0, 30, 60)], false)), [30, 30, 30, 30, 60, 60]);
+        assert_eq!(all(used(&[(0, 30, 60)], true)), [30, 30, 0, 30, 0, 60]);
+        assert_eq!(all(used(&[(0, 90, 60)], true)), [90, 90, 90, 90, 60, 120]);
+        // The price changes after 20 minutes, and 70: the second hour is at that of its beginning.
+        let changing = &[(10, 30, 60), (30, 80, 120), (80, 100, 240)];
+        assert_eq!(all(used(changing, false)), [200, 200, 200, 200, 60 + 120, 60 + 120]);
+        assert_eq!(all(VmUse::default()), [0; 6]);
+    }
+
+    #[test]
+    fn a_use_costs_a_minute_at_least_where_the_provider_says_so() {
+        let half = |is_taken| VmUse {
+            pieces: vec![Piece { from: 0, until: MINUTE / 2, price: 120_000 }],
+            is_taken,
+        };
+        let of = |tariff, is_taken| owed(tariff, &[half(is_taken)]);
+        assert_eq!(of(TariffName::Ec2, false), 2_000);
+        assert_eq!(of(TariffName::Gce, false), 2_000);
+        assert_eq!(of(TariffName::Second, false), 1_000);
+        assert_eq!((of(TariffName::Ec2, true), of(TariffName::Gce, true)), (0, 0));
+    }
+
+    #[test]
+    fn a_hibernation_ends_a_use_and_is_charged_where_it_never_ends() {
+        let bill = || VmBill {
+            spot: None,
+            bid: Some(30),
+            price: 60,
+            uses: Vec::new(),
+            since: None,
+            hibernated: None,
+            surcharge: 7,
+        };
+        let settled = |resumes: bool, frozen: bool| {
+            let mut bill = bill();
+            bill.begin(0);
+            bill.end(HOUR, true);
+            bill.hibernated = Some(HOUR);
+            if resumes {
+                bill.begin(3 * HOUR);
+            }
+            bill.settle(4 * HOUR, false, Billing { boot: false, frozen }, TariffName::Second)
+        };
+        assert_eq!(settled(true, true), 30 + 30 + 7);
+        assert_eq!(settled(true, false), 30 + 30 + 7);
+        assert_eq!(settled(false, false), 30 + 7);
+        assert_eq!(settled(false, true), 30 + 90 + 7);
+    }
+}

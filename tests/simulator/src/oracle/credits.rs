@@ -1,0 +1,171 @@
+//! An account of its own of the CPU credits of burstable VMs: what one holds is no more than it began with and has earned
+//! while it was not hibernated, and a surplus costs what its type says.
+
+use std::collections::BTreeMap;
+
+use dormouse_cloud::Burstable;
+use dormouse_model::{Effect, Event, Report, Setup, Step};
+use dormouse_units::{Span, Time, VmId};
+
+use super::Broken;
+use crate::invariant::Invariant;
+
+/// A burstable VM, in microseconds of time and of a vCPU.
+#[derive(Debug)]
+struct CreditBill {
+    rates: Burstable,
+    vcpus: u64,
+    launched: Time,
+    /// Time in hibernations that are over, and the beginning of the present one.
+    hibernated: Span,
+    since: Option<Time>,
+    /// Credits of surplus that were charged.
+    charged: u64,
+}
+
+impl CreditBill {
+    /// Time by `at` in which the VM could earn and spend.
+    fn awake(&self, at: Time) -> Span {
+        let now = self.since.map_or(Span::ZERO, |since| at.since(since));
+        at.since(self.launched).saturating_sub(self.hibernated + now)
+    }
+
+    /// The most that a VM in standard mode can hold at a time, where what it said may be of so much later.
+    fn most(&self, at: Time, lateness: Span) -> u64 {
+        let awake = (self.awake(at) + lateness).as_micros();
+        let hourly = u128::from(self.rates.earned_per_hour.as_vcpu_micros());
+        let earned = hourly * u128::from(awake) / 3_600_000_000;
+        let initial = self.rates.initial.as_vcpu_micros();
+        let most = u64::try_from(earned).unwrap_or(u64::MAX).saturating_add(initial);
+        most.min(self.rates.cap.as_vcpu_micros())
+    }
+}
+
+/// Looks at the credits of all VMs of a run, whose reports may be as late as this; what a liar says is no report.
+///
+/// # Errors
+///
+/// A VM holds more than it can, or its surplus costs what it does not.
+pub fn credits(
+    setup: &Setup,
+    lateness: Span,
+    steps: &[Step],
+    is_lie: impl Fn(&Step) -> bool,
+) -> Result<(), Broken> {
+    let mut open = BTreeMap::<VmId, CreditBill>::new();
+    for step in steps {
+        let now = step.at;
+        let is_stale = step.effects.contains(&Effect::Stale);
+        if let Event::Machine { report: Report::Credits { vm, balance, as_of }, .. } = &step.event
+            && let Some(bill) = open.get(vm)
+            && bill.rates.surplus.is_none()
+            && !is_stale
+            && !is_lie(step)
+        {
+            let (held, most) =
+                (balance.as_vcpu_micros(), bill.most(as_of.unwrap_or(now), lateness));
+            if held > most + rounding(most) {
+                return wrong(
+                    step,
+                    format!("{vm} holds {held} vCPU-µs of credits; {most} are most"),
+                );
+            }
+        }
+        for effect in &step.effects {
+            match effect {
+                Effect::VmLaunched { vm, kind, vcpus, .. } => {
+                    let kind = setup.catalogue.get(kind);
+                    if let Some(rates) = kind.and_then(|kind| kind.burstable) {
+                        let bill = CreditBill {
+                            rates,
+                            vcpus: u64::from(*vcpus),
+                            launched: now,
+                            hibernated: Span::ZERO,
+                            since: None,
+                            charged: 0,
+                        };
+                        open.insert(*vm, bill);
+                    }
+                }
+                Effect::VmHibernated { vm, .. } => {
+                    open.entry(*vm).and_modify(|bill| bill.since = Some(now));
+                }
+                Effect::VmResumed { vm, .. } => {
+                    open.entry(*vm).and_modify(|bill| {
+                        let since = bill.since.take().unwrap_or(now);
+                        bill.hibernated += now.since(since);
+                    });
+                }
+                Effect::SurplusCharged { vm, credits, cost } => {
+                    let Some(bill) = open.get_mut(vm) else {
+                        return wrong(step, format!("{vm} has a surplus and no credits"));
+                    };
+                    let Some(price) = bill.rates.surplus else {
+                        return wrong(step, format!("{vm} is charged, and is in standard mode"));
+                    };
+                    let drawn = credits.as_vcpu_micros();
+                    let owed = u128::from(price.as_nanos_per_hour()) * u128::from(drawn);
+                    if i128::from(cost.as_nanos()) != (owed / 3_600_000_000).cast_signed() {
+                        return wrong(step, format!("{vm} is charged {cost} for {credits}"));
+                    }
+                    let awake = (bill.awake(now) + lateness).as_micros();
+                    let most = awake.saturating_mul(bill.vcpus);
+                    if drawn > most || drawn < bill.charged {
+                        return wrong(
+                            step,
+                            format!(
+                                "{vm} drew {drawn} vCPU-µs beyond its credits; {} were charged before and it \
+                                 can have drawn {most}",
+                                bill.charged
+                            ),
+                        );
+                    }
+                    bill.charged = drawn;
+                }
+                Effect::VmEnded { vm, .. } => drop(open.remove(vm)),
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What rates in whole millionths may be off by.
+const fn rounding(most: u64) -> u64 {
+    1_000 + most / 100_000
+}
+
+fn wrong(step: &Step, what: String) -> Result<(), Broken> {
+    Err((Invariant::Credits, format!("step {}: {what}", step.seq)))
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_units::{Credits, Ppm};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_earned_in_a_hibernation_nor_beyond_the_cap() {
+        let rates = Burstable {
+            initial: Credits::whole(2),
+            cap: Credits::whole(10),
+            ..Burstable::new(Ppm::new(100_000), Credits::whole(60))
+        };
+        let mut bill = CreditBill {
+            rates,
+            vcpus: 1,
+            launched: Time::ZERO,
+            hibernated: Span::from_secs(60),
+            since: None,
+            charged: 0,
+        };
+        let whole = |bill: &CreditBill, secs| {
+            let most = bill.most(Time::from_secs(secs), Span::ZERO);
+            most / Credits::whole(1).as_vcpu_micros()
+        };
+        assert_eq!([60, 120, 180, 9_000].map(|secs| whole(&bill, secs)), [2, 3, 4, 10]);
+        bill.since = Some(Time::from_secs(120));
+        assert_eq!(whole(&bill, 9_000), 3);
+    }
+}

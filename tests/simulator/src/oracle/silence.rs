@@ -1,0 +1,152 @@
+//! A host is lost by silence only if nothing was heard of its worker for as long as the run waits.
+
+use std::collections::BTreeMap;
+
+use dormouse_identity::WorkerLife;
+use dormouse_model::{Event, Step};
+use dormouse_units::HostId;
+
+use super::Broken;
+use crate::invariant::Invariant;
+
+/// The reasons of a loss by silence, as logs have them.
+const REASONS: [&str; 2] = ["it was silent for too long", "it was not connected for too long"];
+
+/// What has arrived of a worker's life.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    /// The connection over which the life said hello last: only what comes over that counts.
+    connection: u64,
+    /// Microseconds since the run's start.
+    last_us: u64,
+    /// Whether nothing arrived for long enough at some time of the present coordinator, and of the one before.
+    was_silent: bool,
+    was_silent_before: bool,
+}
+
+/// The worker's lives, and when something of each arrived at the coordinator.
+#[derive(Debug)]
+pub(super) struct Silence {
+    lost_after_us: u64,
+    arrivals: BTreeMap<(String, u64), Arrivals>,
+    hosts: BTreeMap<HostId, (String, u64)>,
+    /// When the present coordinator began, and its generation.
+    began_us: u64,
+    generation: u64,
+}
+
+impl Silence {
+    /// Workers that are lost by so long a silence.
+    pub(super) const fn new(lost_after_us: u64) -> Self {
+        let (arrivals, hosts) = (BTreeMap::new(), BTreeMap::new());
+        Self { lost_after_us, arrivals, hosts, began_us: 0, generation: 0 }
+    }
+
+    /// Another coordinator begins, which has heard of nobody yet.
+    pub(super) fn coordinator_starts(&mut self, now_us: u64) {
+        for it in self.arrivals.values_mut() {
+            let silent = now_us.saturating_sub(it.last_us.max(self.began_us));
+            it.was_silent_before = it.was_silent || silent >= self.lost_after_us;
+            it.was_silent = false;
+        }
+        self.began_us = now_us;
+        self.generation += 1;
+    }
+
+    /// A message of a life arrives over this connection, by which that is the life's own if it is a hello.
+    pub(super) fn arrives(
+        &mut self,
+        life: &WorkerLife,
+        connection: u64,
+        is_hello: bool,
+        now_us: u64,
+    ) {
+        let key = (life.worker.clone(), life.incarnation);
+        let (began_us, lost_after_us) = (self.began_us, self.lost_after_us);
+        let it = self.arrivals.entry(key).or_default();
+        if is_hello {
+            it.connection = connection;
+        } else if it.connection != connection {
+            return;
+        }
+        it.was_silent |= now_us.saturating_sub(it.last_us.max(began_us)) >= lost_after_us;
+        it.last_us = now_us;
+    }
+
+    /// Takes in a durable step, which the coordinator of this generation wrote.
+    pub(super) fn see(&mut self, step: &Step, by: u64, now_us: u64) -> Result<(), Broken> {
+        match &step.event {
+            Event::HostJoined { host, name, .. } => {
+                if let Some((worker, life)) = name.rsplit_once('@')
+                    && let Ok(life) = u64::from_str_radix(life, 16)
+                {
+                    self.hosts.insert(*host, (worker.to_owned(), life));
+                }
+                Ok(())
+            }
+            Event::HostLost { host, why, .. } if REASONS.contains(&why.as_str()) => {
+                let life = self.hosts.get(host);
+                let it = life.and_then(|life| self.arrivals.get(life)).copied().unwrap_or_default();
+                let silent = now_us.saturating_sub(it.last_us.max(self.began_us));
+                // What a coordinator wrote before it was killed is durable once the next one is there.
+                let was_silent = match by < self.generation {
+                    true => it.was_silent_before,
+                    false => it.was_silent || silent >= self.lost_after_us,
+                };
+                if was_silent {
+                    return Ok(());
+                }
+                let why = format!(
+                    "{host} is lost at step {}, and its worker was heard {} ms before; {} ms of silence are \
+                     waited for",
+                    step.seq,
+                    silent / 1_000,
+                    self.lost_after_us / 1_000
+                );
+                Err((Invariant::LostBySilence, why))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use dormouse_cloud::Host;
+    use dormouse_units::Time;
+
+    use super::*;
+
+    fn step(event: Event) -> Step {
+        let mut step = Step::blank();
+        step.begin(0, Time::ZERO, event);
+        step
+    }
+
+    #[test]
+    fn a_loss_takes_a_silence_on_the_present_connection() {
+        let host = HostId::new(3);
+        let life = WorkerLife { run: "r".to_owned(), worker: "w".to_owned(), incarnation: 0x1f };
+        let joined = Event::HostJoined { host, name: "w@1f".to_owned(), offer: Host::of_vcpus(1) };
+        let lost = |why: &str| step(Event::HostLost { host, why: why.to_owned(), unheard: false });
+        let mut all = Silence::new(1_000);
+        all.coordinator_starts(500);
+        all.arrives(&life, 1, true, 1_000);
+        assert_eq!(all.see(&step(joined), 1, 1_000), Ok(()));
+        assert!(all.see(&lost(REASONS[0]), 1, 1_999).is_err());
+        assert_eq!(all.see(&lost("it lied"), 1, 1_999), Ok(()));
+        assert_eq!(all.see(&lost(REASONS[0]), 1, 2_000), Ok(()));
+        all.arrives(&life, 2, true, 1_500);
+        all.arrives(&life, 1, false, 2_400);
+        assert_eq!(
+            all.see(&lost(REASONS[1]), 1, 2_500),
+            Ok(()),
+            "the other connection is nobody's"
+        );
+        all.arrives(&life, 2, false, 2_600);
+        assert_eq!(all.see(&lost(REASONS[1]), 1, 2_700), Ok(()), "it was silent before");
+        all.coordinator_starts(2_800);
+        assert!(all.see(&lost(REASONS[1]), 2, 3_700).is_err());
+        assert_eq!(all.see(&lost(REASONS[1]), 1, 3_700), Ok(()), "the former had found that");
+    }
+}
