@@ -290,7 +290,7 @@ impl Request<'_> {
             remedy,
         };
         match share {
-            Ppm::ZERO => return cores("a share must be more than nothing".to_owned()),
+            Ppm::ZERO => return cores("a share must be above 0".to_owned()),
             _ if share > Ppm::ONE => return cores("a share can't be more than a core".to_owned()),
             _ => {}
         }

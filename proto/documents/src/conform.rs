@@ -316,7 +316,7 @@ fn check_least<T: std::str::FromStr + PartialOrd>(
     let Some(least) = schema["least"].as_str() else { return Ok(()) };
     if least.parse().is_ok_and(|least: T| read < least) {
         let more = match least {
-            "1us" | "1 B" => "more than nothing".to_owned(),
+            "1us" | "1 B" => "a value above 0".to_owned(),
             least => format!("at least \"{least}\""),
         };
         let remedy = format!("write {more}, such as {}", example(schema));

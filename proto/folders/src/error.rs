@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 /// An operation on a folder that is held, or on what is in it, that failed.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot {action} {}", path.display())]
+#[error("can't {action} {}", path.display())]
 pub struct FolderError {
     /// What was tried, as it stands after "cannot".
     pub(crate) action: &'static str,

@@ -51,7 +51,7 @@ mod tests {
         std::os::unix::fs::symlink(&victim, folder.path().join(LOCK)).unwrap();
         let error = try_lock_in(folder.path()).unwrap_err();
         let lock = folder.path().join(LOCK);
-        assert_eq!(error.to_string(), format!("cannot lock {}", lock.display()));
+        assert_eq!(error.to_string(), format!("can't lock {}", lock.display()));
         assert_eq!(io::Error::from(error).raw_os_error(), Some(libc::ELOOP));
         assert!(!fs::exists(victim).unwrap());
     }

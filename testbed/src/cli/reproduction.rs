@@ -28,7 +28,7 @@ pub(super) fn seeds(what: &str, given: Option<u64>) -> Result<u64, Failure> {
 
 /// Live runs of each live cell, by this program.
 pub(super) fn make_live(seeds: u64) -> Result<MakeLive, Failure> {
-    let unknown = |error| format!("cannot find this program to run it live: {error}");
+    let unknown = |error| format!("can't find this program to run it live: {error}");
     let program = std::env::current_exe().map_err(|error| Failure::Broken(unknown(error)))?;
     Ok(MakeLive { seeds, program })
 }

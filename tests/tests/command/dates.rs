@@ -110,7 +110,7 @@ fn a_log_of_unix_seconds_begins_with_its_first_submission() {
         assert!(svg.contains("from 2012-12-31 23:22:27 UTC"), "{svg}");
     }
     for (from, said) in [
-        ("2013-06-01", "the run goes to 3m20s (2012-12-31 23:25:47 UTC)"),
+        ("2013-06-01", "the run ends at 3m20s (2012-12-31 23:25:47 UTC)"),
         ("2012-31-12", "it is no date; write it like 2024-09-22T10:00:00"),
         ("1", "or a date like 2024-09-22T10:00:00"),
     ] {

@@ -198,7 +198,7 @@ fn the_types_of_a_history_are_compared() {
     );
     // An experiment has to say which.
     let pick = ["prices", "describe", "h.json", "--write", "x.csv"];
-    refused(folder.path(), &pick, 2, &["these are 2", "its --type"]);
+    refused(folder.path(), &pick, 2, &["there are 2", "records, --type"]);
 }
 
 /// Two hours below a bid of each axis, and an hour above it, for twenty days.

@@ -12,7 +12,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A file or directory of the store.
-    #[error("cannot {action} {}", path.display())]
+    #[error("can't {action} {}", path.display())]
     File {
         /// What was tried, as it stands after "cannot".
         action: &'static str,

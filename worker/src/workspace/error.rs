@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[non_exhaustive]
 pub enum Error {
     /// A mount did not work.
-    #[error("cannot {action} {}; {}", path.display(), crate::place::Place::detect().to_mount())]
+    #[error("can't {action} {}; {}", path.display(), crate::place::Place::detect().to_mount())]
     Mount {
         /// What was tried, as it stands after "cannot".
         action: &'static str,
@@ -34,7 +34,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A file or directory could not be made or read.
-    #[error("cannot {action} {}", path.display())]
+    #[error("can't {action} {}", path.display())]
     File {
         /// What was tried, as it stands after "cannot".
         action: &'static str,

@@ -293,7 +293,7 @@ mod tests {
         assert_eq!(users, (900_100..=900_117).collect());
         for worker in &workers {
             let no = worker.lend(&name("c", 1)).unwrap_err().to_string();
-            assert!(no.contains("have all users of 900100-900119: give more --task-users"), "{no}");
+            assert!(no.contains("all users of 900100-900119 are taken by other tasks on this host: give more --task-users"), "{no}");
         }
         // Whoever has one keeps it, and what is given back is another's.
         let has = workers[0].lend(&name("a", 0)).unwrap();

@@ -443,7 +443,7 @@ mod tests {
             assert_eq!(users, (70..79).collect::<Vec<_>>());
             let none = workspace.create_task(&task(22)).unwrap_err();
             let why = std::error::Error::source(&none).unwrap().to_string();
-            assert!(why.contains("have all users of 70-79: give more --task-users"), "{why}");
+            assert!(why.contains("all users of 70-79 are taken by other tasks on this host: give more --task-users"), "{why}");
             workspace.remove_task(&task(14)).unwrap();
             workspace.create_task(&task(22)).unwrap();
         }

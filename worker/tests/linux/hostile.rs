@@ -233,9 +233,9 @@ fn allow_all() -> io::Result<()> {
 /// One worker's token was enough for root on all others: a sealed image of a process that is root, without a filter.
 pub(crate) fn a_hostile_image_never_runs() {
     let scene = Scene::set_up();
-    let (other_filter, new_privileges) = ("another filter", "can gain new privileges");
+    let (other_filter, new_privileges) = ("different filter", "can gain new privileges");
     let cases = [
-        (Excess::Root, "is user or group 0 and not", "is user 0 and not"),
+        (Excess::Root, "is user or group 0 instead of", "is user 0 instead of"),
         (Excess::Unfiltered, new_privileges, new_privileges),
         (Excess::Holding, other_filter, "has / open"),
     ];

@@ -82,7 +82,7 @@ fn check_written(requests: &[RequestSpec], offer: Option<&Offer>, found: &mut Re
             found.add(
                 key("duration"),
                 "0s is too little",
-                "write more than nothing, such as \"2h\"",
+                "write a length above 0, such as \"2h\"",
             );
         }
         if let Some(offer) = offer {
@@ -163,7 +163,7 @@ fn check_arrivals(arrivals: &RequestArrivals, found: &mut RequestFlaws) {
             found.add(
                 key(name),
                 format!("{time} is no time"),
-                "write more than nothing, such as \"30s\"",
+                "write a length above 0, such as \"30s\"",
             );
         }
     };
@@ -211,7 +211,7 @@ fn check_law(law: &DurationLaw, key: &str, found: &mut RequestFlaws) {
         return found.add(
             key,
             format!("{least} is no duration"),
-            "write more than nothing, such as \"2h\"",
+            "write a length above 0, such as \"2h\"",
         );
     }
     let within = law.probability_within();

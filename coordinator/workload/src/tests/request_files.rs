@@ -79,7 +79,7 @@ fn each_kind_of_bad_row_is_named() {
         ("20,c3.large,stop,5m", "there is no market 'stop'; write on-demand (or normal) or spot"),
         ("20,c3.large,Spot,5m", "there is no market 'Spot'"),
         ("20,c3.large,spot,-5m", "its duration, -5m, is negative"),
-        ("20,c3.large,spot,0", "its duration is 0; write more than nothing"),
+        ("20,c3.large,spot,0", "its duration is 0; write a length above 0"),
         ("20,c3.large,spot,5 parsecs", "its duration, '5 parsecs', is no time"),
         ("20,t3.large,spot,5m", "t3.large is not sold in the spot market; request it in the other"),
         ("20,c3.xlarge,spot,5m", "a VM of c3.xlarge takes 4 vCPUs"),
@@ -293,7 +293,7 @@ fn a_model_that_can_not_be_drawn_is_named_by_its_keys() {
         ),
         (
             arrivals(RequestArrivals::Poisson { every: Span::ZERO }),
-            &["model.arrivals.every: 0s is no time; write more than nothing"],
+            &["model.arrivals.every: 0s is no time; write a length above 0"],
         ),
         (
             arrivals(diurnal(second(60), second(60), Ppm::new(1_000_001))),
@@ -331,7 +331,7 @@ fn written_requests_are_in_order_and_there_to_be_had() {
     let found = flaws(&RequestSource::Written { request });
     let says = [
         "request.1.at: 4s is before the request above it; write the requests in the order",
-        "request.1.duration: 0s is too little; write more than nothing",
+        "request.1.duration: 0s is too little; write a length above 0",
         "request.2.type: t3.large is not sold in the spot market",
         "request.3.type: a VM of c3.xlarge takes 4 vCPUs",
     ];

@@ -159,7 +159,7 @@ impl TaskForm {
                         cell => match parse_quantity(key, cell, "\"150s\"")? {
                             Span::ZERO => {
                                 let what = format!("{key}: '{cell}' is too little");
-                                return Err((what, "write more than nothing".to_owned()));
+                                return Err((what, "write a length above 0".to_owned()));
                             }
                             runtime => RuntimeGiven::Everywhere(runtime),
                         },

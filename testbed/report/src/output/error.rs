@@ -25,7 +25,7 @@ pub enum OutputError {
         why: String,
     },
     /// The system refused.
-    #[error("cannot {doing} {}: {source}; {}", .path.display(), remedy(.source))]
+    #[error("can't {doing} {}: {source}; {}", .path.display(), remedy(.source))]
     Io {
         /// Attempted action, as it stands after "cannot".
         doing: &'static str,

@@ -43,7 +43,7 @@ pub enum TwoTierError {
         how: String,
     },
     /// The system refused a file operation.
-    #[error("cannot {what} {}", path.display())]
+    #[error("can't {what} {}", path.display())]
     Io {
         /// The operation that failed.
         what: &'static str,

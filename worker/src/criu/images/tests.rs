@@ -239,10 +239,10 @@ fn images_of_a_task_pass_and_each_thing_too_many_is_refused() {
         (Set::with(|it| it.thread().creds = None), "has no user"),
         (Set::with(|it| it.cores[1].thread_core = None), "has no state"),
         (Set::with(|it| it.first().seccomp_mode = Some(0)), "no filter"),
-        (Set::with(|it| it.thread().seccomp_filter = Some(1)), "another filter"),
+        (Set::with(|it| it.thread().seccomp_filter = Some(1)), "different filter"),
         (
             Set::with(|it| it.filters.seccomp_filters[0].filter = Some(b"others".to_vec().into())),
-            "another filter",
+            "different filter",
         ),
         (
             Set::with(|it| it.cores[0].tc.as_mut().unwrap().old_seccomp_mode = Some(0)),

@@ -90,7 +90,7 @@ fn read_request(
     };
     let duration = parse_time("duration", &number_text(row, layout.place_of_column(DURATION)))?;
     if duration == Span::ZERO {
-        return Err(OfferRefusal::new("its duration is 0", "write more than nothing, such as 2h"));
+        return Err(OfferRefusal::new("its duration is 0", "write a length above 0, such as 2h"));
     }
     Ok((at, Request { kind, market, duration }))
 }
