@@ -65,8 +65,11 @@ impl Silence {
         let (began_us, lost_after_us) = (self.began_us, self.lost_after_us);
         let it = self.arrivals.entry(key).or_default();
         if is_hello {
+            // Whether the coordinator takes it is seen by what follows: of a worker that was killed it may have gone.
             it.connection = connection;
-        } else if it.connection != connection {
+            return;
+        }
+        if it.connection != connection {
             return;
         }
         it.was_silent |= now_us.saturating_sub(it.last_us.max(began_us)) >= lost_after_us;
@@ -131,12 +134,14 @@ mod tests {
         let lost = |why: &str| step(Event::HostLost { host, why: why.to_owned(), unheard: false });
         let mut all = Silence::new(1_000);
         all.coordinator_starts(500);
-        all.arrives(&life, 1, true, 1_000);
+        all.arrives(&life, 1, true, 900);
+        all.arrives(&life, 1, false, 1_000);
         assert_eq!(all.see(&step(joined), 1, 1_000), Ok(()));
         assert!(all.see(&lost(REASONS[0]), 1, 1_999).is_err());
         assert_eq!(all.see(&lost("it lied"), 1, 1_999), Ok(()));
         assert_eq!(all.see(&lost(REASONS[0]), 1, 2_000), Ok(()));
         all.arrives(&life, 2, true, 1_500);
+        all.arrives(&life, 2, false, 1_500);
         all.arrives(&life, 1, false, 2_400);
         assert_eq!(
             all.see(&lost(REASONS[1]), 1, 2_500),

@@ -85,8 +85,8 @@ pub(super) fn terms(draw: &mut Draw, catalogue: &Catalogue) -> Terms {
     let mut terms = Terms {
         placement: Placement::Named(draw.one(&[
             PlacerName::Spread,
-            PlacerName::Spread,
             PlacerName::Pack,
+            PlacerName::Preempting,
             PlacerName::Preempting,
         ])),
         spot: if draw.one_in(10) { SpotPlaces::Background } else { SpotPlaces::Own },
