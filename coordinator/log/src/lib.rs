@@ -14,6 +14,7 @@ mod chain;
 mod error;
 mod file;
 mod hashed;
+mod header;
 mod input;
 mod keys;
 mod reader;
@@ -24,9 +25,10 @@ pub use chain::{Chain, Head};
 pub use error::LogError;
 pub use file::{LogFile, OpenLog, open_file};
 pub use hashed::{FileHash, HashedFile};
+pub use header::HeaderText;
 pub use input::Input;
 pub use reader::{LogReader, has_header};
-pub use seal::{Resealed, SEAL, Seal, check_seal, reseal};
+pub use seal::{ForcedSeal, Resealed, SEAL, Seal, check_seal, reseal};
 pub use writer::{LogWriter, is_under_way};
 
 /// File name of the log in a run's folder.
