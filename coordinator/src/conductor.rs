@@ -7,13 +7,14 @@ use std::time::Duration;
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::drive::Followers;
 use dormouse_engine::{Run, TaskRecord};
+use dormouse_log::HeaderText;
 use dormouse_model::{
     AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
     Submission,
 };
 use dormouse_units::{HostId, Ppm, Span, TaskId, Time};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -117,7 +118,7 @@ pub(crate) struct ConductorState {
     checks: CheckQueue,
     /// What hosts said of their load before the run had begun.
     early_loads: BTreeMap<HostId, (u64, HostLoad)>,
-    header: Option<Value>,
+    header: Option<HeaderText>,
     /// Raised whenever the run turns out not to be stuck.
     unstuck: u64,
     stuck: bool,
@@ -300,24 +301,20 @@ impl ConductorState {
     }
 
     /// The header with what only the live run knows.
-    fn with_live(&self, mut header: Value) -> Value {
-        if let Some(map) = header.as_object_mut() {
-            let phase_us = self.loads.parallel.map(|programs| outage::micros(programs.phase));
-            map.insert(
-                "live".to_owned(),
-                json!({
-                    "run": self.plan.run,
-                    "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
-                    "share_ppm": self.facts.share,
-                    "reserve_ppm": self.plan.reserve,
-                    "spot_checks_ppm": self.plan.spot_checks,
-                    "demand_vcpus": self.plan.demand.vcpus(),
-                    "phase_us": phase_us,
-                    "answer_seed": format!("{:016x}", self.plan.answer_seed),
-                }),
-            );
-        }
-        header
+    fn with_live(&self, header: HeaderText) -> HeaderText {
+        let phase_us = self.loads.parallel.map(|programs| outage::micros(programs.phase));
+        let live = json!({
+            "run": self.plan.run,
+            "emulated_us_per_second": self.plan.speedup.emulated_us_per_second(),
+            "share_ppm": self.facts.share,
+            "reserve_ppm": self.plan.reserve,
+            "spot_checks_ppm": self.plan.spot_checks,
+            "demand_vcpus": self.plan.demand.vcpus(),
+            "phase_us": phase_us,
+            "answer_seed": format!("{:016x}", self.plan.answer_seed),
+        });
+        // It is an object (`LiveRun::check`).
+        header.with_key("live", &live).unwrap_or(header)
     }
 
     /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.

@@ -67,5 +67,5 @@ pub use system::listener::{Accepting, Link, Listener};
 pub use system::objects::{Download as ObjectDownload, ObjectError, Objects, Pending, Upload};
 pub use system::session_limits::SessionLimits;
 pub use system::signals::Signals;
-pub use system::world::{Chance, Disk, Threads, WallClock, World};
+pub use system::world::{Chance, Disk, StoreFile, Threads, WallClock, World};
 pub use time::delays::DelayHistogram;

@@ -19,6 +19,12 @@ pub struct Chain {
     bytes: u64,
 }
 
+/// The number of a line that is a step; the header has none.
+#[derive(Deserialize)]
+pub(crate) struct Numbered {
+    pub(crate) seq: Option<u64>,
+}
+
 /// Head of the chain after some line; it stands for everything before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
@@ -47,16 +53,27 @@ impl Chain {
         Ok(chain)
     }
 
-    /// The chain over all whole lines of a file.
+    /// The chain over the lines of a log up to the first that is none of a run: each is a JSON object with its line
+    /// break, and each `seq` is that of the line before plus one. A hole, or a sector of another place, ends them.
     ///
     /// # Errors
     ///
     /// The file can't be read.
-    pub fn of_lines(path: &Path) -> io::Result<Self> {
+    pub fn of_readable_lines(path: &Path) -> io::Result<Self> {
         let mut chain = Self::default();
         let mut file = BufReader::new(File::open(path)?);
-        let mut line = Vec::new();
+        let (mut line, mut last) = (Vec::new(), None);
         while file.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") {
+            let Ok(Numbered { seq }) = serde_json::from_slice(&line) else { break };
+            if !line.starts_with(b"{") {
+                break;
+            }
+            if let (Some(seq), Some(last)) = (seq, last)
+                && Some(seq) != u64::checked_add(last, 1)
+            {
+                break;
+            }
+            last = seq.or(last);
             chain.add(&line);
             line.clear();
         }
@@ -128,5 +145,20 @@ mod tests {
             over(&["{}\n", "{\"seq\":0}\n"])
         );
         assert_eq!(Chain::of_file(&path, 0).expect("read"), Chain::default());
+    }
+
+    #[test]
+    fn lines_are_readable_up_to_a_hole_or_a_sector_of_another_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let (header, steps) = ("{\"format\":2}\n", ["{\"seq\":0}\n", "{\"seq\":1}\n"]);
+        let whole = [header, steps[0], steps[1]];
+        for rest in
+            ["", "{\"seq\":2}", "\0\0\0}\n{\"seq\":3}\n", "[3]\n", steps[0], "{\"seq\":3}\n"]
+        {
+            std::fs::write(&path, whole.concat() + rest).expect("room");
+            let readable = Chain::of_readable_lines(&path).expect("read").head();
+            assert_eq!(readable, over(&whole), "{rest:?}");
+        }
     }
 }

@@ -32,22 +32,40 @@ pub trait LogFile: Write + Seek + fmt::Debug + Send + Sync {
     /// Another process holds the lock, or the file system has no locks.
     fn try_lock(&self) -> Result<(), TryLockError>;
 
-    /// Replaces the log's seal, the file at `seal`, by this text.
+    /// Writes the draft of the log's seal, the file at `draft`.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    fn put_seal(&mut self, seal: &Path, text: &str) -> io::Result<()> {
-        seal::replace_seal(seal, text)
+    fn write_seal_draft(&mut self, draft: &Path, text: &str) -> io::Result<()> {
+        seal::write_draft(draft, text)
     }
 
-    /// Makes the log's seal durable where the file system can.
+    /// Makes the draft of the log's seal durable.
     ///
     /// # Errors
     ///
     /// The system refuses.
-    fn sync_seal(&mut self, seal: &Path) -> io::Result<()> {
-        seal::sync_seal_file(seal)
+    fn sync_seal_draft(&mut self, draft: &Path) -> io::Result<()> {
+        seal::sync_draft(draft)
+    }
+
+    /// Gives the draft the name of the seal, in place of the former one.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn rename_seal_draft(&mut self, draft: &Path, seal: &Path) -> io::Result<()> {
+        std::fs::rename(draft, seal)
+    }
+
+    /// Makes the name of the seal durable where the file system can.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn sync_seal_folder(&mut self, seal: &Path) -> io::Result<()> {
+        seal::sync_folder_of(seal)
     }
 }
 

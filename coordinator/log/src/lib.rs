@@ -13,6 +13,7 @@
 mod chain;
 mod error;
 mod file;
+mod header;
 mod input;
 mod reader;
 mod seal;
@@ -22,9 +23,10 @@ pub use chain::{Chain, Head};
 pub use error::LogError;
 pub use file::{FileHash, HashedFile};
 pub use file::{LogFile, OpenLog, open_file};
+pub use header::HeaderText;
 pub use input::Input;
 pub use reader::{LogReader, has_header};
-pub use seal::{Resealed, SEAL, Seal, check_seal, reseal};
+pub use seal::{ForcedSeal, Resealed, SEAL, Seal, check_seal, reseal};
 pub use writer::{LogWriter, is_under_way};
 
 /// File name of the log in a run's folder.

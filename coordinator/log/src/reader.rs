@@ -9,20 +9,18 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::chain::{Chain, Head};
+use crate::chain::{Chain, Head, Numbered};
 use crate::seal::Seal;
 use crate::{FORMAT, LogError};
 
 /// True if a log has a complete first line, or had one: otherwise nothing was recorded. Blocks left
 /// by a power cut before the line was durable don't count; a partial line that the seal covers
-/// counts as damaged.
+/// counts as damaged, and so does a log of which nothing is left.
 #[must_use]
 pub fn has_header(path: &Path) -> bool {
     let mut first = Vec::new();
-    let read = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
-    if read.is_err() || first.is_empty() {
-        return false;
-    }
+    // What can't be read is as good as gone.
+    let _ = File::open(path).and_then(|file| BufReader::new(file).read_until(b'\n', &mut first));
     match (first.ends_with(b"\n"), sealed_lines(path)) {
         (true, Some(0)) => serde_json::from_slice::<Value>(&first).is_ok(),
         (true, _) => true,
@@ -64,6 +62,8 @@ pub struct LogReader {
     chain: Chain,
     /// The head to compare with when its line is reached, and the result of the comparison.
     expected: Option<(Head, bool)>,
+    /// `seq` of the last line read from that line on.
+    last_seq: Option<u64>,
 }
 
 impl LogReader {
@@ -100,8 +100,21 @@ impl LogReader {
         let mut chain = Chain::default();
         chain.add(&text);
         let (text, expected) = (Vec::new(), None);
-        let (torn, is_cut) = (false, false);
-        Ok(Self { path, file, header, text, line: 1, good_bytes, torn, is_cut, chain, expected })
+        let (torn, is_cut, last_seq) = (false, false, None);
+        let line = 1;
+        Ok(Self {
+            path,
+            file,
+            header,
+            text,
+            line,
+            good_bytes,
+            torn,
+            is_cut,
+            chain,
+            expected,
+            last_seq,
+        })
     }
 
     /// Opens a log like [`Self::open`], to compare it with the seal beside it: see [`Self::doubt`].
@@ -216,6 +229,10 @@ impl LogReader {
         }
         self.line += 1;
         match serde_json::from_slice(&self.text) {
+            Ok(_) if !self.follows_last() => {
+                self.torn = true;
+                Ok(None)
+            }
             Ok(step) => {
                 self.good_bytes += length;
                 self.extend_chain();
@@ -237,6 +254,17 @@ impl LogReader {
     /// cut may leave any of those blocks in any order, such as zeros before complete lines.
     fn is_beyond_the_seal(&self) -> bool {
         sealed_lines(&self.path).is_some_and(|lines| lines < self.line)
+    }
+
+    /// True unless the line just read lies after what an expected head covers and does not have the `seq` after that of the
+    /// line before: a power cut may leave a sector of another place there, with whole lines in it.
+    fn follows_last(&mut self) -> bool {
+        if self.expected.as_ref().is_none_or(|(head, _)| self.line < head.lines) {
+            return true;
+        }
+        let Ok(Numbered { seq }) = serde_json::from_slice(&self.text) else { return true };
+        let last = std::mem::replace(&mut self.last_seq, seq);
+        last.is_none_or(|last| seq.is_none_or(|seq| Some(seq) == last.checked_add(1)))
     }
 
     /// The next step like [`Self::next_step`], but every key of it must be known.
@@ -434,7 +462,7 @@ mod tests {
             let said = doubt(&path).expect("readable").expect("in doubt");
             assert!(said.contains("its seal covers 4 lines"), "{length}: {said}");
         }
-        for length in 1..header {
+        for length in 0..header {
             std::fs::write(&path, &whole[..length]).expect("room");
             assert!(has_header(&path), "{length}: it had one");
         }
@@ -537,10 +565,54 @@ mod tests {
         assert_eq!(crate::reseal(&path).expect("it is as it was"), None);
         std::fs::write(&path, whole.replace("more", "less") + "{\"to").expect("room");
         let forced = crate::reseal(&path).expect("room").expect("it is another");
-        assert_eq!(forced, crate::Resealed { from: 1, through: 5, is_forced: true });
+        let forced_lines = crate::Resealed { from: 1, through: 5, is_forced: true };
+        assert_eq!((&forced.lines, forced.left_out), (&forced_lines, 4));
         let mut log = LogWriter::reopen(&path, whole.len() as u64).expect("as it is sealed now");
         log.line(&step(4)).and_then(|()| log.finish().map(drop)).expect("room");
-        assert_eq!(resealed(), [tail, forced]);
+        assert_eq!(resealed(), [tail, forced_lines]);
+    }
+
+    /// The power was cut, and the disk has lost the seal and a sector of what was not durable.
+    #[test]
+    fn a_torn_seal_with_a_hole_in_the_logs_tail_is_gone_on_with_by_the_advice_that_is_given() {
+        for hole in [
+            "\0\0\0\"at\":4}\n{\"seq\":4}\n",
+            "\n\0\n{\"seq\":4}\n{\"seq\":5",
+            "{\"seq\":0}\n{\"seq\":4}\n",
+        ] {
+            for torn in ["", "\0\0\0", "{\"log\": {\"lines\": 4,"] {
+                let (dir, path) = log_of(hole);
+                std::fs::write(dir.path().join(crate::SEAL), torn).expect("room");
+                let whole =
+                    std::fs::metadata(&path).expect("it is there").len() - hole.len() as u64;
+                let no = LogWriter::reopen(&path, whole).expect_err("nobody knows what was sealed");
+                assert!(no.to_string().contains("--reseal"), "{no}");
+                let forced = crate::reseal(&path).expect("room").expect("it is torn");
+                assert_eq!((forced.lines.through, forced.left_out), (4, hole.len() as u64));
+                let mut log = LogReader::open_sealed(&path).expect("it has a header");
+                let steps = log.steps::<serde_json::Map<_, _>>();
+                let steps = steps.expect("the hole is after what is sealed");
+                assert_eq!((steps.len(), log.torn(), log.good_bytes()), (3, true, whole));
+                let mut again =
+                    LogWriter::reopen(&path, log.good_bytes()).expect("as it is sealed");
+                again.line(&step(3)).and_then(|()| again.sync()).map(drop).expect("room");
+                let (steps, log) = read_all(&path).expect("whole again");
+                assert_eq!((steps.len(), log.torn()), (4, false));
+            }
+        }
+    }
+
+    #[test]
+    fn a_flipped_bit_in_what_was_sealed_is_found_wherever_it_is() {
+        let (_dir, path) = log_of("");
+        let whole = std::fs::read(&path).expect("it is there");
+        for at in 0..whole.len() {
+            let mut rotten = whole.clone();
+            rotten[at] ^= 1 << (at % 8);
+            std::fs::write(&path, &rotten).expect("room");
+            let no = LogWriter::reopen(&path, rotten.len() as u64).expect_err("it is another log");
+            assert!(matches!(no, LogError::NotAsSealed { .. }), "byte {at}: {no}");
+        }
     }
 
     #[test]

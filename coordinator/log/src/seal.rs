@@ -127,21 +127,33 @@ pub fn check_seal(log: &Path) -> Result<Option<Seal>, LogError> {
     }))
 }
 
-/// True if the log's header says that its lines have a chain.
+/// True if the log's header says that its lines have a chain, or can't be read and so may have said that.
 fn has_chain(log: &Path) -> io::Result<bool> {
     let mut header = Vec::new();
     BufReader::new(File::open(log)?).read_until(b'\n', &mut header)?;
-    let header = serde_json::from_slice::<serde_json::Value>(&header).unwrap_or_default();
-    Ok(header.get("chain").is_some_and(serde_json::Value::is_string))
+    Ok(match serde_json::from_slice::<serde_json::Value>(&header) {
+        Ok(header) => header.get("chain").is_some_and(serde_json::Value::is_string),
+        Err(_) => !header.is_empty(),
+    })
 }
 
-/// Seals a log again whose content differs from its seal, and records that in the new seal. `None`:
-/// the log matches its seal, and nothing is written.
+/// A log that was sealed although its content differed from its seal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForcedSeal {
+    /// The lines that the new seal covers, as it records them.
+    pub lines: Resealed,
+    /// Bytes after these lines that are no lines of a run, such as a hole that a power cut left. The run that continues
+    /// cuts them off.
+    pub left_out: u64,
+}
+
+/// Seals a log again whose content differs from its seal, up to the first line that is none of a run, and records that
+/// in the new seal. `None`: the log matches its seal, and nothing is written.
 ///
 /// # Errors
 ///
 /// [`LogError::UnderWay`]: a run writes it. [`LogError::Read`], [`LogError::Write`].
-pub fn reseal(log: &Path) -> Result<Option<Resealed>, LogError> {
+pub fn reseal(log: &Path) -> Result<Option<ForcedSeal>, LogError> {
     if crate::is_under_way(log) {
         return Err(LogError::UnderWay { path: log.to_owned() });
     }
@@ -150,21 +162,27 @@ pub fn reseal(log: &Path) -> Result<Option<Resealed>, LogError> {
         Err(LogError::NotAsSealed { .. }) => {}
         Err(error) => return Err(error),
     }
-    // Up to its last line break: a torn tail is no line.
-    let whole = Chain::of_lines(log);
-    let head = whole.map_err(|source| LogError::Read { path: log.to_owned(), source })?.head();
+    let unreadable = |source| LogError::Read { path: log.to_owned(), source };
+    let head = Chain::of_readable_lines(log).map_err(unreadable)?.head();
+    let length = fs::metadata(log).map_err(unreadable)?.len();
+    let left_out = length.saturating_sub(head.bytes);
     let path = log.with_file_name(SEAL);
     let before = Seal::read(path.parent().unwrap_or(Path::new("."))).ok().flatten();
     let mut resealed = before.map(|seal| seal.resealed).unwrap_or_default();
-    let forced = Resealed { from: 1, through: head.lines, is_forced: true };
-    resealed.push(forced.clone());
+    let lines = Resealed { from: 1, through: head.lines, is_forced: true };
+    resealed.push(lines.clone());
     let text = Seal { log: head, files: BTreeMap::new(), beside: None, resealed }.text();
-    let put = replace_seal(&path, &text).and_then(|()| sync_seal_file(&path));
+    let draft = draft_of(&path);
+    let put = write_draft(&draft, &text)
+        .and_then(|()| sync_draft(&draft))
+        .and_then(|()| fs::rename(&draft, &path))
+        .and_then(|()| sync_folder_of(&path));
     put.map_err(|source| LogError::Write { path, source })?;
-    Ok(Some(forced))
+    Ok(Some(ForcedSeal { lines, left_out }))
 }
 
-/// Seal of a growing log. It is replaced atomically, so that a kill leaves the old or the new one.
+/// Seal of a growing log. A rename replaces it, so that a reader, or a run that continues after a kill, finds the old or
+/// the new one, whole.
 #[derive(Debug)]
 pub(crate) struct GrowingSeal {
     path: PathBuf,
@@ -186,31 +204,46 @@ impl GrowingSeal {
         }
     }
 
-    /// Seals the log up to this head, and makes that durable where the file system can.
+    /// Seals the log up to this head durably: the draft is on the disk before it takes the name of the seal, and the name
+    /// is before this returns. A power cut leaves the former seal or this one.
     pub(crate) fn keep_durably(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
-        self.update_head(log, head)?;
-        log.sync_seal(&self.path)
+        let draft = draft_of(&self.path);
+        log.write_seal_draft(&draft, &self.text(head))?;
+        log.sync_seal_draft(&draft)?;
+        log.rename_seal_draft(&draft, &self.path)?;
+        log.sync_seal_folder(&self.path)
     }
 
-    /// Seals the log up to this head.
+    /// Seals the log up to this head, for as long as its host has power.
     pub(crate) fn update_head(&self, log: &mut dyn LogFile, head: Head) -> io::Result<()> {
+        let draft = draft_of(&self.path);
+        log.write_seal_draft(&draft, &self.text(head))?;
+        log.rename_seal_draft(&draft, &self.path)
+    }
+
+    fn text(&self, head: Head) -> String {
         let (files, beside) = (BTreeMap::new(), None);
-        let seal = Seal { log: head, files, beside, resealed: self.resealed.clone() };
-        log.put_seal(&self.path, &seal.text())
+        Seal { log: head, files, beside, resealed: self.resealed.clone() }.text()
     }
 }
 
-/// Replaces a seal atomically, by a rename: a reader, or a run that continues after a kill, finds a
-/// complete one.
-pub(crate) fn replace_seal(seal: &Path, text: &str) -> io::Result<()> {
-    let new = seal.with_extension("new");
-    fs::write(&new, text)?;
-    fs::rename(&new, seal)
+/// The file in which a seal is written before it takes the seal's name.
+fn draft_of(seal: &Path) -> PathBuf {
+    seal.with_extension("new")
 }
 
-/// Makes a seal durable where the file system can.
-pub(crate) fn sync_seal_file(seal: &Path) -> io::Result<()> {
-    File::open(seal)?.sync_all()?;
+/// Writes the draft of a seal.
+pub(crate) fn write_draft(draft: &Path, text: &str) -> io::Result<()> {
+    fs::write(draft, text)
+}
+
+/// Makes the draft of a seal durable.
+pub(crate) fn sync_draft(draft: &Path) -> io::Result<()> {
+    File::open(draft)?.sync_all()
+}
+
+/// Makes the names in the seal's folder durable where the file system can.
+pub(crate) fn sync_folder_of(seal: &Path) -> io::Result<()> {
     let folder = seal.parent().filter(|folder| !folder.as_os_str().is_empty());
     match File::open(folder.unwrap_or(Path::new(".")))?.sync_all() {
         // Some file systems have no such thing as a durable folder.

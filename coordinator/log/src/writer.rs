@@ -45,7 +45,7 @@ impl LogWriter {
     /// writes it.
     pub fn create(path: &Path) -> Result<Self, LogError> {
         let mut log = Self::create_empty(path, &open_file)?;
-        log.seal()?;
+        log.update_seal().map_err(|source| log.write_error(source))?;
         Ok(log)
     }
 
@@ -57,9 +57,7 @@ impl LogWriter {
     /// Those of [`Self::create`].
     pub fn create_on(path: &Path, open: OpenLog<'_>) -> Result<Self, LogError> {
         let mut log = Self::create_empty(path, open)?;
-        let head = log.chain.head();
-        log.sealing.keep_durably(&mut *log.file, head).map_err(|source| log.write_error(source))?;
-        log.sealed = Some(log.chain.bytes());
+        log.seal()?;
         Ok(log)
     }
 
@@ -167,7 +165,7 @@ impl LogWriter {
         outcome
     }
 
-    /// Updates the seal to the present length, if it is behind.
+    /// Updates the seal to the present length, if it is behind, for as long as the host has power.
     fn update_seal(&mut self) -> io::Result<()> {
         if !self.is_sealed() {
             self.sealing.update_head(&mut *self.file, self.chain.head())?;
@@ -182,15 +180,21 @@ impl LogWriter {
         self.sealed == Some(self.chain.bytes())
     }
 
-    /// Writes the head of the chain over all lines, which must be durable, to the seal beside the
-    /// log. This creates another file and takes about as long as a sync, so it is not done with
-    /// each.
+    /// Writes the head of the chain over all lines, which must be durable, to the seal beside the log, durably. This
+    /// creates another file and takes two syncs, so it is not done with each of the log.
     ///
     /// # Errors
     ///
     /// [`LogError::Write`]: the seal stays the earlier one.
     pub fn seal(&mut self) -> Result<(), LogError> {
-        self.update_seal().map_err(|source| self.write_error(source))
+        if self.is_sealed() {
+            return Ok(());
+        }
+        let head = self.chain.head();
+        let kept = self.sealing.keep_durably(&mut *self.file, head);
+        kept.map_err(|source| self.write_error(source))?;
+        self.sealed = Some(self.chain.bytes());
+        Ok(())
     }
 
     /// The head of the chain over all lines.

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
+use dormouse_log::HeaderText;
 use dormouse_model::{Request, Submission};
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
-use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
@@ -54,7 +54,7 @@ pub(crate) struct ConductorArgs {
     pub(crate) faults_asked: usize,
     pub(crate) begun: bool,
     /// The header, for a log that has none yet.
-    pub(crate) header: Option<Value>,
+    pub(crate) header: Option<HeaderText>,
     pub(crate) hosts: Vec<RestoredHost>,
     /// Parallel jobs, in order of submission, without those that follow others.
     pub(crate) submissions: Vec<Submission>,

@@ -19,7 +19,7 @@ use dormouse_model::{AttemptEnd, KeptFile, OwnEnd, ProgramExit};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
 use super::Contents;
-use super::pool::{copy_whole, remove_all};
+use super::pool::copy_whole;
 use crate::log::journal::OnceDurable;
 
 /// The file that is there once all else is.
@@ -158,6 +158,13 @@ fn exit_of(end: &OwnEnd) -> String {
         Some(ProgramExit::Status(status)) => format!("status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("signal {signal}"),
         None => "none: it was ended before".to_owned(),
+    }
+}
+
+fn remove_all(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

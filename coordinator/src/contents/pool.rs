@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, SystemTime};
 
 use blake3::{Hash, Hasher};
 use tokio_util::task::TaskTracker;
 
-use crate::system::world::{Disk, World};
+use crate::system::world::{Disk, StoreFile, World};
 
 /// So many bytes of a content are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
@@ -39,13 +39,15 @@ pub struct Contents {
     /// What is being laid out from it.
     layouts: TaskTracker,
     world: World,
+    /// Whether the life of the coordinator is over that has them: held by whoever changes something.
+    is_over: RwLock<bool>,
 }
 
 /// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     part: PathBuf,
-    file: File,
+    file: Box<dyn StoreFile>,
     disk: Arc<dyn Disk>,
     hasher: Hasher,
     digest: Hash,
@@ -81,12 +83,12 @@ impl Contents {
     /// The contents in this folder of a coordinator in this world; see [`Self::open`].
     pub(crate) fn open_in(root: &Path, world: World) -> io::Result<Self> {
         // Files of tasks are nobody else's to read.
-        fs::create_dir_all(root)?;
+        world.disk.make_folder(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
         for entry in fs::read_dir(root)? {
             let entry = entry?;
             if entry.file_type()?.is_file() {
-                fs::remove_file(entry.path())?;
+                world.disk.remove_file(&entry.path())?;
             }
         }
         let contents = Self {
@@ -96,6 +98,7 @@ impl Contents {
             parts: AtomicU64::new(0),
             layouts: TaskTracker::new(),
             world,
+            is_over: RwLock::new(false),
         };
         // Whoever sent one before the run broke off may still name it.
         for path in contents.all()? {
@@ -126,6 +129,25 @@ impl Contents {
     /// The world of the coordinator that has them.
     pub(crate) const fn world(&self) -> &World {
         &self.world
+    }
+
+    /// The coordinator's life is over, and with it its lock of the log: what is still under way changes nothing any more of
+    /// what another coordinator may have by now. Waits for a change that is being made.
+    pub(crate) fn end_life(&self) {
+        *self.is_over.write().unwrap_or_else(PoisonError::into_inner) = true;
+    }
+
+    /// Has the coordinator live for as long as the guard does.
+    ///
+    /// # Errors
+    ///
+    /// [`io::ErrorKind::NotConnected`]: its life is over.
+    pub(crate) fn keep_alive(&self) -> io::Result<RwLockReadGuard<'_, bool>> {
+        let is_over = self.is_over.read().unwrap_or_else(PoisonError::into_inner);
+        match *is_over {
+            false => Ok(is_over),
+            true => Err(io::ErrorKind::NotConnected.into()),
+        }
     }
 
     /// Waits until all that tasks have left is laid out.
@@ -169,8 +191,8 @@ impl Contents {
         tracing::warn!(path = %path.display(), "a file of the store was damaged and is removed: it \
                  has to be sent again");
         self.sound().remove(digest.as_bytes());
-        remove_file(&path)?;
-        remove_file(&self.root.join(INPUTS).join(digest.to_hex().as_str()))
+        self.world.disk.remove_file(&path)?;
+        self.world.disk.remove_file(&self.root.join(INPUTS).join(digest.to_hex().as_str()))
     }
 
     /// Begins to receive a content of so many bytes.
@@ -179,10 +201,11 @@ impl Contents {
     ///
     /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system refuses.
     pub(crate) fn receive(&self, digest: Hash, length: u64) -> io::Result<Incoming> {
+        let _alive = self.keep_alive()?;
         let disk = Arc::clone(&self.world.disk);
         disk.has_room(&self.root)?;
         let part = self.root.join(format!("{}.part", self.parts.fetch_add(1, Ordering::Relaxed)));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let file = disk.create_file(&part)?;
         let look_at = LOOK_AFTER;
         let (hasher, bytes) = (Hasher::new(), 0);
         Ok(Incoming { part, file, disk, hasher, digest, length, bytes, look_at })
@@ -201,13 +224,14 @@ impl Contents {
                 format!("it has {bytes} of {} bytes and the digest {found}", incoming.length);
             return Err(Refused::Another { digest, what });
         }
+        let _alive = self.keep_alive()?;
         let path = self.path(&digest);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            self.world.disk.make_folder(folder)?;
         }
         {
             let mut sound = self.sound();
-            fs::rename(&incoming.part, &path)?;
+            self.world.disk.rename_file(&incoming.part, &path)?;
             sound.insert(*digest.as_bytes());
         }
         if self.fresh.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) > SWEEP_AFTER {
@@ -244,7 +268,7 @@ impl Contents {
             return Ok(());
         }
         let folder = self.checkpoint(task, which);
-        fs::create_dir_all(&folder)?;
+        self.world.disk.make_folder(&folder)?;
         digests.iter().try_for_each(|digest| {
             let to = folder.join(digest.to_hex().as_str());
             also(&self.path(digest), &to)
@@ -262,7 +286,7 @@ impl Contents {
         for entry in entries {
             let path = entry?.path();
             if !kept.contains(&path) {
-                remove_all(&path)?;
+                self.world.disk.remove_folder(&path)?;
             }
         }
         Ok(())
@@ -270,7 +294,7 @@ impl Contents {
 
     /// Keeps no contents any more for checkpoints of a task.
     pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
-        remove_all(&self.checkpoints(task))
+        self.world.disk.remove_folder(&self.checkpoints(task))
     }
 
     /// Whether a stored checkpoint of a task refers to a content.
@@ -298,7 +322,7 @@ impl Contents {
             if found.nlink() > 1 || age < lease {
                 continue;
             }
-            remove_file(&path)?;
+            self.world.disk.remove_file(&path)?;
             if let Some(digest) = digest_of(&path) {
                 sound.remove(digest.as_bytes());
             }
@@ -323,7 +347,7 @@ impl Contents {
     /// Forgets all contents, and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.sound().clear();
-        remove_all(&self.root)
+        self.world.disk.remove_folder(&self.root)
     }
 }
 
@@ -351,7 +375,7 @@ impl Incoming {
 impl Drop for Incoming {
     fn drop(&mut self) {
         // After its end there is nothing; what can't be removed now is when the folder is opened again.
-        let _ = fs::remove_file(&self.part);
+        let _ = self.disk.remove_file(&self.part);
     }
 }
 
@@ -371,20 +395,6 @@ fn renew(path: &Path) -> io::Result<()> {
 fn digest_of(path: &Path) -> Option<Hash> {
     let folder = path.parent()?.file_name()?.to_str()?;
     Hash::from_hex(format!("{folder}{}", path.file_name()?.to_str()?)).ok()
-}
-
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn remove_all(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 /// Copies a content to where there is nothing, comparing it with its digest. Whether it was whole.

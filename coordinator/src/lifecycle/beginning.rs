@@ -7,11 +7,10 @@ use std::sync::Arc;
 use dormouse_analysis::Evidence;
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_log::LogWriter;
+use dormouse_log::{HeaderText, LogWriter};
 use dormouse_model::{Request, Submission};
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
 use dormouse_units::{TaskId, Time};
-use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::conductor::ConductorArgs;
@@ -32,7 +31,7 @@ use crate::{CoordinatorError, SPANS};
 pub(crate) struct Beginning {
     pub(crate) plan: Plan,
     writer: LogWriter,
-    header: Option<Value>,
+    header: Option<HeaderText>,
     restored: Restored,
     submissions: Vec<Submission>,
     requests: Vec<(Time, Request)>,

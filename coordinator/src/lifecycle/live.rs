@@ -9,11 +9,11 @@ use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
 use dormouse_engine::Run;
 use dormouse_identity::Role;
+use dormouse_log::HeaderText;
 use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission, Work};
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
-use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -56,7 +56,7 @@ pub struct LiveRun {
     /// What people call it.
     pub experiment: String,
     /// The first line of the event log, a JSON object; the key `live` is added to it.
-    pub header: Value,
+    pub header: HeaderText,
     /// Where to listen; port 0 for any free one.
     pub listen: SocketAddr,
     /// How many workers to wait for.

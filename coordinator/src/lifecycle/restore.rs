@@ -6,7 +6,7 @@ use std::path::Path;
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
-use dormouse_log::{LogReader, check_seal};
+use dormouse_log::{HeaderText, LogReader, check_seal};
 use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Submission};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
@@ -80,7 +80,7 @@ impl Restored {
 /// Rebuilds a run from its log.
 pub(crate) fn restore(
     path: &Path,
-    header: &Value,
+    header: &HeaderText,
     speedup: Speedup,
     (submissions, requests): (&[Submission], &[(Time, Request)]),
     (mut followers, mut door): (Followers, Door),
@@ -91,7 +91,8 @@ pub(crate) fn restore(
     // What was changed would be taken for what happened.
     check_seal(path)?;
     let mut log = LogReader::open_sealed(path)?;
-    let live = same_run(log.header(), header).map_err(refuse)?;
+    let now = header.to_value().map_err(|error| refuse(format!("its header is none: {error}")))?;
+    let live = same_run(log.header(), &now).map_err(refuse)?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let run_name = live.get("run").and_then(Value::as_str).unwrap_or_default().to_owned();
     let share = live.get("share_ppm").and_then(Value::as_u64).and_then(|s| u32::try_from(s).ok());

@@ -46,7 +46,7 @@ use crate::storage::store::Store;
 use crate::storage::transfers::Transfers;
 use crate::system::listener::Listener;
 use crate::system::world::{Threads, WallClock, World};
-use crate::{CoordinatorError, REFUSED};
+use crate::{CoordinatorError, NEWS, REFUSED};
 
 /// The checkpoint store's name in the output folder.
 const CHECKPOINTS: &str = "checkpoints";
@@ -300,6 +300,11 @@ impl Service {
             Err(error) => Some(format!("the run was ended: {error}")),
         };
         desk.session_end.announce(goodbye.map(|why| v1::Goodbye { why, over: true }));
+        // Before the log is free for another coordinator.
+        let store = Arc::clone(&self.store);
+        if self.threads.run(move || store.contents().end_life()).await.is_err() {
+            tracing::warn!("transfers may still change the store of checkpoints");
+        }
         // Their sessions end with the server; nothing on a worker depends on these actors.
         self.warden.get_cell().stop_children_and_wait(None, Some(ENDING)).await;
         let _ = self.warden.stop_and_wait(None, Some(ENDING)).await;
@@ -355,13 +360,25 @@ impl Service {
             Some(error) = self.failed.recv() => return Err(error),
             last = &mut self.finished => last.map_err(|_| lost("it ended without a reason"))?,
         };
-        let flushed = self.journal.call(JournalMsg::Flush, Some(ENDING));
-        tokio::select! {
-            biased;
-            Some(error) = self.failed.recv() => return Err(error),
-            flushed = flushed => match flushed {
-                Ok(ractor::rpc::CallResult::Success(())) => {}
-                _ => return Err(lost("the last steps of the log could not be made durable in time")),
+        // However long the disk stands still: a run is over once that is durable. Where it refuses, the journal says so.
+        let mut flushed = std::pin::pin!(self.journal.call(JournalMsg::Flush, None));
+        let mut is_late = std::pin::pin!(tokio::time::sleep(ENDING));
+        loop {
+            tokio::select! {
+                biased;
+                Some(error) = self.failed.recv() => return Err(error),
+                flushed = &mut flushed => match flushed {
+                    Ok(ractor::rpc::CallResult::Success(())) => break,
+                    _ => return Err(CoordinatorError::Part {
+                        part: "journal",
+                        why: "it ended before the last steps were durable".to_owned(),
+                    }),
+                },
+                () = &mut is_late, if !is_late.is_elapsed() => {
+                    let seconds = ENDING.as_secs();
+                    tracing::warn!(target: NEWS, "the disk has not taken the last steps of the run for {seconds} s: \
+                        the run is over once it has");
+                }
             }
         }
         // The last acknowledgements go before the goodbye.

@@ -7,10 +7,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_log::{Chain, LogError, LogWriter};
+use dormouse_log::{Chain, HeaderText, LogError, LogWriter};
 use dormouse_model::{Event, Step};
 use ractor::{Actor, ActorProcessingErr, ActorRef, RpcReplyPort};
-use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio::task::JoinError;
@@ -39,7 +38,7 @@ pub(crate) trait OnceDurable: fmt::Debug + Send + Sync {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The first line of a new log.
-    pub(crate) header: Option<Value>,
+    pub(crate) header: Option<HeaderText>,
     pub(crate) steps: Vec<Step>,
     /// What they allow, in order.
     pub(crate) then: Vec<Box<dyn OnceDurable>>,

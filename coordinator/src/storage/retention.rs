@@ -10,13 +10,19 @@ const KEPT: usize = 3;
 /// The checkpoints of a task that nobody needs among these, of which the durable log has this newest one: those of
 /// attempts that were given up, and all but the newest of those that the log has.
 pub(crate) fn superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
-    let given_up = |&(n, a): &Which| stored.iter().any(|&(number, by)| by > a && number <= n);
-    let (mut surplus, kept): (BTreeSet<_>, BTreeSet<_>) =
-        stored.iter().copied().partition(given_up);
+    let mut surplus = given_up(stored);
+    let kept: BTreeSet<_> = stored.difference(&surplus).copied().collect();
     let old = kept.range(..first_unlogged(logged));
     let many = old.clone().count().saturating_sub(KEPT);
     surplus.extend(old.take(many));
     surplus
+}
+
+/// The checkpoints among these that are of attempts that were given up: a later attempt has stored their number or one
+/// before it.
+pub(crate) fn given_up(stored: &BTreeSet<Which>) -> BTreeSet<Which> {
+    let is_given_up = |&(n, a): &Which| stored.iter().any(|&(number, by)| by > a && number <= n);
+    stored.iter().copied().filter(is_given_up).collect()
 }
 
 /// The least checkpoint that the log does not have.

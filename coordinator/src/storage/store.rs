@@ -1,9 +1,9 @@
 //! The checkpoint store: one file per checkpoint, whole or not there.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -13,8 +13,8 @@ use crate::contents::{Contents, Which};
 use crate::log::journal::OnceDurable;
 use crate::storage::offsite::Offsite;
 use crate::storage::receipts::{CheckpointReceipts, StoredLength};
-use crate::storage::retention::{first_unlogged, superfluous};
-use crate::system::world::Disk;
+use crate::storage::retention::{first_unlogged, given_up, superfluous};
+use crate::system::world::{Disk, StoreFile};
 
 /// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
@@ -88,7 +88,7 @@ pub(crate) struct Incoming {
     folder: PathBuf,
     which: Which,
     part: PathBuf,
-    file: File,
+    file: Box<dyn StoreFile>,
     disk: Arc<dyn Disk>,
     bytes: u64,
     /// The bytes that it has when it is looked again whether the disk has room.
@@ -97,11 +97,12 @@ pub(crate) struct Incoming {
 }
 
 impl Store {
-    /// The store in this folder, which is made, of checkpoints that refer to these contents. Parts that a crash has
-    /// left are removed.
+    /// The store in this folder, which is made, of checkpoints that refer to these contents. Removed are parts that a
+    /// crash has left, and checkpoints that had been removed and that a power cut has brought back.
     pub(crate) fn open(root: &Path, contents: Arc<Contents>) -> io::Result<Self> {
+        let disk = Arc::clone(&contents.world().disk);
         // Memory of tasks is nobody else's to read.
-        fs::create_dir_all(root)?;
+        disk.make_folder(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
         let (mut tasks, receipts) = (BTreeSet::new(), CheckpointReceipts::default());
         for task in fs::read_dir(root)? {
@@ -110,10 +111,16 @@ impl Store {
                 tasks.insert(number);
                 for file in fs::read_dir(&task)? {
                     let file = file?.path();
-                    let Some(which) = which(&file) else {
-                        fs::remove_file(&file)?;
-                        continue;
-                    };
+                    if which(&file).is_none() {
+                        disk.remove_file(&file)?;
+                    }
+                }
+                let mut stored = stored(&task)?;
+                let given_up = given_up(&stored.keys().copied().collect());
+                for (_, path) in stored.extract_if(.., |which, _| given_up.contains(which)) {
+                    disk.remove_file(&path)?;
+                }
+                for (which, file) in stored {
                     // Nobody has kept what it refers to by its length.
                     let length = StoredLength::AtLeast(fs::metadata(&file)?.len());
                     receipts.note(number, which, length);
@@ -188,6 +195,7 @@ impl Store {
     /// there are too many that the log does not have; or the system refuses.
     pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
         let which = incoming.which;
+        let _alive = self.contents.keep_alive()?;
         self.contents.keep_for(task, which, refers)?;
         let logged = self.logged().get(&task).copied();
         let bytes = incoming.finish(logged)?;
@@ -204,6 +212,7 @@ impl Store {
         incoming: Incoming,
         refers: &[Hash],
     ) -> io::Result<()> {
+        let _alive = self.contents.keep_alive()?;
         self.contents.keep_for(task, incoming.which, refers)?;
         incoming.place()
     }
@@ -228,14 +237,15 @@ impl Store {
     /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
     /// refuses.
     pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
+        let _alive = self.contents.keep_alive()?;
         let disk = Arc::clone(&self.contents.world().disk);
         disk.has_room(&self.root)?;
         self.tasks().insert(task);
         let folder = self.folder(task);
-        fs::create_dir_all(&folder)?;
+        disk.make_folder(&folder)?;
         let (number, attempt) = which;
         let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
+        let file = disk.create_file(&part)?;
         let (bytes, look_at) = (0, LOOK_AFTER);
         Ok(Incoming { folder, which, part, file, disk, bytes, look_at, finished: false })
     }
@@ -250,18 +260,23 @@ impl Store {
 
     /// Forgets all checkpoints of a task.
     pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
+        let _alive = self.contents.keep_alive()?;
         self.tasks().remove(&task);
         self.logged().remove(&task);
         self.receipts.forget(task);
         self.contents.forget(task)?;
-        remove(&self.folder(task))
+        self.disk().remove_folder(&self.folder(task))
     }
 
     /// Forgets all checkpoints of all tasks, and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
         self.tasks().clear();
         self.contents.close()?;
-        remove(&self.root)
+        self.disk().remove_folder(&self.root)
+    }
+
+    fn disk(&self) -> &dyn Disk {
+        &*self.contents.world().disk
     }
 }
 
@@ -283,17 +298,18 @@ impl Incoming {
     /// the checkpoint tell, and the one before is used.
     fn finish(self, logged: Option<u32>) -> io::Result<u64> {
         let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
+        let disk = Arc::clone(&self.disk);
         self.place()?;
         let mut stored = stored(&folder)?;
         let surplus = superfluous(&stored.keys().copied().collect(), logged);
         for (_, path) in stored.extract_if(.., |which, _| surplus.contains(which)) {
-            remove_file(&path)?;
+            disk.remove_file(&path)?;
         }
         let unlogged = stored.split_off(&first_unlogged(logged));
         if unlogged.len() > UNLOGGED
             && let Some(path) = unlogged.get(&which)
         {
-            remove_file(path)?;
+            disk.remove_file(path)?;
             return Err(io::ErrorKind::QuotaExceeded.into());
         }
         Ok(bytes)
@@ -302,7 +318,7 @@ impl Incoming {
     /// Gives it its name.
     fn place(mut self) -> io::Result<()> {
         let (number, attempt) = self.which;
-        fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
+        self.disk.rename_file(&self.part, &self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
         Ok(())
     }
@@ -312,23 +328,8 @@ impl Drop for Incoming {
     fn drop(&mut self) {
         if !self.finished {
             // What can't be removed now is when the store is opened again.
-            let _ = fs::remove_file(&self.part);
+            let _ = self.disk.remove_file(&self.part);
         }
-    }
-}
-
-fn remove(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-/// Another checkpoint of the task that came at the same time may have removed it.
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }
 
@@ -478,6 +479,35 @@ mod tests {
             assert_eq!(incoming.finish(None).expect("room"), 9);
             assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
         }
+    }
+
+    /// Another coordinator may have the store by then, and count on what is in it.
+    #[test]
+    fn a_coordinator_whose_life_is_over_changes_nothing() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let store = open(dir.path());
+        let put = |number| store.receive(7, (number, 1), 1);
+        store.finish(7, put(1).expect("room"), &[]).expect("room");
+        let (late, part) = (put(2).expect("room"), put(3).expect("room"));
+        store.contents().end_life();
+        store.finish(7, late, &[]).expect_err("it is over");
+        put(4).expect_err("it is over");
+        store.forget(7).expect_err("it is over");
+        drop(part);
+        assert_eq!(names(&dir.path().join("checkpoints/7")), ["1.1"]);
+    }
+
+    /// A power cut undoes what is not durable, and nothing that is done to the store is.
+    #[test]
+    fn what_a_power_cut_brings_back_of_a_given_up_attempt_goes_when_it_is_opened_again() {
+        let dir = tempfile::tempdir().expect("a temporary folder");
+        let folder = dir.path().join("checkpoints/7");
+        fs::create_dir_all(&folder).expect("room");
+        for name in ["1.1", "2.1", "3.1", "2.2"] {
+            fs::write(folder.join(name), name).expect("room");
+        }
+        open(dir.path());
+        assert_eq!(names(&folder), ["1.1", "2.2"]);
     }
 
     #[test]

@@ -247,6 +247,8 @@ pub(crate) fn store_status(error: &io::Error) -> Status {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
             Status::resource_exhausted("the disk of the checkpoint store is full")
         }
+        // Whoever asked asks the next coordinator.
+        io::ErrorKind::NotConnected => Status::unavailable("the coordinator is ending"),
         io::ErrorKind::InvalidData => Status::data_loss(error.to_string()),
         _ => Status::internal(format!("the checkpoint store: {error}")),
     }

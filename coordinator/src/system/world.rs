@@ -4,8 +4,9 @@
 //! time of its runtime (`tokio::time`), and the same seed gives the same run.
 
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,8 @@ pub struct World {
     pub limits: SessionLimits,
 }
 
-/// A disk, as far as faults of it matter to a run.
+/// A disk, as far as faults of it matter to a run: what is written for the run goes through it, so that a simulation
+/// knows what is durable, and a coordinator whose process is dead writes nothing more.
 pub trait Disk: fmt::Debug + Send + Sync {
     /// Opens the file of a log to be written.
     ///
@@ -55,7 +57,47 @@ pub trait Disk: fmt::Debug + Send + Sync {
     /// [`io::ErrorKind::StorageFull`] where what is free is kept for the log; or the system says nothing of
     /// the disk.
     fn has_room(&self, path: &Path) -> io::Result<()>;
+
+    /// Creates a file of the store where there is none, which its owner alone may read.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn StoreFile>>;
+
+    /// Gives a file of the store another name, in place of the file that has it.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file of the store, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn remove_file(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes a folder of the store and those above it, unless they are there.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+
+    /// Removes a folder of the store with all that is in it, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses.
+    fn remove_folder(&self, path: &Path) -> io::Result<()>;
 }
+
+/// A new file of the store, which is written from its beginning.
+pub trait StoreFile: Write + fmt::Debug + Send + Sync {}
+
+impl StoreFile for File {}
 
 /// The disk of the system.
 #[derive(Debug)]
@@ -68,6 +110,34 @@ impl Disk for SystemDisk {
 
     fn has_room(&self, path: &Path) -> io::Result<()> {
         disk::has_room(path)
+    }
+
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn StoreFile>> {
+        Ok(Box::new(OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?))
+    }
+
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        unless_absent(fs::remove_file(path))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        unless_absent(fs::remove_dir_all(path))
+    }
+}
+
+/// What is not there need not be removed.
+fn unless_absent(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
 }
 

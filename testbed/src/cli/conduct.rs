@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use dormouse_analysis::RunMode;
 use dormouse_coordinator::{Awaited, CoordinatorError, Progress, STOPPED_BY_USER};
+use dormouse_log::ForcedSeal;
 use dormouse_model::Calendar;
 use dormouse_units::Time;
 
@@ -16,7 +17,7 @@ use super::failure::Failure;
 use super::progress::counted;
 use super::rehearsed::{ANY_PORT, Rehearsed};
 use super::run::{end, resume_virtually};
-use super::{preflight, run_folders};
+use super::{memory_need, preflight, run_folders};
 use crate::live::{Conduct, LiveError, Page, StoppedTasks, conduct};
 use dormouse_experiment::command_line;
 use dormouse_experiment::{Experiment, Live};
@@ -36,6 +37,7 @@ pub(super) fn conduct_live(
     say: Say,
 ) -> Result<(), Failure> {
     let (experiment, began, resume) = (&header.experiment, Instant::now(), takes.is_none());
+    memory_need::note_need(experiment, say);
     let (scheduler, _) = experiment.planned()?;
     let folder = staging.path().to_path_buf();
     super::log::begin(listen.is_some() && !say.quiet, Some(&folder));
@@ -173,7 +175,10 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<(), Failure> {
     check(dir, &header)?;
     header.check_inputs()?;
     if *reseal {
-        dormouse_log::reseal(&dir.join(dormouse_log::FILE)).map_err(OutputError::from)?;
+        let sealed = dormouse_log::reseal(&dir.join(dormouse_log::FILE));
+        if let Some(forced) = sealed.map_err(OutputError::from)?.filter(|_| !say.quiet) {
+            crate::said::note(&sealed_as_it_is(&forced));
+        }
     }
     if header.mode == RunMode::Virtual {
         if page.page().is_some() {
@@ -197,6 +202,18 @@ pub(super) fn go_on_live(
     header.check_inputs()?;
     let rehearsed = Rehearsed::rehearse(&header.experiment)?;
     conduct_live(header, rehearsed, None, (listen, page), StagedFolder::go_on(dir)?, say)
+}
+
+/// Says what was sealed as it is, and what is cut off as no step can be read in it.
+fn sealed_as_it_is(forced: &ForcedSeal) -> String {
+    let lines = format!(
+        "sealed the {} lines of the log that can be read as they are",
+        forced.lines.through
+    );
+    match forced.left_out {
+        0 => lines,
+        bytes => format!("{lines}; the {bytes} bytes after them are no steps, and are cut off"),
+    }
 }
 
 fn check(dir: &Path, header: &LogHeader) -> Result<(), Failure> {

@@ -32,6 +32,7 @@ mod main;
 mod manual;
 mod many;
 mod measure;
+mod memory_need;
 mod metadata;
 mod metadata_args;
 mod next_steps;

@@ -9,7 +9,7 @@ use dormouse_analysis::fidelity::PHASE;
 use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
 };
-use dormouse_log::{Chain, LogError};
+use dormouse_log::{Chain, HeaderText, LogError};
 use dormouse_model::{Event, Request, Submission};
 use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
@@ -189,8 +189,8 @@ fn live_run(conduct: Conduct<'_>) -> Result<LiveRun, LiveError> {
         open: live.open,
         phase: PHASE,
         experiment: experiment.name.clone(),
-        // A header holds only text and numbers: this can't fail.
-        header: serde_json::to_value(header).unwrap_or_default(),
+        header: HeaderText::new(header)
+            .map_err(|error| CoordinatorError::Invalid { why: error.to_string() })?,
         listen,
         workers: live.workers,
         speedup: live.speedup,

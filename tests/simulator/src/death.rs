@@ -24,6 +24,10 @@ pub struct PowerLoss {
     pub garbage: u32,
     /// Checkpoints that were stored lately are torn or gone.
     pub tears_checkpoints: bool,
+    /// The seal is damaged, gone or a former one, although it was synced.
+    pub tears_seal: bool,
+    /// A part of the log that was synced and sealed is damaged or gone.
+    pub tears_log: bool,
 }
 
 impl Death {
@@ -33,8 +37,17 @@ impl Death {
         let name = fault.name();
         match *fault {
             Fault::CoordinatorKill { point, down } => Some(Self { name, point, down, power: None }),
-            Fault::PowerCut { point, down, kept, garbage, tears_checkpoints } => {
-                let power = Some(PowerLoss { kept, garbage, tears_checkpoints });
+            Fault::PowerCut {
+                point,
+                down,
+                kept,
+                garbage,
+                tears_checkpoints,
+                tears_seal,
+                tears_log,
+            } => {
+                let power =
+                    Some(PowerLoss { kept, garbage, tears_checkpoints, tears_seal, tears_log });
                 Some(Self { name, point, down, power })
             }
             _ => None,

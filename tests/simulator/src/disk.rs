@@ -1,23 +1,34 @@
 //! The disk under a simulated coordinator: real files, of which it is known what is synced.
 //!
 //! What a process has written is in the file, whatever becomes of the process; what was synced is there
-//! after a power cut, too. What a dead coordinator still writes is written nowhere.
+//! after a power cut, too. What a dead coordinator still writes is written nowhere: neither to its log nor to its
+//! seal, and nothing to its store of checkpoints.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dormouse_coordinator::Disk;
+use dormouse_coordinator::{Disk, StoreFile};
 use dormouse_log::{LogFile, SEAL};
 
+use crate::death::PowerLoss;
 use crate::draw::Draw;
-use crate::log_change::LogChange;
 use crate::stage::{Stage, Write as Verdict};
 
-/// Seals of which a power cut may leave one in place of the last.
-const SEALS: usize = 4;
+mod damage;
+mod log_file;
+mod log_state;
+mod seal_state;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use log_file::SimulatedFile;
+use log_state::LogState;
+pub use store::{DamagedCheckpoint, rot_checkpoint};
+use store::{SimulatedStoreFile, StoreState};
 
 /// The disk of one run. Clones are the same disk.
 #[derive(Clone, Debug)]
@@ -31,7 +42,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct Inner {
-    files: BTreeMap<PathBuf, FileState>,
+    logs: BTreeMap<PathBuf, LogState>,
+    store: StoreState,
     /// Simulated microseconds until which there is no room for the log, and for checkpoints.
     log_full_until: u64,
     store_full_until: u64,
@@ -39,51 +51,6 @@ struct Inner {
     writes_before_error: Option<u32>,
     /// The generation of the last coordinator to which the disk has refused something of its log.
     refused: Option<u64>,
-}
-
-/// What is known of the file of a log.
-#[derive(Debug, Default)]
-struct FileState {
-    /// The file as it is after a power cut.
-    durable: Vec<u8>,
-    /// What was written since the last sync, in order.
-    pending: Vec<LogChange>,
-    /// Whether anything was ever written to it: no garbage comes to stand in a file that is empty since it was made.
-    is_written: bool,
-    /// The generation of the coordinator that holds its lock.
-    lock: Option<u64>,
-    /// The seal beside it, which is in its file only where somebody may read that.
-    seal: Option<String>,
-    /// The seals at the last syncs, since the log was emptied: they are written without a sync.
-    seals: VecDeque<String>,
-}
-
-impl FileState {
-    /// The file as it is once these changes are durable, too.
-    fn with(&self, changes: &[LogChange]) -> Vec<u8> {
-        let mut durable = self.durable.clone();
-        persist(&mut durable, changes);
-        durable
-    }
-}
-
-/// Makes these changes of a file.
-fn persist(file: &mut Vec<u8>, changes: &[LogChange]) {
-    for change in changes {
-        match change {
-            LogChange::Cut(length) => {
-                file.resize(usize::try_from(*length).unwrap_or(usize::MAX), 0);
-            }
-            LogChange::Written { at, bytes, .. } => {
-                let at = usize::try_from(*at).unwrap_or(usize::MAX);
-                let end = at + bytes.len();
-                if file.len() < end {
-                    file.resize(end, 0);
-                }
-                file[at..end].copy_from_slice(bytes);
-            }
-        }
-    }
 }
 
 impl SimulatedDisk {
@@ -95,6 +62,10 @@ impl SimulatedDisk {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.0.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stage(&self) -> &Stage {
+        &self.0.stage
     }
 
     /// The disk as the coordinator of this generation has it.
@@ -150,77 +121,59 @@ impl SimulatedDisk {
     ///
     /// The real disk below refuses.
     pub fn write_seals(&self) -> io::Result<()> {
-        let inner = self.inner();
-        let seals = inner.files.iter().filter_map(|(path, file)| Some((path, file.seal.as_ref()?)));
-        seals.into_iter().try_for_each(|(path, seal)| fs::write(path.with_file_name(SEAL), seal))
+        for (path, log) in &self.inner().logs {
+            let seal = path.with_file_name(SEAL);
+            match log.seal.content() {
+                Some(content) => fs::write(seal, content)?,
+                None => match fs::remove_file(seal) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                },
+            }
+        }
+        Ok(())
     }
 
-    /// The power is gone: a part of what was not synced is kept, in parts per million of its bytes; of what
-    /// follows that, the end may be there and its beginning not. So many bytes of garbage stand behind it.
-    /// The seal may be an earlier one.
+    /// Whether the disk has damaged a seal that was durable, so that its log can't be compared with it.
+    #[must_use]
+    pub fn has_damaged_seal(&self) -> bool {
+        self.inner().logs.values().any(|log| log.seal.is_damaged())
+    }
+
+    /// Whether the disk has damaged what was sealed of a log, so that nobody can go on with its run.
+    #[must_use]
+    pub fn has_damaged_log(&self) -> bool {
+        self.inner().logs.values().any(|log| log.is_damaged)
+    }
+
+    /// Takes in the seals that the run's user had made anew, as they are in their files.
     ///
     /// # Errors
     ///
     /// The real disk below refuses.
-    pub fn power_cut(&self, kept: u32, garbage: u32, chance: &mut Draw) -> io::Result<()> {
-        let mut inner = self.inner();
-        for (path, file) in &mut inner.files {
-            let pending = std::mem::take(&mut file.pending);
-            let whole = file.with(&pending);
-            let survived = survivors(pending, kept);
-            file.durable = file.with(&survived);
-            self.0.stage.survived(&survived);
-            let mut content = file.durable.clone();
-            if let Some(rest) = whole.strip_prefix(&content[..])
-                && let 1.. = rest.len()
-                && chance.one_in(2)
-            {
-                let lost = 1 + chance.below(u32::try_from(rest.len()).unwrap_or(u32::MAX)) as usize;
-                content.resize(content.len() + lost, 0);
-                content.extend(&rest[lost..]);
-            }
-            if !file.seals.is_empty() && chance.one_in(2) {
-                let seal = chance.below(u32::try_from(file.seals.len()).unwrap_or(1)) as usize;
-                file.seal = file.seals.get(seal).cloned();
-            }
-            let garbage = if file.is_written { garbage } else { 0 };
-            content.extend((0..garbage).map(|_| chance.below(256) as u8));
-            file.lock = None;
-            file.seals.clear();
-            fs::write(path, &content)?;
-            // What stands there now is what the next one finds.
-            file.durable = content;
+    pub fn read_seals(&self) -> io::Result<()> {
+        for (path, log) in &mut self.inner().logs {
+            log.seal.is_made_anew(fs::read(path.with_file_name(SEAL))?);
         }
         Ok(())
     }
-}
 
-/// What of these changes is there after a power cut that keeps this part of their bytes: the first of them.
-fn survivors(pending: Vec<LogChange>, kept: u32) -> Vec<LogChange> {
-    let size = |change: &LogChange| match change {
-        LogChange::Written { bytes, .. } => bytes.len(),
-        LogChange::Cut(_) => 1,
-    };
-    let all: usize = pending.iter().map(size).sum();
-    let mut left = all * kept as usize / 1_000_000;
-    let mut survived = Vec::new();
-    for change in pending {
-        if left == 0 {
-            break;
+    /// The power is gone: see [`PowerLoss`]. The checkpoints that it has damaged.
+    ///
+    /// # Errors
+    ///
+    /// The real disk below refuses.
+    pub fn power_cut(
+        &self,
+        loss: &PowerLoss,
+        chance: &mut Draw,
+    ) -> io::Result<Vec<DamagedCheckpoint>> {
+        let mut inner = self.inner();
+        for (path, log) in &mut inner.logs {
+            log.power_cut(path, loss, chance, self.stage())?;
         }
-        match change {
-            LogChange::Written { at, mut bytes, by } => {
-                bytes.truncate(left);
-                left -= bytes.len();
-                survived.push(LogChange::Written { at, bytes, by });
-            }
-            LogChange::Cut(length) => {
-                left -= 1;
-                survived.push(LogChange::Cut(length));
-            }
-        }
+        inner.store.power_cut(loss.tears_checkpoints, chance)
     }
-    survived
 }
 
 /// The disk as one coordinator has it: it refuses everything once that is dead.
@@ -234,180 +187,88 @@ fn dead() -> io::Error {
     io::Error::other("its process was killed")
 }
 
+impl MountedDisk {
+    fn check_alive(&self) -> io::Result<()> {
+        if self.disk.stage().lives(self.generation) { Ok(()) } else { Err(dead()) }
+    }
+
+    /// Makes a change of a file that is whole or not made at all, which its coordinator may die of.
+    fn change(
+        &self,
+        what: std::fmt::Arguments<'_>,
+        make: impl FnOnce() -> io::Result<()>,
+    ) -> io::Result<()> {
+        match self.disk.stage().changes_file(self.generation, what) {
+            Verdict::Whole => make(),
+            Verdict::ThenDie => make().and_then(|()| Err(dead())),
+            Verdict::PartThenDie(_) | Verdict::Dead => Err(dead()),
+        }
+    }
+}
+
+/// The last two parts of a path, which are the same wherever a run is played.
+fn named(path: &Path) -> String {
+    let last = |path: Option<&Path>| {
+        let name = path.and_then(Path::file_name);
+        name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    };
+    format!("{}/{}", last(path.parent()), last(Some(path)))
+}
+
 impl Disk for MountedDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
-        if !self.disk.0.stage.lives(self.generation) {
-            return Err(dead());
-        }
+        self.check_alive()?;
         let file = options.open(path)?;
-        self.disk.inner().files.entry(path.to_owned()).or_default();
-        let (disk, generation) = (self.disk.clone(), self.generation);
-        Ok(Box::new(SimulatedFile { file, path: path.to_owned(), place: 0, disk, generation }))
+        self.disk.inner().logs.entry(path.to_owned()).or_default();
+        Ok(Box::new(SimulatedFile::new(file, path, self.clone())))
     }
 
     fn has_room(&self, _: &Path) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
-            return Err(dead());
-        }
-        match self.disk.inner().store_full_until > self.disk.0.stage.now_us() {
+        self.check_alive()?;
+        match self.disk.inner().store_full_until > self.disk.stage().now_us() {
             true => Err(io::ErrorKind::StorageFull.into()),
             false => Ok(()),
         }
     }
-}
 
-/// The open file of a log.
-#[derive(Debug)]
-struct SimulatedFile {
-    file: File,
-    path: PathBuf,
-    place: u64,
-    disk: SimulatedDisk,
-    generation: u64,
-}
-
-impl SimulatedFile {
-    /// Writes all of this where the file stands.
-    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
-        if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
-            state.is_written = true;
-            let (at, by) = (self.place, self.generation);
-            state.pending.push(LogChange::Written { at, bytes: bytes.to_vec(), by });
-        }
-        self.place += bytes.len() as u64;
-        Ok(())
+    fn create_file(&self, path: &Path) -> io::Result<Box<dyn StoreFile>> {
+        self.check_alive()?;
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        self.disk.inner().store.is_created(path);
+        Ok(Box::new(SimulatedStoreFile::new(file, path, self.clone())))
     }
 
-    /// Whether the disk refuses this, as it is full or broken.
-    fn refusal(&self, is_write: bool) -> Option<io::Error> {
-        let now = self.disk.0.stage.now_us();
-        let mut inner = self.disk.inner();
-        let refusal = match &mut inner.writes_before_error {
-            Some(0) => Some(io::Error::from_raw_os_error(libc::EIO)),
-            before_error => {
-                if let Some(more) = before_error.as_mut().filter(|_| is_write) {
-                    *more -= 1;
-                }
-                let is_full = is_write && inner.log_full_until > now;
-                is_full.then(|| io::ErrorKind::StorageFull.into())
-            }
-        };
-        if refusal.is_some() {
-            inner.refused = Some(self.generation);
-        }
-        refusal
-    }
-}
-
-impl Write for SimulatedFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let many = bytes.len();
-        let verdict = self.disk.0.stage.writes(self.generation, format_args!("{many} bytes"));
-        if verdict == Verdict::Dead {
-            return Err(dead());
-        }
-        if let Some(refusal) = self.refusal(true) {
-            return Err(refusal);
-        }
-        match verdict {
-            Verdict::PartThenDie(part) => {
-                let part = bytes.len() * part as usize / 1_000_000;
-                self.put(&bytes[..part])?;
-                Err(dead())
-            }
-            _ => self.put(bytes).map(|()| bytes.len()),
-        }
+    fn rename_file(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change(format_args!("{} is renamed {}", named(from), named(to)), || {
+            let replaced = fs::read(to).ok();
+            fs::rename(from, to)?;
+            self.disk.inner().store.is_renamed(from, to, replaced);
+            Ok(())
+        })
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Seek for SimulatedFile {
-    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.place = self.file.seek(to)?;
-        Ok(self.place)
-    }
-}
-
-impl LogFile for SimulatedFile {
-    fn sync_data(&mut self) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
-            return Err(dead());
-        }
-        if let Some(refusal) = self.refusal(false) {
-            return Err(refusal);
-        }
-        let synced = {
-            let mut inner = self.disk.inner();
-            let Some(state) = inner.files.get_mut(&self.path) else { return Ok(()) };
-            let synced = std::mem::take(&mut state.pending);
-            persist(&mut state.durable, &synced);
-            // A log has a durable seal before its first sync.
-            if let Some(seal) = &state.seal
-                && state.seals.back() != Some(seal)
-            {
-                state.seals.push_back(seal.clone());
-                while state.seals.len() > SEALS {
-                    state.seals.pop_front();
-                }
-            }
-            synced
-        };
-        match self.disk.0.stage.synced(self.generation, &synced) {
-            true => Ok(()),
-            false => Err(dead()),
-        }
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.check_alive()?;
+        let Ok(content) = fs::read(path) else { return Ok(()) };
+        self.change(format_args!("{} is removed", named(path)), || {
+            fs::remove_file(path)?;
+            self.disk.inner().store.is_removed(path, content);
+            Ok(())
+        })
     }
 
-    fn set_len(&mut self, length: u64) -> io::Result<()> {
-        let verdict =
-            self.disk.0.stage.writes(self.generation, format_args!("up to byte {length}"));
-        // A file is cut whole or not at all.
-        if matches!(verdict, Verdict::Dead | Verdict::PartThenDie(_)) {
-            return Err(dead());
-        }
-        if let Some(refusal) = self.refusal(false) {
-            return Err(refusal);
-        }
-        self.file.set_len(length)?;
-        if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
-            state.pending.push(LogChange::Cut(length));
-            if length == 0 {
-                state.seals.clear();
-            }
-        }
-        Ok(())
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        self.check_alive()?;
+        fs::create_dir_all(path)
     }
 
-    fn put_seal(&mut self, _: &Path, text: &str) -> io::Result<()> {
-        if !self.disk.0.stage.lives(self.generation) {
-            return Err(dead());
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.check_alive()?;
+        if !path.exists() {
+            return Ok(());
         }
-        if let Some(state) = self.disk.inner().files.get_mut(&self.path) {
-            state.seal = Some(text.to_owned());
-        }
-        Ok(())
-    }
-
-    fn sync_seal(&mut self, _: &Path) -> io::Result<()> {
-        // It is as durable as it is ever taken for.
-        Ok(())
-    }
-
-    fn try_lock(&self) -> Result<(), TryLockError> {
-        let mut inner = self.disk.inner();
-        let Some(state) = inner.files.get_mut(&self.path) else { return Ok(()) };
-        match state.lock {
-            Some(holder) if holder != self.generation && self.disk.0.stage.lives(holder) => {
-                Err(TryLockError::WouldBlock)
-            }
-            _ => {
-                state.lock = Some(self.generation);
-                Ok(())
-            }
-        }
+        self.change(format_args!("{} is removed with all in it", named(path)), || {
+            fs::remove_dir_all(path)
+        })
     }
 }

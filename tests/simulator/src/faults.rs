@@ -24,6 +24,14 @@ pub enum CrashPoint {
     AfterSync,
     /// After so many more messages to workers have left.
     AfterMessages(u32),
+    /// At a change of a file other than the log, of its store or its seal, after so many others.
+    AtFile {
+        /// The changes that are made before.
+        more: u32,
+        /// The part of a write that is made, in parts per million; a change that is whole or not made at all is made at a
+        /// million.
+        part: u32,
+    },
 }
 
 /// What of a connection's two directions is hit.
@@ -87,6 +95,13 @@ pub enum Fault {
         garbage: u32,
         /// Checkpoints that were stored lately are torn or gone.
         tears_checkpoints: bool,
+        /// The seal is damaged, gone or a former one, although it was synced: the disk has lied.
+        #[serde(default)]
+        tears_seal: bool,
+        /// A part of the log that was synced and sealed is damaged or gone: the disk has lied. Nobody can go on with the
+        /// run then.
+        #[serde(default)]
+        tears_log: bool,
     },
     /// The coordinator hears nothing, says nothing and stores nothing, as where its process stands still; its timers go on.
     CoordinatorPause {
@@ -160,6 +175,8 @@ pub enum Fault {
         /// For how long.
         lasts: Millis,
     },
+    /// A checkpoint in the coordinator's store rots: a bit of it is another, a sector is lost or is that of another place.
+    Rot,
     /// The disk refuses to write or sync the log.
     LogError {
         /// How many more writes it does before that.
@@ -241,6 +258,7 @@ impl Fault {
             Self::LogFull { .. } => "log-full",
             Self::StoreFull { .. } => "store-full",
             Self::LogError { .. } => "log-error",
+            Self::Rot => "rot",
             Self::ClockJump { .. } => "clock-jump",
             Self::UserPause { .. } => "user-pause",
             Self::UserCancel => "user-cancel",
@@ -267,7 +285,7 @@ impl Fault {
             | Self::LogFull { lasts }
             | Self::StoreFull { lasts } => lasts,
             Self::LateMessages { by, .. } => by,
-            Self::Break { .. } | Self::ClockJump { .. } | Self::UserCancel => 0,
+            Self::Break { .. } | Self::ClockJump { .. } | Self::Rot | Self::UserCancel => 0,
         }
     }
 
@@ -311,11 +329,15 @@ fn down(draw: &mut Draw) -> Millis {
 }
 
 fn crash_point(draw: &mut Draw) -> CrashPoint {
-    match draw.below(5) {
+    match draw.below(6) {
         0 => CrashPoint::BeforeWrite,
         1 => CrashPoint::MidWrite(draw.ppm()),
         2 => CrashPoint::AfterWrite,
         3 => CrashPoint::AfterSync,
+        4 => CrashPoint::AtFile {
+            more: draw.below(8),
+            part: if draw.one_in(3) { 1_000_000 } else { draw.ppm() },
+        },
         _ => CrashPoint::AfterMessages(draw.below(4)),
     }
 }
@@ -355,7 +377,7 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "kill-at",
         rate: 1.5,
-        what: "the coordinator is killed at a write, in the middle of it, at a sync, or at a message",
+        what: "the coordinator is killed at a write of its log, seal or store, in the middle of it, at a sync, or at a message",
         threatens: &[
             DurableFirst,
             Replay,
@@ -373,14 +395,23 @@ pub const FAULTS: &[FaultKind] = &[
     FaultKind {
         name: "power-cut",
         rate: 0.8,
-        what: "unsynced bytes of the log and late checkpoints are torn or gone, zeros or garbage at the log's end, an earlier seal",
-        threatens: &[DurableFirst, LogGrows, Acknowledged, NewestCheckpoint, FinishedOnce],
+        what: "unsynced sectors of the log and late checkpoints are torn, gone or misdirected, garbage at the log's end, a torn or former seal",
+        threatens: &[
+            DurableFirst,
+            LogGrows,
+            Acknowledged,
+            NewestCheckpoint,
+            OneHistory,
+            FinishedOnce,
+        ],
         draw: |d| Fault::PowerCut {
             point: any_point(d),
             down: down(d),
             kept: d.ppm(),
             garbage: if d.one_in(3) { d.below(4_000) } else { 0 },
             tears_checkpoints: d.one_in(2),
+            tears_seal: d.one_in(4),
+            tears_log: d.one_in(50),
         },
     },
     FaultKind {
@@ -481,6 +512,13 @@ pub const FAULTS: &[FaultKind] = &[
         what: "the disk has no room for checkpoints",
         threatens: &[NewestCheckpoint, Progress],
         draw: |d| Fault::StoreFull { lasts: d.between(300, 5_000) },
+    },
+    FaultKind {
+        name: "rot",
+        rate: 0.5,
+        what: "a stored checkpoint rots: a bit is another, a sector is lost or that of another place",
+        threatens: &[NewestCheckpoint, Progress],
+        draw: |_| Fault::Rot,
     },
     FaultKind {
         name: "log-error",

@@ -99,7 +99,8 @@ struct Link {
     slow: Option<(Instant, Duration)>,
     up_doubled: Option<Instant>,
     down_doubled: Option<Instant>,
-    open: Vec<Arc<Connection>>,
+    /// Connections that carry something, or may yet, at either of their ends.
+    connections: Vec<Arc<Connection>>,
 }
 
 /// Whether a connection carries anything: one whose call has ended is nobody's.
@@ -142,8 +143,9 @@ impl Network {
         let mut inner = self.inner();
         inner.present = None;
         let hears = if is_silent { Hears::Coordinator } else { Hears::Both };
-        for connection in inner.links.values_mut().flat_map(|link| link.open.drain(..)) {
-            connection.breaks(hears);
+        // Those of its connections, too, that have broken for one end alone or that their workers have closed.
+        for connection in inner.links.values_mut().flat_map(|link| link.connections.drain(..)) {
+            connection.loses_coordinator(hears);
         }
     }
 
@@ -197,7 +199,7 @@ impl Network {
 
     /// The connections of a worker break, with loss of what is under way. Whether there was one.
     pub fn break_up(&self, worker: &str, hears: Hears) -> bool {
-        let open = self.take_open(worker);
+        let open = self.open_connections(worker);
         open.iter().for_each(|connection| connection.breaks(hears));
         !open.is_empty()
     }
@@ -205,7 +207,7 @@ impl Network {
     /// The connections of a worker break for it; what it has said by then arrives so much later. Whether there was
     /// one.
     pub fn break_late(&self, worker: &str, by: Duration) -> bool {
-        let open = self.take_open(worker);
+        let open = self.open_connections(worker);
         for connection in &open {
             connection.arrives_late(Instant::now() + by);
             connection.worker_hears();
@@ -213,16 +215,18 @@ impl Network {
         !open.is_empty()
     }
 
-    /// The connections of a worker that are in use, which are no longer kept as open.
-    fn take_open(&self, worker: &str) -> Vec<Arc<Connection>> {
-        let mut open = self.with_link(worker, |link| std::mem::take(&mut link.open));
-        open.retain(is_in_use);
-        open
+    /// The connections of a worker that are in use and sound at both ends.
+    fn open_connections(&self, worker: &str) -> Vec<Arc<Connection>> {
+        self.with_link(worker, |link| {
+            link.connections.retain(is_in_use);
+            let open = link.connections.iter().filter(|connection| connection.is_open());
+            open.cloned().collect()
+        })
     }
 
     /// The worker's process is gone: the system closes its connections in order.
     pub fn closed(&self, worker: &str) {
-        self.with_link(worker, |link| link.open.clear());
+        self.with_link(worker, |link| link.connections.iter().for_each(|it| it.closes()));
     }
 
     fn present(&self) -> Option<Present> {
@@ -236,8 +240,8 @@ impl Network {
         let number = inner.connections;
         let connection = Arc::new(Connection::numbered(number));
         let link = inner.links.entry(worker.to_owned()).or_default();
-        link.open.retain(is_in_use);
-        link.open.push(Arc::clone(&connection));
+        link.connections.retain(is_in_use);
+        link.connections.push(Arc::clone(&connection));
         (connection, Draw::new(self.0.seed ^ (number << 40), "simulator: connection", 1))
     }
 

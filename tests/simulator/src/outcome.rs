@@ -19,6 +19,8 @@ pub enum Ending {
     /// A worker that lies about the numbers of its reports has kept the end of an attempt to itself. It beats and owes no
     /// answer, so that nothing tells it from a slow one, and its run waits on.
     Withheld,
+    /// The disk has damaged what was sealed of its log, and nobody goes on with it.
+    Refused,
     /// It did not come to an end, which a violation says more about.
     Broken,
 }
@@ -32,6 +34,7 @@ impl Ending {
             Self::Incomplete => "incomplete",
             Self::Cancelled(_) => "cancelled",
             Self::Withheld => "withheld",
+            Self::Refused => "refused",
             Self::Broken => "broken",
         }
     }

@@ -90,6 +90,7 @@ impl Default for Playground {
 struct Played {
     has_ended: bool,
     is_withheld: bool,
+    is_refused: bool,
     faults: std::collections::BTreeMap<&'static str, u64>,
     coordinators: u64,
     workers: u64,
@@ -114,6 +115,7 @@ fn outcome(plan: &Plan, stage: &Stage, played: Played) -> Outcome {
         });
         let ending = match (played.has_ended, cancelled, over) {
             (false, ..) if played.is_withheld => Ending::Withheld,
+            (false, ..) if played.is_refused => Ending::Refused,
             (false, ..) => Ending::Broken,
             (true, Some(why), _) => Ending::Cancelled(why),
             (true, None, Some(true)) => Ending::Complete,

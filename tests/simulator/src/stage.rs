@@ -185,6 +185,30 @@ impl Stage {
         write
     }
 
+    /// A coordinator of this generation changes a file other than its log: of its store, or of its seal.
+    pub(crate) fn changes_file(&self, generation: u64, what: fmt::Arguments<'_>) -> Write {
+        let mut inner = self.inner();
+        if !inner.is_alive || inner.generation != generation {
+            return Write::Dead;
+        }
+        inner.trace.line(self.now_us(), what);
+        let is_now = |death: &Death| match death.point {
+            CrashPoint::AtFile { more: 0, part: 1_000_000.. } => Some(Write::ThenDie),
+            CrashPoint::AtFile { more: 0, part } => Some(Write::PartThenDie(part)),
+            _ => None,
+        };
+        let write = inner.first_armed(is_now);
+        for death in &mut inner.armed {
+            if let CrashPoint::AtFile { more, .. } = &mut death.point {
+                *more = more.saturating_sub(1);
+            }
+        }
+        let Some((place, write)) = write else { return Write::Whole };
+        let death = inner.armed.remove(place);
+        self.die(&mut inner, death);
+        write
+    }
+
     /// A coordinator of this generation has synced its log, by which these changes of it are durable.
     /// Whether it hears that.
     pub(crate) fn synced(&self, generation: u64, changes: &[LogChange]) -> bool {

@@ -1,6 +1,6 @@
 //! Bringing a task to life: from scratch, or from a checkpoint.
 
-use std::{os::fd::AsFd, sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, os::fd::AsFd, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{CheckpointRef, Kept, StartTask};
 use dormouse_tasks::{
@@ -8,17 +8,19 @@ use dormouse_tasks::{
     supervisor,
 };
 use dormouse_units::Ppm;
-use dormouse_vm::OLDER_CHECKPOINTS;
 use dormouse_vm::life::LaunchError;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::Instant;
-use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
+use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use super::{
     bounds,
     gate::{Gate, Inside, Pass},
     host::{Host, limit},
-    machine::{ProgressPage, TaskProcess},
+    machine::{
+        Born, BoxedFuture, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, ProgressPage,
+        TaskProcess, launch_program,
+    },
     own,
     report::{explain, key},
     snapshot::go_on_with_clock,
@@ -75,9 +77,6 @@ pub struct Birth {
 const AT_ONCE: Duration = Duration::from_millis(20);
 
 /// Starts or restores the task; what went wrong, in words, otherwise. Nothing runs then.
-///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
-/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
 pub(crate) async fn launch(
     host: Arc<Host>,
     place: Place,
@@ -85,160 +84,126 @@ pub(crate) async fn launch(
     name: TaskName,
     order: StartTask,
 ) -> Result<Birth, LaunchError> {
-    let restores = order.from.is_some() && host.keeps(&order) && !is_silent(&order);
-    if !restores {
-        own::bring_inputs(&host, &pass, &order).await?;
-    }
-    if let Some(from) = order.from.filter(|_| restores) {
-        bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
-    }
-    let from_scratch = if order.own.is_some() { Way::Own } else { Way::FromScratch };
-    let mut way = match restores {
-        true if own::is_saved_by_criu(&order) => Way::Restored,
-        true => Way::OwnSaved,
-        false if is_silent(&order) => Way::Silent,
+    let plan = plan_launch(&order, host.keeps(&order));
+    launch_program(&TaskSteps { host, place, name, order }, &pass, plan).await
+}
+
+/// How a task of one process is to come to life, on a worker that `keeps` checkpoints of it or does not.
+#[must_use]
+pub fn plan_launch(order: &StartTask, keeps: bool) -> LaunchPlan {
+    let restores = order.from.is_some() && keeps && !is_silent(order);
+    let from_scratch = match (is_silent(order), order.own.is_some()) {
+        (true, _) => LaunchWay::Silent,
+        (false, true) => LaunchWay::Own,
+        (false, false) => LaunchWay::FromScratch,
+    };
+    let first = match restores {
+        true if own::is_saved_by_criu(order) => LaunchWay::Restored,
+        true => LaunchWay::OwnSaved,
         false => from_scratch,
     };
-    let begun = Begun { host, place, name, order };
-    loop {
-        pass.thawed().await.map_err(|e| explain(&e))?;
-        let permit = match way {
-            Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
-            Way::FromScratch | Way::Silent | Way::Own | Way::OwnSaved => None,
-        };
-        // It may have been frozen while this waited, and CRIU is others' then.
-        let Some(inside) = pass.birth() else { continue };
-        let meanwhile = pass.stopwatch();
-        let error = match begun.birth(way, &pass, inside, permit).await {
-            Ok(Born::Alive(birth)) => return Ok(birth),
-            Ok(Born::NoImage) => {
-                tracing::warn!(task = %begun.name, "no checkpoint can be restored: the task starts \
-                         from the beginning");
-                own::bring_inputs(&begun.host, &pass, &begun.order).await?;
-                way = from_scratch;
-                continue;
-            }
-            Ok(Born::Refused { why }) => LaunchError { why, image: pass.check().is_ok() },
-            Err(why) => LaunchError::from(why),
-        };
-        if pass.check().is_err() || meanwhile.stood().is_zero() {
-            return Err(error);
-        }
-        let why = error.why;
-        tracing::warn!(why, task = %begun.name, "its start was interrupted by a freeze of its VM");
-    }
+    let from = order.from.filter(|_| restores);
+    LaunchPlan { from, first, from_scratch: Some(from_scratch) }
 }
 
-/// How a task comes to life.
-#[derive(Clone, Copy)]
-enum Way {
-    Restored,
-    FromScratch,
-    Silent,
-    /// A program of the user's own, with its inputs.
-    Own,
-    /// A program of the user's own, with what a former attempt saved in its directory.
-    OwnSaved,
-}
-
-/// The outcome of bringing a task to life.
-enum Born {
-    Alive(Birth),
-    /// There is no checkpoint to be restored.
-    NoImage,
-    /// There is, and it could not be restored. Nothing runs.
-    Refused {
-        why: String,
-    },
-}
-
-/// A launch for which all is here.
-#[derive(Clone)]
-struct Begun {
+/// A launch of a task of one process.
+#[derive(Clone, Debug)]
+struct TaskSteps {
     host: Arc<Host>,
     place: Place,
     name: TaskName,
     order: StartTask,
 }
 
-impl Begun {
-    /// Brings the task to life in a thread; what went wrong that is no checkpoint's fault otherwise.
-    async fn birth(
-        &self,
-        way: Way,
-        pass: &Pass,
-        inside: Inside,
-        permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Born, String> {
-        let (Self { host, place, name, order }, allowed) = (self.clone(), pass.clone());
-        let work = move || match way {
-            Way::Restored => restore(&host, &place, &allowed, &name, &order),
-            Way::FromScratch => {
-                from_scratch(&host, &place, &allowed, &name, &order).map(Born::Alive)
+impl TaskSteps {
+    fn begin(&self, way: LaunchWay, pass: &Pass) -> Result<Born<Birth>, String> {
+        let Self { host, place, name, order } = self;
+        match way {
+            LaunchWay::Restored => restore(host, place, pass, name, order),
+            LaunchWay::FromScratch => from_scratch(host, place, pass, name, order).map(Born::Alive),
+            LaunchWay::Silent => without_words(host, place, order).map(Born::Alive),
+            LaunchWay::Own => {
+                make_room(host, name, order)?;
+                own::with_inputs(host, place, pass, name, order).map(Born::Alive)
             }
-            Way::Silent => without_words(&host, &place, &order).map(Born::Alive),
-            Way::Own => {
-                make_room(&host, &name, &order)?;
-                own::with_inputs(&host, &place, &allowed, &name, &order).map(Born::Alive)
+            LaunchWay::OwnSaved => {
+                make_room(host, name, order)?;
+                let born = own::with_saved(host, place, pass, name, order)?;
+                Ok(born.map_or_else(no_image, Born::Alive))
             }
-            Way::OwnSaved => {
-                make_room(&host, &name, &order)?;
-                let born = own::with_saved(&host, &place, &allowed, &name, &order)?;
-                Ok(born.map_or(Born::NoImage, Born::Alive))
-            }
-        };
-        bring_to_life(pass, inside, permit, work).await
+        }
     }
 }
 
-/// A place at CRIU.
-pub(crate) async fn turn_at_criu(host: &Host, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
-    let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
-    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+impl LaunchSteps for TaskSteps {
+    type Alive = Birth;
+
+    fn name(&self) -> String {
+        self.name.to_string()
+    }
+
+    fn criu(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.host.criu)
+    }
+
+    fn bring_inputs<'a>(&'a self, pass: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+        Box::pin(own::bring_inputs(&self.host, pass, &self.order))
+    }
+
+    fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>> {
+        Box::pin(claim_checkpoint(&self.host, &self.name, &self.order, from))
+    }
+
+    fn fetch_checkpoint<'a>(
+        &'a self,
+        pass: &'a Pass,
+        number: u32,
+        attempts: RangeInclusive<u32>,
+    ) -> LaunchFuture<'a, Result<(), FetchError>> {
+        Box::pin(fetch_checkpoint(&self.host, pass, (&self.name, &self.order), (number, attempts)))
+    }
+
+    fn bring_to_life(
+        &self,
+        way: LaunchWay,
+        pass: &Pass,
+        inside: Inside,
+    ) -> BoxedFuture<Result<Born<Birth>, String>> {
+        let (steps, pass) = (self.clone(), pass.clone());
+        in_a_thread(inside, move || steps.begin(way, &pass))
+    }
 }
 
-/// Does in a thread what brings a process to life.
-pub(crate) async fn bring_to_life<T: Send + 'static>(
-    pass: &Pass,
+fn no_image<T>() -> Born<T> {
+    Born::NoImage { why: "there is no checkpoint of it".to_owned() }
+}
+
+/// Does in a thread what brings a process to life, for as long as it takes.
+pub(crate) fn in_a_thread<T: Send + 'static>(
     inside: Inside,
-    permit: Option<OwnedSemaphorePermit>,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, String> {
-    let working = blocking(move || {
+) -> BoxedFuture<Result<T, String>> {
+    Box::pin(blocking(move || {
         let born = work();
         drop(inside);
         born
-    });
-    tokio::pin!(working);
-    tokio::select! {
-        born = &mut working => return born,
-        () = pass.frozen() => {}
-    }
-    // Frozen with its VM, it uses nothing that others wait for.
-    drop(permit);
-    working.await
+    }))
 }
 
-/// Sees to it that the newest sound checkpoint is here, if there is one.
-pub(crate) async fn bring_checkpoint(
+/// Gives the task's directory to the attempt of an order; whether the checkpoint that the coordinator has is here.
+pub(crate) async fn claim_checkpoint(
     host: &Arc<Host>,
-    pass: &Pass,
     name: &TaskName,
-    (order, from): (&StartTask, Kept),
-) -> Result<(), String> {
-    let here = {
-        let (host, name) = (Arc::clone(host), name.clone());
-        let newest = (u64::from(from.checkpoint), from.attempt);
-        let order = order.clone();
-        blocking(move || {
-            // First of all: what a former attempt left may just be being removed.
-            claim(&host, &name, &order)?;
-            is_sound(&host, &name, newest)
-        })
-        .await?
-    };
-    pass.check().map_err(|e| explain(&e))?;
-    if here { Ok(()) } else { fetch_newest(host, pass, order, from).await }
+    order: &StartTask,
+    from: Kept,
+) -> Result<bool, String> {
+    let (host, name, order) = (Arc::clone(host), name.clone(), order.clone());
+    let newest = (u64::from(from.checkpoint), from.attempt);
+    blocking(move || {
+        claim(&host, &name, &order)?;
+        is_sound(&host, &name, newest)
+    })
+    .await
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
@@ -261,39 +226,23 @@ fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bo
     Ok(verified.is_ok())
 }
 
-/// Fetches the newest sound one the coordinator has. None at all is no error.
-async fn fetch_newest(
+/// Fetches a checkpoint of a task that one of these attempts has taken.
+pub(crate) async fn fetch_checkpoint(
     host: &Host,
     pass: &Pass,
-    order: &StartTask,
-    from: Kept,
-) -> Result<(), String> {
-    let (task, _) = key(order.task);
-    let oldest = from.checkpoint.saturating_sub(OLDER_CHECKPOINTS).max(1);
-    for checkpoint in (oldest..=from.checkpoint).rev() {
-        let (run, attempt) = (host.run.clone(), from.attempt);
-        // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
-        let first = if checkpoint == from.checkpoint { attempt } else { 1 };
-        let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
-        let expected = Expected {
-            task: host.task_name(task).map_err(|e| explain(&e))?,
-            sequence: u64::from(checkpoint),
-            attempts: first..=attempt,
-            program: program_of(order),
-            bytes: bounds::image_bytes(order),
-        };
-        match host.transfers.fetch(host.store(), pass, reference, &expected).await {
-            Ok(()) => return Ok(()),
-            Err(error @ FetchError::Absent(_)) => {
-                let why = explain(&error);
-                tracing::warn!(why, %task, checkpoint, "a checkpoint can't be fetched");
-            }
-            Err(error) => {
-                return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
-            }
-        }
-    }
-    Ok(())
+    (name, order): (&TaskName, &StartTask),
+    (number, attempts): (u32, RangeInclusive<u32>),
+) -> Result<(), FetchError> {
+    let (run, (task, _), attempt) = (host.run.clone(), key(order.task), *attempts.end());
+    let reference = CheckpointRef { run, task: task.get(), checkpoint: number, attempt };
+    let expected = Expected {
+        task: name.clone(),
+        sequence: u64::from(number),
+        attempts,
+        program: program_of(order),
+        bytes: bounds::image_bytes(order),
+    };
+    host.transfers.fetch(host.store(), pass, reference, &expected).await
 }
 
 fn restore(
@@ -302,8 +251,8 @@ fn restore(
     pass: &Pass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Born, String> {
-    let Some(checkpointer) = &host.checkpointer else { return Ok(Born::NoImage) };
+) -> Result<Born<Birth>, String> {
+    let Some(checkpointer) = &host.checkpointer else { return Ok(no_image()) };
     claim(host, name, order)?;
     if let Some(own) = &order.own {
         host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
@@ -325,7 +274,7 @@ fn restore(
         checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
     let restored = match restored {
         Ok(restored) => restored,
-        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(Born::NoImage),
+        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(no_image()),
         Err(error) => return Ok(Born::Refused { why: explain(&error) }),
     };
     let checkpoint = &restored.checkpoint;

@@ -15,6 +15,15 @@ pub(crate) fn available_bytes(hierarchy: &Hierarchy) -> cgroup::Result<u64> {
     Ok(available.min(own_memory_limit(hierarchy)?.unwrap_or(u64::MAX)))
 }
 
+/// Memory that this process may still use, in bytes: as its control group allows it, where there are groups; `None` where
+/// the kernel does not say.
+#[must_use]
+pub fn available_memory() -> Option<u64> {
+    let available = available_in(&fs::read_to_string("/proc/meminfo").ok()?)?;
+    let limit = Hierarchy::detect().and_then(|hierarchy| own_memory_limit(&hierarchy));
+    Some(available.min(limit.ok().flatten().unwrap_or(u64::MAX)))
+}
+
 fn available_in(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

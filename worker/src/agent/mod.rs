@@ -62,6 +62,7 @@ mod watch;
 
 pub use config::{Config, available_millicores};
 pub use error::{AgentError, Result};
+pub use memory::available_memory;
 pub use prepare::{Prepared, prepare_process, raise_priority};
 pub use run::{Ended, run};
 pub use secret::{read_token, read_token_within};

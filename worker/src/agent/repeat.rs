@@ -14,14 +14,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Whether nobody has answered: the coordinator was away, or went while it was asked.
 #[must_use]
-pub fn is_unanswered(status: &Status) -> bool {
+pub(super) fn is_unanswered(status: &Status) -> bool {
     // What the coordinator says itself has no cause here.
     status.code() == Code::Unavailable || status.source().is_some()
 }
 
 /// The pauses between one attempt and the next.
 #[derive(Debug)]
-pub struct Pauses {
+pub(super) struct Pauses {
     next: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Default for Pauses {
 
 impl Pauses {
     /// The time to wait now: twice as long each time, up to some seconds.
-    pub fn next_pause(&mut self) -> Duration {
+    fn next_pause(&mut self) -> Duration {
         let pause = self.next;
         self.next = (2 * pause).min(LONGEST_PAUSE);
         pause
@@ -44,7 +44,7 @@ impl Pauses {
     /// # Errors
     ///
     /// It is not wanted any more.
-    pub(crate) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
+    pub(super) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
         pass.unless_revoked(sleep(self.next_pause())).await
     }
 }

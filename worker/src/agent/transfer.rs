@@ -59,24 +59,33 @@ const TURN: Duration = Duration::from_secs(300);
 
 /// A transfer that does not get on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Stuck {
+pub enum Stuck {
+    /// Nothing of it has moved for a while.
     #[error(
         "no data moved for {} ms between this worker's disk and the coordinator; check that both \
          work and have room", after.as_millis()
     )]
-    Still { after: Duration },
+    Still {
+        /// For how long.
+        after: Duration,
+    },
+    /// It moves, and too slowly.
     #[error("{0}")]
     Slow(String),
+    /// Others were before it.
     #[error(
         "it waited {} ms for {AT_ONCE} other transfers; check that the coordinator and this \
          worker's disk keep up", after.as_millis()
     )]
-    NoTurn { after: Duration },
+    NoTurn {
+        /// For how long.
+        after: Duration,
+    },
 }
 
 /// Why a checkpoint did not come.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FetchError {
+pub enum FetchError {
     /// The coordinator does not have it, or not whole.
     #[error("the coordinator has no undamaged copy: {0}")]
     Absent(String),
@@ -99,7 +108,7 @@ pub(crate) enum FetchError {
 
 /// Why a checkpoint is not with the coordinator.
 #[derive(Debug)]
-struct NotSent {
+pub struct NotSent {
     why: String,
     /// The coordinator was away, or went before it had answered.
     unanswered: bool,
@@ -208,21 +217,13 @@ impl Transfers {
         sent: Arc<AtomicU64>,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
-        let (mut pauses, mut has_lacked) = (Pauses::default(), false);
-        loop {
+        send_until_answered(pass, || {
             let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
             sent.store(0, Ordering::Relaxed);
             let sending = self.send(reference.clone(), checkpoint.clone(), Arc::clone(&sent));
-            match sending.instrument(span).await {
-                // What it had may have gone while the checkpoint was on its way.
-                Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
-                Err(NotSent { unanswered: true, why, .. }) => {
-                    tracing::debug!(task, number, why, "a checkpoint is sent again");
-                    pauses.wait(pass).await.map_err(|_| why)?;
-                }
-                done => return done.map_err(|NotSent { why, .. }| why),
-            }
-        }
+            sending.instrument(span)
+        })
+        .await
     }
 
     async fn send(
@@ -278,10 +279,7 @@ impl Transfers {
             (Err(status), Err(why)) if status.code() == Code::Cancelled => Err(why.into()),
             (Err(status), _) => Err(status.into()),
             (Ok(_), Err(why)) => Err(why.into()),
-            (Ok(stored), Ok(bytes)) if stored == bytes => Ok(bytes),
-            (Ok(stored), Ok(bytes)) => {
-                Err(format!("{bytes} bytes were sent but {stored} were stored").into())
-            }
+            (Ok(stored), Ok(bytes)) => Ok(compare_stored(bytes, stored)?),
         }
     }
 
@@ -295,15 +293,11 @@ impl Transfers {
         expected: &Expected,
     ) -> Result<(), FetchError> {
         let CheckpointRef { task, checkpoint, .. } = reference;
-        let mut pauses = Pauses::default();
-        loop {
+        fetch_until_answered(pass, || {
             let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
-            let whole = self.get_whole(store, pass, (reference.clone(), expected));
-            match whole.instrument(span).await {
-                Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
-                done => return done,
-            }
-        }
+            self.get_whole(store, pass, (reference.clone(), expected)).instrument(span)
+        })
+        .await
     }
 
     /// Fetches a checkpoint, and then the contents of it that are not here.
@@ -336,7 +330,7 @@ impl Transfers {
         let mut coordinator = self.coordinator.clone();
         let asked = timeout(self.still, coordinator.get_checkpoint(takes_packed(reference)));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
-        let stream = response.map_err(told)?.into_inner();
+        let stream = response?.into_inner();
         let (store, expected) = (store.clone(), expected.clone());
         let import = move |reader: &mut ChunkReader| store.receive(reader, &expected);
         self.take(pass, turn, stream, import).await
@@ -380,7 +374,7 @@ impl Transfers {
             let next = timeout(self.still.min(left), stream.message()).await.map_err(|_| {
                 if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
             })?;
-            let Some(mut chunk) = next.map_err(told)? else { return Ok(()) };
+            let Some(mut chunk) = next? else { return Ok(()) };
             bytes += chunk.data().len() as u64;
             let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain(&e)))?;
             let taken = timeout(self.still, chunks.send(data)).await;
@@ -440,13 +434,66 @@ fn takes_packed<T>(of: T) -> Request<T> {
     request
 }
 
-fn told(status: Status) -> FetchError {
-    let text = format!("{}: {}", status.code(), status.message());
-    match status.code() {
-        Code::NotFound | Code::DataLoss => FetchError::Absent(text),
-        Code::Unimplemented => FetchError::Unknown,
-        _ if is_unanswered(&status) => FetchError::Unanswered(text),
-        _ => FetchError::Transport(text),
+impl From<Status> for FetchError {
+    fn from(status: Status) -> Self {
+        let text = format!("{}: {}", status.code(), status.message());
+        match status.code() {
+            Code::NotFound | Code::DataLoss => Self::Absent(text),
+            Code::Unimplemented => Self::Unknown,
+            _ if is_unanswered(&status) => Self::Unanswered(text),
+            _ => Self::Transport(text),
+        }
+    }
+}
+
+/// Has a checkpoint sent again and again while the coordinator is away and the VM is there, and once more where it lacked a
+/// content; the bytes that it has in the end.
+///
+/// # Errors
+/// In words, why it does not have it.
+pub async fn send_until_answered<F: Future<Output = Result<u64, NotSent>>>(
+    pass: &Pass,
+    mut send: impl FnMut() -> F,
+) -> Result<u64, String> {
+    let (mut pauses, mut has_lacked) = (Pauses::default(), false);
+    loop {
+        match send().await {
+            // What it had may have gone while the checkpoint was on its way.
+            Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
+            Err(NotSent { unanswered: true, why, .. }) => {
+                tracing::debug!(why, "a checkpoint is sent again");
+                pauses.wait(pass).await.map_err(|_| why)?;
+            }
+            done => return done.map_err(|NotSent { why, .. }| why),
+        }
+    }
+}
+
+/// Has a checkpoint fetched again and again while the coordinator is away.
+///
+/// # Errors
+/// It did not come.
+pub async fn fetch_until_answered<F: Future<Output = Result<(), FetchError>>>(
+    pass: &Pass,
+    mut fetch: impl FnMut() -> F,
+) -> Result<(), FetchError> {
+    let mut pauses = Pauses::default();
+    loop {
+        match fetch().await {
+            Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+            done => return done,
+        }
+    }
+}
+
+/// Compares what was sent with what the coordinator says that it has stored.
+///
+/// # Errors
+/// In words: it has stored more or less.
+pub fn compare_stored(sent: u64, stored: u64) -> Result<u64, String> {
+    match stored == sent {
+        true => Ok(sent),
+        false => Err(format!("{sent} bytes were sent and {stored} stored")),
     }
 }
 

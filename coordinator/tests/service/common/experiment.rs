@@ -167,7 +167,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         open: false,
         phase: Duration::from_millis(100),
         experiment: "test".to_owned(),
-        header: header(),
+        header: dormouse_log::HeaderText::new(&header()).unwrap(),
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),

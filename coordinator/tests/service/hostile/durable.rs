@@ -374,7 +374,8 @@ async fn only_the_same_run_is_resumed() {
         live
     };
     let mut other = resumed();
-    other.header["experiment"] = "another".into();
+    let header = serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "another"});
+    other.header = dormouse_log::HeaderText::new(&header).unwrap();
     let mut faster = resumed();
     faster.speedup = dormouse_units::Speedup::from_f64(60.0).unwrap();
     let mut larger = resumed();

@@ -1,5 +1,6 @@
 //! One connection of a worker, and who has heard that it broke.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub(super) struct Connection {
     coordinator: CancellationToken,
     /// What the worker has said by the break arrives at this instant.
     late: Mutex<Option<Instant>>,
+    /// The worker's process is gone, and its end is closed in order.
+    is_closing: AtomicBool,
 }
 
 impl Connection {
@@ -47,12 +50,30 @@ impl Connection {
         }
     }
 
+    /// The coordinator's process is gone: its end breaks, if it has not, which these ends hear of.
+    pub(super) fn loses_coordinator(self: &Arc<Self>, hears: Hears) {
+        if !self.coordinator.is_cancelled() {
+            self.breaks(hears);
+        }
+    }
+
     pub(super) fn worker_hears(&self) {
         self.worker.cancel();
     }
 
     pub(super) fn coordinator_hears(&self) {
         self.coordinator.cancel();
+    }
+
+    /// The worker's end is closed in order: what it has said arrives.
+    pub(super) fn closes(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether neither end has heard of a break or an end.
+    pub(super) fn is_open(&self) -> bool {
+        let is_broken = self.worker.is_cancelled() || self.coordinator.is_cancelled();
+        !is_broken && !self.is_closing.load(Ordering::Relaxed)
     }
 
     pub(super) fn arrives_late(&self, at: Instant) {

@@ -179,3 +179,27 @@ async fn a_call_on_a_connection_that_broke_for_the_coordinator_alone_is_waited_f
     call.await.expect("no panic").expect_err("it breaks in the end");
     assert_eq!(broke.elapsed(), PING);
 }
+
+/// Messages of a connection that broke late, or was closed, were to arrive at a coordinator that is gone by then.
+#[tokio::test(start_paused = true)]
+async fn no_connection_outlives_its_coordinator() {
+    for is_closed in [false, true] {
+        let mut up = Up::new().await;
+        up.network.delay("w", Duration::from_secs(9), WHILE);
+        up.worker_says.send(beat()).await.expect("it is up");
+        tokio::task::yield_now().await;
+        match is_closed {
+            true => {
+                drop(up.worker_says);
+                up.network.closed("w");
+            }
+            false => assert!(up.network.break_late("w", Duration::from_secs(9))),
+        }
+        assert!(!up.network.break_up("w", Hears::Both), "none is open at both ends");
+        let died = Instant::now();
+        up.network.gone(false);
+        let heard = up.coordinator_hears.next().await;
+        assert!(matches!(heard, Some(Err(_))), "{is_closed}: {heard:?}");
+        assert_eq!(died.elapsed(), Duration::ZERO);
+    }
+}

@@ -10,6 +10,7 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{
     Chance, CoordinatorError, Desk, LiveRun, Observer, Threads, WallClock, World,
 };
+use dormouse_log::HeaderText;
 use dormouse_model::MetadataSettings;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
@@ -141,7 +142,7 @@ fn live_run(
         open: plan.callers.is_some(),
         phase: PHASE,
         experiment: "simulated".to_owned(),
-        header: json!({"format": dormouse_log::FORMAT, "experiment": "simulated", "seed": plan.seed}),
+        header: header(plan).map_err(|error| invalid(error.to_string()))?,
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: u32::try_from(plan.workers.len()).unwrap_or(1),
         speedup,
@@ -169,6 +170,16 @@ fn live_run(
         world,
         setup,
     })
+}
+
+/// The first line of the run's log.
+fn header(plan: &Plan) -> serde_json::Result<HeaderText> {
+    HeaderText::new(&json!({
+        "format": dormouse_log::FORMAT,
+        "chain": "blake3",
+        "experiment": "simulated",
+        "seed": plan.seed,
+    }))
 }
 
 /// The speed at which a plan is played.

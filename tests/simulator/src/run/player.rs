@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dormouse_coordinator::{CoordinatorError, Desk};
+use dormouse_log::LogError;
 use dormouse_model::{Event, Step};
-use dormouse_units::{Attempt, CheckpointSeq, TaskId};
+use dormouse_policies::batch::MOST_STARTS;
 use tokio::time::Instant;
 
 use super::Played;
@@ -17,8 +18,8 @@ use super::coordinator::{BEGINNING, Host, Process, speedup, start};
 use super::end_facts::end_facts;
 use super::unfinished::{unfinished, waits_only_for};
 use super::workers::Slot;
-use crate::death::{Death, PowerLoss};
-use crate::disk::SimulatedDisk;
+use crate::death::Death;
+use crate::disk::{DamagedCheckpoint, SimulatedDisk, rot_checkpoint};
 use crate::draw::Draw;
 use crate::faults::{Fault, Millis};
 use crate::invariant::Invariant;
@@ -137,7 +138,7 @@ impl<'a> Player<'a> {
             tokio::spawn(call(callers.clone(), self.desk.clone(), self.stage.clone()));
         }
         let deadline = self.stage.instant(self.plan.patience());
-        while self.stage.violation().is_none() {
+        while self.stage.violation().is_none() && !self.played.is_refused {
             if Instant::now() >= deadline {
                 self.is_late();
                 break;
@@ -176,6 +177,12 @@ impl<'a> Player<'a> {
     fn tick(&mut self) {
         let now = Instant::now();
         self.stage.look();
+        if self.host.disk.has_damaged_log()
+            && self.coordinator.as_ref().is_some_and(Process::has_begun)
+        {
+            let why = "a coordinator goes on with a log that is not as it was sealed";
+            self.stage.violated(Invariant::LogGrows, why.to_owned());
+        }
         self.look_at_clock();
         self.look_at_pauses();
         self.look_at_workers();
@@ -291,8 +298,40 @@ impl<'a> Player<'a> {
     /// Whoever reads the run's folder finds the log's seal in it.
     fn write_seals(&self) {
         if let Err(error) = self.host.disk.write_seals() {
-            self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+            self.disk_fails(&error);
         }
+    }
+
+    /// The disk below the simulated one fails.
+    fn disk_fails(&self, error: &std::io::Error) {
+        self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+    }
+
+    /// The disk has damaged a stored checkpoint.
+    fn is_damaged(&self, (task, number, attempt): DamagedCheckpoint) {
+        self.stage.note(format_args!("{task}, {number} of {attempt} is damaged on the disk"));
+        self.stage.with_oracle(|oracle| oracle.checkpoint_torn(task, number, attempt));
+    }
+
+    /// The run's user has the log sealed as it is, as the error advises, where the disk has damaged its seal. Whether it
+    /// was.
+    fn reseal(&self) -> bool {
+        if !self.host.disk.has_damaged_seal() {
+            return false;
+        }
+        self.write_seals();
+        let log = self.folder.join(dormouse_log::FILE);
+        let sealed = dormouse_log::reseal(&log).map_err(|error| error.to_string());
+        self.stage.note(format_args!("the log is sealed as it is: {sealed:?}"));
+        match sealed {
+            Ok(_) => {
+                if let Err(error) = self.host.disk.read_seals() {
+                    self.disk_fails(&error);
+                }
+            }
+            Err(why) => self.stage.violated(Invariant::NoFailure, why),
+        }
+        true
     }
 
     /// A fault of this kind was carried out.
@@ -327,11 +366,10 @@ impl<'a> Player<'a> {
         }
         self.network.gone(death.power.is_some());
         self.look_at_store();
-        if let Some(PowerLoss { kept, garbage, tears_checkpoints }) = death.power {
-            let cut = self.host.disk.power_cut(kept, garbage, &mut self.chance);
-            let torn = if tears_checkpoints { self.tear_checkpoints() } else { Ok(()) };
-            if let Err(error) = cut.and(torn) {
-                self.stage.violated(Invariant::NoFailure, format!("the simulator's disk: {error}"));
+        if let Some(loss) = death.power {
+            match self.host.disk.power_cut(&loss, &mut self.chance) {
+                Ok(damaged) => damaged.into_iter().for_each(|which| self.is_damaged(which)),
+                Err(error) => self.disk_fails(&error),
             }
         }
         self.comes_back_after(Duration::from_millis(death.down));
@@ -347,31 +385,6 @@ impl<'a> Player<'a> {
     fn hold_up(&mut self, worker: Option<usize>, lasts: Duration) {
         let again = Duration::from_millis(2 * self.plan.lost_after) + REDIAL;
         self.held_up.add(worker, self.stage.now_us(), lasts + again);
-    }
-
-    /// What of the stored checkpoints a power cut has left: they are not synced.
-    fn tear_checkpoints(&mut self) -> std::io::Result<()> {
-        let mut files = Vec::new();
-        let store = self.folder.join("checkpoints");
-        for task in std::fs::read_dir(&store).into_iter().flatten() {
-            for file in std::fs::read_dir(task?.path())? {
-                files.push(file?.path());
-            }
-        }
-        files.sort();
-        for file in files {
-            let bytes = std::fs::read(&file)?;
-            match self.chance.below(4) {
-                0 => std::fs::remove_file(&file)?,
-                1 => std::fs::write(&file, &bytes[..bytes.len() / 2])?,
-                2 => std::fs::write(&file, vec![0; bytes.len()])?,
-                _ => continue,
-            }
-            if let Some((task, number, attempt)) = stored_checkpoint(&file) {
-                self.stage.with_oracle(|oracle| oracle.checkpoint_torn(task, number, attempt));
-            }
-        }
-        Ok(())
     }
 
     /// The coordinator's run has come to its end, or its process to an error.
@@ -395,11 +408,16 @@ impl<'a> Player<'a> {
         // Where the run's folder is differs from one run of a seed to the next.
         let why = error.to_string().replace(&*self.folder.to_string_lossy(), "RUN");
         self.stage.coordinator_ends(&why);
+        if self.host.disk.has_damaged_log() && matches!(error, CoordinatorError::Log(_)) {
+            self.played.is_refused = true;
+            return;
+        }
         self.coordinator_ends.push(error.to_string());
         self.network.gone(false);
         self.look_at_store();
         let is_explained = match error {
             CoordinatorError::Paused { .. } => self.paused == Some(self.generation),
+            CoordinatorError::Log(LogError::NotAsSealed { .. }) => self.reseal(),
             CoordinatorError::Log(_) | CoordinatorError::Output { .. } => {
                 self.host.disk.has_refused(self.generation)
             }
@@ -454,6 +472,14 @@ impl<'a> Player<'a> {
         let until = |lasts: &Millis| self.stage.now_us() + lasts * 1_000;
         match fault {
             Fault::LogFull { lasts } => self.host.disk.log_is_full_until(until(lasts)),
+            Fault::Rot => {
+                let rotten = rot_checkpoint(&self.folder.join("checkpoints"), &mut self.chance);
+                match rotten {
+                    Ok(None) => return false,
+                    Ok(Some(which)) => self.is_damaged(which),
+                    Err(error) => self.disk_fails(&error),
+                }
+            }
             Fault::StoreFull { lasts } => self.host.disk.store_is_full_until(until(lasts)),
             Fault::LogError { after, down } => {
                 self.host.disk.fails_after(*after);
@@ -597,14 +623,6 @@ impl<'a> Player<'a> {
             self.stage.violated(invariant, what);
         }
     }
-}
-
-/// The checkpoint that is in a file of the coordinator's store: `TASK/NUMBER.ATTEMPT`.
-fn stored_checkpoint(file: &Path) -> Option<(TaskId, CheckpointSeq, Attempt)> {
-    let task = file.parent()?.file_name()?.to_str()?.parse().ok()?;
-    let (number, attempt) = file.file_name()?.to_str()?.split_once('.')?;
-    let (number, attempt) = (number.parse().ok()?, attempt.parse().ok()?);
-    Some((TaskId::new(task), CheckpointSeq::new(number), Attempt::new(attempt)))
 }
 
 fn micros(time: Duration) -> u64 {

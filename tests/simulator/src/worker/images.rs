@@ -9,9 +9,10 @@ use std::{
 
 use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, Kept, Welcome};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
-use dormouse_worker::agent::in_process::{Pauses, is_unanswered};
-use tokio::time::{sleep, timeout};
-use tonic::{Code, Status};
+use dormouse_worker::agent::in_process::{
+    FetchError, Pass, Stuck, compare_stored, fetch_until_answered, send_until_answered,
+};
+use tokio::time::timeout;
 
 use super::{
     chance::Chance,
@@ -24,8 +25,6 @@ use crate::witness::Image;
 
 /// Checkpoints kept of a task.
 const KEPT: usize = 3;
-/// Number of older checkpoints that are tried where the newest is damaged.
-const OLDER: u32 = 2;
 /// Time for which a transfer may stand still.
 const STILL: Duration = Duration::from_secs(60);
 /// Bytes in one chunk: an image has several.
@@ -49,13 +48,6 @@ struct Store {
     full: bool,
     chance: Chance,
     rot: Ppm,
-}
-
-/// Why a checkpoint did not come.
-enum FetchError {
-    /// The coordinator has no sound copy.
-    Absent,
-    Other(String),
 }
 
 impl<U: Uplink> Images<U> {
@@ -101,6 +93,13 @@ impl<U: Uplink> Images<U> {
         }
     }
 
+    /// Removes the checkpoints of a task, which the coordinator does not want continued.
+    pub(super) fn forget(&self, task: TaskId) {
+        if self.store().images.remove(&task).is_some() {
+            self.shared().has_images(task, 0);
+        }
+    }
+
     pub(super) fn clear(&self) {
         let mut store = self.store();
         for task in std::mem::take(&mut store.images).into_keys() {
@@ -142,8 +141,8 @@ impl<U: Uplink> Images<U> {
         of_task.values().rev().find_map(|bytes| decode(bytes, &self.key))
     }
 
-    /// Sends a checkpoint to the coordinator, again and again while that is away; the bytes that it has.
-    pub(super) async fn put(&self, image: &Image) -> Result<u64, String> {
+    /// Sends a checkpoint to the coordinator; the bytes that it has in the end.
+    pub(super) async fn put(&self, pass: &Pass, image: &Image) -> Result<u64, String> {
         let whole = encode(image, &self.run, &self.key);
         let length = whole.len() as u64;
         let sent = self.line.liar.lock().unwrap_or_else(PoisonError::into_inner).stores(whole);
@@ -153,8 +152,7 @@ impl<U: Uplink> Images<U> {
             checkpoint: image.number.get(),
             attempt: image.attempt.get(),
         };
-        let mut pauses = Pauses::default();
-        loop {
+        send_until_answered(pass, || async {
             let mut first = Some(reference.clone());
             let chunks = sent.chunks(CHUNK).map(|data| CheckpointChunk {
                 checkpoint: first.take(),
@@ -163,49 +161,19 @@ impl<U: Uplink> Images<U> {
                 unpacked: 0,
             });
             let chunks = chunks.collect();
-            let Some(life) = self.shared().life() else { return Err("it has no life".to_owned()) };
+            let life = self.shared().life().ok_or_else(|| "it has no life".to_owned())?;
             let put = self.line.uplink.put_checkpoint(&life, chunks);
-            let receipt = timeout(STILL, put).await.map_err(|_| "it is stuck".to_owned())?;
-            match receipt {
-                Ok(receipt) if receipt.bytes == length => return Ok(length),
-                Ok(receipt) => {
-                    return Err(format!(
-                        "{length} bytes were sent but {} were stored",
-                        receipt.bytes
-                    ));
-                }
-                Err(status) if is_unanswered(&status) => sleep(pauses.next_pause()).await,
-                Err(status) => return Err(told(&status)),
-            }
-        }
+            let receipt = timeout(STILL, put).await.map_err(|_| "it is stuck".to_owned())??;
+            Ok(compare_stored(length, receipt.bytes)?)
+        })
+        .await
     }
 
-    /// Sees to it that the newest sound checkpoint is here from which a task is to go on, if there is one.
-    pub(super) async fn bring(&self, key: (TaskId, Attempt), from: Kept) -> Result<(), String> {
+    /// Gives a task's place to an attempt; whether the checkpoint that the coordinator has is here. Newer ones are of a
+    /// history that did not happen.
+    pub(super) fn claim_checkpoint(&self, key: (TaskId, Attempt), from: Kept) -> bool {
         self.claim(key);
         let task = key.0;
-        if self.is_here(task, from) {
-            return Ok(());
-        }
-        let oldest = from.checkpoint.saturating_sub(OLDER).max(1);
-        for number in (oldest..=from.checkpoint).rev() {
-            // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
-            let first = if number == from.checkpoint { from.attempt } else { 1 };
-            match self.fetch(task, number, first..=from.attempt).await {
-                Ok(bytes) => {
-                    self.store().insert(self.shared(), task, number, bytes);
-                    return Ok(());
-                }
-                Err(FetchError::Absent) => {}
-                Err(FetchError::Other(why)) => return Err(format!("checkpoint {number}: {why}")),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether the worker's own copy is the checkpoint that is meant. Newer ones are of a history that did
-    /// not happen.
-    fn is_here(&self, task: TaskId, from: Kept) -> bool {
         let mut store = self.store();
         let Some(of_task) = store.images.get_mut(&task) else { return false };
         of_task.retain(|number, _| *number <= from.checkpoint);
@@ -224,41 +192,36 @@ impl<U: Uplink> Images<U> {
         is_here
     }
 
-    async fn fetch(
+    /// Fetches a checkpoint of a task that one of these attempts has taken.
+    pub(super) async fn fetch(
         &self,
+        pass: &Pass,
         task: TaskId,
         checkpoint: u32,
         attempts: RangeInclusive<u32>,
-    ) -> Result<Vec<u8>, FetchError> {
+    ) -> Result<(), FetchError> {
         let (run, attempt) = (self.run.clone(), *attempts.end());
         let wanted = CheckpointRef { run, task: task.get(), checkpoint, attempt };
-        let mut pauses = Pauses::default();
-        loop {
+        fetch_until_answered(pass, || async {
             let life = self.shared().life();
-            let life = life.ok_or_else(|| FetchError::Other("it has no life".to_owned()))?;
+            let life = life.ok_or_else(|| FetchError::Transport("it has no life".to_owned()))?;
             let get = self.line.uplink.get_checkpoint(&life, wanted.clone());
-            let got = timeout(STILL, get).await;
-            match got.map_err(|_| FetchError::Other("it is stuck".to_owned()))? {
-                Ok(chunks) => {
-                    let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
-                    let image = decode(&bytes, &self.key);
-                    let is_it = |image: &Image| {
-                        image.task == task
-                            && image.number.get() == checkpoint
-                            && attempts.contains(&image.attempt.get())
-                    };
-                    return match image.as_ref().is_some_and(is_it) {
-                        true => Ok(bytes),
-                        false => Err(FetchError::Absent),
-                    };
-                }
-                Err(status) if matches!(status.code(), Code::NotFound | Code::DataLoss) => {
-                    return Err(FetchError::Absent);
-                }
-                Err(status) if is_unanswered(&status) => sleep(pauses.next_pause()).await,
-                Err(status) => return Err(FetchError::Other(told(&status))),
+            let got = pass.unless_revoked(timeout(STILL, get)).await?;
+            let chunks = got.map_err(|_| Stuck::Still { after: STILL })??;
+            let bytes: Vec<u8> = chunks.into_iter().flat_map(|chunk| chunk.data).collect();
+            let image = decode(&bytes, &self.key);
+            let is_it = |image: &Image| {
+                image.task == task
+                    && image.number.get() == checkpoint
+                    && attempts.contains(&image.attempt.get())
+            };
+            if !image.as_ref().is_some_and(is_it) {
+                return Err(FetchError::Absent("it is damaged, or another".to_owned()));
             }
-        }
+            self.store().insert(self.shared(), task, checkpoint, bytes);
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -271,8 +234,4 @@ impl Store {
         }
         shared.has_images(task, of_task.len());
     }
-}
-
-fn told(status: &Status) -> String {
-    format!("{}: {}", status.code(), status.message())
 }

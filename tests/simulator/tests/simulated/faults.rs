@@ -84,6 +84,24 @@ fn a_coordinator_that_stands_still_hears_nothing_and_stores_nothing() {
     assert_eq!((with.coordinators, count(&with, "coordinator-pause")), (1, 1));
 }
 
+/// The disk stands still for longer than it takes until somebody is warned of that.
+#[test]
+fn the_last_steps_of_a_run_are_waited_for_however_long_its_disk_stands_still() {
+    let without = played(100, &[]);
+    let is_end = |line: &&str| line.ends_with("coordinator 1 ends: the run is over");
+    let line = without.trace.lines().find(is_end).expect("it ends");
+    let (seconds, _) = line.split_once(' ').expect("it begins with its time");
+    let over = seconds.replace('.', "").parse::<Millis>().expect("a number") / 1_000;
+    let mut longest = 0;
+    for before in [20, 60, 100] {
+        let pause = Fault::CoordinatorPause { lasts: 24_000 };
+        let outcome = played(100, &[(over - before, pause)]);
+        assert_eq!((outcome.coordinators, outcome.ending.word()), (1, "complete"), "{before} ms");
+        longest = longest.max(outcome.simulated_ms);
+    }
+    assert!(longest >= over + 20_000, "none of them stood still: {longest}, {over}");
+}
+
 #[test]
 fn what_hits_nobody_does_not_count() {
     let worker_kill = Fault::WorkerKill { worker: 0, down: Some(10), has_certificate: true };

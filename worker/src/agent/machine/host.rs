@@ -24,6 +24,7 @@ use super::{
     backend::{BoxedFuture, MachineBackend},
     checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump},
     launches::{OwnKeep, ProgramNotice, TaskLaunch},
+    launching::turn_at_criu,
     process::TaskProcess,
     vm::{QuotaLift, VmMachine},
 };
@@ -31,7 +32,7 @@ use crate::{
     agent::{
         gate::{Gate, Pass},
         host::{Host, limit},
-        launch::{self, Birth, Place, turn_at_criu},
+        launch::{self, Birth, Place},
         own::{self, Kept},
         report::{Key, explain},
         snapshot::{self, Snapshot, SnapshotError},
@@ -289,7 +290,7 @@ impl VmMachine for HostVm {
 
     fn leave_job(self: Arc<Self>, pass: Pass, leave: JobLeave) -> BoxedFuture<Leaving> {
         Box::pin(async move {
-            let permit = match turn_at_criu(&self.host, &pass).await {
+            let permit = match turn_at_criu(Arc::clone(&self.host.criu), &pass).await {
                 Ok(permit) => permit,
                 Err(why) => return Leaving::Lost { why },
             };

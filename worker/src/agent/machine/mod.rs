@@ -6,6 +6,7 @@ mod checkpoints;
 mod context;
 mod host;
 mod launches;
+mod launching;
 mod process;
 mod vm;
 
@@ -14,5 +15,6 @@ pub use checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, Task
 pub use context::LifeContext;
 pub(crate) use host::{HostBackend, reap};
 pub use launches::{OwnKeep, ProgramNotice, TaskLaunch};
+pub use launching::{Born, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, launch_program};
 pub use process::{ProgressPage, TaskProcess};
 pub use vm::{QuotaLift, VmMachine};

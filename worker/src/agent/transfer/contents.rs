@@ -13,7 +13,7 @@ use dormouse_proto::v1::{ContentChunk, ContentRef, Contents, InputsRef};
 use tokio::time::timeout;
 
 use super::parcel::{ChunkReader, ChunkWriter};
-use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, takes_packed, told, turn};
+use super::{FetchError, NotSent, Pass, Pauses, Put, Transfers, explain, takes_packed, turn};
 use crate::{
     contents::{Cache, ContentError, Held, Incoming},
     directory::Input,
@@ -167,7 +167,7 @@ impl Transfers {
         let mut client = self.contents.clone();
         let asked = timeout(self.still, client.get_inputs(takes_packed(reference)));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
-        let stream = response.map_err(told)?.into_inner();
+        let stream = response?.into_inner();
         let held = Arc::clone(held);
         self.take(pass, turn, stream, move |reader| receive_inputs(reader, &held, wanted)).await
     }
@@ -200,7 +200,7 @@ impl Transfers {
         let mut client = self.contents.clone();
         let asked = timeout(self.still, client.get(takes_packed(reference)));
         let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
-        let stream = response.map_err(told)?.into_inner();
+        let stream = response?.into_inner();
         self.take(pass, turn, stream, |reader| receive(reader, incoming)).await
     }
 }

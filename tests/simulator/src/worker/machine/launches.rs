@@ -1,17 +1,22 @@
 //! Programs that come to life on a simulated VM, and what befalls them.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Kept, StartTask};
 use dormouse_units::{CheckpointSeq, Ppm};
-use dormouse_vm::life::{Key, LaunchError, Seat};
+use dormouse_vm::life::{Key, LaunchError, Seat, Slot};
 use dormouse_worker::{
     agent::in_process::{
-        Birth, Inside, JobBirth, JobOrder, JobRank, Pass, ProgressPage, TaskLaunch, TaskProcess,
+        Birth, Born, BoxedFuture, FetchError, Inside, JobBirth, JobOrder, JobRank, LaunchFuture,
+        LaunchSteps, LaunchWay, Pass, ProgressPage, TaskLaunch, TaskProcess, launch_program,
+        plan_launch,
     },
     process::Ended,
 };
-use tokio::time::{Instant, sleep};
+use tokio::{
+    sync::Semaphore,
+    time::{Instant, sleep},
+};
 
 use super::{
     process::SimulatedProcess,
@@ -31,33 +36,91 @@ const DOOMED: Duration = Duration::from_millis(100);
 /// Time by which a process ends earlier or later than it should, usually.
 const OFF: Duration = Duration::from_millis(2);
 
+/// A launch on a simulated VM.
+#[derive(Debug)]
+struct SimulatedLaunch<U: Uplink> {
+    vm: Arc<SimulatedVm<U>>,
+    key: Key,
+    order: StartTask,
+    place: LaunchPlace,
+}
+
+/// Where a program is to be.
+#[derive(Clone, Debug)]
+enum LaunchPlace {
+    /// A task of one process.
+    Task { cpu: u32, slot: Slot },
+    /// A job, by the seats of its processes, which is moved or not.
+    Job { seats: Vec<Seat>, moving: bool },
+}
+
+/// A program that has come to life.
+#[derive(Debug)]
+struct Newcomer<U: Uplink> {
+    process: Arc<SimulatedProcess<U>>,
+    done: Ppm,
+    /// CPU time of its slot before it, in nanoseconds.
+    base_ns: u64,
+}
+
+impl<U: Uplink> LaunchSteps for SimulatedLaunch<U> {
+    type Alive = Newcomer<U>;
+
+    fn name(&self) -> String {
+        self.key.0.to_string()
+    }
+
+    fn criu(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.vm.host.criu)
+    }
+
+    fn bring_inputs<'a>(&'a self, _: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>> {
+        let is_here = self.vm.host.images.claim_checkpoint(self.key, from);
+        Box::pin(std::future::ready(Ok(is_here)))
+    }
+
+    fn fetch_checkpoint<'a>(
+        &'a self,
+        pass: &'a Pass,
+        number: u32,
+        attempts: RangeInclusive<u32>,
+    ) -> LaunchFuture<'a, Result<(), FetchError>> {
+        Box::pin(self.vm.host.images.fetch(pass, self.key.0, number, attempts))
+    }
+
+    fn bring_to_life(
+        &self,
+        way: LaunchWay,
+        pass: &Pass,
+        inside: Inside,
+    ) -> BoxedFuture<Result<Born<Newcomer<U>>, String>> {
+        let (vm, key, order) = (Arc::clone(&self.vm), self.key, self.order.clone());
+        let (place, pass) = (self.place.clone(), pass.clone());
+        Box::pin(async move {
+            let born = vm.bear_program(key, &order, (&place, way), &pass).await;
+            drop(inside);
+            born
+        })
+    }
+}
+
 impl<U: Uplink> SimulatedVm<U> {
     pub(super) async fn task_birth(
         self: Arc<Self>,
         launch: TaskLaunch,
     ) -> Result<Birth, LaunchError> {
         let TaskLaunch { key, order, cpu, slot, pass, .. } = launch;
-        let is_silent = arguments(&order).first().is_some_and(|kind| kind == "noop");
-        let kept = order.from.filter(|_| !is_silent);
-        self.bring(key, &pass, kept).await?;
-        let (image, _inside) = self.come(key, &pass, kept.is_some(), false).await?;
-        let done = image.map_or(Ppm::ZERO, |image| image.done);
-        self.has_begun(key, (order.from, false), image);
-        let base_ns = self.look(|vcpus| vcpus.charged_ns(cpu, slot));
-        let whole_ns = order.real_cpu_us.saturating_mul(1000).max(1);
-        let ended = is_silent.then_some(Ended::Exited(0));
-        let worked_ns = if is_silent { whole_ns } else { done.scale(whole_ns) };
-        let rank = SimulatedRank { vcpu: cpu, slot, whole_ns, end_ns: whole_ns, worked_ns };
-        let mut program = SimulatedProgram::new(vec![rank], 1, 1, 0);
-        if !is_silent {
-            self.befall(&mut program);
-        }
-        let pid = self.bear(Newborn { key, args: arguments(&order).to_vec(), program });
-        let process = Arc::new(SimulatedProcess { vm: Arc::clone(&self), pid });
-        let page: Option<Arc<dyn ProgressPage>> = match is_silent {
-            true => None,
-            false => Some(Arc::clone(&process) as Arc<dyn ProgressPage>),
-        };
+        let plan = plan_launch(&order, true);
+        let is_silent = plan.first == LaunchWay::Silent;
+        let place = LaunchPlace::Task { cpu, slot };
+        let launch = SimulatedLaunch { vm: self, key, order, place };
+        let born = launch_program(&launch, &pass, plan).await?;
+        let Newcomer { process, done, base_ns } = born;
+        let page = (!is_silent).then(|| Arc::clone(&process) as Arc<dyn ProgressPage>);
         Ok(Birth {
             process,
             page,
@@ -67,7 +130,7 @@ impl<U: Uplink> SimulatedVm<U> {
             born_ns: base_ns,
             at: Instant::now(),
             inputs_at: None,
-            ended,
+            ended: is_silent.then_some(Ended::Exited(0)),
             changes: None,
         })
     }
@@ -77,26 +140,79 @@ impl<U: Uplink> SimulatedVm<U> {
         pass: Pass,
         order: JobOrder,
     ) -> Result<JobBirth, LaunchError> {
+        let plan = order.plan(true);
         let JobOrder { key, start, seats, moving, .. } = order;
-        let kept = start.from.filter(|_| !moving);
-        self.bring(key, &pass, kept).await?;
-        let begun = Instant::now();
-        let (image, _inside) = self.come(key, &pass, moving || kept.is_some(), moving).await?;
-        let done = image.map_or(Ppm::ZERO, |image| image.done);
-        self.has_begun(key, (start.from, moving), image);
-        let mut program = self.job_program(&start, &seats, done)?;
-        self.befall(&mut program);
-        let pid = self.bear(Newborn { key, args: arguments(&start).to_vec(), program });
-        let process = Arc::new(SimulatedProcess { vm: Arc::clone(&self), pid });
-        let page = Arc::clone(&process) as Arc<dyn ProgressPage>;
+        let (begun, processes) = (Instant::now(), seats.len());
+        let place = LaunchPlace::Job { seats, moving };
+        let launch = SimulatedLaunch { vm: self, key, order: start, place };
+        let born = launch_program(&launch, &pass, plan).await?;
+        let Newcomer { process, done, .. } = born;
+        let (page, pid) = (Arc::clone(&process) as Arc<dyn ProgressPage>, process.pid);
         Ok(JobBirth {
             process: process as Arc<dyn TaskProcess>,
             page,
-            ranks: vec![JobRank { pid }; seats.len()],
+            ranks: vec![JobRank { pid }; processes],
             at: Instant::now(),
             done_ppm: (!moving).then_some(done.get()),
             restore: begun.elapsed(),
         })
+    }
+
+    /// Brings a program to life, or finds that it can't be: after the time that it takes, and with the thaw of its VM.
+    async fn bear_program(
+        self: &Arc<Self>,
+        key: Key,
+        order: &StartTask,
+        (place, way): (&LaunchPlace, LaunchWay),
+        pass: &Pass,
+    ) -> Result<Born<Newcomer<U>>, String> {
+        let revoked = |error: dormouse_worker::agent::in_process::Revoked| error.to_string();
+        let restores = way == LaunchWay::Restored;
+        self.host.images.claim(key);
+        if !restores && order.from.is_none() {
+            self.host.images.forget(key.0);
+        }
+        let takes = match restores {
+            true => self.with_chance(|chance| chance.time(RESTORE)) + self.host.slower(),
+            false => self.with_chance(|chance| chance.time(BIRTH)),
+        };
+        // What comes to life on a VM that is killed is killed with it.
+        pass.unless_revoked(sleep(takes)).await.map_err(revoked)?;
+        pass.thawed().await.map_err(revoked)?;
+        let rates = self.host.plan.rates;
+        if self.with_chance(|chance| chance.happens(rates.birth)) {
+            return Err("it did not come to life".to_owned());
+        }
+        let image = self.host.images.newest(key.0).filter(|_| restores);
+        if restores && image.is_none() {
+            return Ok(Born::NoImage { why: "no checkpoint of it is sound".to_owned() });
+        }
+        if restores && self.with_chance(|chance| chance.happens(rates.restore)) {
+            return Ok(Born::Refused { why: "CRIU can't restore it".to_owned() });
+        }
+        let done = image.map_or(Ppm::ZERO, |image| image.done);
+        let (mut program, base_ns, moving) = match place {
+            LaunchPlace::Task { cpu, slot } => {
+                let whole_ns = order.real_cpu_us.saturating_mul(1000).max(1);
+                let is_silent = way == LaunchWay::Silent;
+                let worked_ns = if is_silent { whole_ns } else { done.scale(whole_ns) };
+                let (vcpu, slot) = (*cpu, *slot);
+                let rank = SimulatedRank { vcpu, slot, whole_ns, end_ns: whole_ns, worked_ns };
+                let base_ns = self.look(|vcpus| vcpus.charged_ns(vcpu, slot));
+                (SimulatedProgram::new(vec![rank], 1, 1, 0), base_ns, false)
+            }
+            LaunchPlace::Job { seats, moving } => {
+                (self.job_program(order, seats, done)?, 0, *moving)
+            }
+        };
+        self.has_begun(key, (order.from, moving), image);
+        if way != LaunchWay::Silent {
+            self.befall(&mut program);
+        }
+        let args = order.program.as_ref().map_or(&[][..], |program| &program.args).to_vec();
+        let pid = self.bear(Newborn { key, args, program });
+        let process = Arc::new(SimulatedProcess { vm: Arc::clone(self), pid });
+        Ok(Born::Alive(Newcomer { process, done, base_ns }))
     }
 
     /// The program of a job on these seats, a part of which is done.
@@ -121,69 +237,6 @@ impl<U: Uplink> SimulatedVm<U> {
         let waits = Ppm::new(most.min(1_000_000)).rest().scale(runtime_ns) / u64::from(phases);
         let begun = u32::try_from(begun + 1).unwrap_or(phases).min(phases);
         Ok(SimulatedProgram::new(ranks.collect(), phases, begun, waits))
-    }
-
-    /// Sees to it that the checkpoint is here from which an attempt is to go on; without one its folder is empty.
-    async fn bring(&self, key: Key, pass: &Pass, from: Option<Kept>) -> Result<(), String> {
-        match from {
-            Some(from) => {
-                let brought = pass.unless_revoked(self.host.images.bring(key, from)).await;
-                brought.map_err(|error| error.to_string())?
-            }
-            None => {
-                self.host.images.claim(key);
-                Ok(())
-            }
-        }
-    }
-
-    /// Waits until a process has come to life, from the newest checkpoint here if it is to be restored.
-    async fn come(
-        &self,
-        key: Key,
-        pass: &Pass,
-        restores: bool,
-        moving: bool,
-    ) -> Result<(Option<Image>, Inside), LaunchError> {
-        let revoked = |error: dormouse_worker::agent::in_process::Revoked| error.to_string();
-        loop {
-            pass.thawed().await.map_err(revoked)?;
-            let permit = match restores {
-                true => {
-                    let turn = Arc::clone(&self.host.criu).acquire_owned();
-                    Some(
-                        pass.unless_revoked(turn)
-                            .await
-                            .map_err(revoked)?
-                            .map_err(|e| e.to_string())?,
-                    )
-                }
-                false => None,
-            };
-            let Some(inside) = pass.birth() else { continue };
-            let takes = match restores {
-                true => self.with_chance(|chance| chance.time(RESTORE)) + self.host.slower(),
-                false => self.with_chance(|chance| chance.time(BIRTH)),
-            };
-            // What comes to life on a VM that is killed is killed with it.
-            pass.unless_revoked(sleep(takes)).await.map_err(revoked)?;
-            drop(permit);
-            // Frozen with its VM, it comes to life with the thaw.
-            pass.thawed().await.map_err(revoked)?;
-            let rates = self.host.plan.rates;
-            if self.with_chance(|chance| chance.happens(rates.birth)) {
-                return Err("it did not come to life".to_owned().into());
-            }
-            let image = self.host.images.newest(key.0).filter(|_| restores);
-            if moving && image.is_none() {
-                return Err("no checkpoint of it is sound".to_owned().into());
-            }
-            if image.is_some() && self.with_chance(|chance| chance.happens(rates.restore)) {
-                let why = "CRIU can't restore it".to_owned();
-                return Err(LaunchError { why, image: !moving });
-            }
-            return Ok((image, inside));
-        }
     }
 
     /// Tells the witness of a process that begins.
@@ -219,8 +272,4 @@ impl<U: Uplink> SimulatedVm<U> {
             }
         });
     }
-}
-
-fn arguments(order: &StartTask) -> &[String] {
-    order.program.as_ref().map_or(&[], |program| &program.args)
 }

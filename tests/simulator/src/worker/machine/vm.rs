@@ -332,10 +332,7 @@ struct SimulatedUpload<U: Uplink> {
 impl<U: Uplink> CheckpointUpload for SimulatedUpload<U> {
     fn send(self: Box<Self>, pass: Pass, _: Arc<AtomicU64>) -> BoxedFuture<Result<u64, String>> {
         let host = Arc::clone(&self.host);
-        host.shared.inside(async move {
-            let put = self.host.images.put(&self.image);
-            pass.unless_revoked(put).await.map_err(|error| error.to_string())?
-        })
+        host.shared.inside(async move { self.host.images.put(&pass, &self.image).await })
     }
 }
 

@@ -133,7 +133,10 @@ impl Coordinators {
             open: false,
             phase: Duration::from_millis(100),
             experiment: "turmoil".to_owned(),
-            header: serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "turmoil"}),
+            header: dormouse_log::HeaderText::new(
+                &serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "turmoil"}),
+            )
+            .expect("it is JSON"),
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
             workers: u32::try_from(workers).unwrap(),
             speedup: Speedup::times(30),

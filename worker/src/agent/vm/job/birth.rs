@@ -1,15 +1,15 @@
 //! Bringing a job to life: from scratch, or from a checkpoint.
 
-use std::{sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
-use dormouse_proto::v1::StartTask;
+use dormouse_proto::v1::{Kept, StartTask};
 use dormouse_tasks::{
     left,
     progress::{self, ProgressReader},
 };
 use dormouse_vm::life::{LaunchError, Seat};
 
-use tokio::time::Instant;
+use tokio::{sync::Semaphore, time::Instant};
 
 use super::{
     ranks::{self, JobRank},
@@ -17,11 +17,15 @@ use super::{
 };
 use crate::{
     agent::{
-        gate::Pass,
+        gate::{Inside, Pass},
         host::{Host, limit},
-        launch::{PROGRESS, RESULT, bring_checkpoint, bring_to_life, put_down, turn_at_criu},
-        machine::{ProgressPage, TaskProcess},
+        launch::{PROGRESS, RESULT, claim_checkpoint, fetch_checkpoint, in_a_thread, put_down},
+        machine::{
+            Born, BoxedFuture, LaunchFuture, LaunchPlan, LaunchSteps, LaunchWay, ProgressPage,
+            TaskProcess, launch_program,
+        },
         report::{Key, explain},
+        transfer::FetchError,
         verdict::for_want_of_memory,
     },
     cgroup::{self, Slot},
@@ -69,69 +73,81 @@ pub struct JobBirth {
 }
 
 /// Starts or restores a job; what went wrong, in words, otherwise. Nothing runs then.
-///
-/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
-/// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
 pub(crate) async fn launch(
     host: Arc<Host>,
     groups: Arc<cgroup::Vm>,
     pass: Pass,
     order: JobOrder,
 ) -> Result<JobBirth, LaunchError> {
-    let kept = order.start.from.filter(|_| !order.moving && host.checkpointer.is_some());
-    if let Some(from) = kept {
-        bring_checkpoint(&host, &pass, &order.name, (&order.start, from)).await?;
-    }
-    let mut restores = order.moving || kept.is_some();
-    loop {
-        pass.thawed().await.map_err(|e| explain(&e))?;
-        let permit = match restores {
-            true => Some(turn_at_criu(&host, &pass).await?),
-            false => None,
+    let plan = order.plan(host.checkpointer.is_some());
+    launch_program(&JobSteps { host, groups, order }, &pass, plan).await
+}
+
+impl JobOrder {
+    /// How the job is to come to life, on a worker that has a CRIU that works or has not. A job that is moved goes on from
+    /// the checkpoint that it left its places with, or not at all.
+    #[must_use]
+    pub fn plan(&self, has_criu: bool) -> LaunchPlan {
+        let from = self.start.from.filter(|_| !self.moving && has_criu);
+        let first = match self.moving || from.is_some() {
+            true => LaunchWay::Restored,
+            false => LaunchWay::FromScratch,
         };
-        let Some(inside) = pass.birth() else { continue };
-        let meanwhile = pass.stopwatch();
-        let work = {
-            let (host, groups) = (Arc::clone(&host), Arc::clone(&groups));
-            let (pass, order) = (pass.clone(), order.clone());
-            move || match restores {
-                true => restore(&host, &groups, &pass, &order),
-                false => start(&host, &groups, &pass, &order).map(Born::Alive),
-            }
-        };
-        let error = match bring_to_life(&pass, inside, permit, work).await {
-            Ok(Born::Alive(birth)) => return Ok(birth),
-            Ok(Born::NoImage { .. }) if kept.is_some() => {
-                tracing::warn!(job = %order.name, "no checkpoint can be restored: the task starts \
-                         from the beginning");
-                restores = false;
-                continue;
-            }
-            Ok(Born::NoImage { why }) => LaunchError::from(why),
-            Ok(Born::Refused { why }) => {
-                LaunchError { why, image: kept.is_some() && pass.check().is_ok() }
-            }
-            Err(why) => LaunchError::from(why),
-        };
-        if pass.check().is_err() || meanwhile.stood().is_zero() {
-            return Err(error);
-        }
-        let why = error.why;
-        tracing::warn!(why, job = %order.name, "its start was interrupted by a freeze of its VM");
+        let from_scratch = (!self.moving).then_some(LaunchWay::FromScratch);
+        LaunchPlan { from, first, from_scratch }
     }
 }
 
-/// The outcome of bringing a job to life.
-enum Born {
-    Alive(JobBirth),
-    /// There is no checkpoint to be restored.
-    NoImage {
-        why: String,
-    },
-    /// There is, and it could not be restored. Nothing runs.
-    Refused {
-        why: String,
-    },
+/// A launch of a parallel job.
+#[derive(Clone, Debug)]
+struct JobSteps {
+    host: Arc<Host>,
+    groups: Arc<cgroup::Vm>,
+    order: JobOrder,
+}
+
+impl LaunchSteps for JobSteps {
+    type Alive = JobBirth;
+
+    fn name(&self) -> String {
+        self.order.name.to_string()
+    }
+
+    fn criu(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.host.criu)
+    }
+
+    fn bring_inputs<'a>(&'a self, _: &'a Pass) -> LaunchFuture<'a, Result<(), String>> {
+        // A job has none.
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>> {
+        Box::pin(claim_checkpoint(&self.host, &self.order.name, &self.order.start, from))
+    }
+
+    fn fetch_checkpoint<'a>(
+        &'a self,
+        pass: &'a Pass,
+        number: u32,
+        attempts: RangeInclusive<u32>,
+    ) -> LaunchFuture<'a, Result<(), FetchError>> {
+        let of = (&self.order.name, &self.order.start);
+        Box::pin(fetch_checkpoint(&self.host, pass, of, (number, attempts)))
+    }
+
+    fn bring_to_life(
+        &self,
+        way: LaunchWay,
+        pass: &Pass,
+        inside: Inside,
+    ) -> BoxedFuture<Result<Born<JobBirth>, String>> {
+        let (Self { host, groups, order }, pass) = (self.clone(), pass.clone());
+        in_a_thread(inside, move || match way {
+            LaunchWay::Restored => restore(&host, &groups, &pass, &order),
+            _ => start(&host, &groups, &pass, &order).map(Born::Alive),
+        })
+    }
 }
 
 fn start(
@@ -195,7 +211,7 @@ fn restore(
     groups: &cgroup::Vm,
     pass: &Pass,
     order: &JobOrder,
-) -> Result<Born, String> {
+) -> Result<Born<JobBirth>, String> {
     let Some(checkpointer) = &host.checkpointer else {
         let why = "this worker has no working CRIU".to_owned();
         return Ok(Born::NoImage { why });

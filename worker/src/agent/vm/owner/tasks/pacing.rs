@@ -166,9 +166,12 @@ impl Owner {
     pub(crate) fn lift_for(&self, span: Duration, (vcpu, slot): (u32, Slot)) {
         let lifted = Arc::clone(&self.machine).lift_quota(vcpu, slot);
         tracing::warn!(?span, vcpu, "a quota is lifted, as a test requests");
-        std::thread::spawn(move || {
+        let wait = move || {
             std::thread::sleep(span);
             drop(lifted);
-        });
+        };
+        if let Err(error) = std::thread::Builder::new().name("lift".to_owned()).spawn(wait) {
+            tracing::warn!(%error, "no thread for that: the quota is as it was");
+        }
     }
 }

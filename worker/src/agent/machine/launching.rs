@@ -1,0 +1,217 @@
+//! Bringing a program to life on any machine: from its checkpoint, from one before it, or from the beginning, and again
+//! where a freeze was in the way.
+
+use std::{fmt::Debug, ops::RangeInclusive, sync::Arc};
+
+use dormouse_proto::v1::Kept;
+use dormouse_vm::{OLDER_CHECKPOINTS, life::LaunchError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::backend::BoxedFuture;
+use crate::agent::{
+    gate::{Inside, Pass},
+    report::explain,
+    transfer::FetchError,
+};
+
+/// How a program comes to life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LaunchWay {
+    /// CRIU restores it.
+    Restored,
+    /// It begins its work.
+    FromScratch,
+    /// It says nothing and is not followed.
+    Silent,
+    /// A program of the user's own, with its inputs.
+    Own,
+    /// A program of the user's own, with what a former attempt saved in its directory.
+    OwnSaved,
+}
+
+/// How a program is to come to life, as its order has it.
+#[derive(Clone, Copy, Debug)]
+pub struct LaunchPlan {
+    /// The checkpoint from which it goes on, which may have to be fetched.
+    pub from: Option<Kept>,
+    /// How it comes to life first.
+    pub first: LaunchWay,
+    /// How it begins where it has no checkpoint; `None`: it must have one.
+    pub from_scratch: Option<LaunchWay>,
+}
+
+/// The outcome of bringing a program to life once.
+#[derive(Debug)]
+pub enum Born<T> {
+    /// It lives.
+    Alive(T),
+    /// There is no checkpoint to be restored.
+    NoImage {
+        /// Why there is none.
+        why: String,
+    },
+    /// There is, and it could not be restored. Nothing runs.
+    Refused {
+        /// What went wrong, in words.
+        why: String,
+    },
+}
+
+/// One launch as its machine carries it out.
+pub trait LaunchSteps: Debug + Send + Sync + 'static {
+    /// A program that lives.
+    type Alive: Send;
+
+    /// Names the attempt's task, for the worker's log.
+    fn name(&self) -> String;
+
+    /// The places at CRIU, one for each core.
+    fn criu(&self) -> Arc<Semaphore>;
+
+    /// Sees to it that the inputs of a program that begins from scratch are here.
+    ///
+    /// # Errors
+    /// In words, the input that could not be had, and why.
+    fn bring_inputs<'a>(&'a self, pass: &'a Pass) -> LaunchFuture<'a, Result<(), String>>;
+
+    /// Gives the task's directory to the attempt, removes checkpoints that are newer than this one or another attempt's
+    /// of the same number, and tells whether this one is here and sound.
+    ///
+    /// # Errors
+    /// In words, what the disk refuses.
+    fn claim_checkpoint(&self, from: Kept) -> LaunchFuture<'_, Result<bool, String>>;
+
+    /// Fetches the checkpoint of this number that one of these attempts has taken.
+    ///
+    /// # Errors
+    /// It did not come.
+    fn fetch_checkpoint<'a>(
+        &'a self,
+        pass: &'a Pass,
+        number: u32,
+        attempts: RangeInclusive<u32>,
+    ) -> LaunchFuture<'a, Result<(), FetchError>>;
+
+    /// Brings the program to life, which goes on where nobody waits for it; `inside` is dropped once it lives or does not.
+    ///
+    /// # Errors
+    /// In words, what went wrong that is no checkpoint's fault. Nothing of it runs then.
+    fn bring_to_life(
+        &self,
+        way: LaunchWay,
+        pass: &Pass,
+        inside: Inside,
+    ) -> BoxedFuture<Result<Born<Self::Alive>, String>>;
+}
+
+/// Work of a launch.
+pub type LaunchFuture<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Starts or restores a program. Nothing of it runs where it can't be.
+///
+/// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried again. A checkpoint is
+/// fetched all the same: that is the worker's doing, not the VM's.
+///
+/// # Errors
+/// In words, what went wrong.
+pub async fn launch_program<S: LaunchSteps>(
+    steps: &S,
+    pass: &Pass,
+    plan: LaunchPlan,
+) -> Result<S::Alive, LaunchError> {
+    let LaunchPlan { from, first: mut way, from_scratch } = plan;
+    if from_scratch == Some(way) {
+        steps.bring_inputs(pass).await?;
+    }
+    if let Some(from) = from {
+        bring_checkpoint(steps, pass, from).await?;
+    }
+    loop {
+        pass.thawed().await.map_err(|e| explain(&e))?;
+        let permit = match way {
+            LaunchWay::Restored => Some(turn_at_criu(steps.criu(), pass).await?),
+            _ => None,
+        };
+        // It may have been frozen while this waited, and CRIU is others' then.
+        let Some(inside) = pass.birth() else { continue };
+        let meanwhile = pass.stopwatch();
+        let error = match unless_frozen(pass, permit, steps.bring_to_life(way, pass, inside)).await
+        {
+            Ok(Born::Alive(alive)) => return Ok(alive),
+            Ok(Born::NoImage { why }) => match from_scratch {
+                Some(scratch) => {
+                    let task = steps.name();
+                    tracing::warn!(task, "no checkpoint can be restored: from scratch");
+                    steps.bring_inputs(pass).await?;
+                    way = scratch;
+                    continue;
+                }
+                None => LaunchError::from(why),
+            },
+            Ok(Born::Refused { why }) => {
+                LaunchError { why, image: from.is_some() && pass.check().is_ok() }
+            }
+            Err(why) => LaunchError::from(why),
+        };
+        if pass.check().is_err() || meanwhile.stood().is_zero() {
+            return Err(error);
+        }
+        let (why, task) = (error.why, steps.name());
+        tracing::warn!(why, task, "a freeze was in the way of its start");
+    }
+}
+
+/// A place at CRIU.
+///
+/// # Errors
+/// The launch is no longer wanted.
+pub(crate) async fn turn_at_criu(
+    criu: Arc<Semaphore>,
+    pass: &Pass,
+) -> Result<OwnedSemaphorePermit, String> {
+    let turn = pass.unless_revoked(criu.acquire_owned()).await;
+    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+}
+
+/// What comes of a birth, which gives its place at CRIU back when its VM freezes: frozen with it, the program uses nothing
+/// that others wait for.
+async fn unless_frozen<T>(
+    pass: &Pass,
+    permit: Option<OwnedSemaphorePermit>,
+    mut birth: BoxedFuture<T>,
+) -> T {
+    tokio::select! {
+        born = &mut birth => return born,
+        () = pass.frozen() => {}
+    }
+    drop(permit);
+    birth.await
+}
+
+/// Sees to it that the newest sound checkpoint is here, if there is one. None at all is no error.
+async fn bring_checkpoint<S: LaunchSteps>(
+    steps: &S,
+    pass: &Pass,
+    from: Kept,
+) -> Result<(), String> {
+    // First of all: what a former attempt left may just be being removed.
+    let is_here = steps.claim_checkpoint(from).await?;
+    pass.check().map_err(|e| explain(&e))?;
+    if is_here {
+        return Ok(());
+    }
+    let oldest = from.checkpoint.saturating_sub(OLDER_CHECKPOINTS).max(1);
+    for number in (oldest..=from.checkpoint).rev() {
+        // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
+        let first = if number == from.checkpoint { from.attempt } else { 1 };
+        match steps.fetch_checkpoint(pass, number, first..=from.attempt).await {
+            Ok(()) => return Ok(()),
+            Err(error @ FetchError::Absent(_)) => {
+                let (why, task) = (explain(&error), steps.name());
+                tracing::warn!(why, task, number, "a checkpoint cannot be had");
+            }
+            Err(error) => return Err(format!("checkpoint {number}: {}", explain(&error))),
+        }
+    }
+    Ok(())
+}
