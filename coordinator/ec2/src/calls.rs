@@ -4,11 +4,12 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::{ApiCall, Decision};
 use dormouse_units::Time;
 
+use crate::absent_resources::{no_capacity_reservations, no_placement_groups};
 use crate::call_json::{answer_digest, value_from_json, value_to_json};
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 
 /// Calls that change something: each is an event of the run.
-const CHANGES: [&str; 30] = [
+const CHANGES: [&str; 48] = [
     "RunInstances",
     "TerminateInstances",
     "StopInstances",
@@ -39,6 +40,24 @@ const CHANGES: [&str; 30] = [
     "CancelSpotFleetRequests",
     "ModifyInstanceAttribute",
     "ModifyInstanceCreditSpecification",
+    "CreateVpc",
+    "CreateDefaultVpc",
+    "DeleteVpc",
+    "AssociateVpcCidrBlock",
+    "CreateSubnet",
+    "CreateDefaultSubnet",
+    "DeleteSubnet",
+    "ModifySubnetAttribute",
+    "CreateInternetGateway",
+    "AttachInternetGateway",
+    "DetachInternetGateway",
+    "DeleteInternetGateway",
+    "CreateRoute",
+    "ModifySecurityGroupRules",
+    "UpdateSecurityGroupRuleDescriptionsIngress",
+    "UpdateSecurityGroupRuleDescriptionsEgress",
+    "DeleteLaunchTemplateVersions",
+    "ModifyInstanceMetadataOptions",
 ];
 
 /// Whether a call may change something; one that is not played changes nothing.
@@ -62,6 +81,7 @@ impl ApiDesk {
     pub(crate) fn begin_call(&mut self, now: Time, call: &ApiCall, out: &mut Vec<Decision>) {
         self.now = now;
         let scope = CallScope { account: call.account.clone(), region: call.region.clone() };
+        self.begin_region(&scope);
         let input = value_from_json(&call.input);
         let of_config = || input.at(&["SpotFleetRequestConfig", "ClientToken"])?.as_text();
         let token = input.text("ClientToken").or_else(of_config);
@@ -108,12 +128,6 @@ impl ApiDesk {
             "CreateKeyPair" | "ImportKeyPair" | "DeleteKeyPair" => {
                 self.change_key_pairs(scope, action, input)
             }
-            "CreateSecurityGroup" => self.create_group(scope, input),
-            "DeleteSecurityGroup" => self.delete_group(scope, input),
-            "AuthorizeSecurityGroupIngress"
-            | "AuthorizeSecurityGroupEgress"
-            | "RevokeSecurityGroupIngress"
-            | "RevokeSecurityGroupEgress" => self.change_rules(scope, action, input),
             "CreateLaunchTemplate" => self.create_template(scope, input),
             "CreateLaunchTemplateVersion" => self.create_template_version(scope, input),
             "ModifyLaunchTemplate" => self.modify_template(scope, input),
@@ -126,6 +140,44 @@ impl ApiDesk {
             "CancelSpotFleetRequests" => self.cancel_spot_fleets(scope, input, out),
             "ModifyInstanceCreditSpecification" => self.modify_credits(scope, input),
             "ModifyInstanceAttribute" => self.modify_attribute(scope, input),
+            "ModifyInstanceMetadataOptions" => self.modify_metadata(scope, input),
+            "DeleteLaunchTemplateVersions" => self.delete_template_versions(scope, input),
+            other => self.change_network(scope, other, input),
+        }
+    }
+
+    /// Calls that change records of the network.
+    fn change_network(
+        &mut self,
+        scope: &CallScope,
+        action: &str,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        match action {
+            "CreateSecurityGroup" => self.create_group(scope, input),
+            "DeleteSecurityGroup" => self.delete_group(scope, input),
+            "AuthorizeSecurityGroupIngress"
+            | "AuthorizeSecurityGroupEgress"
+            | "RevokeSecurityGroupIngress"
+            | "RevokeSecurityGroupEgress" => self.change_rules(scope, action, input),
+            "ModifySecurityGroupRules" => self.modify_rules(scope, input),
+            "UpdateSecurityGroupRuleDescriptionsIngress"
+            | "UpdateSecurityGroupRuleDescriptionsEgress" => {
+                self.update_rule_descriptions(scope, action, input)
+            }
+            "CreateVpc" => self.create_vpc(scope, input),
+            "CreateDefaultVpc" => self.create_default_vpc(scope, input),
+            "DeleteVpc" => self.delete_vpc(scope, input),
+            "AssociateVpcCidrBlock" => self.associate_vpc_block(scope, input),
+            "CreateSubnet" => self.create_subnet(scope, input),
+            "CreateDefaultSubnet" => self.create_default_subnet(scope, input),
+            "DeleteSubnet" => self.delete_subnet(scope, input),
+            "ModifySubnetAttribute" => self.modify_subnet(scope, input),
+            "CreateInternetGateway" => self.create_gateway(scope, input),
+            "AttachInternetGateway" => self.attach_gateway(scope, input),
+            "DetachInternetGateway" => self.detach_gateway(scope, input),
+            "DeleteInternetGateway" => self.delete_gateway(scope, input),
+            "CreateRoute" => self.create_route(scope, input),
             other => Err(not_played(other)),
         }
     }
@@ -161,7 +213,7 @@ impl ApiDesk {
     ///
     /// The error as EC2 says it; `UnsupportedOperation` for a call that is not played.
     pub fn read(
-        &self,
+        &mut self,
         account: &str,
         region: &str,
         action: &str,
@@ -169,6 +221,7 @@ impl ApiDesk {
     ) -> Result<WireValue, ApiError> {
         let scope = CallScope { account: account.to_owned(), region: region.to_owned() };
         let scope = &scope;
+        self.begin_region(scope);
         let answer = match action {
             "DescribeInstances" => self.describe_instances(scope, input),
             "DescribeInstanceStatus" => self.describe_instance_status(scope, input),
@@ -188,7 +241,14 @@ impl ApiDesk {
             "DescribeInternetGateways" => self.describe_gateways(scope, input),
             "DescribeKeyPairs" => self.describe_key_pairs(scope, input),
             "DescribeTags" => self.describe_tags(scope, input),
-            "DescribeVolumes" => self.describe_volumes(input),
+            "DescribeVolumes" => self.describe_volumes(scope, input),
+            "DescribeCapacityReservations" => no_capacity_reservations(input),
+            "DescribePlacementGroups" => no_placement_groups(input),
+            "DescribeSecurityGroupRules" => self.describe_rules(scope, input),
+            "DescribeNetworkInterfaces" => self.describe_interfaces(scope, input),
+            "GetLaunchTemplateData" => self.template_data(scope, input),
+            "DescribeFleetHistory" => self.fleet_history(scope, input),
+            "DescribeSpotFleetRequestHistory" => self.spot_fleet_history(scope, input),
             "DescribeAccountAttributes" => self.describe_account(scope, input),
             "GetConsoleOutput" => self.console_output(scope, input),
             "GetInstanceUefiData" => self.uefi_data(scope, input),

@@ -337,7 +337,7 @@ fn root_device() -> WireValue {
 }
 
 /// The id of a zone, like `use1-az1`: zone a is az1 for every account, while AWS gives each account another order.
-fn zone_id(zone: &str) -> String {
+pub(crate) fn zone_id(zone: &str) -> String {
     let mut parts = zone.split('-');
     let (area, side) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
     let last = parts.next().unwrap_or_default();

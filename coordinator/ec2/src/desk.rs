@@ -8,10 +8,12 @@ use dormouse_model::Setup;
 use dormouse_units::{Price, Span, Time, VmId};
 use serde::{Deserialize, Serialize};
 
+use crate::announcements::{AnnouncedChange, Announcement};
 pub(crate) use crate::desk_records::CallScope;
-use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate, SecurityGroup};
+use crate::desk_records::{InstanceFleet, KeyPair, LaunchTemplate};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
 use crate::names::resource_id;
+use crate::network_records::RegionNetwork;
 use crate::pool_market::{CapacityPool, PoolMarket};
 use crate::spot_request::SpotRequest;
 
@@ -99,11 +101,11 @@ pub struct ApiDesk {
     pub(crate) open_requests: BTreeSet<usize>,
     pub(crate) tokens: BTreeMap<TokenKey, (String, Result<WireValue, ApiError>)>,
     pub(crate) key_pairs: BTreeMap<(CallScope, String), KeyPair>,
-    pub(crate) groups: BTreeMap<(CallScope, String), SecurityGroup>,
+    pub(crate) networks: BTreeMap<CallScope, RegionNetwork>,
     pub(crate) templates: Vec<LaunchTemplate>,
     pub(crate) fleets: Vec<InstanceFleet>,
-    /// Tags of resources that are in no other list, like VPCs, by region and id.
-    pub(crate) other_tags: BTreeMap<(CallScope, String), Vec<(String, String)>>,
+    /// What was told of instances, the first first.
+    pub(crate) announcements: Vec<Announcement>,
     pub(crate) pending: Option<PendingCall>,
     pub(crate) answer: Option<Result<WireValue, ApiError>>,
     /// The wake-up that was asked for last.
@@ -141,14 +143,33 @@ impl ApiDesk {
             open_requests: BTreeSet::new(),
             tokens: BTreeMap::new(),
             key_pairs: BTreeMap::new(),
-            groups: BTreeMap::new(),
+            networks: BTreeMap::new(),
             templates: Vec::new(),
             fleets: Vec::new(),
-            other_tags: BTreeMap::new(),
+            announcements: Vec::new(),
             pending: None,
             answer: None,
             armed: None,
         }
+    }
+
+    /// Tells of an instance.
+    pub(crate) fn announce(&mut self, index: usize, change: AnnouncedChange) {
+        let Some(it) = self.instances.get(index) else { return };
+        self.announcements.push(Announcement {
+            at: self.now,
+            account: it.scope.account.clone(),
+            region: it.scope.region.clone(),
+            zone: it.pool.zone.clone(),
+            instance: it.id.clone(),
+            change,
+        });
+    }
+
+    /// All that was told from the `from`-th announcement on, the first first.
+    #[must_use]
+    pub fn announced(&self, from: usize) -> &[Announcement] {
+        self.announcements.get(from..).unwrap_or_default()
     }
 
     /// A new id of a resource of this kind.
@@ -203,7 +224,7 @@ impl ApiDesk {
                 alike += 1;
                 held += u32::from(instance.stage != InstanceStage::Stopped);
             }
-            if is_up && instance.account == account {
+            if is_up && instance.scope.account == account {
                 vcpus = vcpus.saturating_add(self.market.vcpus(&instance.pool.kind));
             }
         }
@@ -295,9 +316,7 @@ impl ApiDesk {
         }
         let found = self.by_id.get(id).filter(|index| {
             let instance = self.instances.get(**index);
-            instance.is_some_and(|it| {
-                it.account == scope.account && it.region == scope.region && it.is_visible(self.now)
-            })
+            instance.is_some_and(|it| it.scope == *scope && it.is_visible(self.now))
         });
         let none = || {
             let text = format!("The instance ID '{id}' does not exist");
@@ -306,13 +325,45 @@ impl ApiDesk {
         found.copied().ok_or_else(none)
     }
 
+    /// The instances of a caller by their ids.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::instance_of`], with all that are not found.
+    pub(crate) fn all_instances(
+        &self,
+        scope: &CallScope,
+        ids: &[&str],
+    ) -> Result<Vec<usize>, ApiError> {
+        let (mut found, mut missing, mut error) = (Vec::new(), Vec::new(), None);
+        for id in ids {
+            match self.instance_of(scope, id) {
+                Ok(index) => found.push(index),
+                Err(wrong) if wrong.code != "InvalidInstanceID.NotFound" => return Err(wrong),
+                Err(wrong) => {
+                    missing.push(*id);
+                    error = Some(wrong);
+                }
+            }
+        }
+        match error {
+            None => Ok(found),
+            Some(one) if missing.len() == 1 => Err(one),
+            Some(one) => {
+                let text = format!("The instance IDs '{}' do not exist", missing.join(", "));
+                Err(ApiError { message: text, ..one })
+            }
+        }
+    }
+
     /// The visible instances of a caller, in the order of their launch.
     pub(crate) fn instances_of<'a>(
         &'a self,
         scope: &'a CallScope,
     ) -> impl Iterator<Item = &'a Ec2Instance> {
-        self.shown.iter().filter_map(|index| self.instances.get(*index)).filter(|it| {
-            it.account == scope.account && it.region == scope.region && it.is_visible(self.now)
-        })
+        self.shown
+            .iter()
+            .filter_map(|index| self.instances.get(*index))
+            .filter(|it| it.scope == *scope && it.is_visible(self.now))
     }
 }

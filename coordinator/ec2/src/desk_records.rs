@@ -1,5 +1,7 @@
 //! The resources of callers that the desk keeps, as they are between two calls.
 
+use std::collections::BTreeMap;
+
 use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_units::{Price, Time};
@@ -24,16 +26,6 @@ pub(crate) struct KeyPair {
     pub(crate) tags: Vec<(String, String)>,
 }
 
-/// A security group. What it allows is kept and has no effect.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SecurityGroup {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) ingress: Vec<WireValue>,
-    pub(crate) egress: Vec<WireValue>,
-    pub(crate) tags: Vec<(String, String)>,
-}
-
 /// A version of a launch template.
 #[derive(Clone, Debug)]
 pub(crate) struct TemplateVersion {
@@ -51,7 +43,10 @@ pub(crate) struct LaunchTemplate {
     pub(crate) created: Time,
     /// The number of the default version, from 1.
     pub(crate) default: usize,
-    pub(crate) versions: Vec<TemplateVersion>,
+    /// The versions that were not deleted, by their numbers.
+    pub(crate) versions: BTreeMap<usize, TemplateVersion>,
+    /// The number of the next version.
+    pub(crate) next_version: usize,
     pub(crate) tags: Vec<(String, String)>,
 }
 
@@ -100,6 +95,8 @@ pub(crate) struct InstanceFleet {
     pub(crate) on_demand_strategy: String,
     pub(crate) ends_excess: bool,
     pub(crate) valid_until: Option<Time>,
+    /// When it was deleted or expired.
+    pub(crate) ended: Option<Time>,
     pub(crate) ends_with_expiration: bool,
     /// The instances that it launched: each with its pool.
     pub(crate) instances: Vec<(usize, usize)>,

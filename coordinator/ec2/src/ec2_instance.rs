@@ -4,6 +4,8 @@ use dormouse_cloud::Market;
 use dormouse_ec2_wire::WireValue;
 use dormouse_units::{Price, Time, VmId};
 
+use crate::desk_records::CallScope;
+use crate::instance_seat::InstanceSeat;
 use crate::launch_spec::LaunchSpec;
 use crate::pool_market::CapacityPool;
 
@@ -92,8 +94,7 @@ pub(crate) enum InterruptedBy {
 #[derive(Clone, Debug)]
 pub(crate) struct Ec2Instance {
     pub(crate) id: String,
-    pub(crate) account: String,
-    pub(crate) region: String,
+    pub(crate) scope: CallScope,
     pub(crate) reservation: String,
     /// The place of the instance among those launched together.
     pub(crate) launch_index: i64,
@@ -116,10 +117,14 @@ pub(crate) struct Ec2Instance {
     /// EC2's code and message for the last change of the stage.
     pub(crate) reason: Option<(&'static str, &'static str)>,
     pub(crate) transition: String,
+    /// The time of the first launch.
+    pub(crate) created: Time,
     /// The time of the last launch or start.
     pub(crate) launched: Time,
     pub(crate) spot_request: Option<String>,
     pub(crate) tags: Vec<(String, String)>,
+    /// Its place in the region's network; `None`: it has none.
+    pub(crate) seat: Option<InstanceSeat>,
     /// Number of the instance in the run, from 0.
     pub(crate) number: u64,
 }
@@ -144,19 +149,25 @@ impl Ec2Instance {
         matches!(self.stage, InstanceStage::Pending | InstanceStage::Running)
     }
 
-    /// The private address, in 172.31.0.0/16 as in a default VPC.
-    pub(crate) fn private_ip(&self) -> String {
-        format!("172.31.{}.{}", self.number / 250 % 256, self.number % 250 + 4)
+    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544). An instance has it while it is up.
+    pub(crate) fn public_ip(&self) -> Option<String> {
+        let is_shown = self.stage == InstanceStage::Running && self.seat.as_ref()?.has_public_ip;
+        is_shown.then(|| {
+            format!(
+                "198.{}.{}.{}",
+                18 + self.number / 64_000 % 2,
+                self.number / 250 % 256,
+                self.number % 250 + 4
+            )
+        })
     }
 
-    /// The public address, in 198.18.0.0/15, which no network routes (RFC 2544).
-    pub(crate) fn public_ip(&self) -> String {
-        format!(
-            "198.{}.{}.{}",
-            18 + self.number / 64_000 % 2,
-            self.number / 250 % 256,
-            self.number % 250 + 4
-        )
+    /// The name of the public address.
+    pub(crate) fn public_name(&self) -> String {
+        let name = |address: String| {
+            format!("ec2-{}.{}.compute.amazonaws.com", address.replace('.', "-"), self.scope.region)
+        };
+        self.public_ip().map(name).unwrap_or_default()
     }
 }
 

@@ -113,10 +113,15 @@ impl ApiDesk {
             ends_excess: input.text("ExcessCapacityTerminationPolicy") != Some("no-termination"),
             valid_until: input.instant("ValidUntil").map(|until| self.time_of(until)),
             ends_with_expiration: input.flag("TerminateInstancesWithExpiration") == Some(true),
+            ended: None,
             instances: Vec::new(),
             errors: Vec::new(),
             tags: tags_for(input, "fleet"),
-            instance_tags: tags_for(input, "instance"),
+            // Other fleets tag their instances by their templates.
+            instance_tags: match kind {
+                FleetKind::Instant => tags_for(input, "instance"),
+                FleetKind::Request | FleetKind::Maintain => Vec::new(),
+            },
         };
         let id = fleet.id.clone();
         self.fleets.push(fleet);
@@ -229,6 +234,11 @@ impl ApiDesk {
             let terms = (market, bid);
             let refusal = match self.room_in(&fleet.scope.account, &of.pool, terms, wanted) {
                 Ok((0, refusal)) | Err(refusal) => refusal,
+                Ok(_) if self.addresses_left(&fleet.scope, &of.spec, &of.pool.zone) == 0 => {
+                    let error = self.no_address(&fleet.scope, &of.spec, &of.pool.zone);
+                    errors.push((place, market, error));
+                    continue;
+                }
                 Ok((room, _)) => {
                     let price =
                         self.market.price(&of.pool.kind, market, self.now).unwrap_or_default();
@@ -241,8 +251,13 @@ impl ApiDesk {
                     });
                     let key = match strategy.as_str() {
                         "diversified" => (own.count(), 0, price),
-                        "price-capacity-optimized" | "capacity-optimized" => (lacks, 0, price),
-                        "capacity-optimized-prioritized" => (lacks, of.priority, price),
+                        "price-capacity-optimized"
+                        | "priceCapacityOptimized"
+                        | "capacity-optimized"
+                        | "capacityOptimized" => (lacks, 0, price),
+                        "capacity-optimized-prioritized" | "capacityOptimizedPrioritized" => {
+                            (lacks, of.priority, price)
+                        }
                         "prioritized" => (0, of.priority, price),
                         _ => (0, 0, price),
                     };
@@ -320,6 +335,7 @@ impl ApiDesk {
                 continue;
             }
             if fleet.valid_until.is_some_and(|until| until <= self.now) {
+                fleet.ended = Some(self.now);
                 fleet.state = if fleet.ends_with_expiration {
                     "deleted_terminating"
                 } else {
@@ -453,6 +469,7 @@ impl ApiDesk {
                 if ends { "deleted_terminating" } else { "deleted_running" },
             );
             let now = fleet.state;
+            fleet.ended.get_or_insert(self.now);
             done.push(
                 WireValue::structure()
                     .with("FleetId", id)

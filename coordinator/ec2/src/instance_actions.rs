@@ -4,6 +4,7 @@ use dormouse_cloud::Market;
 use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
 
+use crate::announcements::AnnouncedChange;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::ec2_instance::{InstanceStage, StoppedBy};
 use crate::listing::refuse_others;
@@ -33,8 +34,7 @@ impl ApiDesk {
         input: &WireValue,
     ) -> Result<Vec<usize>, ApiError> {
         let mut named = Vec::new();
-        for id in input.texts("InstanceIds") {
-            let index = self.instance_of(scope, id)?;
+        for index in self.all_instances(scope, &input.texts("InstanceIds"))? {
             if !named.contains(&index) {
                 named.push(index);
             }
@@ -95,6 +95,9 @@ impl ApiDesk {
         );
         self.with_vm.remove(&index);
         self.waiting.remove(&index);
+        self.leave_seat(index);
+        self.announce(index, AnnouncedChange::State("shutting-down"));
+        self.announce(index, AnnouncedChange::State("terminated"));
         if let Some(request) = request {
             self.request_lost_instance(&request, "instance-terminated-by-user");
         }
@@ -203,6 +206,8 @@ impl ApiDesk {
         let (answer, request) =
             (change(&instance.id, before, state(64, "stopping")), instance.spot_request.clone());
         self.with_vm.remove(&index);
+        self.announce(index, AnnouncedChange::State("stopping"));
+        self.announce(index, AnnouncedChange::State("stopped"));
         if let Some(request) = request {
             self.settle_request(&request, SpotState::Disabled, "instance-stopped-by-user");
         }
@@ -270,7 +275,7 @@ impl ApiDesk {
             return Err(ApiError::new("IncorrectSpotRequestState", text));
         }
         let terms = (instance.market, instance.bid);
-        match self.room_in(&instance.account, &instance.pool, terms, 1) {
+        match self.room_in(&instance.scope.account, &instance.pool, terms, 1) {
             Ok((0, refusal)) | Err(refusal) => {
                 Err(Self::refusal_error(refusal, &instance.pool, terms))
             }

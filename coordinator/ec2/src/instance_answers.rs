@@ -9,7 +9,7 @@ use crate::listing::{filter_by, refuse_others, take_page};
 use crate::names::account_number;
 
 /// The filters of DescribeInstances.
-const FILTERS: [&str; 25] = [
+const FILTERS: [&str; 52] = [
     "instance-id",
     "instance-state-name",
     "instance-state-code",
@@ -35,6 +35,33 @@ const FILTERS: [&str; 25] = [
     "tag-key",
     "tag-value",
     "tenancy",
+    "placement-group-name",
+    "instance.group-name",
+    "network-interface.group-name",
+    "network-interface.network-interface-id",
+    "network-interface.subnet-id",
+    "network-interface.vpc-id",
+    "network-interface.private-dns-name",
+    "network-interface.availability-zone",
+    "network-interface.addresses.private-ip-address",
+    "network-interface.status",
+    "network-interface.owner-id",
+    "iam-instance-profile.arn",
+    "monitoring-state",
+    "root-device-name",
+    "root-device-type",
+    "hypervisor",
+    "virtualization-type",
+    "platform-details",
+    "source-dest-check",
+    "metadata-options.http-tokens",
+    "metadata-options.http-endpoint",
+    "hibernation-options.configured",
+    "reason",
+    "state-reason-code",
+    "block-device-mapping.volume-id",
+    "block-device-mapping.device-name",
+    "block-device-mapping.status",
 ];
 
 /// The values that tags have for a filter.
@@ -54,7 +81,7 @@ pub(crate) fn tag_values(tags: &[(String, String)], name: &str) -> Option<Vec<St
 impl ApiDesk {
     fn filter_values(&self, it: &Ec2Instance, name: &str) -> Option<Vec<String>> {
         let one = |value: &str| Some(vec![value.to_owned()]);
-        let scope = CallScope { account: it.account.clone(), region: it.region.clone() };
+        let seat = it.seat.as_ref().filter(|_| it.is_alive());
         match name {
             "instance-id" => one(&it.id),
             "instance-state-name" => one(it.stage.code_and_name().1),
@@ -68,19 +95,51 @@ impl ApiDesk {
             "image-id" => one(&it.spec.image),
             "key-name" => Some(it.spec.key.iter().cloned().collect()),
             "reservation-id" => one(&it.reservation),
-            "subnet-id" => one(&self.subnet_of_zone(&scope, &it.pool.zone)),
-            "vpc-id" => one(&self.vpc_id(&scope)),
-            "client-token" => Some(it.token.iter().cloned().collect()),
-            "private-ip-address" => one(&it.private_ip()),
-            "ip-address" => one(&it.public_ip()),
-            "private-dns-name" => one(&private_name(it)),
-            "dns-name" => one(&public_name(it)),
-            "instance.group-id" | "network-interface.group-id" => {
-                Some(self.groups_of(it).into_iter().map(|(id, _)| id).collect())
+            "subnet-id" | "network-interface.subnet-id" => {
+                seat.map(|seat| vec![seat.subnet.clone()])
             }
+            "vpc-id" | "network-interface.vpc-id" => seat.map(|seat| vec![seat.vpc.clone()]),
+            "client-token" => Some(it.token.iter().cloned().collect()),
+            "private-ip-address" | "network-interface.addresses.private-ip-address" => {
+                seat.map(|seat| vec![seat.private_ip.to_string()])
+            }
+            "ip-address" => it.public_ip().map(|address| vec![address]),
+            "private-dns-name" | "network-interface.private-dns-name" => one(&private_name(it)),
+            "dns-name" => one(&it.public_name()),
+            "instance.group-id" | "network-interface.group-id" => {
+                Some(self.groups_of(it).iter().map(|(id, _)| (*id).to_owned()).collect())
+            }
+            "instance.group-name" | "network-interface.group-name" => {
+                Some(self.groups_of(it).iter().map(|(_, name)| (*name).to_owned()).collect())
+            }
+            "network-interface.network-interface-id" => one(&it.interface_id()),
+            "network-interface.availability-zone" => one(&it.pool.zone),
+            "network-interface.status" => one("in-use"),
+            "iam-instance-profile.arn" => it.profile_arn().map(|arn| vec![arn]),
+            "monitoring-state" => one(if it.spec.monitored { "enabled" } else { "disabled" }),
+            "root-device-name" => one(it.device_name()),
+            "root-device-type" => one("ebs"),
+            "hypervisor" => one("xen"),
+            "virtualization-type" => one("hvm"),
+            "platform-details" => one("Linux/UNIX"),
+            "source-dest-check" => one(&(!it.spec.skips_source_check).to_string()),
+            "block-device-mapping.volume-id" => one(&it.volume_id()),
+            "block-device-mapping.device-name" => one(it.device_name()),
+            "block-device-mapping.status" => one("attached"),
+            "metadata-options.http-tokens" => {
+                metadata_options(it.spec.metadata.as_ref()).text("HttpTokens").and_then(one)
+            }
+            "metadata-options.http-endpoint" => {
+                metadata_options(it.spec.metadata.as_ref()).text("HttpEndpoint").and_then(one)
+            }
+            "hibernation-options.configured" => one(&it.spec.hibernation.to_string()),
+            "reason" => one(&it.transition),
+            "state-reason-code" => it.reason.and_then(|(code, _)| one(code)),
             "launch-index" => Some(vec![it.launch_index.to_string()]),
             "architecture" => one(architecture(&it.pool.name)),
-            "owner-id" => Some(vec![account_number(&it.account)]),
+            "owner-id" | "network-interface.owner-id" => {
+                Some(vec![account_number(&it.scope.account)])
+            }
             "tenancy" => one("default"),
             _ => tag_values(&it.tags, name),
         }
@@ -131,10 +190,11 @@ impl ApiDesk {
         if named.is_empty() {
             return Ok(self.instances_of(scope).collect());
         }
-        let mut found = Vec::new();
-        for id in named {
-            found.push(self.instance_of(scope, id)?);
+        if input.integer("MaxResults").is_some() {
+            let text = "The parameter instancesSet cannot be used with the parameter maxResults";
+            return Err(ApiError::new("InvalidParameterCombination", text));
         }
+        let mut found = self.all_instances(scope, &named)?;
         found.sort_unstable();
         found.dedup();
         Ok(found.into_iter().filter_map(|index| self.instances.get(index)).collect())
@@ -149,17 +209,12 @@ impl ApiDesk {
         let instances = instances.iter().map(|it| self.instance_to_wire(it));
         WireValue::structure()
             .with("ReservationId", first.reservation.as_str())
-            .with("OwnerId", account_number(&first.account))
+            .with("OwnerId", account_number(&first.scope.account))
             .with("Groups", WireValue::List(Vec::new()))
             .with("Instances", WireValue::list_of(instances))
     }
 
     fn instance_to_wire(&self, it: &Ec2Instance) -> WireValue {
-        let scope = CallScope { account: it.account.clone(), region: it.region.clone() };
-        let groups = self.groups_of(it);
-        let groups = WireValue::list_of(groups.iter().map(|(id, name)| {
-            WireValue::structure().with("GroupId", id.as_str()).with("GroupName", name.as_str())
-        }));
         let placement = WireValue::structure()
             .with("AvailabilityZone", it.pool.zone.as_str())
             .with("GroupName", "")
@@ -182,12 +237,12 @@ impl ApiDesk {
             .with("Placement", placement)
             .with("Monitoring", WireValue::structure().with("State", monitoring))
             .with("Architecture", architecture(&it.pool.name))
-            .with("BlockDeviceMappings", WireValue::List(Vec::new()))
+            .with("BlockDeviceMappings", self.devices_to_wire(it))
             .with("ClientToken", it.token.as_deref().unwrap_or_default())
             .with("EbsOptimized", it.spec.ebs_optimized)
             .with("EnaSupport", true)
             .with("Hypervisor", "xen")
-            .with("RootDeviceName", "/dev/xvda")
+            .with("RootDeviceName", it.device_name())
             .with("RootDeviceType", "ebs")
             .with("VirtualizationType", "hvm")
             .with("CpuOptions", cpus)
@@ -200,7 +255,7 @@ impl ApiDesk {
             .with("PlatformDetails", "Linux/UNIX")
             .with("UsageOperation", "RunInstances")
             .with("Tags", tags_to_wire(&it.tags))
-            .with("PrivateDnsName", "")
+            .with("PrivateDnsName", private_name(it))
             .with("PublicDnsName", "")
             .with_some("KeyName", it.spec.key.as_deref())
             .with_some("InstanceLifecycle", (it.market == Market::Spot).then_some("spot"))
@@ -211,49 +266,28 @@ impl ApiDesk {
                 WireValue::structure().with("Code", code).with("Message", message),
             );
         }
-        if let Some(profile) = &it.spec.profile {
-            let name = profile.text("Arn").or(profile.text("Name")).unwrap_or_default();
-            let arn = if name.starts_with("arn:") {
-                name.to_owned()
-            } else {
-                format!("arn:aws:iam::{}:instance-profile/{name}", account_number(&it.account))
-            };
-            wire.set(
-                "IamInstanceProfile",
-                WireValue::structure().with("Arn", arn).with("Id", name),
-            );
+        if let Some(arn) = it.profile_arn() {
+            let id = arn.rsplit('/').next().unwrap_or_default().to_owned();
+            wire.set("IamInstanceProfile", WireValue::structure().with("Arn", arn).with("Id", id));
         }
-        if !it.is_alive() {
+        let Some(seat) = it.seat.as_ref().filter(|_| it.is_alive()) else {
             return wire
                 .with("NetworkInterfaces", WireValue::List(Vec::new()))
                 .with("SecurityGroups", WireValue::List(Vec::new()));
-        }
-        let (subnet, vpc) = (self.subnet_of_zone(&scope, &it.pool.zone), self.vpc_id(&scope));
-        let interface = WireValue::structure()
-            .with("NetworkInterfaceId", format!("eni-{}", it.id.trim_start_matches("i-")))
-            .with("OwnerId", account_number(&it.account))
-            .with("Status", "in-use")
-            .with("SubnetId", subnet.as_str())
-            .with("VpcId", vpc.as_str())
-            .with("SourceDestCheck", true)
-            .with("PrivateIpAddress", it.private_ip())
+        };
+        let groups = self
+            .groups_of(it)
+            .into_iter()
+            .map(|(id, name)| WireValue::structure().with("GroupId", id).with("GroupName", name));
+        wire.with("SubnetId", seat.subnet.as_str())
+            .with("VpcId", seat.vpc.as_str())
+            .with("PrivateIpAddress", seat.private_ip.to_string())
             .with("PrivateDnsName", private_name(it))
-            .with("Groups", groups.clone())
-            .with("Description", "");
-        let wire = wire
-            .with("SubnetId", subnet)
-            .with("VpcId", vpc)
-            .with("PrivateIpAddress", it.private_ip())
-            .with("PrivateDnsName", private_name(it))
-            .with("SecurityGroups", groups)
-            .with("SourceDestCheck", true)
-            .with("NetworkInterfaces", vec![interface]);
-        if it.stage == InstanceStage::Running {
-            return wire
-                .with("PublicIpAddress", it.public_ip())
-                .with("PublicDnsName", public_name(it));
-        }
-        wire
+            .with("PublicDnsName", it.public_name())
+            .with("SecurityGroups", WireValue::list_of(groups))
+            .with("SourceDestCheck", !it.spec.skips_source_check)
+            .with("NetworkInterfaces", WireValue::list_of(self.instance_interface(it)))
+            .with_some("PublicIpAddress", it.public_ip())
     }
 
     pub(crate) fn describe_instance_status(
@@ -345,7 +379,7 @@ impl ApiDesk {
     }
 }
 
-fn metadata_options(said: Option<&WireValue>) -> WireValue {
+pub(crate) fn metadata_options(said: Option<&WireValue>) -> WireValue {
     let text = |name: &str, or: &str| said.and_then(|it| it.text(name)).unwrap_or(or).to_owned();
     let hops = said.and_then(|it| it.integer("HttpPutResponseHopLimit")).unwrap_or(2);
     WireValue::structure()
@@ -357,12 +391,27 @@ fn metadata_options(said: Option<&WireValue>) -> WireValue {
         .with("InstanceMetadataTags", text("InstanceMetadataTags", "disabled"))
 }
 
-fn private_name(it: &Ec2Instance) -> String {
-    format!("ip-{}.{}.compute.internal", it.private_ip().replace('.', "-"), it.region)
+/// The private name of an instance, by its address.
+pub(crate) fn private_name(it: &Ec2Instance) -> String {
+    let Some(seat) = &it.seat else { return String::new() };
+    let address = seat.private_ip.to_string().replace('.', "-");
+    match it.scope.region.as_str() {
+        "us-east-1" => format!("ip-{address}.ec2.internal"),
+        region => format!("ip-{address}.{region}.compute.internal"),
+    }
 }
 
-fn public_name(it: &Ec2Instance) -> String {
-    format!("ec2-{}.{}.compute.amazonaws.com", it.public_ip().replace('.', "-"), it.region)
+impl Ec2Instance {
+    /// The ARN of the instance profile.
+    fn profile_arn(&self) -> Option<String> {
+        let profile = self.spec.profile.as_ref()?;
+        let name = profile.text("Arn").or(profile.text("Name"))?;
+        if name.starts_with("arn:") {
+            return Some(name.to_owned());
+        }
+        let account = account_number(&self.scope.account);
+        Some(format!("arn:aws:iam::{account}:instance-profile/{name}"))
+    }
 }
 
 /// The architecture of a type: Graviton's names have a `g` after the generation.

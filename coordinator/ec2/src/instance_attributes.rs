@@ -6,6 +6,7 @@ use dormouse_units::{Money, VmId};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
 use crate::ec2_instance::{Ec2Instance, InstanceStage};
+use crate::instance_answers::metadata_options;
 use crate::listing::{refuse_others, take_page};
 use crate::session::InstanceBill;
 
@@ -35,11 +36,16 @@ impl ApiDesk {
                 let behavior = it.spec.shutdown_behavior.as_deref().unwrap_or("stop");
                 ("InstanceInitiatedShutdownBehavior", text(behavior))
             }
-            "rootDeviceName" => ("RootDeviceName", text("/dev/xvda")),
+            "sriovNetSupport" => ("SriovNetSupport", text("simple")),
+            "rootDeviceName" => ("RootDeviceName", text(it.device_name())),
+            // Instances have neither.
+            "kernel" => ("KernelId", WireValue::structure()),
+            "ramdisk" => ("RamdiskId", WireValue::structure()),
+            "productCodes" => ("ProductCodes", WireValue::List(Vec::new())),
             "ebsOptimized" => ("EbsOptimized", flag(it.spec.ebs_optimized)),
             "enaSupport" => ("EnaSupport", flag(true)),
-            "sourceDestCheck" => ("SourceDestCheck", flag(true)),
-            "blockDeviceMapping" => ("BlockDeviceMappings", WireValue::List(Vec::new())),
+            "sourceDestCheck" => ("SourceDestCheck", flag(!it.spec.skips_source_check)),
+            "blockDeviceMapping" => ("BlockDeviceMappings", self.devices_to_wire(it)),
             "groupSet" => {
                 let groups = self.groups_of(it).into_iter().map(|(id, name)| {
                     WireValue::structure().with("GroupId", id).with("GroupName", name)
@@ -68,9 +74,14 @@ impl ApiDesk {
             "InstanceInitiatedShutdownBehavior",
             "Groups",
             "UserData",
+            "Attribute",
+            "Value",
+            "EbsOptimized",
+            "SourceDestCheck",
         ];
         refuse_others("ModifyInstanceAttribute", input, &played)?;
         let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
+        let input = &by_members(input)?;
         if !input.list("Groups").is_empty() {
             let groups = input.texts("Groups").into_iter().map(str::to_owned).collect();
             let spec = crate::launch_spec::LaunchSpec { groups, ..Default::default() };
@@ -79,10 +90,7 @@ impl ApiDesk {
         let kind = input.member("InstanceType").and_then(|it| it.text("Value"));
         let pool = match (kind, self.instances.get(index)) {
             (Some(kind), Some(it)) => {
-                if it.stage != InstanceStage::Stopped || it.vm.is_some() {
-                    let text = format!("The instance '{}' is not in the 'stopped' state.", it.id);
-                    return Err(ApiError::new("IncorrectInstanceState", text));
-                }
+                check_stopped(it)?;
                 if it.market == Market::Spot {
                     let text = "The type of a spot instance can't be changed";
                     return Err(ApiError::new("UnsupportedOperation", text));
@@ -98,12 +106,27 @@ impl ApiDesk {
             _ => None,
         };
         let flag = |name: &str| input.member(name).and_then(|it| it.flag("Value"));
+        let user_data = input.member("UserData").map(user_data_of);
+        if let Some(it) = self.instances.get(index)
+            && (user_data.is_some() || flag("EbsOptimized").is_some())
+        {
+            check_stopped(it)?;
+        }
         let Some(it) = self.instances.get_mut(index) else {
             return Ok(PendingAnswer::Ready(WireValue::structure()));
         };
         if let Some(pool) = pool {
             it.spec.kind.clone_from(&pool.name);
             it.pool = pool;
+        }
+        if let Some(data) = user_data {
+            it.spec.user_data = data;
+        }
+        if let Some(is_optimized) = flag("EbsOptimized") {
+            it.spec.ebs_optimized = is_optimized;
+        }
+        if let Some(is_checked) = flag("SourceDestCheck") {
+            it.spec.skips_source_check = !is_checked;
         }
         if let Some(keeps) = flag("DisableApiTermination") {
             it.spec.keeps_from_termination = keeps;
@@ -121,6 +144,37 @@ impl ApiDesk {
             (it.spec.groups, it.spec.group_names) = (groups, Vec::new());
         }
         Ok(PendingAnswer::Ready(WireValue::structure()))
+    }
+
+    /// Notes the options of an instance's metadata service, which nothing reads on a modelled machine.
+    pub(crate) fn modify_metadata(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let options = [
+            "HttpTokens",
+            "HttpPutResponseHopLimit",
+            "HttpEndpoint",
+            "HttpProtocolIpv6",
+            "InstanceMetadataTags",
+        ];
+        let mut played = vec!["InstanceId", "DryRun"];
+        played.extend(options);
+        refuse_others("ModifyInstanceMetadataOptions", input, &played)?;
+        let id = input.text("InstanceId").unwrap_or_default();
+        let index = self.instance_of(scope, id)?;
+        let Some(it) = self.instances.get_mut(index) else {
+            return Ok(PendingAnswer::Ready(WireValue::structure()));
+        };
+        let kept = it.spec.metadata.get_or_insert_with(WireValue::structure);
+        for (name, value) in input.members().filter(|(name, _)| options.contains(name)) {
+            kept.set(name, value.clone());
+        }
+        let answer = WireValue::structure()
+            .with("InstanceId", id)
+            .with("InstanceMetadataOptions", metadata_options(it.spec.metadata.as_ref()));
+        Ok(PendingAnswer::Ready(answer))
     }
 
     /// The mode of an instance's credits: as its user says, or as the experiment's type is.
@@ -198,15 +252,6 @@ impl ApiDesk {
         ))
     }
 
-    /// There are no volumes: what instances store is not played.
-    pub(crate) fn describe_volumes(&self, input: &WireValue) -> Result<WireValue, ApiError> {
-        if let Some(id) = input.texts("VolumeIds").first() {
-            let text = format!("The volume '{id}' does not exist.");
-            return Err(ApiError::new("InvalidVolume.NotFound", text));
-        }
-        Ok(WireValue::structure().with("Volumes", WireValue::List(Vec::new())))
-    }
-
     pub(crate) fn describe_account(
         &self,
         scope: &CallScope,
@@ -214,9 +259,11 @@ impl ApiDesk {
     ) -> Result<WireValue, ApiError> {
         refuse_others("DescribeAccountAttributes", input, &["AttributeNames", "DryRun"])?;
         let named = input.texts("AttributeNames");
+        let default_vpc = self.network(scope).default_vpc().map(|vpc| vpc.id.clone());
+        let default_vpc = default_vpc.unwrap_or_else(|| "none".to_owned());
         let attributes = [
             ("supported-platforms", "VPC".to_owned()),
-            ("default-vpc", self.vpc_id(scope)),
+            ("default-vpc", default_vpc),
             ("max-instances", self.config.on_demand_vcpus.unwrap_or(u32::MAX).to_string()),
         ];
         let written =
@@ -233,7 +280,7 @@ impl ApiDesk {
         let had = self.instances.iter().filter(|it| it.stage != InstanceStage::Refused);
         had.map(|it| InstanceBill {
             instance: it.id.clone(),
-            account: it.account.clone(),
+            account: it.scope.account.clone(),
             kind: it.pool.name.clone(),
             zone: it.pool.zone.clone(),
             is_spot: it.market == Market::Spot,
@@ -246,5 +293,76 @@ impl ApiDesk {
     pub(crate) fn interruptible(&self, id: &str) -> Option<VmId> {
         let it = self.by_id.get(id).and_then(|index| self.instances.get(*index))?;
         it.vm.filter(|_| it.market == Market::Spot && it.is_up())
+    }
+}
+
+/// Refuses a change for which an instance has to be stopped.
+fn check_stopped(it: &Ec2Instance) -> Result<(), ApiError> {
+    if it.stage == InstanceStage::Stopped && it.vm.is_none() {
+        return Ok(());
+    }
+    let text = format!("The instance '{}' is not in the 'stopped' state.", it.id);
+    Err(ApiError::new("IncorrectInstanceState", text))
+}
+
+/// User data as an attribute has it: a blob that is kept in base64; none where it is empty.
+fn user_data_of(of: &WireValue) -> Option<String> {
+    let bytes = of.bytes("Value").unwrap_or_default();
+    (!bytes.is_empty()).then(|| write_base64(bytes))
+}
+
+/// Bytes in base64, as user data is kept.
+fn write_base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = (bits >> (18 - 6 * place) & 63) as usize;
+            let digit = DIGITS.get(digit).map_or('=', |digit| char::from(*digit));
+            text.push(if place <= three.len() { digit } else { '=' });
+        }
+    }
+    text
+}
+
+/// The input of a change that names its attribute by a text, as the same change by a member of its own.
+fn by_members(input: &WireValue) -> Result<WireValue, ApiError> {
+    let Some(attribute) = input.text("Attribute") else { return Ok(input.clone()) };
+    let said = input.text("Value").unwrap_or_default();
+    let text = |name: &str| {
+        let value = WireValue::structure().with("Value", said);
+        WireValue::structure().with(name, value)
+    };
+    let flag = |name: &str| {
+        let value = WireValue::structure().with("Value", said.eq_ignore_ascii_case("true"));
+        WireValue::structure().with(name, value)
+    };
+    Ok(match attribute {
+        "instanceType" => text("InstanceType"),
+        "instanceInitiatedShutdownBehavior" => text("InstanceInitiatedShutdownBehavior"),
+        "disableApiTermination" => flag("DisableApiTermination"),
+        "disableApiStop" => flag("DisableApiStop"),
+        "ebsOptimized" => flag("EbsOptimized"),
+        "sourceDestCheck" => flag("SourceDestCheck"),
+        other => {
+            let text = format!("The attribute {other} can't be modified here");
+            return Err(ApiError::new("UnsupportedOperation", text));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn user_data_is_kept_in_base64() {
+        let cases: [(&[u8], &str); 4] =
+            [(b"", ""), (b"f", "Zg=="), (b"fo", "Zm8="), (b"\xff\xfe\xfd", "//79")];
+        for (bytes, text) in cases {
+            assert_eq!(write_base64(bytes), text);
+        }
     }
 }

@@ -51,7 +51,7 @@ impl ApiDesk {
             .with("KeyPairId", pair.id.as_str())
             .with("KeyName", name)
             .with("KeyFingerprint", pair.fingerprint.as_str())
-            .with("Tags", tags_to_wire(&pair.tags));
+            .with_some("Tags", (!pair.tags.is_empty()).then(|| tags_to_wire(&pair.tags)));
         if action == "CreateKeyPair" {
             let text =
                 "no key: the instances of this API are modelled, and nobody logs in to them\n";

@@ -1,5 +1,7 @@
 //! What is to be launched, as RunInstances, spot requests and launch templates say it.
 
+use std::net::Ipv4Addr;
+
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::listing::refuse_others;
@@ -17,6 +19,10 @@ pub(crate) struct LaunchSpec {
     pub(crate) group_names: Vec<String>,
     pub(crate) subnet: Option<String>,
     pub(crate) zone: Option<String>,
+    /// The private address; `None`: any that is free.
+    pub(crate) private_ip: Option<Ipv4Addr>,
+    /// Whether the instance has a public address; `None`: as its subnet says.
+    pub(crate) public_ip: Option<bool>,
     /// User data as it came: base64.
     pub(crate) user_data: Option<String>,
     /// Tags of the instance.
@@ -29,17 +35,27 @@ pub(crate) struct LaunchSpec {
     pub(crate) profile: Option<WireValue>,
     pub(crate) metadata: Option<WireValue>,
     pub(crate) monitored: bool,
+    /// Whether traffic of others may pass the instance: nothing does.
+    pub(crate) skips_source_check: bool,
+    /// The first block device that is named.
+    pub(crate) root_device: Option<WireValue>,
+    /// Tags of the root volume.
+    pub(crate) volume_tags: Vec<(String, String)>,
     pub(crate) ebs_optimized: bool,
 }
 
+/// The type of an instance whose user names none.
+const DEFAULT_TYPE: &str = "m1.small";
+
 /// Parameters of a launch that are played, or that are records without an effect on what is played.
-pub(crate) const PLAYED: [&str; 23] = [
+pub(crate) const PLAYED: [&str; 24] = [
     "ImageId",
     "InstanceType",
     "KeyName",
     "SecurityGroupIds",
     "SecurityGroups",
     "SubnetId",
+    "PrivateIpAddress",
     "Placement",
     "UserData",
     "TagSpecifications",
@@ -79,6 +95,7 @@ impl LaunchSpec {
         }
         self.key = text("KeyName").or(self.key);
         self.subnet = text("SubnetId").or(self.subnet);
+        self.private_ip = read_address(input)?.or(self.private_ip);
         self.user_data = text("UserData").or(self.user_data);
         self.shutdown_behavior =
             text("InstanceInitiatedShutdownBehavior").or(self.shutdown_behavior);
@@ -97,12 +114,31 @@ impl LaunchSpec {
             }
             self.zone = said(placement, "AvailabilityZone").or(self.zone);
         }
+        self.root_device = input.list("BlockDeviceMappings").first().cloned().or(self.root_device);
+        self.volume_tags.extend(tags_for(input, "volume"));
         if let [interface, others @ ..] = input.list("NetworkInterfaces") {
+            if text("SubnetId").is_some() {
+                let text = "Network interfaces and an instance-level subnet ID may not be specified on the same request";
+                return Err(ApiError::new("InvalidParameterCombination", text));
+            }
             if !others.is_empty() {
                 let text = "One network interface is played; give no more";
                 return Err(ApiError::new("UnsupportedOperation", text));
             }
+            let played = [
+                "DeviceIndex",
+                "SubnetId",
+                "Groups",
+                "AssociatePublicIpAddress",
+                "DeleteOnTermination",
+                "Description",
+                "PrivateIpAddress",
+                "InterfaceType",
+            ];
+            refuse_others("NetworkInterfaces", interface, &played)?;
             self.subnet = said(interface, "SubnetId").or(self.subnet);
+            self.public_ip = interface.flag("AssociatePublicIpAddress").or(self.public_ip);
+            self.private_ip = read_address(interface)?.or(self.private_ip);
             self.set_groups(interface, ("Groups", ""));
         }
         if let Some(reservation) = input.member("CapacityReservationSpecification") {
@@ -158,6 +194,24 @@ impl LaunchSpec {
         }
         Ok(())
     }
+
+    /// The launch with the type that EC2 takes where none is named.
+    pub(crate) fn with_default_type(mut self) -> Self {
+        if self.kind.is_empty() {
+            self.kind = DEFAULT_TYPE.to_owned();
+        }
+        self
+    }
+}
+
+/// The private address that an input names.
+fn read_address(input: &WireValue) -> Result<Option<Ipv4Addr>, ApiError> {
+    let text = input.text("PrivateIpAddress").filter(|text| !text.is_empty());
+    let read = |text: &str| {
+        let wrong = || format!("Value ({text}) for parameter privateIpAddress is invalid.");
+        text.parse().map_err(|_| ApiError::new("InvalidParameterValue", wrong()))
+    };
+    text.map(read).transpose()
 }
 
 /// The tags that a call gives resources of this kind.

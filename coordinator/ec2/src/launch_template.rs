@@ -1,5 +1,7 @@
 //! Launch templates and their versions.
 
+use std::collections::BTreeMap;
+
 use dormouse_ec2_wire::{ApiError, WireValue};
 
 use crate::desk::{ApiDesk, CallScope, PendingAnswer};
@@ -22,10 +24,32 @@ impl LaunchTemplate {
     fn version_named(&self, name: Option<&str>) -> Option<usize> {
         let version = match name {
             None | Some("" | "$Default") => self.default,
-            Some("$Latest") => self.versions.len(),
+            Some("$Latest") => self.latest(),
             Some(number) => number.parse().ok()?,
         };
-        (1..=self.versions.len()).contains(&version).then_some(version)
+        self.versions.contains_key(&version).then_some(version)
+    }
+
+    /// The number of the last version that there is.
+    fn latest(&self) -> usize {
+        self.versions.last_key_value().map_or(self.default, |(number, _)| *number)
+    }
+
+    /// The launch that a version says, by its name.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidLaunchTemplateId.VersionNotFound`.
+    fn version(&self, name: Option<&str>) -> Result<&TemplateVersion, ApiError> {
+        let number = self.version_named(name);
+        number.and_then(|number| self.versions.get(&number)).ok_or_else(|| {
+            let text = format!(
+                "Could not find the specified version {} for the launch template with ID {}.",
+                name.unwrap_or("$Default"),
+                self.id
+            );
+            ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text)
+        })
     }
 
     fn to_wire(&self, desk: &ApiDesk) -> WireValue {
@@ -35,12 +59,12 @@ impl LaunchTemplate {
             .with("CreateTime", desk.instant(self.created))
             .with("CreatedBy", creator(&self.scope))
             .with("DefaultVersionNumber", number(self.default))
-            .with("LatestVersionNumber", number(self.versions.len()))
+            .with("LatestVersionNumber", number(self.latest()))
             .with("Tags", tags_to_wire(&self.tags))
     }
 
     fn version_to_wire(&self, version: usize, desk: &ApiDesk) -> Option<WireValue> {
-        let of = self.versions.get(version.checked_sub(1)?)?;
+        let of = self.versions.get(&version)?;
         Some(
             WireValue::structure()
                 .with("LaunchTemplateId", self.id.as_str())
@@ -72,16 +96,7 @@ impl ApiDesk {
     ) -> Result<(LaunchSpec, Option<WireValue>), ApiError> {
         let Some(named) = named else { return Ok((LaunchSpec::default(), None)) };
         let template = self.named_template(scope, named)?;
-        let name = named.text("Version");
-        let version =
-            template.version_named(name).and_then(|version| template.versions.get(version - 1));
-        let Some(version) = version else {
-            let text = format!(
-                "Could not find the specified version {} of the template",
-                name.unwrap_or_default()
-            );
-            return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
-        };
+        let version = template.version(named.text("Version"))?;
         Ok((LaunchSpec::default().overridden(&version.data)?, version.data.member(MARKET).cloned()))
     }
 
@@ -162,7 +177,8 @@ impl ApiDesk {
             name,
             created: self.now,
             default: 1,
-            versions: vec![version],
+            versions: BTreeMap::from([(1, version)]),
+            next_version: 2,
             tags: tags_for(input, "launch-template"),
         };
         let answer = WireValue::structure().with("LaunchTemplate", template.to_wire(self));
@@ -189,21 +205,16 @@ impl ApiDesk {
         let now = self.now;
         let template = self.template_mut(scope, input)?;
         if let Some(source) = input.text("SourceVersion") {
-            let source =
-                template.version_named(Some(source)).and_then(|at| template.versions.get(at - 1));
-            let Some(source) = source else {
-                let text = "Could not find the source version";
-                return Err(ApiError::new("InvalidLaunchTemplateId.VersionNotFound", text));
-            };
-            let mut whole = source.data.clone();
+            let mut whole = template.version(Some(source))?.data.clone();
             data.members().for_each(|(name, value)| whole.set(name, value.clone()));
             data = whole;
         }
         let description = input.text("VersionDescription").map(str::to_owned);
-        template.versions.push(TemplateVersion { description, created: now, data });
-        let id = template.id.clone();
+        let (id, number) = (template.id.clone(), template.next_version);
+        template.versions.insert(number, TemplateVersion { description, created: now, data });
+        template.next_version += 1;
         let template = self.templates.iter().find(|it| it.id == id);
-        let written = template.and_then(|it| it.version_to_wire(it.versions.len(), self));
+        let written = template.and_then(|it| it.version_to_wire(number, self));
         Ok(PendingAnswer::Ready(WireValue::structure().with_some("LaunchTemplateVersion", written)))
     }
 
@@ -302,7 +313,7 @@ impl ApiDesk {
         refuse_others("DescribeLaunchTemplateVersions", input, &played)?;
         let template = self.named_template(scope, input)?;
         let named = input.texts("Versions");
-        let mut versions: Vec<usize> = (1..=template.versions.len()).rev().collect();
+        let mut versions: Vec<usize> = template.versions.keys().rev().copied().collect();
         if !named.is_empty() {
             versions.clear();
             for name in named {
@@ -324,5 +335,80 @@ impl ApiDesk {
         Ok(WireValue::structure()
             .with("LaunchTemplateVersions", WireValue::list_of(written))
             .with_some("NextToken", next))
+    }
+
+    pub(crate) fn delete_template_versions(
+        &mut self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<PendingAnswer, ApiError> {
+        let played = ["LaunchTemplateId", "LaunchTemplateName", "Versions", "DryRun"];
+        refuse_others("DeleteLaunchTemplateVersions", input, &played)?;
+        let template = self.template_mut(scope, input)?;
+        let (mut done, mut failed) = (Vec::new(), Vec::new());
+        for name in input.texts("Versions") {
+            let version = name.parse::<usize>().ok();
+            let item = WireValue::structure()
+                .with("LaunchTemplateId", template.id.as_str())
+                .with("LaunchTemplateName", template.name.as_str())
+                .with("VersionNumber", version.map_or(0, number));
+            let found = version.filter(|version| template.versions.contains_key(version));
+            let (code, text) = match found {
+                Some(version) if version != template.default => {
+                    template.versions.remove(&version);
+                    done.push(item);
+                    continue;
+                }
+                Some(_) => ("unexpectedError", "The default version can't be deleted"),
+                None => ("launchTemplateVersionDoesNotExist", "There is no such version"),
+            };
+            let error = WireValue::structure().with("Code", code).with("Message", text);
+            failed.push(item.with("ResponseError", error));
+        }
+        Ok(PendingAnswer::Ready(
+            WireValue::structure()
+                .with("SuccessfullyDeletedLaunchTemplateVersions", done)
+                .with("UnsuccessfullyDeletedLaunchTemplateVersions", failed),
+        ))
+    }
+
+    /// The data of a template that would launch an instance like this one.
+    pub(crate) fn template_data(
+        &self,
+        scope: &CallScope,
+        input: &WireValue,
+    ) -> Result<WireValue, ApiError> {
+        refuse_others("GetLaunchTemplateData", input, &["InstanceId", "DryRun"])?;
+        let index = self.instance_of(scope, input.text("InstanceId").unwrap_or_default())?;
+        let Some(it) = self.instances.get(index) else { return Ok(WireValue::structure()) };
+        let spec = &it.spec;
+        let groups = self.groups_of(it).into_iter().map(|(id, _)| id).collect::<Vec<_>>();
+        let placement = WireValue::structure()
+            .with("AvailabilityZone", it.pool.zone.as_str())
+            .with("GroupName", "")
+            .with("Tenancy", "default");
+        let hibernation = WireValue::structure().with("Configured", spec.hibernation);
+        let shutdown = spec.shutdown_behavior.as_deref().unwrap_or("stop");
+        let interface = WireValue::structure()
+            .with("DeviceIndex", 0_i64)
+            .with("DeleteOnTermination", true)
+            .with("Description", "")
+            .with("Groups", groups)
+            .with_some("SubnetId", it.seat.as_ref().map(|seat| seat.subnet.as_str()));
+        let data = WireValue::structure()
+            .with("ImageId", spec.image.as_str())
+            .with("InstanceType", it.pool.name.as_str())
+            .with("EbsOptimized", spec.ebs_optimized)
+            .with("DisableApiTermination", spec.keeps_from_termination)
+            .with("DisableApiStop", spec.keeps_from_stop)
+            .with("InstanceInitiatedShutdownBehavior", shutdown)
+            .with("Monitoring", WireValue::structure().with("Enabled", spec.monitored))
+            .with("Placement", placement)
+            .with("HibernationOptions", hibernation)
+            .with("BlockDeviceMappings", WireValue::List(Vec::new()))
+            .with("NetworkInterfaces", vec![interface])
+            .with_some("UserData", spec.user_data.as_deref())
+            .with_some("KeyName", spec.key.as_deref());
+        Ok(WireValue::structure().with("LaunchTemplateData", data))
     }
 }

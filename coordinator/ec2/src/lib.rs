@@ -3,6 +3,8 @@
 //! A call that changes something is an event of the run, and what it decides are launches and ends of VMs like those of any
 //! policy; a call that reads is a query of the desk at the present instant. What isn't played is refused by its name.
 
+mod absent_resources;
+mod announcements;
 mod call_json;
 mod calls;
 mod catalogue_answers;
@@ -12,15 +14,20 @@ mod desk_records;
 mod ec2_instance;
 mod fleet;
 mod fleet_answers;
+mod fleet_history;
+mod group_rules;
 mod instance_actions;
 mod instance_answers;
 mod instance_attributes;
+mod instance_seat;
+mod ip_block;
 mod key_pairs;
 mod launch_spec;
 mod launch_template;
 mod listing;
 mod names;
 mod network;
+mod network_records;
 mod pool_market;
 mod run_instances;
 mod session;
@@ -30,12 +37,14 @@ mod spot_fleet;
 mod spot_request;
 mod tag_calls;
 mod upkeep;
+mod volumes;
 
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use announcements::{AnnouncedChange, Announcement};
 pub use desk::{ApiDesk, DeskConfig};
 pub use desk_policy::DeskPolicy;
 pub use session::{Ec2Session, InstanceBill};

@@ -5,7 +5,19 @@ use dormouse_units::Stream;
 /// The id of the `number`-th resource of a kind, like `i-0a1b2c3d4e5f60718`.
 pub(crate) fn resource_id(seed: u64, prefix: &str, number: u64) -> String {
     let mut stream = Stream::new(seed, &format!("ec2 {prefix}"), number);
-    format!("{prefix}-0{:016x}", stream.bits())
+    if !["fleet", "sfr"].contains(&prefix) {
+        return format!("{prefix}-0{:016x}", stream.bits());
+    }
+    // Those of fleets are UUIDs.
+    let (high, low) = (stream.bits(), stream.bits());
+    format!(
+        "{prefix}-{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}",
+        high >> 32,
+        high >> 16 & 0xffff,
+        high & 0xfff,
+        low >> 48 & 0xfff,
+        low & 0xffff_ffff_ffff
+    )
 }
 
 /// The id of a resource that an account has from the beginning, like its default VPC.
@@ -34,6 +46,7 @@ mod tests {
         for other in [resource_id(2, "i", 0), resource_id(1, "i", 1)] {
             assert_ne!(id, other);
         }
+        assert_eq!(resource_id(1, "fleet", 0).len(), 42);
         assert_eq!(account_number("123456789012"), "123456789012");
         assert_eq!(account_number("AKIA").len(), 12);
     }

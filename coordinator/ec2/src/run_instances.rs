@@ -5,6 +5,7 @@ use dormouse_ec2_wire::{ApiError, WireValue};
 use dormouse_model::Decision;
 use dormouse_units::{Price, VmId};
 
+use crate::announcements::AnnouncedChange;
 use crate::desk::{ApiDesk, CallScope, PendingAnswer, PoolRefusal};
 use crate::ec2_instance::{Ec2Instance, InstanceStage, InterruptionBehavior, StoppedBy};
 use crate::launch_spec::{self, LaunchSpec, tags_for};
@@ -87,7 +88,7 @@ impl ApiDesk {
         ]);
         refuse_others("RunInstances", input, &played)?;
         let (template, options) = self.template_of(scope, input.member("LaunchTemplate"))?;
-        let spec = template.overridden(input)?;
+        let spec = template.overridden(input)?.with_default_type();
         spec.check()?;
         let options = input.member("InstanceMarketOptions").or(options.as_ref());
         let wish = match options {
@@ -120,9 +121,15 @@ impl ApiDesk {
                 Err(refusal) => (0, refusal),
             };
             if room < least {
-                refused.get_or_insert((bound, pool.clone(), bid));
+                refused.get_or_insert(Self::refusal_error(bound, pool, (market, bid)));
                 continue;
             }
+            let addresses = self.addresses_left(scope, &spec, &pool.zone);
+            if addresses < least || spec.private_ip.is_some() && most > 1 {
+                refused.get_or_insert(self.no_address(scope, &spec, &pool.zone));
+                continue;
+            }
+            let room = room.min(addresses);
             let alternatives = pools.get(place + 1..).unwrap_or_default().iter().rev().cloned();
             let order = LaunchOrder {
                 scope: scope.clone(),
@@ -143,11 +150,10 @@ impl ApiDesk {
             let request_tags = tags_for(input, "spot-instances-request");
             return Ok(self.launch_all(&order, wish.as_ref(), (room, least), &request_tags, out));
         }
-        let Some((refusal, pool, bid)) = refused else {
+        Err(refused.unwrap_or_else(|| {
             let text = format!("Invalid value '{}' for InstanceType.", spec.kind);
-            return Err(ApiError::new("InvalidParameterValue", text));
-        };
-        Err(Self::refusal_error(refusal, &pool, (market, bid)))
+            ApiError::new("InvalidParameterValue", text)
+        }))
     }
 
     fn launch_all(
@@ -236,10 +242,10 @@ impl ApiDesk {
         {
             (request.instance, request.zone) = (Some(id.clone()), Some(pool.zone.clone()));
         }
+        let seat = self.take_seat(&scope, &spec, &pool.zone);
         let instance = Ec2Instance {
             id: id.clone(),
-            account: scope.account,
-            region: scope.region,
+            scope,
             reservation: order.reservation,
             launch_index: order.launch_index,
             token: order.token,
@@ -257,8 +263,10 @@ impl ApiDesk {
             marked: None,
             reason: None,
             transition: String::new(),
+            created: self.now,
             launched: self.now,
             spot_request: order.spot_request,
+            seat,
             number: index as u64,
         };
         self.by_id.insert(id, index);
@@ -284,6 +292,7 @@ impl ApiDesk {
         }
         self.by_vm.insert(vm, index);
         self.with_vm.insert(index);
+        self.announce(index, AnnouncedChange::State("pending"));
     }
 
     /// The VM of a launch was refused: the instance is tried in its next pool, or it goes back to what it was.
@@ -308,21 +317,31 @@ impl ApiDesk {
             }
             return;
         }
-        let (account, market) = (instance.account.clone(), instance.market);
+        let (account, market) = (instance.scope.account.clone(), instance.market);
         while let Some(pool) = self.instances.get_mut(index).and_then(|it| it.alternatives.pop()) {
             let said = self.instances.get(index).and_then(|it| it.bid);
             if self.room_in(&account, &pool, (market, said), 1).is_ok_and(|(room, _)| room > 0) {
-                if let Some(instance) = self.instances.get_mut(index) {
-                    instance.pool = pool;
-                }
+                self.move_to_pool(index, pool);
                 return self.begin_vm(index, out);
             }
         }
         self.refuse_instance(index, "capacity-not-available");
     }
 
+    /// Moves an instance that nobody has heard of to another pool, and to a subnet of its zone.
+    fn move_to_pool(&mut self, index: usize, pool: CapacityPool) {
+        self.leave_seat(index);
+        let Some(instance) = self.instances.get(index) else { return };
+        let (scope, spec) = (instance.scope.clone(), instance.spec.clone());
+        let seat = self.take_seat(&scope, &spec, &pool.zone);
+        if let Some(instance) = self.instances.get_mut(index) {
+            (instance.pool, instance.seat) = (pool, seat);
+        }
+    }
+
     /// An instance is not to be had: nobody has heard of it.
     pub(crate) fn refuse_instance(&mut self, index: usize, code: &'static str) {
+        self.leave_seat(index);
         let Some(instance) = self.instances.get_mut(index) else { return };
         instance.stage = InstanceStage::Refused;
         self.shown.remove(&index);
@@ -390,8 +409,7 @@ impl ApiDesk {
         let code = "pending-evaluation";
         self.requests.push(SpotRequest {
             id: id.clone(),
-            account: scope.account.clone(),
-            region: scope.region.clone(),
+            scope: scope.clone(),
             created: self.now,
             is_persistent: wish.is_persistent,
             bid: wish.bid,

@@ -9,6 +9,7 @@ use dormouse_engine::drive::{BOUNDLESS, Modelled, Reports, World, beginning};
 use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
 use dormouse_units::{Money, Span, Time};
 
+use crate::announcements::Announcement;
 use crate::call_json::value_to_json;
 use crate::calls::is_change;
 use crate::desk::{ApiDesk, DeskConfig};
@@ -144,6 +145,12 @@ impl Ec2Session {
         self.feed(self.now, Event::Interrupt { target, action, why: why.to_owned() });
         self.play_until(self.now);
         true
+    }
+
+    /// What EC2 told of instances from the `from`-th announcement on.
+    #[must_use]
+    pub fn announced(&self, from: usize) -> Vec<Announcement> {
+        self.policy.with_desk(|desk| desk.announced(from).to_vec())
     }
 
     /// The present instant of the run.

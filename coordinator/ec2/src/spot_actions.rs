@@ -37,7 +37,7 @@ impl ApiDesk {
         let mut known = crate::launch_spec::PLAYED.to_vec();
         known.retain(|name| *name != "TagSpecifications");
         refuse_others("LaunchSpecification", launch, &known)?;
-        let spec = LaunchSpec::default().overridden(launch)?;
+        let spec = LaunchSpec::default().overridden(launch)?.with_default_type();
         spec.check()?;
         self.check_names(scope, &spec)?;
         self.pools_for(scope, &spec, Market::Spot)?;
@@ -128,7 +128,7 @@ impl ApiDesk {
     pub(crate) fn request_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
         let own = |index: &&usize| {
             let request = self.requests.get(**index);
-            request.is_some_and(|it| it.account == scope.account && it.region == scope.region)
+            request.is_some_and(|it| it.scope == *scope)
         };
         let none = || {
             let text = format!("The spot instance request ID '{id}' does not exist");

@@ -33,13 +33,12 @@ impl ApiDesk {
     /// A spot request as EC2 writes it.
     pub(crate) fn request_to_wire(&self, request: &SpotRequest) -> WireValue {
         let spec = &request.spec;
-        let groups = self.groups_of_spec(
-            &CallScope { account: request.account.clone(), region: request.region.clone() },
-            spec,
-        );
-        let groups = groups.iter().map(|(id, name)| {
-            WireValue::structure().with("GroupId", id.as_str()).with("GroupName", name.as_str())
-        });
+        let vpc = spec.subnet.as_ref().and_then(|id| self.network(&request.scope).subnet(id));
+        let vpc = vpc.map(|subnet| subnet.vpc.as_str());
+        let groups = self
+            .groups_of_spec(&request.scope, spec, vpc)
+            .into_iter()
+            .map(|(id, name)| WireValue::structure().with("GroupId", id).with("GroupName", name));
         let launch = WireValue::structure()
             .with("ImageId", spec.image.as_str())
             .with("InstanceType", spec.kind.as_str())
@@ -78,7 +77,7 @@ impl ApiDesk {
     /// The most that a request pays: what it says, or the price on demand.
     fn price_of_request(&self, request: &SpotRequest) -> Option<String> {
         let of_type = || {
-            let pools = self.market.pools(&request.region).into_iter();
+            let pools = self.market.pools(&request.scope.region).into_iter();
             let pool = pools.into_iter().find(|pool| pool.name == request.spec.kind)?;
             self.bid_in(&pool, None, Market::Spot)
         };
@@ -95,7 +94,7 @@ impl ApiDesk {
         let named = input.texts("SpotInstanceRequestIds");
         let mut found: Vec<&SpotRequest> = Vec::new();
         if named.is_empty() {
-            let own = |it: &&SpotRequest| it.account == scope.account && it.region == scope.region;
+            let own = |it: &&SpotRequest| it.scope == *scope;
             found.extend(self.requests.iter().filter(own));
         }
         for id in named {

@@ -111,6 +111,7 @@ impl ApiDesk {
             ends_excess: config.text("ExcessCapacityTerminationPolicy") != Some("noTermination"),
             valid_until: config.instant("ValidUntil").map(|until| self.time_of(until)),
             ends_with_expiration: config.flag("TerminateInstancesWithExpiration") == Some(true),
+            ended: None,
             instances: Vec::new(),
             errors: Vec::new(),
             tags: tags_for(config, "spot-fleet-request"),
@@ -158,7 +159,7 @@ impl ApiDesk {
         Ok(found.map(pool).collect())
     }
 
-    fn spot_fleet_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
+    pub(crate) fn spot_fleet_of(&self, scope: &CallScope, id: &str) -> Result<usize, ApiError> {
         let is_it =
             |it: &InstanceFleet| it.id == id && it.scope == *scope && it.spot_config.is_some();
         self.fleets.iter().position(is_it).ok_or_else(|| not_found(id))
@@ -228,6 +229,7 @@ impl ApiDesk {
             let Some(fleet) = self.fleets.get_mut(place) else { continue };
             let before = state_of(fleet.state);
             fleet.state = if ends { "deleted_terminating" } else { "deleted_running" };
+            fleet.ended.get_or_insert(self.now);
             let now = state_of(fleet.state);
             done.push(
                 answer

@@ -2,6 +2,7 @@
 
 use dormouse_units::{Price, Time};
 
+use crate::desk_records::CallScope;
 use crate::ec2_instance::InterruptionBehavior;
 use crate::launch_spec::LaunchSpec;
 
@@ -32,8 +33,7 @@ impl SpotState {
 #[derive(Clone, Debug)]
 pub(crate) struct SpotRequest {
     pub(crate) id: String,
-    pub(crate) account: String,
-    pub(crate) region: String,
+    pub(crate) scope: CallScope,
     pub(crate) created: Time,
     pub(crate) is_persistent: bool,
     /// The most that is paid, per hour; `None`: whatever an instance costs.
@@ -81,6 +81,9 @@ pub(crate) fn message_of(code: &str) -> &'static str {
         }
         "capacity-not-available" => {
             "There is no Spot capacity available that matches your request."
+        }
+        "constraint-not-fulfillable" => {
+            "Your Spot request can't be fulfilled: no subnet has a free address for it."
         }
         "limit-exceeded" => "Your Spot request would exceed a limit of the account.",
         "not-scheduled-yet" => "Your Spot request will not be evaluated until the scheduled date.",

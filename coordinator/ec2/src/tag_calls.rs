@@ -7,12 +7,16 @@ use crate::ec2_instance::set_tags;
 use crate::launch_spec::read_tags;
 use crate::listing::{filter_by, refuse_others, take_page};
 
+/// The most tags of a resource, those of AWS itself not counted.
+const MAX_TAGS: usize = 50;
+
 /// The kind of a resource, by its id.
 fn kind_of(id: &str) -> &'static str {
-    match id.rsplit_once('-').map_or("", |(prefix, _)| prefix) {
+    match id.split_once('-').map_or("", |(prefix, _)| prefix) {
         "i" => "instance",
         "sir" => "spot-instances-request",
         "sg" => "security-group",
+        "sgr" => "security-group-rule",
         "key" => "key-pair",
         "lt" => "launch-template",
         "fleet" => "fleet",
@@ -20,6 +24,7 @@ fn kind_of(id: &str) -> &'static str {
         "vpc" => "vpc",
         "subnet" => "subnet",
         "igw" => "internet-gateway",
+        "vol" => "volume",
         "rtb" => "route-table",
         _ => "",
     }
@@ -37,11 +42,24 @@ impl ApiDesk {
         // Deleted is a tag by its key, and only with this value where one is given.
         let with_value: Vec<bool> =
             input.list("Tags").iter().map(|tag| tag.text("Value").is_some()).collect();
+        if let Some((key, _)) = tags.iter().find(|(key, _)| key.starts_with("aws:")) {
+            let text =
+                format!("Tag keys starting with 'aws:' are reserved for internal use: {key}");
+            return Err(ApiError::new("InvalidParameterValue", text));
+        }
         let named: Vec<String> = input.texts("Resources").into_iter().map(str::to_owned).collect();
         for id in &named {
             if self.tags_mut(scope, id)?.is_none() {
                 let text = format!("The ID '{id}' is not valid");
                 return Err(ApiError::new("InvalidID", text));
+            }
+            let own = self.tags_mut(scope, id)?.cloned().unwrap_or_default();
+            let is_new = |key: &str| own.iter().all(|(known, _)| known != key);
+            let new = tags.iter().filter(|(key, _)| is_new(key)).count();
+            let has = own.iter().filter(|(key, _)| !key.starts_with("aws:")).count();
+            if action == "CreateTags" && has + new > MAX_TAGS {
+                let text = "The maximum number of Tags for a resource has been reached.";
+                return Err(ApiError::new("TagLimitExceeded", text));
             }
         }
         for id in &named {
@@ -66,19 +84,24 @@ impl ApiDesk {
         scope: &CallScope,
         id: &str,
     ) -> Result<Option<&mut Vec<(String, String)>>, ApiError> {
-        let key = (scope.clone(), id.to_owned());
         Ok(match kind_of(id) {
             "" => None,
             "instance" => {
                 let index = self.instance_of(scope, id)?;
                 self.instances.get_mut(index).map(|it| &mut it.tags)
             }
+            "volume" => {
+                let none = || {
+                    let text = format!("The volume '{id}' does not exist.");
+                    ApiError::new("InvalidVolume.NotFound", text)
+                };
+                let instance = format!("i-{}", id.trim_start_matches("vol-"));
+                let index = self.instance_of(scope, &instance).map_err(|_| none())?;
+                self.instances.get_mut(index).map(|it| &mut it.spec.volume_tags)
+            }
             "spot-instances-request" => {
                 let index = self.request_of(scope, id)?;
                 self.requests.get_mut(index).map(|it| &mut it.tags)
-            }
-            "security-group" if self.groups.contains_key(&key) => {
-                self.groups.get_mut(&key).map(|group| &mut group.tags)
             }
             "key-pair" => {
                 let own = self.key_pairs.iter_mut();
@@ -93,7 +116,7 @@ impl ApiDesk {
                 let mut own = self.fleets.iter_mut();
                 own.find(|it| it.id == id && it.scope == *scope).map(|it| &mut it.tags)
             }
-            _ => Some(self.other_tags.entry(key).or_default()),
+            _ => self.network_mut(scope).tags_mut(id),
         })
     }
 
@@ -109,13 +132,16 @@ impl ApiDesk {
         };
         for it in self.instances_of(scope) {
             add(&it.id, &it.tags);
+            if it.is_alive() {
+                add(&it.volume_id(), &it.spec.volume_tags);
+            }
         }
         let own = self.requests.iter();
-        for it in own.filter(|it| it.account == scope.account && it.region == scope.region) {
+        for it in own.filter(|it| it.scope == *scope) {
             add(&it.id, &it.tags);
         }
-        for ((_, id), group) in self.groups.iter().filter(|((owner, _), _)| owner == scope) {
-            add(id, &group.tags);
+        for (id, tags) in self.network(scope).all_tags() {
+            add(id, tags);
         }
         for (_, pair) in self.key_pairs.iter().filter(|((owner, _), _)| owner == scope) {
             add(&pair.id, &pair.tags);
@@ -125,9 +151,6 @@ impl ApiDesk {
         }
         for it in self.fleets.iter().filter(|it| it.scope == *scope) {
             add(&it.id, &it.tags);
-        }
-        for ((_, id), tags) in self.other_tags.iter().filter(|((owner, _), _)| owner == scope) {
-            add(id, tags);
         }
         let known = ["resource-id", "resource-type", "key", "value"];
         let values = |(id, key, value): &(String, String, String), name: &str| {

@@ -4,6 +4,7 @@ use dormouse_cloud::Market;
 use dormouse_model::{Decision, Notice};
 use dormouse_units::{Time, VmId};
 
+use crate::announcements::AnnouncedChange;
 use crate::desk::ApiDesk;
 use crate::ec2_instance::{InstanceStage, InterruptedBy, InterruptionBehavior, StoppedBy};
 use crate::run_instances::LaunchOrder;
@@ -16,10 +17,18 @@ impl ApiDesk {
             Notice::VmReady { vm } | Notice::VmResumed { vm } => self.runs(*vm),
             Notice::LaunchRefused { vm, .. } => self.launch_refused(*vm, out),
             Notice::VmPreempting { vm, .. } => self.is_marked(*vm),
+            Notice::VmRebalance { vm } => {
+                if let Some(index) = self.by_vm.get(vm).copied() {
+                    self.announce(index, AnnouncedChange::Rebalance);
+                }
+            }
             Notice::VmHibernating { vm } => {
                 self.is_marked(*vm);
-                if let Some(instance) = self.instance_on(*vm) {
-                    instance.stage = InstanceStage::Stopping;
+                if let Some(index) = self.by_vm.get(vm).copied() {
+                    if let Some(instance) = self.instances.get_mut(index) {
+                        instance.stage = InstanceStage::Stopping;
+                    }
+                    self.announce(index, AnnouncedChange::State("stopping"));
                 }
             }
             Notice::VmHibernated { vm } => {
@@ -51,6 +60,9 @@ impl ApiDesk {
         instance.marked = None;
         instance.transition.clear();
         let request = instance.spot_request.clone();
+        if let Some(index) = index {
+            self.announce(index, AnnouncedChange::State("running"));
+        }
         self.waiting.retain(|waits| Some(*waits) != index);
         if let Some(id) = request {
             let state = self.request_by_id.get(&id).and_then(|index| self.requests.get(*index));
@@ -69,7 +81,10 @@ impl ApiDesk {
             InterruptionBehavior::Terminate => "marked-for-termination",
             InterruptionBehavior::Stop | InterruptionBehavior::Hibernate => "marked-for-stop",
         };
-        let id = instance.spot_request.clone();
+        let (id, action) = (instance.spot_request.clone(), instance.behavior.name());
+        if let Some(index) = self.by_vm.get(&vm).copied() {
+            self.announce(index, AnnouncedChange::Interruption(action));
+        }
         let request = id.as_ref().and_then(|id| self.request_by_id.get(id));
         if let (Some(id), Some(SpotState::Active)) =
             (id, request.and_then(|index| self.requests.get(*index)).map(|request| request.state))
@@ -125,6 +140,7 @@ impl ApiDesk {
         };
         let request = instance.spot_request.clone();
         self.waiting.insert(index);
+        self.announce(index, AnnouncedChange::State("stopped"));
         let Some(id) = request else { return };
         let state =
             self.request_by_id.get(&id).and_then(|at| self.requests.get(*at)).map(|it| it.state);
@@ -149,9 +165,12 @@ impl ApiDesk {
         }
         self.with_vm.remove(&index);
         self.waiting.remove(&index);
+        self.leave_seat(index);
         let now = self.now;
         let Some(instance) = self.instances.get_mut(index) else { return };
         instance.stage = InstanceStage::Terminated(now);
+        self.announce(index, AnnouncedChange::State("terminated"));
+        let Some(instance) = self.instances.get_mut(index) else { return };
         if instance.market == Market::OnDemand {
             instance.reason = Some((
                 "Server.InternalError",
@@ -202,17 +221,17 @@ impl ApiDesk {
         if !request.wants_now(self.now) {
             return;
         }
-        let scope = crate::desk::CallScope {
-            account: request.account.clone(),
-            region: request.region.clone(),
-        };
+        let scope = request.scope.clone();
         let Ok(pools) = self.pools_for(&scope, &request.spec, Market::Spot) else { return };
         let mut code = None;
         for (place, pool) in pools.iter().enumerate() {
             let bid = self.bid_in(pool, request.bid, Market::Spot);
-            match self.room_in(&request.account, pool, (Market::Spot, bid), 1) {
+            match self.room_in(&request.scope.account, pool, (Market::Spot, bid), 1) {
                 Ok((0, refusal)) | Err(refusal) => {
                     code.get_or_insert(Self::code_of(refusal));
+                }
+                Ok(_) if self.addresses_left(&scope, &request.spec, &pool.zone) == 0 => {
+                    code.get_or_insert("constraint-not-fulfillable");
                 }
                 Ok(_) => {
                     let alternatives =
@@ -255,7 +274,7 @@ impl ApiDesk {
                 continue;
             }
             // A hibernated instance counts against the limit of its type already.
-            let room = self.room_in(&instance.account, &instance.pool, terms, 1);
+            let room = self.room_in(&instance.scope.account, &instance.pool, terms, 1);
             let is_there = match room {
                 Ok((room, bound)) => {
                     room > 0
@@ -299,7 +318,7 @@ impl ApiDesk {
         for request in self.open_requests.iter().filter_map(|index| self.requests.get(*index)) {
             by(request.valid_until);
             by(request.valid_from);
-            let pools = self.market.pools(&request.region).into_iter();
+            let pools = self.market.pools(&request.scope.region).into_iter();
             for pool in pools.filter(|pool| pool.name == request.spec.kind) {
                 by(self.market.next_change(&pool.kind, self.now));
             }

@@ -6,12 +6,14 @@ use dormouse_ec2_wire::{ApiError, QueryPairs, read_query, request_of, write_resp
 use hyper::Method;
 use hyper::header::CONTENT_TYPE;
 use hyper::http::request::Parts;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::CloudSession;
 use crate::caller::CallerScope;
 use crate::identity_records::NAMESPACE as IAM;
-use crate::image_names::parameter_of_image;
+use crate::image_names::{parameter_of_image, parameters_of_images};
+use crate::kept_records::{KeptRecord, unwritten};
+use crate::queue_records::QueueCall;
 use crate::reply::HttpReply;
 use crate::site::Ec2Site;
 use crate::xml::{element, query_answer, query_error};
@@ -82,11 +84,16 @@ impl<S: CloudSession> Ec2Site<S> {
         pairs: &QueryPairs,
         request_id: &str,
     ) -> HttpReply {
-        let answered = self.with_cloud(|cloud| cloud.date()).and_then(|date| {
+        let answered = self.with_cloud(|cloud| {
+            let (date, account) = (cloud.date(), caller.account());
             let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
-            records.call(&caller.account(), action, pairs, date)
+            let answer = records.call(&account, action, pairs, date)?;
+            let (action, pairs) = (action.to_owned(), pairs.clone());
+            let is_kept = !is_kept_call(&action)
+                || KeptRecord::Iam { account, action, pairs, date }.keep(cloud.session());
+            if is_kept { Ok(answer) } else { Err(unwritten()) }
         });
-        match answered {
+        match answered.and_then(|answer| answer) {
             Ok(inner) => {
                 HttpReply::xml(200, query_answer(action, IAM, inner.as_deref(), request_id))
             }
@@ -102,27 +109,47 @@ impl<S: CloudSession> Ec2Site<S> {
         }
     }
 
-    /// Answers a call in awsJson, which its header names: `AmazonSSM.GetParameter` alone.
+    /// Answers a call in awsJson, which its header names: of SSM's parameters, and of SQS's queues.
     fn answer_json(
         &self,
         caller: &CallerScope,
         target: &str,
         body: &[u8],
     ) -> Result<HttpReply, ApiError> {
-        if target != "AmazonSSM.GetParameter" {
-            let text = format!("The action {target} is not played here.");
-            return Err(ApiError::new("UnsupportedOperation", text));
-        }
         let malformed =
             |error: serde_json::Error| ApiError::new("SerializationException", error.to_string());
         let input: Value = serde_json::from_slice(body).map_err(malformed)?;
-        let name = input.get("Name").and_then(Value::as_str).unwrap_or_default();
-        let account = caller.account();
-        let found = self.with_cloud(|cloud| {
-            parameter_of_image(cloud.session(), &account, &caller.region, name)
-        })??;
-        Ok(HttpReply::aws_json(200, &found))
+        let (account, region) = (caller.account(), caller.region.as_str());
+        let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+        let found = match target.split_once('.') {
+            Some(("AmazonSSM", "GetParameter")) => self.with_cloud(|cloud| {
+                let found = parameter_of_image(cloud.session(), &account, region, text("Name"))?;
+                Ok(json!({ "Parameter": found }))
+            })?,
+            Some(("AmazonSSM", "GetParameters")) => {
+                let names = input.get("Names").and_then(Value::as_array);
+                self.with_cloud(|cloud| {
+                    parameters_of_images(cloud.session(), &account, region, names)
+                })?
+            }
+            Some(("AmazonSQS", action)) => self.with_cloud(|cloud| {
+                let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+                let date = cloud.date();
+                let call = QueueCall { account: &account, region, date };
+                queues.call(&call, action, &input, cloud.session())
+            })?,
+            _ => {
+                let text = format!("The action {target} is not played here.");
+                Err(ApiError::new("UnsupportedOperation", text))
+            }
+        };
+        Ok(HttpReply::aws_json(200, &found?))
     }
+}
+
+/// Whether a call of IAM makes or changes a record.
+fn is_kept_call(action: &str) -> bool {
+    ["CreateRole", "CreateInstanceProfile", "AddRoleToInstanceProfile"].contains(&action)
 }
 
 /// The parameters of a call: of its body if it is posted with one, else of its URL.

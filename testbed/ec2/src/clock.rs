@@ -66,6 +66,11 @@ impl<S: CloudSession> ClockedCloud<S> {
         self.session
     }
 
+    /// What the run has kept of other services.
+    pub(crate) fn kept_records(&self) -> Vec<String> {
+        self.session.kept_records()
+    }
+
     /// The date of now, in microseconds since 1970.
     pub(crate) fn date(&mut self) -> i64 {
         let session = self.session();

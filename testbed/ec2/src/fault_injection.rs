@@ -8,9 +8,13 @@ use hyper::Method;
 use serde_json::{Map, Value, json};
 
 use crate::CloudSession;
+use crate::kept_records::{KeptRecord, unwritten};
 
 /// The most templates, and the most experiments, of all accounts.
 const MAX_RECORDS: usize = 1_000;
+/// The kinds of records.
+const TEMPLATE: &str = "template";
+const EXPERIMENT: &str = "experiment";
 /// The one action that is played.
 const INTERRUPT: &str = "aws:ec2:send-spot-instance-interruptions";
 
@@ -98,7 +102,7 @@ impl FaultRecords {
             (&Method::POST, ["experimentTemplates"]) => {
                 self.made += 1;
                 let id = format!("EXT{:015}", self.made);
-                read_body(body).and_then(|body| of.create_template(call, id, &body))
+                read_body(body).and_then(|body| of.create_template(call, id, &body, session))
             }
             (&Method::POST, ["experiments"]) => {
                 self.made += 1;
@@ -108,6 +112,35 @@ impl FaultRecords {
             _ => return None,
         })
     }
+}
+
+impl FaultRecords {
+    /// Makes a record again that a run has kept.
+    pub(crate) fn restore(&mut self, scope: FaultScope, kind: &str, token: String, value: Value) {
+        self.made += 1;
+        let of = self.records.entry(scope).or_default();
+        let Some(id) = value.get("id").and_then(Value::as_str).map(str::to_owned) else { return };
+        if kind == EXPERIMENT {
+            of.tokens.insert((EXPERIMENT, token), id.clone());
+            of.experiments.insert(id, value);
+        } else {
+            of.tokens.insert((TEMPLATE, token), id.clone());
+            of.templates.insert(id, value);
+        }
+    }
+}
+
+/// Has the run keep a record; it is not answered otherwise.
+fn keep(
+    call: &FaultCall,
+    (kind, token): &(&'static str, String),
+    value: &Value,
+    session: &mut dyn CloudSession,
+) -> Result<(), ApiError> {
+    let (account, region) = (call.account.clone(), call.region.clone());
+    let (kind, token, value) = ((*kind).to_owned(), token.clone(), value.clone());
+    let kept = KeptRecord::Fis { account, region, kind, token, value };
+    if kept.keep(session) { Ok(()) } else { Err(unwritten()) }
 }
 
 fn read_body(body: &[u8]) -> Result<Value, ApiError> {
@@ -125,8 +158,9 @@ impl FaultsOfRegion {
         call: &FaultCall,
         id: String,
         body: &Value,
+        session: &mut dyn CloudSession,
     ) -> Result<Value, ApiError> {
-        let token = ("template", text_of(body, "clientToken")?.to_owned());
+        let token = (TEMPLATE, text_of(body, "clientToken")?.to_owned());
         if let Some(template) = self.tokens.get(&token).and_then(|id| self.templates.get(id)) {
             return Ok(json!({ "experimentTemplate": template }));
         }
@@ -162,6 +196,7 @@ impl FaultsOfRegion {
                 of.insert((*name).to_owned(), value.clone());
             }
         }
+        keep(call, &token, &template, session)?;
         self.tokens.insert(token, id.clone());
         self.templates.insert(id, template.clone());
         Ok(json!({ "experimentTemplate": template }))
@@ -174,7 +209,7 @@ impl FaultsOfRegion {
         body: &Value,
         session: &mut dyn CloudSession,
     ) -> Result<Value, ApiError> {
-        let token = ("experiment", text_of(body, "clientToken")?.to_owned());
+        let token = (EXPERIMENT, text_of(body, "clientToken")?.to_owned());
         if let Some(experiment) = self.tokens.get(&token).and_then(|id| self.experiments.get(id)) {
             return Ok(json!({ "experiment": experiment }));
         }
@@ -209,6 +244,7 @@ impl FaultsOfRegion {
                 of_it.insert(name.to_owned(), json!(date(call)));
             }
         }
+        keep(call, &token, &experiment, session)?;
         self.tokens.insert(token, id.clone());
         self.experiments.insert(id, experiment.clone());
         Ok(json!({ "experiment": experiment }))

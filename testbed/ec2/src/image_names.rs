@@ -39,12 +39,36 @@ pub(crate) fn parameter_of_image(
     };
     let image = answer.list("Images").iter().find(is_it).ok_or_else(missing)?;
     let id = image.text("ImageId").ok_or_else(missing)?;
-    Ok(json!({ "Parameter": {
+    Ok(json!({
         "Name": name,
         "Type": "String",
         "Value": id,
         "Version": 1,
         "ARN": format!("arn:aws:ssm:{region}::parameter{name}"),
         "DataType": "aws:ec2:image",
-    } }))
+    }))
+}
+
+/// What SSM answers for several names: the parameters that there are, and the names of others.
+///
+/// # Errors
+///
+/// `ValidationException`: no names are given.
+pub(crate) fn parameters_of_images(
+    session: &mut dyn CloudSession,
+    account: &str,
+    region: &str,
+    names: Option<&Vec<Value>>,
+) -> Result<Value, ApiError> {
+    let names = names.filter(|names| (1..=10).contains(&names.len())).ok_or_else(|| {
+        ApiError::new("ValidationException", "Names has to be a list of one to ten names.")
+    })?;
+    let (mut found, mut missing) = (Vec::new(), Vec::new());
+    for name in names.iter().filter_map(Value::as_str) {
+        match parameter_of_image(session, account, region, name) {
+            Ok(parameter) => found.push(parameter),
+            Err(_) => missing.push(name),
+        }
+    }
+    Ok(json!({ "Parameters": found, "InvalidParameters": missing }))
 }

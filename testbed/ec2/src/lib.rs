@@ -2,8 +2,8 @@
 //! in virtual time, whose clock follows the host's or stands until somebody asks for it to go on.
 //!
 //! On the same port, by the service that a request is signed for: STS's `GetCallerIdentity`, seven
-//! calls of IAM as inert records, SSM's `GetParameter` for names of images, and three calls of FIS that
-//! interrupt spot instances. Everything else is `UnsupportedOperation` with its name.
+//! calls of IAM as inert records, SSM's `GetParameter` for names of images, five calls of SQS for queues of what
+//! EC2 tells of instances, and three calls of FIS that interrupt spot instances. Everything else is `UnsupportedOperation` with its name.
 
 mod api;
 mod caller;
@@ -12,6 +12,8 @@ mod endpoint;
 mod fault_injection;
 mod identity_records;
 mod image_names;
+mod kept_records;
+mod queue_records;
 mod reply;
 mod session;
 mod signature;

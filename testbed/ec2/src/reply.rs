@@ -13,12 +13,14 @@ pub(crate) struct HttpReply {
     status: u16,
     kind: &'static str,
     body: String,
+    /// The code of an error by its older protocol, where clients look for that.
+    query_error: Option<&'static str>,
 }
 
 impl HttpReply {
     /// XML with a status.
     pub(crate) const fn xml(status: u16, body: String) -> Self {
-        Self { status, kind: "text/xml;charset=UTF-8", body }
+        Self { status, kind: "text/xml;charset=UTF-8", body, query_error: None }
     }
 
     /// An error of EC2.
@@ -34,18 +36,27 @@ impl HttpReply {
 
     /// An answer of a service that speaks awsJson 1.1.
     pub(crate) fn aws_json(status: u16, body: &Value) -> Self {
-        Self { status, kind: "application/x-amz-json-1.1", body: body.to_string() }
+        Self {
+            query_error: None,
+            status,
+            kind: "application/x-amz-json-1.1",
+            body: body.to_string(),
+        }
     }
 
     /// An error of such a service.
     pub(crate) fn aws_json_error(error: &ApiError) -> Self {
         let body = json!({ "__type": error.code, "message": error.message });
-        Self::aws_json(400, &body)
+        let query_error = match error.code.as_str() {
+            "QueueDoesNotExist" => Some("AWS.SimpleQueueService.NonExistentQueue;Sender"),
+            _ => None,
+        };
+        Self { query_error, ..Self::aws_json(400, &body) }
     }
 
     /// JSON of our own.
     pub(crate) fn json(status: u16, body: &Value) -> Self {
-        Self { status, kind: "application/json", body: format!("{body}\n") }
+        Self { query_error: None, status, kind: "application/json", body: format!("{body}\n") }
     }
 
     pub(crate) fn into_response(self, request_id: &str) -> Response<Full<Bytes>> {
@@ -53,6 +64,9 @@ impl HttpReply {
         *response.status_mut() =
             StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.kind));
+        if let Some(code) = self.query_error {
+            response.headers_mut().insert("x-amzn-query-error", HeaderValue::from_static(code));
+        }
         if let Ok(id) = HeaderValue::from_str(request_id) {
             response.headers_mut().insert("x-amzn-requestid", id);
         }

@@ -1,5 +1,6 @@
 //! What the server asks of the cloud behind it.
 
+use dormouse_ec2::Announcement;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_units::Time;
 
@@ -19,6 +20,15 @@ pub trait CloudSession: Send {
 
     /// Has the provider give a running spot instance its notice now, for a reason that the log keeps; false if it is not a running spot instance.
     fn interrupt(&mut self, instance: &str, why: &str) -> bool;
+
+    /// What EC2 has told of instances from the `from`-th announcement on.
+    fn announced(&self, from: usize) -> Vec<Announcement>;
+
+    /// Keeps a line of the services beside EC2 with the run, durably; `false`: it can't be written.
+    fn keep_record(&mut self, line: &str) -> bool;
+
+    /// The lines that were kept before the run was gone on with, the first first.
+    fn kept_records(&self) -> Vec<String>;
 
     /// The run's time.
     fn now(&self) -> Time;

@@ -14,6 +14,8 @@ use crate::caller::CallerScope;
 use crate::clock::ClockedCloud;
 use crate::fault_injection::{FaultCall, FaultRecords};
 use crate::identity_records::IdentityRecords;
+use crate::kept_records::KeptRecord;
+use crate::queue_records::QueueRecords;
 use crate::reply::HttpReply;
 use crate::{AccessSecrets, CloudSession};
 
@@ -24,6 +26,7 @@ pub(crate) struct Ec2Site<S> {
     cloud: Mutex<Option<ClockedCloud<S>>>,
     pub(crate) records: Mutex<IdentityRecords>,
     faults: Mutex<FaultRecords>,
+    pub(crate) queues: Mutex<QueueRecords>,
     pub(crate) model: ServiceModel,
     /// `None`: signatures are not checked, and requests have to be for this host by a name of loopback.
     secrets: Option<AccessSecrets>,
@@ -36,13 +39,40 @@ impl<S: CloudSession> Ec2Site<S> {
         model: ServiceModel,
         secrets: Option<AccessSecrets>,
     ) -> Self {
-        Self {
+        let kept = cloud.kept_records();
+        let site = Self {
             cloud: Mutex::new(Some(cloud)),
             records: Mutex::default(),
             faults: Mutex::default(),
+            queues: Mutex::default(),
             model,
             secrets,
             requests: AtomicU64::new(0),
+        };
+        site.restore(&kept);
+        site
+    }
+
+    /// Makes the records again that a run has kept. A line that is none is left out: it was torn when the run was killed, and
+    /// its call was not answered.
+    fn restore(&self, lines: &[String]) {
+        let read = |line: &String| serde_json::from_str::<KeptRecord>(line).ok();
+        for record in lines.iter().filter_map(read) {
+            match record {
+                KeptRecord::Iam { account, action, pairs, date } => {
+                    let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+                    // It was possible before.
+                    let _ = records.call(&account, &action, &pairs, date);
+                }
+                KeptRecord::Fis { account, region, kind, token, value } => {
+                    let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+                    faults.restore((account, region), &kind, token, value);
+                }
+                KeptRecord::Sqs { account, region, name, created, visibility_s, next } => {
+                    let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+                    queues.restore((account, region, name), (created, visibility_s), next);
+                }
+            }
         }
     }
 

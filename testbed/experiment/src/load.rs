@@ -19,7 +19,7 @@ use super::no_experiment::no_experiment;
 use super::own::{self, CollectedPrograms, OwnSaid, Sources};
 use super::recorded_prices::DrawnPrices;
 use super::recorded_prices::PriceFile;
-use super::sections::{CheckpointSection, InterruptionSection, WorkloadSection};
+use super::sections::{AccountVcpus, CheckpointSection, InterruptionSection, WorkloadSection};
 use super::tenants::{self, WorkSections};
 use super::{
     BatchSetup, BuiltinExperiment, Experiment, Live, Planned, checkpoint,
@@ -135,8 +135,13 @@ pub fn open(source: &ExperimentSource<'_>) -> Result<LoadedExperiment, InputErro
 pub fn open_cloud(
     experiment: &str,
     overrides: &[Override],
-    config: DeskConfig,
 ) -> Result<LoadedExperiment, InputError> {
+    if let Some(of_work) = overrides.iter().find(|change| tenants::is_of_work(&change.path)) {
+        let place = Place::whole(&format!("{} {}", of_work.option, of_work.path));
+        let what =
+            "behind EC2's API an experiment has no work of its own: its callers are the work";
+        return Err(InputError::new(&place, what, "leave it out"));
+    }
     let mut root = root(Some(experiment))?;
     // Numbers of interruptions by the deadline are those of a time that goes on.
     let deadline = root.get("workload").and_then(|work| work.text("deadline")?.parse().ok());
@@ -148,8 +153,15 @@ pub fn open_cloud(
     conform(&schema::EXPERIMENT, &root, &mut found);
     check_name(&root, &mut found);
     let work = WorkSections { deadline, ..WorkSections::default() };
+    let vcpus = root.get("cloud").and_then(|cloud| cloud.get("account-vcpus"));
+    let vcpus = vcpus.and_then(|node| read::<AccountVcpus>(node, &mut found)).unwrap_or_default();
     let loaded = check_document(&root, &work, None, &mut found);
     let loaded = found.or(loaded)?;
+    let config = DeskConfig {
+        on_demand_vcpus: Some(vcpus.on_demand),
+        spot_vcpus: Some(vcpus.spot),
+        ..DeskConfig::default()
+    };
     Ok(LoadedExperiment { experiment: loaded.experiment.behind_ec2(config), ..loaded })
 }
 

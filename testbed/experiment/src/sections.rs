@@ -22,8 +22,9 @@ use super::Live;
 
 pub(crate) use checkpoint::{CheckpointSection, Policy};
 pub(crate) use cloud::{
-    AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection, HostSection,
-    LeadSection, LimitsSection, PricesPart, PricesSection, RebalanceSection, TypeSection,
+    AccountVcpus, AvailabilityPart, AvailabilitySection, BurstableSection, CloudSection,
+    HostSection, LeadSection, LimitsSection, PricesPart, PricesSection, RebalanceSection,
+    TypeSection,
 };
 pub(crate) use fault::{FaultName, FaultSection};
 pub(crate) use interruption::{

@@ -80,6 +80,12 @@ fn set_default_name(section: &mut Node, key: &str, word: &str) {
     table.entry(key.to_owned()).or_insert_with(word);
 }
 
+/// Whether the key at a path is of the work of an experiment, and not of its cloud.
+pub(crate) fn is_of_work(path: &str) -> bool {
+    let section = path.split(['.', '[']).next().unwrap_or_default();
+    section == "tenant" || OWN.contains(&section)
+}
+
 /// Leaves nothing but what is the experiment's: its cloud, what that takes away, and the seed.
 pub(crate) fn drop_work(root: &mut Node) {
     let Value::Table(table) = &mut root.value else { return };

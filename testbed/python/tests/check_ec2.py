@@ -151,6 +151,69 @@ def check_program_as_it_is(folder: Path) -> None:
     assert said == "2026-01-05T01:00:00+00:00 1\n", said
 
 
+def check_page(folder: Path) -> None:
+    """The manager of docs/how-to/ec2.md, for two weeks of its year."""
+    page = (Path(__file__).resolve().parents[3] / "docs/how-to/ec2.md").read_text()
+    blocks = {kind: page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("toml", "python")}
+    (folder / "market.toml").write_text(blocks["toml"])
+    program = folder / "manager.py"
+    program.write_text(blocks["python"].replace("days=365", "days=14"))
+    said = subprocess.run([sys.executable, str(program)], cwd=folder, check=True, text=True, stdout=subprocess.PIPE).stdout
+    cost = float(said.split(" USD, ")[0])
+    # Two weeks at three to four cents an hour, less what is interrupted.
+    assert 8 < cost < 13, said
+
+
+def check_queue(folder: Path) -> None:
+    """A queue is told of what EC2 does with an instance, before a poll every five minutes sees it."""
+    import json
+
+    experiment = write_experiment(folder, 48)
+    with dormouse.ec2(experiment) as cloud:
+        client, queues = cloud.client(), cloud.client("sqs")
+        try:
+            queues.get_queue_url(QueueName="told")
+        except queues.exceptions.QueueDoesNotExist:
+            pass
+        else:
+            raise AssertionError("there is a queue that nobody has made")
+        url = queues.create_queue(QueueName="told")["QueueUrl"]
+        assert queues.get_queue_url(QueueName="told")["QueueUrl"] == url
+        image = client.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        spot = {"MarketType": "spot", "SpotOptions": {"MaxPrice": "0.05"}}
+        one = client.run_instances(ImageId=image, InstanceType="c5.large", MinCount=1, MaxCount=1, InstanceMarketOptions=spot)
+        instance = one["Instances"][0]["InstanceId"]
+        told = []
+        for _ in range(47 * 12):
+            for message in queues.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", []):
+                event = json.loads(message["Body"])
+                assert event["detail"]["instance-id"] == instance, event
+                told.append((event["detail-type"], event["detail"].get("state"), event["detail"].get("instance-action")))
+                queues.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            time.sleep(300)
+        states = [state for _, state, _ in told if state]
+        assert states == ["pending", "running", "terminated"], told
+        assert ("EC2 Spot Instance Interruption Warning", None, "terminate") in told, told
+        count = queues.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+        assert count["ApproximateNumberOfMessages"] == count["ApproximateNumberOfMessagesNotVisible"] == "0", count
+
+
+def check_regions(folder: Path) -> None:
+    """Two regions of one run: what is in one is not in the other."""
+    experiment = write_experiment(folder, 4)
+    experiment.write_text(experiment.read_text().replace('"us-east-1b"]', '"eu-west-1b"]').replace("@us-east-1b", "@eu-west-1b"))
+    with dormouse.ec2(experiment) as cloud:
+        here, there = cloud.client(), cloud.client(region="eu-west-1")
+        assert {one["RegionName"] for one in here.describe_regions()["Regions"]} == {"us-east-1", "eu-west-1"}
+        image = there.describe_images(Owners=["amazon"])["Images"][0]["ImageId"]
+        there.run_instances(ImageId=image, InstanceType="c5.large", MinCount=1, MaxCount=1)
+        assert not here.describe_instances()["Reservations"]
+        placed = there.describe_instances()["Reservations"][0]["Instances"][0]["Placement"]
+        assert placed["AvailabilityZone"] == "eu-west-1b", placed
+        costs = [client.describe_spot_price_history(InstanceTypes=["c5.large"])["SpotPriceHistory"][0]["SpotPrice"] for client in (here, there)]
+        assert costs[0] != costs[1], costs
+
+
 def check_fixture(folder: Path) -> None:
     experiment = write_experiment(folder, 48)
     (folder / "test_manager.py").write_text(
@@ -169,7 +232,7 @@ def check_fixture(folder: Path) -> None:
 
 def main() -> None:
     assert threading.active_count() == 1
-    for check in (check_a_week, check_program_as_it_is, check_fixture):
+    for check in (check_a_week, check_program_as_it_is, check_page, check_queue, check_regions, check_fixture):
         with TemporaryDirectory() as folder:
             check(Path(folder))
     print("EC2 from Python is as it should be")

@@ -1,5 +1,6 @@
 //! Runs of a cloud whose VMs are wanted by callers of its API.
 
+mod kept_lines;
 mod recorded_cloud;
 
 pub(crate) use recorded_cloud::RecordedCloud;

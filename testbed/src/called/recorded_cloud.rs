@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use dormouse_analysis::RunRecord;
-use dormouse_ec2::Ec2Session;
+use dormouse_ec2::{Announcement, Ec2Session};
 use dormouse_ec2_server::CloudSession;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_model::{Event, Step};
 use dormouse_report::output::{LogHeader, OutputError, RunLogWriter};
 use dormouse_report::run_view::RunResults;
 use dormouse_units::Time;
+
+use super::kept_lines::KeptLines;
 
 /// A cloud behind EC2's API, with the log of its run.
 #[derive(Debug)]
@@ -18,6 +20,7 @@ pub(crate) struct RecordedCloud {
     /// The date of the run's beginning, microseconds since 1970.
     begins_us: i64,
     record: CallRecord,
+    beside: KeptLines,
 }
 
 /// What is written of a run while it is called.
@@ -37,7 +40,7 @@ impl RecordedCloud {
     /// The system refuses.
     pub(crate) fn begin(header: &LogHeader, folder: &Path) -> Result<Self, OutputError> {
         let log = RunLogWriter::begin(folder, header)?;
-        let mut cloud = Self::of_log(header, log);
+        let mut cloud = Self::of_log(header, log, KeptLines::begin(folder)?);
         cloud.keep_steps();
         Ok(cloud)
     }
@@ -50,7 +53,7 @@ impl RecordedCloud {
     /// The log can't be read.
     pub(crate) fn go_on(header: &LogHeader, folder: &Path) -> Result<Option<Self>, OutputError> {
         let (log, steps) = RunLogWriter::go_on(folder, header)?;
-        let mut cloud = Self::of_log(header, log);
+        let mut cloud = Self::of_log(header, log, KeptLines::go_on(folder)?);
         for step in &steps {
             cloud.session.advance_to(step.at);
             cloud.session.repeat(&step.event);
@@ -63,12 +66,12 @@ impl RecordedCloud {
         Ok(Some(cloud))
     }
 
-    fn of_log(header: &LogHeader, log: RunLogWriter) -> Self {
+    fn of_log(header: &LogHeader, log: RunLogWriter, beside: KeptLines) -> Self {
         let experiment = &header.experiment;
         let config = experiment.ec2.unwrap_or_default();
         let session = Ec2Session::new(experiment.setup.clone(), &experiment.hosts, config);
         let record = CallRecord { log, record: header.record(), failed: None };
-        Self { session, begins_us: config.begins_unix_us, record }
+        Self { session, begins_us: config.begins_unix_us, record, beside }
     }
 
     /// Has the log take in what has happened; whether it could.
@@ -135,6 +138,18 @@ impl CloudSession for RecordedCloud {
 
     fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         self.session.interrupt(instance, why) && self.keep_steps()
+    }
+
+    fn announced(&self, from: usize) -> Vec<Announcement> {
+        self.session.announced(from)
+    }
+
+    fn keep_record(&mut self, line: &str) -> bool {
+        self.beside.keep(line)
+    }
+
+    fn kept_records(&self) -> Vec<String> {
+        self.beside.before.clone()
     }
 
     fn now(&self) -> Time {

@@ -28,14 +28,14 @@ const DEFAULT_BEGIN: i64 = 1_767_225_600;
 /// Serves the cloud of an experiment.
 pub(crate) fn ec2(args: &Ec2Args) -> Result<(), Failure> {
     args.inputs.apply()?;
-    let clock = clock_mode(&args.clock)?;
+    let (name, clock) = experiment_and_clock(args)?;
     let secrets = args.secret_file.as_deref().map(AccessSecrets::read).transpose();
     let secrets = secrets.map_err(|error| Failure::BadInput(error.to_string()))?;
-    let loaded = opened(args)?;
+    let loaded = opened(args, name)?;
     if !args.quiet {
         loaded.notes.iter().for_each(|note| said::note(note));
     }
-    let header = header(args, loaded);
+    let header = header(args, name, loaded);
     let folder = args.out.clone().unwrap_or_else(|| {
         let experiment = &header.experiment;
         PathBuf::from("runs").join(format!("{}-ec2-s{}", experiment.name, experiment.setup.seed))
@@ -99,6 +99,22 @@ fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Fa
     served?.ok_or_else(|| Failure::Broken("the last call broke the run".to_owned()))
 }
 
+/// The experiment and the clock of a command line. A file that follows `--clock manual` or `--clock paced` is the experiment,
+/// though it is read as the clock's second word.
+fn experiment_and_clock(args: &Ec2Args) -> Result<(&str, ClockMode), Failure> {
+    match (&args.experiment, &args.clock[..]) {
+        (Some(name), words) => Ok((name, clock_mode(words)?)),
+        (None, [words @ .., name]) if !words.is_empty() && name.parse::<f64>().is_err() => {
+            Ok((name, clock_mode(words)?))
+        }
+        (None, _) => {
+            let why =
+                "an experiment is missing: give a TOML file, or a name that `dormouse list` has";
+            Err(Failure::BadInput(why.to_owned()))
+        }
+    }
+}
+
 /// The words of `--clock`.
 fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -116,7 +132,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
 }
 
 /// The experiment's cloud. Its clock has the date of its prices, or begins with 2026.
-fn opened(args: &Ec2Args) -> Result<LoadedExperiment, Failure> {
+fn opened(args: &Ec2Args, name: &str) -> Result<LoadedExperiment, Failure> {
     experiment_keys::check(&args.set)?;
     let seed = args.seed.iter().map(|seed| Override {
         option: "--seed",
@@ -127,15 +143,16 @@ fn opened(args: &Ec2Args) -> Result<LoadedExperiment, Failure> {
     for text in &args.set {
         overrides.push(Override::set(text)?);
     }
-    let mut loaded = open_cloud(&args.experiment, &overrides, DeskConfig::default())?;
+    let mut loaded = open_cloud(name, &overrides)?;
     let began = loaded.experiment.calendar().began.unwrap_or(DEFAULT_BEGIN);
     let begins_unix_us = began.saturating_mul(1_000_000);
-    loaded.experiment.ec2 = Some(DeskConfig { begins_unix_us, ..DeskConfig::default() });
+    let config = loaded.experiment.ec2.unwrap_or_default();
+    loaded.experiment.ec2 = Some(DeskConfig { begins_unix_us, ..config });
     Ok(loaded)
 }
 
-fn header(args: &Ec2Args, loaded: LoadedExperiment) -> LogHeader {
-    let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), args.experiment.clone()];
+fn header(args: &Ec2Args, name: &str, loaded: LoadedExperiment) -> LogHeader {
+    let mut words = vec!["dormouse".to_owned(), "ec2".to_owned(), name.to_owned()];
     option(&mut words, "--seed", &args.seed);
     option(&mut words, "--set", &args.set);
     args.inputs.words(&mut words);
@@ -161,5 +178,45 @@ mod tests {
         for wrong in ["manual 60", "paced 0", "paced x", "real", "paced 60 60"] {
             assert_eq!(mode(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_file_after_the_clock_is_the_experiment() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            args: Ec2Args,
+        }
+        let read = |line: &str| {
+            let words = ["ec2"].into_iter().chain(line.split(' '));
+            let args = <Line as clap::Parser>::try_parse_from(words).ok()?.args;
+            experiment_and_clock(&args).ok().map(|(name, clock)| (name.to_owned(), clock))
+        };
+        let paced = |times| ClockMode::Paced(Speedup::times(times));
+        for (line, clock) in [
+            ("x.toml", paced(60)),
+            ("x.toml --clock manual", ClockMode::Manual),
+            ("--clock manual x.toml", ClockMode::Manual),
+            ("--clock paced x.toml", paced(60)),
+            ("--clock paced 5 x.toml", paced(5)),
+        ] {
+            assert_eq!(read(line), Some(("x.toml".to_owned(), clock)), "{line}");
+        }
+        for line in ["--clock manual", "--clock paced 5", "x.toml --clock manual 5"] {
+            assert_eq!(read(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_an_experiment_has_of_work_can_not_be_set() {
+        for set in ["workload.deadline=1h", "scheduler.name=hads", "tenant.0.name=x"] {
+            let change = Override::set(set).expect("it is a key and a value");
+            let error = open_cloud("j60", &[change]).expect_err("it is refused");
+            assert!(error.to_string().contains("leave it out"), "{error}");
+        }
+        let vcpus = Override::set("cloud.account-vcpus.spot=7").expect("it is a key and a value");
+        let loaded = open_cloud("j60", &[vcpus]).expect("it is right");
+        let config = loaded.experiment.ec2.expect("it is behind the API");
+        assert_eq!((config.spot_vcpus, config.on_demand_vcpus), (Some(7), Some(256)));
     }
 }

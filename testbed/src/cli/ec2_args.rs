@@ -16,8 +16,8 @@ const PORT: u16 = 7382;
 pub(crate) struct Ec2Args {
     /// A TOML file, or the name of a built-in experiment, whose cloud is called: its types, zones, prices, capacity and
     /// interruptions
-    #[arg(value_parser = EXPERIMENT, hide_possible_values = true)]
-    pub(crate) experiment: String,
+    #[arg(value_parser = EXPERIMENT, hide_possible_values = true, required_unless_present = "clock")]
+    pub(crate) experiment: Option<String>,
     /// Where to listen; port 0 is any free one, without a port it is 7382. Elsewhere than on loopback signatures are checked
     #[arg(
         long,

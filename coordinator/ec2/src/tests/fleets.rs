@@ -156,3 +156,31 @@ fn a_spot_fleet_is_a_fleet_by_its_older_api() {
     api.ok(&format!("CancelSpotFleetRequests&SpotFleetRequestId.1={id}&TerminateInstances=true"));
     assert!(kinds(&mut api).is_empty());
 }
+
+#[test]
+fn a_fleet_has_a_history() {
+    let mut api = Client::new();
+    api.ok("CreateLaunchTemplate&LaunchTemplateName=lt&LaunchTemplateData.ImageId=ami-12345678\
+         &LaunchTemplateData.InstanceType=c5.large");
+    let made = api.ok(
+        "CreateFleet&LaunchTemplateConfigs.1.LaunchTemplateSpecification.LaunchTemplateName=lt\
+         &LaunchTemplateConfigs.1.LaunchTemplateSpecification.Version=1&Type=maintain\
+         &SpotOptions.AllocationStrategy=lowestPrice\
+         &TargetCapacitySpecification.DefaultTargetCapacityType=spot&TargetCapacitySpecification.TotalTargetCapacity=2",
+    );
+    let fleet = made.text("FleetId").expect("it has an id").to_owned();
+    api.at(100);
+    api.ok(&format!("DeleteFleets&FleetId.1={fleet}&TerminateInstances=true"));
+    let names = |api: &mut Client, rest: &str| -> Vec<String> {
+        let query =
+            format!("DescribeFleetHistory&FleetId={fleet}&StartTime=2020-01-01T00:00:00Z{rest}");
+        let records = api.ok(&query);
+        let name = |one| text(one, &["EventInformation", "EventSubType"]);
+        records.list("HistoryRecords").iter().map(name).collect()
+    };
+    assert_eq!(
+        names(&mut api, ""),
+        ["submitted", "active", "launched", "launched", "terminated", "terminated", "deleted"]
+    );
+    assert_eq!(names(&mut api, "&EventType=fleet-change"), ["submitted", "active", "deleted"]);
+}

@@ -90,7 +90,7 @@ fn what_cannot_be_had_is_refused_by_its_code() {
         "InvalidInstanceID.NotFound"
     );
     assert_eq!(api.code("StartInstances&InstanceId.1=x"), "InvalidInstanceID.Malformed");
-    assert_eq!(api.code("CreateVpc&CidrBlock=10.0.0.0/16"), "UnsupportedOperation");
+    assert_eq!(api.code("CreateVolume&Size=1&AvailabilityZone=us-east-1a"), "UnsupportedOperation");
     assert!(api.ok("DescribeInstances").list("Reservations").is_empty());
     // As many as can be had, if those are enough.
     assert_eq!(

@@ -1,6 +1,10 @@
 //! Launches as clients send them, with the parameters that say nothing.
 
-use crate::testing::Client;
+use std::collections::BTreeMap;
+
+use dormouse_ec2_wire::WireValue;
+
+use crate::testing::{Client, setup};
 
 #[test]
 fn terraform_and_skypilot_launch_with_parameters_that_say_nothing() {
@@ -32,4 +36,102 @@ fn terraform_and_skypilot_launch_with_parameters_that_say_nothing() {
         api.code("GetInstanceUefiData&InstanceId=ami-12345678"),
         "InvalidInstanceID.NotFound"
     );
+}
+
+/// Ids that stand for the `$KIND.N` of a recording.
+#[derive(Default)]
+struct RecordedIds {
+    /// Those that answers had, by kind, the first first.
+    known: BTreeMap<String, Vec<String>>,
+    given: BTreeMap<String, String>,
+}
+
+impl RecordedIds {
+    fn learn(&mut self, value: &WireValue) {
+        match value {
+            WireValue::Structure(members) => members.values().for_each(|value| self.learn(value)),
+            WireValue::List(values) => values.iter().for_each(|value| self.learn(value)),
+            WireValue::Text(text) => {
+                let Some((kind, rest)) = text.split_once('-') else { return };
+                let is_digit = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+                let is_id = matches!(rest.len(), 17 | 36) && rest.bytes().all(is_digit);
+                let own = self.known.entry(kind.to_owned()).or_default();
+                if is_id && !own.contains(text) {
+                    own.push(text.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn fill_in(&mut self, line: &str) -> String {
+        let mut parts = line.split('$');
+        let mut whole = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find('&').unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            whole += self.id(name);
+            whole += rest;
+        }
+        whole
+    }
+
+    fn id(&mut self, name: &str) -> &str {
+        let kind = name.split('.').next().unwrap_or_default();
+        let taken: Vec<&String> = self.given.values().collect();
+        let known = self.known.get(kind).into_iter().flatten();
+        let free = known.filter(|id| !taken.contains(id)).next_back().cloned();
+        self.given
+            .entry(name.to_owned())
+            .or_insert_with(|| free.unwrap_or_else(|| panic!("no answer had an id for ${name}")))
+    }
+}
+
+/// Refusals that the recorded server did not have: the default VPC has a way out here, and a one-time spot instance can't be
+/// stopped.
+const REFUSED: [(&str, &str); 3] = [
+    ("AttachInternetGateway", "Resource.AlreadyAssociated"),
+    ("CreateRoute", "RouteAlreadyExists"),
+    ("StopInstances", "UnsupportedOperation"),
+];
+
+#[test]
+fn what_real_clients_have_called_is_played() {
+    let text = include_str!("recorded-calls.txt");
+    let mut clients = text.split("\n# ").skip(1).filter(|client| client.contains('\n'));
+    let mut played = 0;
+    for client in clients.by_ref() {
+        let mut api = Client::of(recorded_market(), &[], |_| {});
+        let mut ids = RecordedIds::default();
+        for query in ["DescribeSubnets", "DescribeRouteTables", "DescribeVpcs"] {
+            ids.learn(&api.ok(query));
+        }
+        let mut seconds = 0;
+        for line in client.lines().skip(1).filter(|line| !line.is_empty()) {
+            seconds += 100;
+            api.at(seconds);
+            let query = ids.fill_in(line).replacen(' ', "&", 1);
+            let action = query.split('&').next().unwrap_or_default().to_owned();
+            match api.call(&query) {
+                Ok(answer) => ids.learn(&answer),
+                Err(error) if REFUSED.contains(&(&*action, &*error.code)) => {}
+                Err(error) => panic!("{query}: {error}"),
+            }
+            played += 1;
+        }
+    }
+    assert!(played > 90, "{played} calls");
+}
+
+/// The test's market with the types that the recorded clients take.
+fn recorded_market() -> dormouse_model::Setup {
+    let mut setup = setup();
+    let like = setup.catalogue.types.values().next().cloned().expect("it has types");
+    for name in ["m6i.large", "t3.large", "m5.xlarge"] {
+        let mut kind = like.clone();
+        kind.name = dormouse_units::TypeName::from(name);
+        setup.catalogue.types.insert(kind.name.clone(), kind);
+    }
+    setup.terms.availability.clear();
+    setup
 }

@@ -3,6 +3,7 @@
 use dormouse_cloud::{Action, Interruption, InterruptionModel, Target};
 use dormouse_units::{Money, Time, TypeName};
 
+use crate::AnnouncedChange;
 use crate::testing::{BEGINS, Client, text};
 
 const SPOT: &str =
@@ -244,4 +245,33 @@ fn the_price_history_is_the_record_newest_first_with_the_price_before() {
         }
     }
     assert_eq!(pages, of(&all));
+}
+
+#[test]
+fn what_becomes_of_an_instance_is_told() {
+    let mut api = Client::new();
+    let id = api
+        .run(
+            "InstanceType=c5.large&MinCount=1&MaxCount=1&InstanceMarketOptions.MarketType=spot\
+              &InstanceMarketOptions.SpotOptions.MaxPrice=0.05",
+        )
+        .remove(0);
+    // The price rises at an hour; two minutes later the instance is gone.
+    api.at(3_719);
+    let told = api.session.announced(0);
+    assert!(told.iter().all(|one| one.instance == id && one.zone == "us-east-1a"), "{told:?}");
+    let changes: Vec<_> =
+        told.iter().map(|one| (one.at.as_micros() / 1_000_000, one.change)).collect();
+    assert_eq!(
+        changes,
+        [
+            (0, AnnouncedChange::State("pending")),
+            (60, AnnouncedChange::State("running")),
+            (3_600, AnnouncedChange::Interruption("terminate")),
+        ]
+    );
+    api.at(3_720);
+    let last = api.session.announced(3);
+    assert_eq!(last.len(), 1);
+    assert_eq!(last[0].change, AnnouncedChange::State("terminated"));
 }

@@ -45,13 +45,29 @@ fn check_value(
             .zip(1..)
             .try_for_each(|(value, i)| check_value(model, *of, value, &format!("{name}.{i}"))),
         (WireShape::Text { values }, WireValue::Text(text))
-            if !values.is_empty() && !values.contains(text) =>
+            if !values.is_empty()
+                && !values.contains(text)
+                && !values.contains(&hyphenated(text)) =>
         {
             let message = format!("Value ({text}) for parameter {name} is invalid.");
             Err(ApiError::new("InvalidParameterValue", message))
         }
         _ => Ok(()),
     }
+}
+
+/// A value as enumerations have it, of one in mixed case: EC2 takes `lowestPrice` for `lowest-price`, and terraform sends it so.
+fn hyphenated(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 4);
+    for (place, char) in text.chars().enumerate() {
+        if char.is_ascii_uppercase() && place > 0 {
+            out.push('-');
+            out.push(char.to_ascii_lowercase());
+        } else {
+            out.push(char);
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -165,6 +165,17 @@ impl ServiceModel {
         self.actions.keys().map(String::as_str)
     }
 
+    /// The names of an action's parameters, in the order of the model; none of an action that it does not have.
+    pub fn parameters(&self, action: &str) -> Vec<&str> {
+        let input = self.actions.get(action).and_then(|action| action.input);
+        match input.map(|input| self.shape(input)) {
+            Some(WireShape::Structure { members, .. }) => {
+                members.iter().map(|member| member.name.as_str()).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
     /// Input and answer of an action.
     pub(crate) fn action(&self, name: &str) -> Result<ActionShapes, ApiError> {
         self.actions.get(name).copied().ok_or_else(|| {

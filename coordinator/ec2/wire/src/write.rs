@@ -1,5 +1,7 @@
 //! From values to EC2's XML, and errors as EC2 writes them.
 
+use std::fmt;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -46,7 +48,7 @@ pub fn write_response(
     let mut writer = AnswerWriter { model, out };
     match shapes.output.map(|output| model.shape(output)) {
         Some(WireShape::Structure { members, .. }) => {
-            writer.write_members(members, value, "", true)?;
+            writer.write_members(members, value, None, true)?;
         }
         _ => writer.out.push_str("<return>true</return>"),
     }
@@ -77,29 +79,34 @@ impl AnswerWriter<'_> {
         &mut self,
         members: &[MemberShape],
         value: &WireValue,
-        path: &str,
+        path: Option<&ValuePath<'_>>,
         is_answer: bool,
     ) -> Result<(), ValueMismatch> {
         let WireValue::Structure(of) = value else {
             return Err(mismatch(value, path));
         };
-        if let Some(name) = of.keys().find(|name| members.iter().all(|m| m.name != **name)) {
-            return Err(ValueMismatch::NoMember(below(path, name)));
-        }
+        let mut written = 0;
         for member in members {
             match of.get(&member.name) {
                 Some(value) => {
-                    self.write_element(member.of, value, &member.xml, &below(path, &member.name))?;
+                    written += 1;
+                    let path = ValuePath { above: path, name: &member.name };
+                    self.write_element(member.of, value, &member.xml, &path)?;
                 }
                 None if is_answer => {
                     if let WireShape::List { .. } = self.model.shape(member.of) {
-                        self.out.push_str(&format!("<{}/>", member.xml));
+                        self.out.extend(["<", &member.xml, "/>"]);
                     }
                 }
                 None => {}
             }
         }
-        Ok(())
+        if written == of.len() {
+            return Ok(());
+        }
+        let is_other = |name: &&String| members.iter().all(|member| member.name != **name);
+        let other = of.keys().find(is_other).map(String::as_str).unwrap_or_default();
+        Err(ValueMismatch::NoMember(ValuePath { above: path, name: other }.to_string()))
     }
 
     fn write_element(
@@ -107,12 +114,12 @@ impl AnswerWriter<'_> {
         shape: ShapeIndex,
         value: &WireValue,
         tag: &str,
-        path: &str,
+        path: &ValuePath<'_>,
     ) -> Result<(), ValueMismatch> {
-        self.out.push_str(&format!("<{tag}>"));
+        self.out.extend(["<", tag, ">"]);
         match (self.model.shape(shape), value) {
             (WireShape::Structure { members, .. }, value) => {
-                self.write_members(members, value, path, false)?;
+                self.write_members(members, value, Some(path), false)?;
             }
             (WireShape::List { item, of }, WireValue::List(values)) => {
                 for value in values {
@@ -130,32 +137,46 @@ impl AnswerWriter<'_> {
             (WireShape::Bytes, WireValue::Bytes(bytes)) => {
                 self.out.push_str(&STANDARD.encode(bytes));
             }
-            (_, value) => return Err(mismatch(value, path)),
+            (_, value) => return Err(mismatch(value, Some(path))),
         }
-        self.out.push_str(&format!("</{tag}>"));
+        self.out.extend(["</", tag, ">"]);
         Ok(())
     }
 }
 
-fn mismatch(value: &WireValue, path: &str) -> ValueMismatch {
-    let path = if path.is_empty() { "its root" } else { path };
-    ValueMismatch::WrongKind { path: path.to_owned(), found: value.kind() }
+fn mismatch(value: &WireValue, path: Option<&ValuePath<'_>>) -> ValueMismatch {
+    let path = path.map_or_else(|| "its root".to_owned(), ValuePath::to_string);
+    ValueMismatch::WrongKind { path, found: value.kind() }
 }
 
-/// The path of a member below another.
-fn below(path: &str, name: &str) -> String {
-    crate::parameters::join(path, name)
+/// Where a value is in an answer; written out only where something is wrong with it.
+struct ValuePath<'a> {
+    above: Option<&'a Self>,
+    name: &'a str,
+}
+
+impl fmt::Display for ValuePath<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(above) = self.above {
+            write!(f, "{above}.")?;
+        }
+        f.write_str(self.name)
+    }
 }
 
 fn write_text_element(out: &mut String, tag: &str, text: &str) {
-    out.push_str(&format!("<{tag}>"));
+    out.extend(["<", tag, ">"]);
     escape_into(out, text);
-    out.push_str(&format!("</{tag}>"));
+    out.extend(["</", tag, ">"]);
 }
 
 /// Escapes a text for XML. A carriage return would be read back as a line feed, and a character that
 /// XML does not have would end the reader: the one is written by its number, the other as U+FFFD.
 fn escape_into(out: &mut String, text: &str) {
+    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && !b"&<>".contains(&byte);
+    if text.bytes().all(is_plain) {
+        return out.push_str(text);
+    }
     for c in text.chars() {
         match c {
             '&' => out.push_str("&amp;"),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use dormouse_ec2::{AnnouncedChange, Announcement};
 use dormouse_ec2_wire::{ApiRequest, WireValue};
 use dormouse_units::{Speedup, Time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -16,6 +17,7 @@ struct FakeCloud {
     now: Time,
     calls: usize,
     interrupted: Vec<String>,
+    kept: Vec<String>,
 }
 
 impl CloudSession for FakeCloud {
@@ -52,8 +54,31 @@ impl CloudSession for FakeCloud {
         true
     }
 
+    /// An instance is warned at 100 s.
+    fn announced(&self, from: usize) -> Vec<Announcement> {
+        let warning = Announcement {
+            at: Time::from_secs(100),
+            account: "111122223333".to_owned(),
+            region: "eu-west-1".to_owned(),
+            zone: "eu-west-1a".to_owned(),
+            instance: "i-1".to_owned(),
+            change: AnnouncedChange::Interruption("terminate"),
+        };
+        let told = if self.now >= warning.at { vec![warning] } else { Vec::new() };
+        told.into_iter().skip(from).collect()
+    }
+
     fn now(&self) -> Time {
         self.now
+    }
+
+    fn keep_record(&mut self, line: &str) -> bool {
+        self.kept.push(line.to_owned());
+        true
+    }
+
+    fn kept_records(&self) -> Vec<String> {
+        self.kept.clone()
     }
 
     fn begins_at(&self) -> i64 {
@@ -77,7 +102,16 @@ async fn called<T, F: Future<Output = T>>(
 ) -> (T, FakeCloud) {
     let listen = "127.0.0.1:0".parse().expect("an address");
     let setup = EndpointSetup { listen, clock, secrets };
-    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new() };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new(), kept: Vec::new() };
+    serve_cloud(setup, cloud, act).await
+}
+
+/// Calls an endpoint of this cloud.
+async fn serve_cloud<T, F: Future<Output = T>>(
+    setup: EndpointSetup,
+    cloud: FakeCloud,
+    act: impl FnOnce(SocketAddr) -> F,
+) -> (T, FakeCloud) {
     let endpoint = Ec2Endpoint::bind(setup, cloud).await.expect("a free port");
     let (address, (end, ended)) = (endpoint.address, oneshot::channel::<()>());
     let serving = tokio::spawn(endpoint.serve_until(async { drop(ended.await) }));
@@ -272,7 +306,7 @@ async fn an_experiment_of_fis_interrupts_its_targets() {
 async fn elsewhere_than_on_loopback_signatures_are_checked() {
     let listen = "0.0.0.0:0".parse().expect("an address");
     let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
-    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new() };
+    let cloud = FakeCloud { now: Time::ZERO, calls: 0, interrupted: Vec::new(), kept: Vec::new() };
     let refused = Ec2Endpoint::bind(setup, cloud).await.expect_err("there are no secrets");
     assert!(refused.to_string().contains("give --secret-file"), "{refused}");
     let folder = tempfile::tempdir().expect("a folder");
@@ -308,4 +342,98 @@ async fn half_requests_keep_nobody_out() {
     })
     .await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_queue_has_what_is_told_of_its_accounts_instances() {
+    const QUEUE: &str = "Authorization: AWS4-HMAC-SHA256 Credential=111122223333/20261127/eu-west-1/sqs/aws4_request, \
+        SignedHeaders=host, Signature=00\r\nX-Amz-Target: AmazonSQS.";
+    let (answers, _) = called(ClockMode::Manual, None, |at| async move {
+        let mut answers = Vec::new();
+        let receive = r#"{"QueueUrl": "http://x/111122223333/q", "MaxNumberOfMessages": 10}"#;
+        for (action, body) in [
+            ("GetQueueUrl", r#"{"QueueName": "q"}"#),
+            ("CreateQueue", r#"{"QueueName": "q", "Attributes": {"VisibilityTimeout": "60"}}"#),
+            ("ReceiveMessage", receive),
+            ("", r#"{"by": 200}"#),
+            ("ReceiveMessage", receive),
+            ("ReceiveMessage", receive),
+            ("", r#"{"by": 61}"#),
+            ("ReceiveMessage", receive),
+            ("SendMessage", receive),
+        ] {
+            let headers = format!("{QUEUE}{action}\r\n");
+            let answer = match action {
+                "" => posted(at, "/_dormouse/advance", "", body).await,
+                _ => posted(at, "/", &headers, body).await,
+            };
+            answers.push(answer);
+        }
+        let handle = answers[7].split("\"ReceiptHandle\":\"").nth(1).expect("a handle");
+        let handle = handle.split('"').next().unwrap_or_default();
+        let body =
+            format!(r#"{{"QueueUrl": "http://x/111122223333/q", "ReceiptHandle": "{handle}"}}"#);
+        answers.push(posted(at, "/", &format!("{QUEUE}DeleteMessage\r\n"), &body).await);
+        let body = r#"{"QueueUrl": "http://x/111122223333/q", "AttributeNames": ["All"]}"#;
+        answers.push(posted(at, "/", &format!("{QUEUE}GetQueueAttributes\r\n"), body).await);
+        answers
+    })
+    .await;
+    assert!(answers[0].contains("AWS.SimpleQueueService.NonExistentQueue"), "{}", answers[0]);
+    assert!(answers[1].contains("/111122223333/q\""), "{}", answers[1]);
+    assert!(!answers[2].contains("Body"), "{}", answers[2]);
+    let warning = r#"\"instance-action\":\"terminate\""#;
+    assert!(answers[4].contains(warning), "{}", answers[4]);
+    assert!(answers[4].contains("EC2 Spot Instance Interruption Warning"), "{}", answers[4]);
+    // Whoever has it keeps it from others for a minute.
+    assert!(!answers[5].contains("Body"), "{}", answers[5]);
+    assert!(answers[7].contains(warning), "{}", answers[7]);
+    assert!(answers[8].contains("UnsupportedOperation"), "{}", answers[8]);
+    assert!(answers[9].starts_with("HTTP/1.1 200"), "{}", answers[9]);
+    assert!(answers[10].contains(r#""ApproximateNumberOfMessages":"0""#), "{}", answers[10]);
+    assert!(answers[10].contains(r#""ApproximateNumberOfMessagesNotVisible":"0""#));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_goes_on_knows_what_other_services_had() {
+    let of = |service: &str| SCOPE.replace("/ec2/", &format!("/{service}/"));
+    let role = "Action=CreateRole&Version=2010-05-08&RoleName=r&AssumeRolePolicyDocument=x";
+    let queue = format!("{}X-Amz-Target: AmazonSQS.CreateQueue\r\n", of("sqs"));
+    let url = format!("{}X-Amz-Target: AmazonSQS.GetQueueUrl\r\n", of("sqs"));
+    let name = r#"{"QueueName": "q"}"#;
+    let template = r#"{"clientToken": "t", "roleArn": "r", "description": "d", "stopConditions": [],
+        "targets": {}, "actions": {}}"#;
+    let (made, cloud) = called(ClockMode::Manual, None, |at| {
+        let (iam, fis, queue) = (of("iam"), of("fis"), queue.clone());
+        async move {
+            [
+                posted(at, "/", &iam, role).await,
+                posted(at, "/", &queue, name).await,
+                posted(at, "/experimentTemplates", &fis, template).await,
+            ]
+        }
+    })
+    .await;
+    for answer in &made {
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    assert_eq!(cloud.kept.len(), 3);
+    let listen = "127.0.0.1:0".parse().expect("an address");
+    let setup = EndpointSetup { listen, clock: ClockMode::Manual, secrets: None };
+    // Its last line was torn when it was killed.
+    let mut kept = cloud.kept;
+    kept.push("{\"service\":\"iam\",\"acc".to_owned());
+    let (again, _) = serve_cloud(setup, FakeCloud { kept, ..cloud }, |at| async move {
+        [
+            posted(at, "/", &of("iam"), role).await,
+            posted(at, "/", &url, name).await,
+            posted(at, "/experimentTemplates", &of("fis"), template).await,
+        ]
+    })
+    .await;
+    assert!(again[0].contains("EntityAlreadyExists"), "{}", again[0]);
+    assert!(again[1].contains("/111122223333/q"), "{}", again[1]);
+    // The same token is the same template.
+    let body = |answer: &str| answer.split("\r\n\r\n").nth(1).unwrap_or_default().to_owned();
+    assert_eq!(body(&again[2]), body(&made[2]));
 }

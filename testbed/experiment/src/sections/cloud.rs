@@ -84,6 +84,8 @@ pub(crate) struct CloudSection {
     /// `c3.large@us-east-1a`, with limits, prices, availability and interruptions of its own. Where `prices`,
     /// `generated-prices` or `availability` name a type without a zone, that is of each zone.
     pub(crate) zones: Vec<ZoneName>,
+    /// The most vCPUs that an account at EC2's API (`dormouse ec2`) has at a time.
+    pub(crate) account_vcpus: AccountVcpus,
     /// The provider's hosts, each a worker in a live run; without any, there is room in virtual time for
     /// all that is launched, and live for what was there at once then.
     pub(crate) hosts: Vec<HostSection>,
@@ -122,6 +124,7 @@ impl Default for CloudSection {
             generated_prices: BTreeMap::new(),
             availability: BTreeMap::new(),
             zones: Vec::new(),
+            account_vcpus: AccountVcpus::default(),
             hosts: Vec::new(),
         }
     }
@@ -184,6 +187,24 @@ pub(crate) struct TypeSection {
     pub(crate) limits: LimitsSection,
     /// How the type earns CPU credits; without, it always has full speed.
     pub(crate) burstable: Option<BurstableSection>,
+}
+
+/// The most vCPUs that an account at EC2's API has at a time, in each market.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", default, deny_unknown_fields)]
+pub(crate) struct AccountVcpus {
+    /// On-demand instances.
+    #[schemars(range(max = 10_000_000))]
+    pub(crate) on_demand: u32,
+    /// Spot instances.
+    #[schemars(range(max = 10_000_000))]
+    pub(crate) spot: u32,
+}
+
+impl Default for AccountVcpus {
+    fn default() -> Self {
+        Self { on_demand: 256, spot: 256 }
+    }
 }
 
 /// How many VMs of a type may be had at a time.

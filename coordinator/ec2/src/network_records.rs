@@ -1,0 +1,235 @@
+//! The records of a region's network, as they are between two calls: they route and block nothing.
+
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
+
+use crate::group_rules::GroupRule;
+use crate::ip_block::IpBlock;
+
+/// Tags of a resource, in the order in which they were set.
+pub(crate) type ResourceTags = Vec<(String, String)>;
+
+/// A VPC.
+#[derive(Clone, Debug)]
+pub(crate) struct VpcRecord {
+    pub(crate) id: String,
+    pub(crate) block: IpBlock,
+    /// Blocks that were added, each with the id of its association.
+    pub(crate) more_blocks: Vec<(String, IpBlock)>,
+    pub(crate) is_default: bool,
+    pub(crate) tenancy: String,
+    pub(crate) tags: ResourceTags,
+}
+
+/// A subnet, which is in one zone.
+#[derive(Clone, Debug)]
+pub(crate) struct SubnetRecord {
+    pub(crate) id: String,
+    pub(crate) vpc: String,
+    pub(crate) zone: String,
+    pub(crate) block: IpBlock,
+    pub(crate) is_default: bool,
+    pub(crate) maps_public_ip: bool,
+    pub(crate) assigns_ipv6: bool,
+    /// Places in the block that instances have.
+    pub(crate) taken: BTreeSet<u32>,
+    /// The place that is tried first for the next instance.
+    pub(crate) next_place: u32,
+    pub(crate) tags: ResourceTags,
+}
+
+/// An internet gateway, which may be attached to a VPC.
+#[derive(Clone, Debug)]
+pub(crate) struct GatewayRecord {
+    pub(crate) id: String,
+    pub(crate) vpc: Option<String>,
+    pub(crate) tags: ResourceTags,
+}
+
+/// The main route table of a VPC.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteTable {
+    pub(crate) id: String,
+    pub(crate) association: String,
+    pub(crate) vpc: String,
+    /// Routes beside the local one: a destination and a gateway each.
+    pub(crate) routes: Vec<(String, String)>,
+    pub(crate) tags: ResourceTags,
+}
+
+/// A security group. What it allows is kept and has no effect.
+#[derive(Clone, Debug)]
+pub(crate) struct SecurityGroup {
+    pub(crate) id: String,
+    pub(crate) vpc: String,
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) rules: Vec<GroupRule>,
+    pub(crate) tags: ResourceTags,
+}
+
+/// The network of an account in a region.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RegionNetwork {
+    pub(crate) vpcs: Vec<VpcRecord>,
+    pub(crate) subnets: Vec<SubnetRecord>,
+    pub(crate) gateways: Vec<GatewayRecord>,
+    pub(crate) tables: Vec<RouteTable>,
+    pub(crate) groups: Vec<SecurityGroup>,
+}
+
+impl RegionNetwork {
+    /// A region without any network.
+    pub(crate) const fn empty() -> Self {
+        Self {
+            vpcs: Vec::new(),
+            subnets: Vec::new(),
+            gateways: Vec::new(),
+            tables: Vec::new(),
+            groups: Vec::new(),
+        }
+    }
+
+    pub(crate) fn vpc(&self, id: &str) -> Option<&VpcRecord> {
+        self.vpcs.iter().find(|vpc| vpc.id == id)
+    }
+
+    pub(crate) fn default_vpc(&self) -> Option<&VpcRecord> {
+        self.vpcs.iter().find(|vpc| vpc.is_default)
+    }
+
+    pub(crate) fn subnet(&self, id: &str) -> Option<&SubnetRecord> {
+        self.subnets.iter().find(|subnet| subnet.id == id)
+    }
+
+    pub(crate) fn subnet_mut(&mut self, id: &str) -> Option<&mut SubnetRecord> {
+        self.subnets.iter_mut().find(|subnet| subnet.id == id)
+    }
+
+    /// The default subnet of a zone.
+    pub(crate) fn default_subnet(&self, zone: &str) -> Option<&SubnetRecord> {
+        self.subnets.iter().find(|subnet| subnet.is_default && subnet.zone == zone)
+    }
+
+    pub(crate) fn group(&self, id: &str) -> Option<&SecurityGroup> {
+        self.groups.iter().find(|group| group.id == id)
+    }
+
+    /// The group of a VPC that instances have that name none.
+    pub(crate) fn default_group(&self, vpc: &str) -> Option<&SecurityGroup> {
+        self.groups.iter().find(|group| group.vpc == vpc && group.name == "default")
+    }
+
+    /// The tags of a record by its id; `None`: there is none.
+    pub(crate) fn tags_mut(&mut self, id: &str) -> Option<&mut ResourceTags> {
+        let vpcs = self.vpcs.iter_mut().map(|it| (&it.id, &mut it.tags));
+        let subnets = self.subnets.iter_mut().map(|it| (&it.id, &mut it.tags));
+        let gateways = self.gateways.iter_mut().map(|it| (&it.id, &mut it.tags));
+        let tables = self.tables.iter_mut().map(|it| (&it.id, &mut it.tags));
+        let groups = self.groups.iter_mut().flat_map(|group| {
+            let rules = group.rules.iter_mut().map(|rule| (&rule.id, &mut rule.tags));
+            std::iter::once((&group.id, &mut group.tags)).chain(rules)
+        });
+        let all = vpcs.chain(subnets).chain(gateways).chain(tables);
+        all.chain(groups).find(|(own, _)| *own == id).map(|(_, tags)| tags)
+    }
+
+    /// The ids and tags of all records.
+    pub(crate) fn all_tags(&self) -> impl Iterator<Item = (&str, &ResourceTags)> {
+        let vpcs = self.vpcs.iter().map(|it| (it.id.as_str(), &it.tags));
+        let subnets = self.subnets.iter().map(|it| (it.id.as_str(), &it.tags));
+        let gateways = self.gateways.iter().map(|it| (it.id.as_str(), &it.tags));
+        let tables = self.tables.iter().map(|it| (it.id.as_str(), &it.tags));
+        let groups = self.groups.iter().flat_map(|group| {
+            let rules = group.rules.iter().map(|rule| (rule.id.as_str(), &rule.tags));
+            std::iter::once((group.id.as_str(), &group.tags)).chain(rules)
+        });
+        vpcs.chain(subnets).chain(gateways).chain(tables).chain(groups)
+    }
+}
+
+/// The ids of what comes with a VPC.
+#[derive(Clone, Debug)]
+pub(crate) struct VpcParts {
+    pub(crate) vpc: String,
+    pub(crate) group: String,
+    pub(crate) rule: String,
+    pub(crate) table: String,
+    pub(crate) association: String,
+}
+
+impl RegionNetwork {
+    /// Adds a VPC with its main route table and its default security group.
+    pub(crate) fn add_vpc(&mut self, parts: VpcParts, vpc: VpcRecord) {
+        let group = SecurityGroup {
+            id: parts.group,
+            vpc: parts.vpc.clone(),
+            name: "default".to_owned(),
+            description: "default VPC security group".to_owned(),
+            rules: vec![GroupRule::all_out(parts.rule)],
+            tags: Vec::new(),
+        };
+        let table = RouteTable {
+            id: parts.table,
+            association: parts.association,
+            vpc: parts.vpc,
+            routes: Vec::new(),
+            tags: Vec::new(),
+        };
+        self.vpcs.push(vpc);
+        self.groups.push(group);
+        self.tables.push(table);
+    }
+
+    /// Adds the default subnet of a zone, the first free twentieth-bit block of the default VPC.
+    pub(crate) fn add_default_subnet(&mut self, id: String, zone: &str) -> Option<&SubnetRecord> {
+        let vpc = self.default_vpc()?;
+        let is_free = |block: &IpBlock| {
+            let mut own = self.subnets.iter().filter(|subnet| subnet.vpc == vpc.id);
+            own.all(|subnet| !subnet.block.overlaps(*block))
+        };
+        let block = (0..16).filter_map(|number| vpc.block.part(number, 20)).find(is_free)?;
+        let vpc = vpc.id.clone();
+        self.subnets.push(SubnetRecord {
+            id,
+            vpc,
+            zone: zone.to_owned(),
+            block,
+            is_default: true,
+            maps_public_ip: true,
+            assigns_ipv6: false,
+            taken: BTreeSet::new(),
+            next_place: 4,
+            tags: Vec::new(),
+        });
+        self.subnets.last()
+    }
+}
+
+impl SubnetRecord {
+    /// How many more instances can have an address.
+    pub(crate) fn free_addresses(&self) -> usize {
+        (self.block.usable() as usize).saturating_sub(self.taken.len())
+    }
+
+    /// Takes this address, or the next free one.
+    pub(crate) fn take_address(&mut self, wanted: Option<Ipv4Addr>) -> Option<Ipv4Addr> {
+        let last = self.block.size().saturating_sub(1);
+        let place = match wanted {
+            Some(address) => self
+                .block
+                .place_of(address)
+                .filter(|place| (4..last).contains(place) && !self.taken.contains(place))?,
+            None if self.free_addresses() == 0 => return None,
+            None => {
+                let free = |place: &u32| !self.taken.contains(place);
+                (self.next_place..last).chain(4..self.next_place.min(last)).find(free)?
+            }
+        };
+        self.taken.insert(place);
+        if wanted.is_none() {
+            self.next_place = place + 1;
+        }
+        Some(self.block.address(place))
+    }
+}

@@ -1,0 +1,44 @@
+//! What is kept of the services beside EC2, so that an endpoint that goes on with a run knows it again.
+
+use dormouse_ec2_wire::{ApiError, QueryPairs};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::CloudSession;
+
+/// A record that a call has made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "service", rename_all = "lowercase")]
+pub(crate) enum KeptRecord {
+    /// A call of IAM that made or changed a role or a profile.
+    Iam {
+        account: String,
+        action: String,
+        pairs: QueryPairs,
+        /// Microseconds since 1970.
+        date: i64,
+    },
+    /// A template or an experiment of FIS, with its client's token.
+    Fis { account: String, region: String, kind: String, token: String, value: Value },
+    /// A queue of SQS, with the first announcement that it has.
+    Sqs {
+        account: String,
+        region: String,
+        name: String,
+        created: i64,
+        visibility_s: i64,
+        next: usize,
+    },
+}
+
+impl KeptRecord {
+    /// Has the run's log keep the record; whether it could.
+    pub(crate) fn keep(&self, session: &mut dyn CloudSession) -> bool {
+        serde_json::to_string(self).is_ok_and(|line| session.keep_record(&line))
+    }
+}
+
+/// The error of a call whose record can't be kept.
+pub(crate) fn unwritten() -> ApiError {
+    ApiError::new("InternalError", "The run's records can't be written.")
+}

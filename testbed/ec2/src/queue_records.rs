@@ -1,0 +1,333 @@
+//! SQS: queues that have what EC2 tells of an account's instances, as EventBridge sends it. There are no rules to be made: a queue
+//! has every announcement of its account and region since it was made.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use dormouse_ec2::{AnnouncedChange, Announcement};
+use dormouse_ec2_wire::{ApiError, write_instant};
+use md5::{Digest as _, Md5};
+use serde_json::{Value, json};
+
+use crate::CloudSession;
+use crate::kept_records::{KeptRecord, unwritten};
+
+/// The most queues of all accounts.
+const MAX_QUEUES: usize = 1_000;
+/// How long whoever received a message keeps it from others, in seconds, where the queue says nothing else.
+const VISIBILITY_S: i64 = 30;
+
+/// The queues of all accounts and regions.
+#[derive(Debug, Default)]
+pub(crate) struct QueueRecords {
+    queues: BTreeMap<QueueName, EventQueue>,
+    /// The number of messages that were received, which number their handles.
+    received: u64,
+}
+
+/// An account, a region and a name.
+type QueueName = (String, String, String);
+
+/// A queue, with its messages.
+#[derive(Debug)]
+struct EventQueue {
+    created: i64,
+    visibility_s: i64,
+    /// The first announcement that was not looked at yet.
+    next: usize,
+    /// Messages that anybody may receive, the first first.
+    waiting: VecDeque<QueuedMessage>,
+    /// Messages that somebody has received, by their handles, and when they can be received again.
+    received: BTreeMap<String, (i64, QueuedMessage)>,
+}
+
+#[derive(Clone, Debug)]
+struct QueuedMessage {
+    id: String,
+    body: String,
+    sent: i64,
+    receipts: u32,
+}
+
+/// Who calls, and when.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueueCall<'a> {
+    pub(crate) account: &'a str,
+    pub(crate) region: &'a str,
+    /// Microseconds since 1970.
+    pub(crate) date: i64,
+}
+
+/// Each action with the parameters that it may have.
+const ACTIONS: &[(&str, &[&str])] = &[
+    ("CreateQueue", &["QueueName", "Attributes", "tags"]),
+    ("DeleteMessage", &["QueueUrl", "ReceiptHandle"]),
+    ("GetQueueAttributes", &["QueueUrl", "AttributeNames"]),
+    ("GetQueueUrl", &["QueueName", "QueueOwnerAWSAccountId"]),
+    (
+        "ReceiveMessage",
+        &[
+            "QueueUrl",
+            "AttributeNames",
+            "MessageSystemAttributeNames",
+            "MessageAttributeNames",
+            "MaxNumberOfMessages",
+            "VisibilityTimeout",
+            "WaitTimeSeconds",
+        ],
+    ),
+];
+
+impl QueueRecords {
+    /// Answers a call. A ReceiveMessage that finds nothing answers at once: WaitTimeSeconds is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// SQS's refusal; what is not played is refused by its name.
+    pub(crate) fn call(
+        &mut self,
+        call: &QueueCall<'_>,
+        action: &str,
+        input: &Value,
+        session: &mut dyn CloudSession,
+    ) -> Result<Value, ApiError> {
+        let refused = |text: String| ApiError::new("UnsupportedOperation", text);
+        let known = ACTIONS.iter().find(|(name, _)| *name == action);
+        let (_, known) =
+            known.ok_or_else(|| refused(format!("The action sqs:{action} is not played here.")))?;
+        let mut given = input.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+        if let Some(other) = given.find(|name| !known.contains(name)) {
+            let text = format!("The parameter {other} of sqs:{action} is not played here.");
+            return Err(refused(text));
+        }
+        let name = name_of(call, input)?;
+        match action {
+            "CreateQueue" => self.create(call, name, input, session),
+            "GetQueueUrl" => {
+                self.queue(&name)?;
+                Ok(json!({ "QueueUrl": url_of(&name) }))
+            }
+            "GetQueueAttributes" => {
+                let queue = self.queue(&name)?;
+                queue.look(call, session);
+                Ok(json!({ "Attributes": queue.attributes(&name) }))
+            }
+            "DeleteMessage" => {
+                let queue = self.queue(&name)?;
+                let handle = text_of(input, "ReceiptHandle")?;
+                // One that is gone counts as deleted.
+                queue.received.remove(handle);
+                Ok(json!({}))
+            }
+            _ => self.receive(call, &name, input, session),
+        }
+    }
+
+    fn queue(&mut self, name: &QueueName) -> Result<&mut EventQueue, ApiError> {
+        let none = || ApiError::new("QueueDoesNotExist", "The specified queue does not exist.");
+        self.queues.get_mut(name).ok_or_else(none)
+    }
+
+    fn create(
+        &mut self,
+        call: &QueueCall<'_>,
+        name: QueueName,
+        input: &Value,
+        session: &mut dyn CloudSession,
+    ) -> Result<Value, ApiError> {
+        let invalid = |text: &str| ApiError::new("InvalidAttributeValue", text);
+        let mut visibility_s = VISIBILITY_S;
+        let attributes = input.get("Attributes").and_then(Value::as_object);
+        for (attribute, value) in attributes.into_iter().flatten() {
+            match attribute.as_str() {
+                "VisibilityTimeout" => {
+                    let seconds = value.as_str().and_then(|text| text.parse().ok());
+                    let seconds = seconds.filter(|seconds| (0..=43_200).contains(seconds));
+                    visibility_s = seconds
+                        .ok_or_else(|| invalid("VisibilityTimeout has to be from 0 to 43200."))?;
+                }
+                // Who may send is not asked, and nothing is so old that it is dropped.
+                "Policy"
+                | "MessageRetentionPeriod"
+                | "ReceiveMessageWaitTimeSeconds"
+                | "SqsManagedSseEnabled" => {}
+                other => {
+                    let text = format!("The attribute {other} of a queue is not played here.");
+                    return Err(ApiError::new("UnsupportedOperation", text));
+                }
+            }
+        }
+        if self.queues.len() >= MAX_QUEUES && !self.queues.contains_key(&name) {
+            return Err(ApiError::new("OverLimit", "There are too many queues."));
+        }
+        let url = url_of(&name);
+        if !self.queues.contains_key(&name) {
+            let next = session.announced(0).len();
+            let (account, region, own) = name.clone();
+            let created = call.date;
+            let kept = KeptRecord::Sqs { account, region, name: own, created, visibility_s, next };
+            if !kept.keep(session) {
+                return Err(unwritten());
+            }
+            self.restore(name, (created, visibility_s), next);
+        }
+        Ok(json!({ "QueueUrl": url }))
+    }
+
+    /// Makes a queue, which has what is told from the `next`-th announcement on.
+    pub(crate) fn restore(
+        &mut self,
+        name: QueueName,
+        (created, visibility_s): (i64, i64),
+        next: usize,
+    ) {
+        let (waiting, received) = (VecDeque::new(), BTreeMap::new());
+        self.queues.insert(name, EventQueue { created, visibility_s, next, waiting, received });
+    }
+
+    fn receive(
+        &mut self,
+        call: &QueueCall<'_>,
+        name: &QueueName,
+        input: &Value,
+        session: &dyn CloudSession,
+    ) -> Result<Value, ApiError> {
+        let integer = |name: &str| input.get(name).and_then(Value::as_i64);
+        let most = integer("MaxNumberOfMessages").unwrap_or(1);
+        if !(1..=10).contains(&most) {
+            let text = format!(
+                "Value {most} for parameter MaxNumberOfMessages is invalid. Reason: Must be between 1 and 10, if provided."
+            );
+            return Err(ApiError::new("InvalidParameterValue", text));
+        }
+        let mut count = self.received;
+        let queue = self.queue(name)?;
+        queue.look(call, session);
+        let hidden_s = integer("VisibilityTimeout").unwrap_or(queue.visibility_s);
+        let mut messages = Vec::new();
+        while messages.len() < usize::try_from(most).unwrap_or(1) {
+            let Some(mut message) = queue.waiting.pop_front() else { break };
+            message.receipts += 1;
+            count += 1;
+            let handle = format!("receipt-{count:012x}");
+            messages.push(json!({
+                "MessageId": message.id,
+                "ReceiptHandle": handle,
+                "MD5OfBody": md5_of(&message.body),
+                "Body": message.body,
+                "Attributes": {
+                    "SentTimestamp": (message.sent / 1_000).to_string(),
+                    "ApproximateReceiveCount": message.receipts.to_string(),
+                },
+            }));
+            let again = call.date.saturating_add(hidden_s.saturating_mul(1_000_000));
+            queue.received.insert(handle, (again, message));
+        }
+        self.received = count;
+        Ok(match messages.is_empty() {
+            true => json!({}),
+            false => json!({ "Messages": messages }),
+        })
+    }
+}
+
+impl EventQueue {
+    /// Takes in what was told since the last call, and what nobody has deleted in time.
+    fn look(&mut self, call: &QueueCall<'_>, session: &dyn CloudSession) {
+        let begins = session.begins_at();
+        for told in session.announced(self.next) {
+            self.next += 1;
+            if told.account == call.account && told.region == call.region {
+                let micros = i64::try_from(told.at.as_micros()).unwrap_or(i64::MAX);
+                let sent = begins.saturating_add(micros);
+                let id = format!("00000000-0000-4000-9000-{:012x}", self.next);
+                let body = event_of(&told, &id, sent).to_string();
+                self.waiting.push_back(QueuedMessage { id, body, sent, receipts: 0 });
+            }
+        }
+        let due: Vec<String> = self
+            .received
+            .iter()
+            .filter(|(_, (again, _))| *again <= call.date)
+            .map(|(handle, _)| handle.clone())
+            .collect();
+        for handle in due {
+            if let Some((_, message)) = self.received.remove(&handle) {
+                self.waiting.push_back(message);
+            }
+        }
+    }
+
+    fn attributes(&self, (account, region, name): &QueueName) -> Value {
+        json!({
+            "QueueArn": format!("arn:aws:sqs:{region}:{account}:{name}"),
+            "ApproximateNumberOfMessages": self.waiting.len().to_string(),
+            "ApproximateNumberOfMessagesNotVisible": self.received.len().to_string(),
+            "VisibilityTimeout": self.visibility_s.to_string(),
+            "CreatedTimestamp": self.created.div_euclid(1_000_000).to_string(),
+        })
+    }
+}
+
+fn text_of<'a>(input: &'a Value, name: &str) -> Result<&'a str, ApiError> {
+    let text = input.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+    text.ok_or_else(|| {
+        let text = format!("The request must contain the parameter {name}.");
+        ApiError::new("MissingParameter", text)
+    })
+}
+
+/// The queue that a call names, by its name or by its URL, whose last part is the name.
+fn name_of(call: &QueueCall<'_>, input: &Value) -> Result<QueueName, ApiError> {
+    let name = match input.get("QueueUrl") {
+        Some(_) => text_of(input, "QueueUrl")?.rsplit('/').next().unwrap_or_default(),
+        None => text_of(input, "QueueName")?,
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if !(1..=80).contains(&name.len()) || !name.bytes().all(plain) {
+        let text =
+            "Can only include alphanumeric characters, hyphens, or underscores. 1 to 80 in length";
+        return Err(ApiError::new("InvalidParameterValue", text));
+    }
+    Ok((call.account.to_owned(), call.region.to_owned(), name.to_owned()))
+}
+
+fn url_of((account, region, name): &QueueName) -> String {
+    format!("https://sqs.{region}.amazonaws.com/{account}/{name}")
+}
+
+fn md5_of(text: &str) -> String {
+    Md5::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// An announcement as EventBridge sends it.
+fn event_of(told: &Announcement, id: &str, date: i64) -> Value {
+    let Announcement { account, region, zone, instance, .. } = told;
+    let place = |of: &str| format!("arn:aws:ec2:{of}:instance/{instance}");
+    let own = place(&format!("{region}:{account}"));
+    let (kind, resource, detail) = match told.change {
+        AnnouncedChange::State(state) => (
+            "EC2 Instance State-change Notification",
+            own,
+            json!({ "instance-id": instance, "state": state }),
+        ),
+        AnnouncedChange::Interruption(action) => (
+            "EC2 Spot Instance Interruption Warning",
+            place(zone),
+            json!({ "instance-id": instance, "instance-action": action }),
+        ),
+        AnnouncedChange::Rebalance => {
+            ("EC2 Instance Rebalance Recommendation", own, json!({ "instance-id": instance }))
+        }
+    };
+    json!({
+        "version": "0",
+        "id": id,
+        "detail-type": kind,
+        "source": "aws.ec2",
+        "account": account,
+        "time": write_instant(date),
+        "region": region,
+        "resources": [resource],
+        "detail": detail,
+    })
+}

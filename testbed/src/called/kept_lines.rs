@@ -1,0 +1,100 @@
+//! The file of a run in which the services beside EC2 keep their records, a line each.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use dormouse_report::output::OutputError;
+
+/// The name of the file.
+const FILE: &str = "services.jsonl";
+
+/// Records that are on the disk before their calls are answered.
+#[derive(Debug)]
+pub(super) struct KeptLines {
+    /// The lines of a run that is gone on with, the first first.
+    pub(super) before: Vec<String>,
+    path: PathBuf,
+    /// `None` until there is a record.
+    file: Option<File>,
+}
+
+impl KeptLines {
+    /// Begins without a record.
+    ///
+    /// # Errors
+    ///
+    /// A former run's file can't be removed.
+    pub(super) fn begin(folder: &Path) -> Result<Self, OutputError> {
+        let path = folder.join(FILE);
+        match std::fs::remove_file(&path) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(OutputError::Io { doing: "remove", path, source })
+            }
+            _ => Ok(Self { before: Vec::new(), path, file: None }),
+        }
+    }
+
+    /// Goes on with the records of a run that was killed. A last line without its end is cut off: its call was not answered.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be read or cut.
+    pub(super) fn go_on(folder: &Path) -> Result<Self, OutputError> {
+        let path = folder.join(FILE);
+        let refused = |doing, source| OutputError::Io { doing, path: path.clone(), source };
+        let mut file = match OpenOptions::new().read(true).append(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Ok(Self { before: Vec::new(), path, file: None });
+            }
+            opened => opened.map_err(|source| refused("open", source))?,
+        };
+        let mut text = String::new();
+        file.read_to_string(&mut text).map_err(|source| refused("read", source))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let length = u64::try_from(whole).unwrap_or(u64::MAX);
+        file.set_len(length).map_err(|source| refused("cut", source))?;
+        let lines = text.get(..whole).unwrap_or_default().lines();
+        Ok(Self { before: lines.map(str::to_owned).collect(), path, file: Some(file) })
+    }
+
+    /// Keeps a line durably; whether it could.
+    pub(super) fn keep(&mut self, line: &str) -> bool {
+        let written = self.opened().and_then(|file| {
+            file.write_all(format!("{line}\n").as_bytes())?;
+            file.sync_data()
+        });
+        if let Err(error) = &written {
+            tracing::error!(path = %self.path.display(), %error, "a record can't be kept");
+        }
+        written.is_ok()
+    }
+
+    fn opened(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(OpenOptions::new().create(true).append(true).open(&self.path)?);
+        }
+        self.file.as_mut().ok_or_else(|| io::Error::other("it is not open"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_there_again_but_for_a_torn_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut kept = KeptLines::begin(folder.path()).expect("it can");
+        assert!(kept.keep("one") && kept.keep("two"));
+        let path = folder.path().join(FILE);
+        let mut file = OpenOptions::new().append(true).open(&path).expect("it is there");
+        file.write_all(b"tor").expect("it is written");
+        let mut again = KeptLines::go_on(folder.path()).expect("it can");
+        assert_eq!(again.before, ["one", "two"]);
+        assert!(again.keep("three"));
+        assert_eq!(std::fs::read_to_string(&path).expect("a text"), "one\ntwo\nthree\n");
+        assert!(KeptLines::begin(folder.path()).expect("it can").before.is_empty());
+        assert!(!path.exists());
+    }
+}
