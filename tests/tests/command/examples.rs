@@ -34,6 +34,15 @@ const SHOWN: [(&str, &[(&str, f64)]); 10] = [
         &[("/counts/preemptions", 2.0), ("/counts/restores", 2.0), ("/tasks/completed", 16.0)],
     ),
     ("scarce", &[("/counts/launches_refused", 10.0), ("/counts/vms_launched", 3.0)]),
+    (
+        "mass-preemption",
+        &[
+            ("/counts/preemptions", 3.0),
+            ("/counts/launches_refused", 26.0),
+            ("/tasks/completed", 8.0),
+            ("/makespan_s", 4_602.0),
+        ],
+    ),
     ("two-tiers", &[("/counts/background_only", 39.0), ("/counts/migrations", 49.0)]),
     ("job-log", &[("/tasks/completed", 150.0), ("/counts/rejected", 0.0)]),
     (
