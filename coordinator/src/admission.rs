@@ -4,7 +4,7 @@
 //! e_ij on type j is given s × e_i / speed-up of CPU time, e_i being its shortest run time
 //! over all types; its quota on type j then is s × e_i / e_ij of a core, never more than s.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Bag, Setup};
 use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
@@ -63,7 +63,7 @@ pub struct Admission {
     /// Share of a core per vCPU of the reference speed.
     pub share: Ppm,
     /// What each host offers to VMs, in the order of the request.
-    pub offers: Vec<Host>,
+    pub offers: Vec<ResourceVector>,
     /// CPU time of each task, real microseconds.
     pub cpu_us: Vec<u64>,
 }
@@ -255,25 +255,26 @@ impl Request<'_> {
         }
     }
 
-    fn offers(&self, share: Ppm) -> Vec<Host> {
+    fn offers(&self, share: Ppm) -> Vec<ResourceVector> {
         let setup = (!self.noop).then_some(self.setup);
         let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, setup));
         offers.enumerate().map(|(n, host)| self.demand.offered(n, host)).collect()
     }
 
-    fn fits(&self, offers: &[Host]) -> bool {
+    fn fits(&self, offers: &[ResourceVector]) -> bool {
         held(offers) >= u64::from(self.demand.vcpus())
             && self.homeless(offers).is_none()
             && self.demand.placed(offers, self.setup) == self.demand.vms.len()
     }
 
     /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
-    fn homeless(&self, offers: &[Host]) -> Option<(&TypeName, u32)> {
+    fn homeless(&self, offers: &[ResourceVector]) -> Option<(&TypeName, u32)> {
         let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
         let homeless = kinds.filter(|kind| {
             let is_machine = self.setup.is_two_tier(&kind.name) && !self.noop;
             let memory = if is_machine { kind.memory } else { Bytes::ZERO };
-            let room = Host { memory, filled: memory, ..Host::of_vcpus(kind.vcpus) };
+            let room =
+                ResourceVector { memory, filled: memory, ..ResourceVector::of_vcpus(kind.vcpus) };
             !offers.iter().any(|offer| offer.holds(&room))
         });
         homeless.max_by_key(|kind| kind.vcpus).map(|kind| (&kind.name, kind.vcpus))
@@ -342,7 +343,7 @@ impl Request<'_> {
     /// How many cores there should be more for this share, in words.
     fn missing(&self, share: Ppm) -> String {
         let need_ppm = u128::from(self.demand.vcpus()) * u128::from(share.get());
-        let kept = u128::from(self.reserve.rest().get()).max(1);
+        let kept = u128::from(self.reserve.rest_of_whole().get()).max(1);
         let need_millicores = (need_ppm * 1_000).div_ceil(kept);
         let have: u128 = self.hosts.iter().map(|h| u128::from(h.millicores)).sum();
         let more = need_millicores.saturating_sub(have).div_ceil(10).max(1);
@@ -368,7 +369,7 @@ impl Request<'_> {
             return Ok(());
         };
         let factor = burstable.baseline;
-        let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
+        let quota = Ppm::new(clamp(factor.scale_number(u64::from(share.get()))));
         if quota >= LEAST_QUOTA {
             return Ok(());
         }
@@ -414,9 +415,10 @@ impl Request<'_> {
             let at_full = shortest.fraction_of(runtime);
             let baseline =
                 self.setup.catalogue.get(kind).and_then(|t| t.burstable).map(|b| b.baseline);
-            let factor =
-                Ppm::new(clamp(baseline.unwrap_or(Ppm::ONE).scale(u64::from(at_full.get()))));
-            let quota = Ppm::new(clamp(factor.scale(u64::from(share.get()))));
+            let factor = Ppm::new(clamp(
+                baseline.unwrap_or(Ppm::ONE).scale_number(u64::from(at_full.get())),
+            ));
+            let quota = Ppm::new(clamp(factor.scale_number(u64::from(share.get()))));
             if quota < LEAST_QUOTA {
                 let mode = if baseline.is_some() { " in baseline mode" } else { "" };
                 let times = baseline.map_or_else(String::new, |b| format!(" × {}", b.as_f64()));
@@ -438,7 +440,7 @@ impl Request<'_> {
         let fits = self.setup.bag.tasks.iter().enumerate().filter_map(|(index, task)| {
             let shortest = task.runtime.values().min()?;
             let least = self.repetition_us.get(index).copied().unwrap_or(0).max(LEAST_CPU_US);
-            Some(share.scale(shortest.as_micros()) * 1_000 / least)
+            Some(share.scale_number(shortest.as_micros()) * 1_000 / least)
         });
         match fits.min() {
             // A factor in thousandths.
@@ -478,11 +480,11 @@ impl Request<'_> {
     }
 }
 
-fn held(offers: &[Host]) -> u64 {
+fn held(offers: &[ResourceVector]) -> u64 {
     offers.iter().map(|offer| u64::from(offer.vcpus)).sum()
 }
 
-fn most(offers: &[Host]) -> u32 {
+fn most(offers: &[ResourceVector]) -> u32 {
     offers.iter().map(|offer| offer.vcpus).max().unwrap_or(0)
 }
 
@@ -500,7 +502,8 @@ fn memory_vcpus(host: &Room, bag: &Bag) -> u32 {
 /// How many vCPUs so many cores hold at this share.
 #[must_use]
 pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
-    let usable = u64::from(millicores) * 1_000 * u64::from(reserve.rest().get()) / 1_000_000;
+    let usable =
+        u64::from(millicores) * 1_000 * u64::from(reserve.rest_of_whole().get()) / 1_000_000;
     clamp(usable.checked_div(u64::from(share.get())).unwrap_or(0))
 }
 
@@ -508,13 +511,20 @@ pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
 /// with memory for a task of its bag on every vCPU. What VMs of a bag are said to have is not taken from
 /// the host's memory. Where it is said what the machine for parallel jobs has, that is taken, and beside
 /// it what tasks of a bag need.
-pub(crate) fn offer(host: &Room, reserve: Ppm, share: Ppm, setup: Option<&Setup>) -> Host {
+pub(crate) fn offer(
+    host: &Room,
+    reserve: Ppm,
+    share: Ppm,
+    setup: Option<&Setup>,
+) -> ResourceVector {
     let most = setup.map_or(u32::MAX, |setup| memory_vcpus(host, &setup.bag));
     let vcpus = vcpus_of(host.millicores, reserve, share).min(most);
-    let endless = Host::new(vcpus, Bytes::new(u64::MAX));
+    let endless = ResourceVector::new(vcpus, Bytes::new(u64::MAX));
     match setup.filter(|setup| setup.memory_of_machine() > Bytes::ZERO) {
-        Some(setup) if setup.bag.tasks.is_empty() => Host { memory: host.memory, ..endless },
-        Some(_) => Host { filled: host.memory, ..endless },
+        Some(setup) if setup.bag.tasks.is_empty() => {
+            ResourceVector { memory: host.memory, ..endless }
+        }
+        Some(_) => ResourceVector { filled: host.memory, ..endless },
         None => endless,
     }
 }

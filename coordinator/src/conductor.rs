@@ -216,9 +216,9 @@ impl ConductorState {
         }
         self.start_clock();
         let announced = match self.plan.metadata {
-            Some(_) => {
-                announcements(step.at, &step.notices, |vm| Some(self.run.provider().vm(vm)?.host))
-            }
+            Some(_) => announcements(step.at, &step.notices, |vm| {
+                Some(self.run.provider().find_vm(vm)?.host)
+            }),
             None => Vec::new(),
         };
         let commands = announced.into_iter().chain(commands);

@@ -1,12 +1,16 @@
 //! Hibernations that waited for the end of a boot.
 
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_model::{Effect, Step};
 
 /// Whether an effect is a hibernation that waited for its VM to boot. It follows from an earlier
 /// act of the provider that the log has already, and does not count as another act.
 pub(crate) fn is_deferred(step: &Step, effect: &Effect) -> bool {
-    let Effect::Interrupted { action: Action::Hibernate, target: Target::Vm(hit), .. } = effect
+    let Effect::Interrupted {
+        action: InterruptionAction::Hibernate,
+        target: InterruptionTarget::Vm(hit),
+        ..
+    } = effect
     else {
         return false;
     };

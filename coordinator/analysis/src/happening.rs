@@ -1,6 +1,6 @@
 //! One line of words for a step of a run: the event, the provider's acts and the decisions.
 
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_model::{CheckFinding, Decision, Effect, Event, Felt, Report, StartReason, Step};
 use dormouse_units::{Ppm, Span};
 
@@ -95,23 +95,23 @@ pub const fn why_started(reason: StartReason) -> &'static str {
 
 /// The name of an act of the provider.
 #[must_use]
-pub const fn act(action: Action) -> &'static str {
+pub const fn act(action: InterruptionAction) -> &'static str {
     match action {
-        Action::Hibernate => "hibernate",
-        Action::Resume => "resume",
-        Action::Preempt => "preempt",
-        Action::Rebalance => "rebalance",
+        InterruptionAction::Hibernate => "hibernate",
+        InterruptionAction::Resume => "resume",
+        InterruptionAction::Preempt => "preempt",
+        InterruptionAction::Rebalance => "rebalance",
     }
 }
 
 /// The VMs that an act of the provider aims at, in words.
 #[must_use]
-pub fn meant(target: &Target) -> String {
+pub fn meant(target: &InterruptionTarget) -> String {
     match target {
-        Target::Type(kind) => format!("all spot {kind}"),
-        Target::Vm(vm) => vm.to_string(),
-        Target::Zone(zone) => format!("all spot VMs of {zone}"),
-        Target::All => "all spot VMs".to_owned(),
+        InterruptionTarget::Type(kind) => format!("all spot {kind}"),
+        InterruptionTarget::Vm(vm) => vm.to_string(),
+        InterruptionTarget::Zone(zone) => format!("all spot VMs of {zone}"),
+        InterruptionTarget::All => "all spot VMs".to_owned(),
     }
 }
 
@@ -417,7 +417,7 @@ mod tests {
             ("task", ["host1", "task5", "vm3"].map(str::to_owned).to_vec())
         );
 
-        let (target, action) = (Target::Vm(vm), Action::Hibernate);
+        let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
         let why = "to see".to_owned();
         let mut asked = step(Event::Interrupt { target: target.clone(), action, why });
         let (asked_at, vms, left) = (asked.at, vec![vm], Vec::new());

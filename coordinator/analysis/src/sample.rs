@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use dormouse_cloud::{Action, Market};
+use dormouse_cloud::{InterruptionAction, Market};
 use dormouse_engine::Run;
 use dormouse_estimate::{BatchMeans, Estimate, Series};
 use dormouse_model::{Effect, Setup, Step, Tenants, Work};
@@ -105,9 +105,9 @@ impl RunTally {
                 && !is_deferred(step, effect)
             {
                 match action {
-                    Action::Hibernate => self.hibernation_events += 1,
-                    Action::Resume => self.resume_events += 1,
-                    Action::Preempt | Action::Rebalance => {}
+                    InterruptionAction::Hibernate => self.hibernation_events += 1,
+                    InterruptionAction::Resume => self.resume_events += 1,
+                    InterruptionAction::Preempt | InterruptionAction::Rebalance => {}
                 }
             }
         }
@@ -158,11 +158,11 @@ impl RunTally {
         let burstable =
             |kind: &TypeName| setup.catalogue.get(kind).is_some_and(|t| t.burstable.is_some());
         let burstables: Money =
-            vms().filter(|vm| burstable(&vm.kind)).map(|vm| vm.owed(over)).sum();
+            vms().filter(|vm| burstable(&vm.kind)).map(|vm| vm.owed_at(over)).sum();
         let later = vms().filter(|vm| {
             vm.market == Market::OnDemand && !burstable(&vm.kind) && vm.launched > Time::ZERO
         });
-        let (cost, counts): (Money, _) = (vms().map(|vm| vm.owed(over)).sum(), run.counts());
+        let (cost, counts): (Money, _) = (vms().map(|vm| vm.owed_at(over)).sum(), run.counts());
         let others = Money::from_nanos(cost.as_nanos() - burstables.as_nanos());
         let later = u32::try_from(later.count()).unwrap_or(u32::MAX);
         let mut figures: BTreeMap<String, f64> = [

@@ -1,7 +1,7 @@
 //! VMs that the provider took from one tenant for another: whose launch took which VM, its cost for
 //! the owner and its benefit for the taker.
 
-use dormouse_cloud::{Action, Charge};
+use dormouse_cloud::{ChargedInterval, InterruptionAction};
 use dormouse_model::{Tenants, VmEnd, Work};
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
@@ -158,7 +158,7 @@ fn tenant_of(vm: VmId, tenants: &Tenants) -> Option<VmTenant> {
 }
 
 fn displacement_end(vm: &VmHistory, how: &VmDisplacement) -> DisplacementEnd {
-    if how.action == Action::Hibernate {
+    if how.action == InterruptionAction::Hibernate {
         let froze = vm.hibernations.iter().find(|it| it.asked >= how.at);
         if let Some(froze) = froze {
             return DisplacementEnd::Hibernated(froze.frozen, froze.resumed.map(|(_, at)| at));
@@ -212,7 +212,7 @@ fn left_behind(
 
 /// Price of a vCPU of this VM for the time `lost`: its part of the VM's cost, under any tariff.
 fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
-    let ran: Span = vm.charges().iter().map(Charge::duration).sum();
+    let ran: Span = vm.charges().iter().map(ChargedInterval::duration).sum();
     let all = u128::from(ran.as_micros()) * u128::from(vm.vcpus.max(1));
     let cost = u128::try_from(vm.cost().as_nanos()).unwrap_or(0);
     let part = (cost * u128::from(lost.as_micros())).checked_div(all).unwrap_or(0);

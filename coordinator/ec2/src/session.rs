@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_engine::Run;
 use dormouse_engine::drive::{BOUNDLESS, Modelled, Reports, World, beginning};
@@ -61,7 +61,7 @@ impl Ec2Session {
     /// A run with this provider, before anybody has called. Without `hosts` there is one that holds whatever the limits
     /// allow.
     #[must_use]
-    pub fn new(setup: Setup, hosts: &[Host], config: DeskConfig) -> Self {
+    pub fn new(setup: Setup, hosts: &[ResourceVector], config: DeskConfig) -> Self {
         let (run, policy) = Self::run_of(Self::setup_of(setup), config);
         let (world, reports) = (Modelled::default(), Reports::new());
         let mut session = Self { run, world, policy, reports, now: Time::ZERO, steps: Vec::new() };
@@ -140,7 +140,10 @@ impl Ec2Session {
     pub fn interrupt(&mut self, instance: &str, why: &str) -> bool {
         let vm = self.policy.with_desk(|desk| desk.interruptible(instance));
         let Some(vm) = vm else { return false };
-        let (target, action) = (dormouse_cloud::Target::Vm(vm), dormouse_cloud::Action::Preempt);
+        let (target, action) = (
+            dormouse_cloud::InterruptionTarget::Vm(vm),
+            dormouse_cloud::InterruptionAction::Preempt,
+        );
         self.feed(self.now, Event::Interrupt { target, action, why: why.to_owned() });
         self.play_until(self.now);
         true
@@ -154,7 +157,7 @@ impl Ec2Session {
 
     /// The next instant at which something happens by itself; `None`: nothing will.
     pub fn next_event_at(&mut self) -> Option<Time> {
-        let next = Time::sooner(self.run.next_wakeup(), self.world.next_at());
+        let next = Time::sooner_of(self.run.next_wakeup(), self.world.next_at());
         next.map(|at| at.max(self.now))
     }
 
@@ -182,7 +185,7 @@ impl Ec2Session {
     pub fn bills(&self) -> Vec<InstanceBill> {
         let provider = self.run.provider();
         self.policy.with_desk(|desk| {
-            desk.bills(|vm| provider.vm(vm).map_or(Money::ZERO, |vm| vm.owed(self.now)))
+            desk.bills(|vm| provider.find_vm(vm).map_or(Money::ZERO, |vm| vm.owed_at(self.now)))
         })
     }
 

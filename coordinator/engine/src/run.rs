@@ -19,7 +19,7 @@ mod views;
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Interruptions, Market, Provider};
+use dormouse_cloud::{ComingInterruptions, Market, Provider};
 use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, Tenants, Work};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{HostId, Time, TypeName, VmId, Window};
@@ -56,7 +56,7 @@ pub struct Run {
     tenants: Vec<Tenant>,
     /// When parallel jobs are checkpointed, if they are.
     job_checkpointing: Option<Box<dyn Checkpointing>>,
-    interruptions: Interruptions,
+    interruptions: ComingInterruptions,
     timers: Timers,
     tasks: Tasks,
     workflow: Workflow,
@@ -101,18 +101,18 @@ impl Run {
             .catalogue
             .types
             .values()
-            .filter(|t| t.limit(Market::Spot) > 0)
+            .filter(|t| t.vm_limit(Market::Spot) > 0)
             .map(|t| t.name.clone())
             .collect();
         // Only schedulers of bags hear of prices.
         let watched = setup.terms.prices.keys().filter(|_| !setup.bag.tasks.is_empty()).cloned();
         Self {
             provider: Provider::new(setup.catalogue.clone(), &setup.terms)
-                .filling(setup.memory_filled())
-                .seeded(setup.seed)
-                .watched(watched),
-            interruptions: Interruptions::new(&setup.interruptions, &spot, setup.seed)
-                .recommended(setup.terms.rebalancing()),
+                .with_filling(setup.memory_filled())
+                .with_seed(setup.seed)
+                .watch_kinds(watched),
+            interruptions: ComingInterruptions::new(&setup.interruptions, &spot, setup.seed)
+                .with_recommendations(setup.terms.rebalance_rule()),
             tasks: Tasks::waiting(setup.bag.tasks.len()),
             workflow: Workflow::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
@@ -224,7 +224,7 @@ impl Run {
         }
         self.spare.notices = notices;
         if !is_unheard {
-            for vm in self.provider.placed() {
+            for vm in self.provider.take_placed() {
                 self.boot(now, vm);
             }
             self.give_back(now);
@@ -248,9 +248,12 @@ impl Run {
         if !self.begun || self.over.is_some() {
             return None;
         }
-        let own = Time::sooner(self.timers.next_at(), self.interruptions.next_at());
+        let own = Time::sooner_of(self.timers.next_at(), self.interruptions.next_at());
         let provider = &self.provider;
-        Time::sooner(own, Time::sooner(provider.next_price_change(), provider.next_availability()))
+        Time::sooner_of(
+            own,
+            Time::sooner_of(provider.next_price_change(), provider.next_availability()),
+        )
     }
 
     /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
@@ -267,7 +270,7 @@ impl Run {
     /// out. What happens when a price changes costs the new one.
     fn next_due(&mut self, now: Time) -> Option<Due> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
-        let first = Time::sooner(timer, interruption).unwrap_or(now);
+        let first = Time::sooner_of(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
             return Some(Due::Prices);
         }
@@ -276,9 +279,9 @@ impl Run {
         }
         match (timer, interruption) {
             (Some(timer), Some(interruption)) if interruption < timer => {
-                self.interruptions.pop(now).map(Due::Interruption)
+                self.interruptions.pop_due(now).map(Due::Interruption)
             }
-            (None, Some(_)) => self.interruptions.pop(now).map(Due::Interruption),
+            (None, Some(_)) => self.interruptions.pop_due(now).map(Due::Interruption),
             _ => self.timers.pop(now).map(Due::Timer),
         }
     }
@@ -289,6 +292,6 @@ impl Run {
     }
 
     fn host_of(&self, vm: VmId) -> Option<HostId> {
-        self.provider.vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
+        self.provider.find_vm(vm).filter(|v| v.is_alive()).map(|v| v.host)
     }
 }

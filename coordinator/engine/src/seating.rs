@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_units::{Cpus, Seats, TaskId, Tier, twice};
+use dormouse_units::{Cpus, Seats, TaskId, Tier, find_repeated};
 use thin_vec::ThinVec;
 
 /// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
@@ -58,7 +58,7 @@ impl Seating {
                 return Err(Taken(format!("vCPU {cpu} is {other}'s")));
             }
         }
-        match twice(cpus, self.vcpus as usize) {
+        match find_repeated(cpus, self.vcpus as usize) {
             None => Ok(()),
             Some(cpu) => Err(Taken(format!("vCPU {cpu} is named twice"))),
         }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Surplus};
+use dormouse_cloud::{BurstableTerms, SurplusAccount};
 use dormouse_units::{Credits, Money, Time, VmId};
 
 /// The accounts of the living VMs that are in unlimited mode.
 #[derive(Debug, Default)]
 pub(crate) struct Surpluses {
-    accounts: BTreeMap<VmId, Surplus>,
+    accounts: BTreeMap<VmId, SurplusAccount>,
 }
 
 impl Surpluses {
     /// A VM is launched, with an account if its type is in unlimited mode.
-    pub(crate) fn launched(&mut self, now: Time, vm: VmId, of: Option<Burstable>) {
-        let account = of.and_then(|of| Surplus::launched(now, of));
+    pub(crate) fn launched(&mut self, now: Time, vm: VmId, of: Option<BurstableTerms>) {
+        let account = of.and_then(|of| SurplusAccount::open_account(now, of));
         self.accounts.extend(account.map(|account| (vm, account)));
     }
 
@@ -35,19 +35,19 @@ impl Surpluses {
     /// What a VM uses of its vCPUs from now on, a sum of millionths; `None`: it does not run.
     pub(crate) fn uses(&mut self, now: Time, vm: VmId, used: Option<u64>) {
         if let Some(account) = self.accounts.get_mut(&vm) {
-            account.uses(now, used);
+            account.set_use(now, used);
         }
     }
 
     /// The machine of a VM says what credits it has; returns those of the VM.
     pub(crate) fn said(&mut self, now: Time, vm: VmId, machine: Credits) -> Credits {
         let Some(account) = self.accounts.get_mut(&vm) else { return machine };
-        account.said(now, machine);
+        account.record_balance(now, machine);
         account.credits()
     }
 
     /// A VM stops, for good or for now: what it drew beyond what it had, and the price of that.
     pub(crate) fn stop(&mut self, now: Time, vm: VmId) -> Option<(Credits, Money)> {
-        self.accounts.get_mut(&vm).map(|account| account.stop(now))
+        self.accounts.get_mut(&vm).map(|account| account.stop_account(now))
     }
 }

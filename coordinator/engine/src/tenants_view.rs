@@ -1,6 +1,6 @@
 //! A run as one of its tenants sees it.
 
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_model::{Decision, Effect, Event, Notice, Step, TenantNumbers, Tenants, Work};
 use dormouse_units::{TaskId, TenantId, Time, VmId};
 
@@ -40,9 +40,9 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
         }
         Event::Submitted { .. } | Event::Closed | Event::AllSubmitted if !has_jobs => Event::Tick,
         Event::Requested { .. } | Event::AllRequested if !has_requests => Event::Tick,
-        Event::Interrupt { target: Target::Vm(vm), .. } if !is_own(vm) => Event::Tick,
-        Event::Interrupt { target: Target::Vm(vm), action, why } => {
-            Event::Interrupt { target: Target::Vm(numbers.own_vm(vm)), action, why }
+        Event::Interrupt { target: InterruptionTarget::Vm(vm), .. } if !is_own(vm) => Event::Tick,
+        Event::Interrupt { target: InterruptionTarget::Vm(vm), action, why } => {
+            Event::Interrupt { target: InterruptionTarget::Vm(numbers.own_vm(vm)), action, why }
         }
         event => event,
     };
@@ -105,8 +105,10 @@ fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers
                     vms.iter_mut().for_each(|vm| *vm = numbers.own_vm(*vm));
                 }
                 match target {
-                    Target::Type(_) | Target::Zone(_) | Target::All => true,
-                    Target::Vm(vm) => {
+                    InterruptionTarget::Type(_)
+                    | InterruptionTarget::Zone(_)
+                    | InterruptionTarget::All => true,
+                    InterruptionTarget::Vm(vm) => {
                         let is_its = is_own(*vm);
                         *vm = numbers.own_vm(*vm);
                         is_its
@@ -166,8 +168,8 @@ fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
 }
 
 /// The provider takes a VM away.
-fn taken_away(asked: Time, vm: VmId, action: Action) -> Effect {
-    let target = Target::Vm(vm);
+fn taken_away(asked: Time, vm: VmId, action: InterruptionAction) -> Effect {
+    let target = InterruptionTarget::Vm(vm);
     Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }
 }
 

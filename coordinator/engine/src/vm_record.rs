@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dormouse_cloud::{Burstable, InstanceType};
+use dormouse_cloud::{BurstableTerms, InstanceType};
 use dormouse_model::StartTask;
 use dormouse_units::{Bytes, Seats, TaskId, Time};
 use thin_vec::ThinVec;
@@ -22,7 +22,7 @@ pub(crate) struct VmRecord {
     seating: Seating,
     two_tier: bool,
     memory: Bytes,
-    burstable: Option<Burstable>,
+    burstable: Option<BurstableTerms>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
     held: ThinVec<StartTask>,
     usage: VmUse,
@@ -125,7 +125,7 @@ impl VmRecord {
     }
 
     /// How VMs of its type earn credits, if they do.
-    pub(crate) const fn burstable(&self) -> Option<Burstable> {
+    pub(crate) const fn burstable(&self) -> Option<BurstableTerms> {
         self.burstable
     }
 

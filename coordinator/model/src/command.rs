@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Market};
+use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, FaultId, HostId, Mode, Ppm, Seats, Span, TaskId, Time,
     TypeName, VmId,
@@ -28,7 +28,7 @@ pub enum Command {
         /// The VM's memory.
         memory: Bytes,
         /// Rates at which the VM earns credits, if it is burstable.
-        burstable: Option<Burstable>,
+        burstable: Option<BurstableTerms>,
         /// True if every vCPU has a background slot beside its foreground.
         two_tier: bool,
     },

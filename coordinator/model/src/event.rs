@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Action, Host, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget, ResourceVector};
 use dormouse_units::{FaultId, HostId, RequestId, Span, TaskId, Time};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ pub enum Event {
         /// Name of the host, for people.
         name: String,
         /// Number of vCPUs and memory of the host.
-        offer: Host,
+        offer: ResourceVector,
     },
     /// A host is lost with all its VMs.
     HostLost {
@@ -88,9 +88,9 @@ pub enum Event {
     /// An operator interrupts spot VMs, beyond the interruptions of the experiment.
     Interrupt {
         /// The VM or VMs to act on.
-        target: Target,
+        target: InterruptionTarget,
         /// The action on them.
-        action: Action,
+        action: InterruptionAction,
         /// The requester or the reason, as one line for the log.
         why: String,
     },

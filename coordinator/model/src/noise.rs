@@ -1,6 +1,6 @@
 //! Random deviation of tasks' real run times from those that schedulers see.
 
-use dormouse_units::{Ppm, Span, Stream, TaskId};
+use dormouse_units::{Ppm, RandomStream, Span, TaskId};
 use serde::{Deserialize, Serialize};
 
 /// Distribution of the factor between a task's real run time and that in its bag. Each task has one
@@ -18,10 +18,10 @@ impl Noise {
     /// Real run time of a task whose bag has the run time `said`; at least a microsecond.
     #[must_use]
     pub fn real(self, seed: u64, task: TaskId, said: Span) -> Span {
-        let mut chance = Stream::new(seed, "noise", task.get().into());
+        let mut chance = RandomStream::new(seed, "noise", task.get().into());
         let factor = match self {
-            Self::Lognormal(variation) => chance.lognormal(variation.as_f64()),
-            Self::Uniform(within) => 1.0 + within.as_f64() * (2.0 * chance.unit() - 1.0),
+            Self::Lognormal(variation) => chance.draw_lognormal(variation.as_f64()),
+            Self::Uniform(within) => 1.0 + within.as_f64() * (2.0 * chance.draw_unit() - 1.0),
         };
         said.part(Ppm::from_f64(factor).unwrap_or(Ppm::ONE)).max(Span::from_micros(1))
     }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, InterruptionModel, Limits, Terms};
+use dormouse_cloud::{
+    BurstableTerms, Catalogue, InstanceType, InterruptionModel, ProviderTerms, VmLimits,
+};
 use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +35,8 @@ pub struct Setup {
     /// Time between the notice of a preemption and the preemption.
     pub preemption_notice: Span,
     /// Placement, prices and billing of the provider.
-    #[serde(default, skip_serializing_if = "Terms::is_default")]
-    pub terms: Terms,
+    #[serde(default, skip_serializing_if = "ProviderTerms::is_default")]
+    pub terms: ProviderTerms,
 }
 
 /// Properties of a run's parallel jobs that must be known before they are submitted.
@@ -91,7 +93,7 @@ impl Setup {
             checkpoint: CheckpointConfig::NONE,
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
-            terms: Terms::default(),
+            terms: ProviderTerms::default(),
         };
         nothing.with_jobs(processors, information)
     }
@@ -109,7 +111,7 @@ impl Setup {
             mflops: 0,
             on_demand: Some(Price::default()),
             spot: None,
-            limits: Limits { spot: 0, on_demand: 1 },
+            limits: VmLimits { spot: 0, on_demand: 1 },
             burstable: None,
         };
         self.catalogue.types.insert(machine.clone(), kind);
@@ -147,7 +149,7 @@ impl Setup {
     /// Time in which no process of a job computes, as all wait for the network, gets no longer
     /// then.
     #[must_use]
-    pub fn with_credits_of_jobs(mut self, burstable: Option<Burstable>) -> Self {
+    pub fn with_credits_of_jobs(mut self, burstable: Option<BurstableTerms>) -> Self {
         if let (Some(jobs), Some(burstable)) = (&self.jobs, burstable)
             && let Some(kind) = self.catalogue.types.get_mut(&jobs.machine)
         {
@@ -158,7 +160,7 @@ impl Setup {
 
     /// Rates at which the machine for parallel jobs earns credits, if it is burstable.
     #[must_use]
-    pub fn credits_of_jobs(&self) -> Option<Burstable> {
+    pub fn credits_of_jobs(&self) -> Option<BurstableTerms> {
         self.catalogue.get(&self.jobs.as_ref()?.machine)?.burstable
     }
 

@@ -1,6 +1,6 @@
 //! One line of the event log.
 
-use dormouse_cloud::{Action, EndedBy, Market, Target};
+use dormouse_cloud::{EndedBy, InterruptionAction, InterruptionTarget, Market};
 use dormouse_units::{
     Attempt, CheckpointSeq, Credits, HostId, Money, Ppm, Price, TaskId, Tier, Time, TypeName, VmId,
 };
@@ -91,9 +91,9 @@ pub enum Effect {
         /// Time at which the action was requested.
         asked: Time,
         /// The provider's action.
-        action: Action,
+        action: InterruptionAction,
         /// The VM or VMs that the action was for.
-        target: Target,
+        target: InterruptionTarget,
         /// The VMs that the action affected.
         vms: Vec<VmId>,
         /// VMs that the action was for but did not affect: they are changing state, can't resume
@@ -135,7 +135,7 @@ pub enum Effect {
         by: VmId,
         /// The action on the displaced VM.
         #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
-        action: Action,
+        action: InterruptionAction,
     },
     /// A VM that hibernated to make room has its room again and is told to resume.
     GivenBack {
@@ -267,13 +267,13 @@ pub enum Effect {
     },
 }
 
-const fn preempt() -> Action {
-    Action::Preempt
+const fn preempt() -> InterruptionAction {
+    InterruptionAction::Preempt
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
-fn is_preempt(action: &Action) -> bool {
-    *action == Action::Preempt
+fn is_preempt(action: &InterruptionAction) -> bool {
+    *action == InterruptionAction::Preempt
 }
 
 impl Effect {

@@ -9,7 +9,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits};
+use dormouse_cloud::{Catalogue, InstanceType, VmLimits};
 use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, plan};
 use dormouse_samples::{ReportError, Samples};
@@ -117,7 +117,7 @@ fn regular_types() -> Catalogue {
         mflops,
         on_demand: Some(Price::from_nanos_per_hour(on_demand)),
         spot: Some(Price::from_nanos_per_hour(spot)),
-        limits: Limits { spot: 3, on_demand: 3 },
+        limits: VmLimits { spot: 3, on_demand: 3 },
         burstable: None,
     };
     let types = [

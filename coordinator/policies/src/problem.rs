@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use dormouse_cloud::{Burstable, Catalogue, Limits, Market};
+use dormouse_cloud::{BurstableTerms, Catalogue, Market, VmLimits};
 use dormouse_model::{Bag, CheckpointConfig, Followers, PlannedTask, Task};
 use dormouse_units::{Bytes, Mode, Ppm, Price, Span, TaskId, TypeName};
 
@@ -32,12 +32,12 @@ pub(crate) struct KnownType {
     pub(crate) vcpus: usize,
     pub(crate) memory: Bytes,
     pub(crate) mflops: u64,
-    pub(crate) burstable: Option<Burstable>,
+    pub(crate) burstable: Option<BurstableTerms>,
     /// The memory of the VM if it can keep a vCPU idle; `None` if any tasks of the bag, one per
     /// vCPU, fit together.
     pub(crate) memory_limit: Option<Bytes>,
     prices: [Option<Price>; 2],
-    limits: Limits,
+    limits: VmLimits,
 }
 
 /// The work of a task on a type.

@@ -97,14 +97,14 @@ impl<'a> SpotRecord<'a> {
 
     /// True if the price is above the bid at this time.
     pub(super) fn is_above(&self, at: Time) -> bool {
-        self.trace.at(at).is_none_or(|price| price > self.bid)
+        self.trace.price_at(at).is_none_or(|price| price > self.bid)
     }
 
     /// Cost of the first `hours` hours of an instance launched at `launched`: each costs the price
     /// at its beginning.
     pub(super) fn cost_of_hours(&self, launched: Time, hours: u64) -> Money {
         let begins = (0..hours).map(|n| launched + HOUR.times(n));
-        begins.map(|at| self.trace.at(at).unwrap_or_default().for_span(HOUR)).sum()
+        begins.map(|at| self.trace.price_at(at).unwrap_or_default().for_span(HOUR)).sum()
     }
 
     /// Fraction of the record during which an instance can be had; 0 for an empty record.

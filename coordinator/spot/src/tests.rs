@@ -4,7 +4,7 @@
 
 mod oracle;
 
-use dormouse_cloud::{Charge, EndedBy, PriceTrace, TariffName};
+use dormouse_cloud::{ChargedInterval, EndedBy, PriceTrace, TariffName};
 use dormouse_model::Knows;
 use dormouse_units::{Price, Span, Time};
 use proptest::prelude::*;
@@ -183,10 +183,10 @@ proptest! {
         let edges = prices.steps().iter().map(|step| step.0).filter(|at| *at > from && *at < to);
         let mut edges: Vec<_> = [from].into_iter().chain(edges).chain([to]).collect();
         edges.dedup();
-        let charge = |pair: &[Time]| Charge { from: pair[0], until: pair[1], price: prices.at(pair[0]).unwrap() };
+        let charge = |pair: &[Time]| ChargedInterval { from: pair[0], until: pair[1], price: prices.price_at(pair[0]).unwrap() };
         let used: Vec<_> = edges.windows(2).map(charge).collect();
         let hours = (lasts / 60, lasts.div_ceil(60));
-        let owed = |by| TariffName::Hour.rule().owed(&used, by);
+        let owed = |by| TariffName::Hour.tariff_rule().money_owed(&used, by);
         prop_assert_eq!(record.cost_of_hours(from, hours.0), owed(EndedBy::Provider));
         prop_assert_eq!(record.cost_of_hours(from, hours.1), owed(EndedBy::User));
     }

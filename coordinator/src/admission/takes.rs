@@ -30,7 +30,7 @@ pub fn takes(
     fewer: &'static str,
     long: bool,
 ) -> Result<String, TooLong> {
-    let real_s = speedup.real(emulated).as_secs_f64();
+    let real_s = speedup.to_real(emulated).as_secs_f64();
     let (real, emulated) = (words(real_s), words(emulated.as_secs_f64()));
     let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
     if long || real_s <= LONGEST_S {
@@ -56,7 +56,11 @@ mod tests {
     #[test]
     fn what_takes_days_has_to_be_meant() {
         let takes = |days: u64, long| {
-            takes(("at least", Span::from_secs(days * 86_400), Speedup::times(30)), "jobs", long)
+            takes(
+                ("at least", Span::from_secs(days * 86_400), Speedup::times_real(30)),
+                "jobs",
+                long,
+            )
         };
         let text = takes(15, false).expect("it is said");
         assert_eq!(

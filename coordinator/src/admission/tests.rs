@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, LaunchRequest, Limits, Terms};
+use dormouse_cloud::{
+    BurstableTerms, Catalogue, InstanceType, LaunchRequest, ProviderTerms, VmLimits,
+};
 use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
 
 use super::*;
 
-fn kind(name: &str, burstable: Option<Burstable>) -> InstanceType {
+fn kind(name: &str, burstable: Option<BurstableTerms>) -> InstanceType {
     InstanceType {
         name: name.into(),
         vcpus: 2,
@@ -19,15 +21,15 @@ fn kind(name: &str, burstable: Option<Burstable>) -> InstanceType {
         mflops: 1,
         on_demand: None,
         spot: None,
-        limits: Limits { spot: 0, on_demand: 0 },
+        limits: VmLimits { spot: 0, on_demand: 0 },
         burstable,
     }
 }
 
 /// One task of 100 s on `fast`, 200 s on `slow`, 10 MB.
 fn setup(tasks: usize) -> Setup {
-    let credits = Credits::whole(1);
-    let burstable = Burstable {
+    let credits = Credits::whole_credits(1);
+    let burstable = BurstableTerms {
         baseline: Ppm::new(200_000),
         earned_per_hour: credits,
         initial: credits,
@@ -67,7 +69,7 @@ fn setup(tasks: usize) -> Setup {
         requests: false,
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
     }
 }
 
@@ -249,7 +251,7 @@ proptest! {
 #[test]
 fn a_host_offers_no_more_than_it_may() {
     let (hosts, setup) = ([room(2_000)], setup(1));
-    let said = Host { disk: Bytes::new(7), ..Host::new(3, Bytes::new(5)) };
+    let said = ResourceVector { disk: Bytes::new(7), ..ResourceVector::new(3, Bytes::new(5)) };
     let demand = Demand::of_hosts(&[said], [].into());
     let request = Request { share: Some(Ppm::new(250_000)), ..request(&hosts, &setup, 3, 30.0) };
     let offered =
@@ -320,8 +322,8 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
     for (each, on) in [(50, 0), (200, 1)] {
         let setup = shared(each);
         let offers = admit(&setup, &hosts).expect("there is room").offers;
-        let mut provider =
-            Provider::new(setup.catalogue.clone(), &setup.terms).filling(setup.memory_filled());
+        let mut provider = Provider::new(setup.catalogue.clone(), &setup.terms)
+            .with_filling(setup.memory_filled());
         for (host, offer) in (0..).map(HostId::new).zip(offers) {
             provider.host_joined(host, offer);
         }
@@ -329,7 +331,7 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
             let id = VmId::new(vm);
             let (kind, market) = (&kind.into(), Market::OnDemand);
             let asked = LaunchRequest { kind, market, bid: None, limited: true };
-            provider.launch(Time::ZERO, id, &asked).map(|it| it.host)
+            provider.launch_vm(Time::ZERO, id, &asked).map(|it| it.host)
         };
         // The larger host by its processors is the smaller one by its memory.
         assert_eq!(launch(0, dormouse_model::MACHINE), Ok(HostId::new(on)), "{each}");
@@ -351,10 +353,10 @@ fn a_machine_beside_a_bag_goes_where_its_memory_is() {
 #[test]
 fn processors_of_jobs_have_a_quota_that_can_be_kept_at_their_baseline() {
     use dormouse_model::UsageInformation;
-    let credits = Credits::whole(1);
+    let credits = Credits::whole_credits(1);
     let admit = |baseline: u32, noop: bool| {
         let baseline = Ppm::new(baseline);
-        let burstable = Burstable {
+        let burstable = BurstableTerms {
             baseline,
             earned_per_hour: credits,
             initial: credits,

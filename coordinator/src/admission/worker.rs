@@ -1,7 +1,7 @@
 //! Whether a worker suits a run: by what it says of itself and, where the run goes already, by what
 //! it has measured.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::Setup;
 use dormouse_proto::{CRIU, NO_JAIL, PARTIAL_JAIL, TRAILS, v1};
 use dormouse_units::Ppm;
@@ -67,7 +67,7 @@ impl Late<'_> {
     /// # Errors
     ///
     /// It is too slow for a task, or holds no VM: with the arithmetic.
-    pub(crate) fn admit(&self) -> Result<Host, String> {
+    pub(crate) fn admit(&self) -> Result<ResourceVector, String> {
         let Self { room, share, setup, .. } = *self;
         let times = self.repetition_us.iter().zip(self.cpu_us).zip(setup.bag.tasks.iter());
         let mut too_slow = times.filter(|((takes, given), _)| takes > given && !self.noop);

@@ -67,7 +67,7 @@ impl ConductorState {
 
     /// What a VM can have had at most; `None`: that is not known.
     fn room_of(&self, host: HostId, vm: VmId) -> Option<Room> {
-        let kind = &self.run.provider().vm(vm)?.kind;
+        let kind = &self.run.provider().find_vm(vm)?.kind;
         let kind = self.run.setup().catalogue.get(kind)?;
         Some(Room { vcpus: kind.vcpus, there: self.been_there(host)? })
     }
@@ -171,7 +171,7 @@ impl ConductorState {
         let job = self.run.tasks().get(task).and_then(|record| record.job.as_ref());
         match (job, self.plan.phase) {
             (Some(job), Some(phase)) => {
-                let phases = phases_of(self.plan.speedup.real(job.runtime), phase);
+                let phases = phases_of(self.plan.speedup.to_real(job.runtime), phase);
                 answer::check_job(job.processes, phases, (job.number, nonce), result)
             }
             _ => match self.plan.programs.get(task.get() as usize) {

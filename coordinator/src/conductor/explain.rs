@@ -11,7 +11,7 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
     let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
     let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);
-    let alive = run.provider().alive().count();
+    let alive = run.provider().alive_vms().count();
     let mut text = format!("{} tasks are left", run.unfinished());
     for (n, (record, name)) in unfinished.enumerate() {
         if n == NAMED {
@@ -22,7 +22,7 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
             TaskState::Waiting if alive == 0 => "waits for a VM, and there is none".to_owned(),
             TaskState::Waiting => format!("waits to be started on one of {alive} VMs"),
             TaskState::Sent(vm) => format!("was sent to {vm} and not heard of"),
-            TaskState::Running(vm) => match run.provider().vm(vm) {
+            TaskState::Running(vm) => match run.provider().find_vm(vm) {
                 Some(on) => format!("is on {vm}, which is {}", on.state),
                 None => format!("is on {vm}"),
             },

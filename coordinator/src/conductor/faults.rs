@@ -33,7 +33,7 @@ impl ConductorState {
     fn victims(&self, fault: &Fault) -> Vec<HostId> {
         let there = self.roster.iter().filter(|(_, entry)| entry.standing == Standing::Joined);
         let is_meant = |host: HostId, worker: &str| {
-            let alive = self.run.provider().alive().filter(move |(_, vm)| vm.host == host);
+            let alive = self.run.provider().alive_vms().filter(move |(_, vm)| vm.host == host);
             let kinds = alive.map(|(_, vm)| &vm.kind).collect::<Vec<&TypeName>>();
             fault.on.has(&host.to_string(), worker, kinds.into_iter())
         };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_identity::WorkerLife;
 use dormouse_model::{Event, HostLoad, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
@@ -311,7 +311,7 @@ impl ConductorState {
     }
 
     /// A host that has measured becomes part of the run, to which it offers so much.
-    pub(super) fn join(&mut self, host: HostId, offer: Host) {
+    pub(super) fn join(&mut self, host: HostId, offer: ResourceVector) {
         let Some(entry) = self.roster.get_mut(host) else { return };
         entry.standing = Standing::Joined;
         let name = host_name(&entry.worker, entry.incarnation);

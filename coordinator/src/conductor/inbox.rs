@@ -250,7 +250,7 @@ mod tests {
         let mut heard = Heard::default();
         [1, 2].iter().for_each(|vm| heard.decided(&create(*vm), s(1)));
         let credits = |vm, minutes| {
-            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::whole(minutes));
+            let (vm, balance) = (VmId::new(vm), dormouse_units::Credits::whole_credits(minutes));
             Arrived { report: Report::Credits { vm, balance, as_of: None }, ..finished(1, 0) }
         };
         // The coordinator was away: the first is too old to be heard of at its time, the next is not.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::VmState;
+use dormouse_cloud::ProviderVmState;
 use dormouse_engine::Run;
 use dormouse_engine::drive::Followers;
 use dormouse_model::Event;
@@ -18,7 +18,7 @@ pub(super) fn waits_for_machine(run: &Run) -> bool {
     let at_once = setup.jobs.is_some() && setup.catalogue.boot == Span::ZERO;
     let mut machines = run.provider().vms().filter(|(_, vm)| setup.is_two_tier(&vm.kind));
     at_once
-        && machines.all(|(_, vm)| vm.state == VmState::Booting)
+        && machines.all(|(_, vm)| vm.state == ProviderVmState::Booting)
         && run.counts().launches_refused == 0
 }
 
@@ -30,7 +30,7 @@ impl ConductorState {
             return (None, None);
         }
         let follower = if self.run.all_submitted() { None } else { self.followers.next() };
-        (Time::sooner(self.next_submission(), self.next_request()), follower)
+        (Time::sooner_of(self.next_submission(), self.next_request()), follower)
     }
 
     fn next_request(&self) -> Option<Time> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dormouse_cloud::Vm;
+use dormouse_cloud::ProviderVm;
 use dormouse_engine::TaskRecord;
 use dormouse_units::HostId;
 use tokio::time::Instant;
@@ -22,7 +22,7 @@ impl ConductorState {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let on_hosts = self.returning.as_ref().map(Returning::back);
         let (running, vms) = match on_hosts {
-            None => (self.run.tasks().on_vms(), self.run.provider().alive().count()),
+            None => (self.run.tasks().on_vms(), self.run.provider().alive_vms().count()),
             Some(back) => self.running_on(back),
         };
         Progress {
@@ -43,11 +43,12 @@ impl ConductorState {
 
     /// How many tasks are on how many VMs of these hosts.
     fn running_on(&self, hosts: &BTreeSet<HostId>) -> (usize, usize) {
-        let is_there = |vm: &Vm| hosts.contains(&vm.host);
+        let is_there = |vm: &ProviderVm| hosts.contains(&vm.host);
         let provider = self.run.provider();
-        let vms = provider.alive().filter(|(_, vm)| is_there(vm)).count();
-        let on =
-            |task: &&TaskRecord| task.vm().and_then(|vm| provider.vm(vm)).is_some_and(is_there);
+        let vms = provider.alive_vms().filter(|(_, vm)| is_there(vm)).count();
+        let on = |task: &&TaskRecord| {
+            task.vm().and_then(|vm| provider.find_vm(vm)).is_some_and(is_there)
+        };
         (self.run.tasks().iter().filter(on).count(), vms)
     }
 

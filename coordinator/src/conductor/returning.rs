@@ -144,7 +144,7 @@ impl ConductorState {
         let (last, is_to_end) = (self.last, returning.is_to_end());
         self.feed_lost(last);
         // Only those of workers that are back are left.
-        let any_vms = self.run.provider().alive().next().is_some();
+        let any_vms = self.run.provider().alive_vms().next().is_some();
         let went_on = any_vms && !waits_for_machine(&self.run);
         if went_on {
             self.clock.run_since(since, at);

@@ -343,7 +343,7 @@ impl ConductorState {
         let (program, own) = check.work.program(answer::nonce(self.plan.answer_seed, check.task));
         let (vm, task, attempt) = (check.vm.get(), check.task.get(), check.attempt.get());
         // Half of a core: that much is there once all else has ended.
-        let runtime = self.plan.speedup.emulated(check.takes * 2).as_micros().max(1);
+        let runtime = self.plan.speedup.to_emulated(check.takes * 2).as_micros().max(1);
         v1::StartTask {
             task: Some(v1::TaskRef { vm, task, attempt }),
             program: Some(program),

@@ -224,7 +224,7 @@ pub(crate) fn restore(
             | Event::Resumed { .. } => {}
         }
         let announced = if announces {
-            announcements(step.at, &step.notices, |vm| Some(run.provider().vm(vm)?.host))
+            announcements(step.at, &step.notices, |vm| Some(run.provider().find_vm(vm)?.host))
         } else {
             Vec::new()
         };

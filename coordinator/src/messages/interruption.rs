@@ -1,7 +1,7 @@
 //! Interruptions that somebody who looks on asks for: what is wanted, as far as it can be judged without
 //! the run.
 
-use dormouse_cloud::{Action, Target};
+use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_proto::v1;
 use dormouse_units::{TypeName, VmId, ZoneName};
 
@@ -11,8 +11,8 @@ const LONGEST_REASON: usize = 255;
 /// An act of the provider that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Injection {
-    pub(crate) target: Target,
-    pub(crate) action: Action,
+    pub(crate) target: InterruptionTarget,
+    pub(crate) action: InterruptionAction,
     pub(crate) why: String,
 }
 
@@ -25,10 +25,10 @@ impl Injection {
     pub(crate) fn from_request(request: v1::InterruptRequest) -> Result<Self, String> {
         use v1::interrupt_request::{Action as Asked, Target as Meant};
         let action = match Asked::try_from(request.action) {
-            Ok(Asked::Hibernate) => Action::Hibernate,
-            Ok(Asked::Resume) => Action::Resume,
-            Ok(Asked::Preempt) => Action::Preempt,
-            Ok(Asked::Rebalance) => Action::Rebalance,
+            Ok(Asked::Hibernate) => InterruptionAction::Hibernate,
+            Ok(Asked::Resume) => InterruptionAction::Resume,
+            Ok(Asked::Preempt) => InterruptionAction::Preempt,
+            Ok(Asked::Rebalance) => InterruptionAction::Rebalance,
             Ok(Asked::Unspecified) | Err(_) => {
                 return Err(
                     "it names no action: hibernate, resume, preempt or rebalance".to_owned()
@@ -36,10 +36,10 @@ impl Injection {
             }
         };
         let target = match request.target {
-            Some(Meant::Vm(vm)) => Target::Vm(VmId::new(vm)),
-            Some(Meant::Type(kind)) => Target::Type(TypeName::from(kind.as_str())),
-            Some(Meant::Zone(zone)) => Target::Zone(ZoneName::from(zone.as_str())),
-            Some(Meant::All(true)) => Target::All,
+            Some(Meant::Vm(vm)) => InterruptionTarget::Vm(VmId::new(vm)),
+            Some(Meant::Type(kind)) => InterruptionTarget::Type(TypeName::from(kind.as_str())),
+            Some(Meant::Zone(zone)) => InterruptionTarget::Zone(ZoneName::from(zone.as_str())),
+            Some(Meant::All(true)) => InterruptionTarget::All,
             Some(Meant::All(false)) | None => {
                 return Err("it names no VMs: one, those of a type or zone, or all".to_owned());
             }
@@ -50,14 +50,18 @@ impl Injection {
 }
 
 /// The VMs that an action can be done to, in words.
-pub(crate) const fn fitting(action: Action) -> &'static str {
+pub(crate) const fn fitting(action: InterruptionAction) -> &'static str {
     match action {
-        Action::Hibernate => "only spot VMs that run hibernate",
-        Action::Resume => "only spot VMs that the provider has hibernated for long enough resume",
-        Action::Preempt => {
+        InterruptionAction::Hibernate => "only spot VMs that run hibernate",
+        InterruptionAction::Resume => {
+            "only spot VMs that the provider has hibernated for long enough resume"
+        }
+        InterruptionAction::Preempt => {
             "only spot VMs that boot, run or are hibernated, without notice, are preempted"
         }
-        Action::Rebalance => "it is recommended to replace only spot VMs that run, without notice",
+        InterruptionAction::Rebalance => {
+            "it is recommended to replace only spot VMs that run, without notice"
+        }
     }
 }
 
@@ -89,9 +93,9 @@ mod tests {
             why: "to see".to_owned(),
         };
         let wanted = Injection::from_request(request.clone()).expect("it can be");
-        let target = Target::Vm(VmId::new(3));
+        let target = InterruptionTarget::Vm(VmId::new(3));
         let why = "to see".to_owned();
-        assert_eq!(wanted, Injection { target, action: Action::Hibernate, why });
+        assert_eq!(wanted, Injection { target, action: InterruptionAction::Hibernate, why });
         for (change, word) in [
             ((|it| it.action = 0) as fn(&mut v1::InterruptRequest), "no action"),
             (|it| it.action = 77, "no action"),

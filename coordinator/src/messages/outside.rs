@@ -58,7 +58,7 @@ impl Asked {
             [] => Usage::FULL,
             [one] => Usage::Uniform(Ppm::new(one)),
             _ if usage_ppm.len() == processes as usize => {
-                Usage::each(usage_ppm.iter().copied().map(Ppm::new).collect())
+                Usage::each_process(usage_ppm.iter().copied().map(Ppm::new).collect())
             }
             _ => {
                 let n = usage_ppm.len();

@@ -21,7 +21,7 @@ impl Programs {
     /// The arguments of a job's program: it takes its run time on processors of its own, and its
     /// processes use what they should of them.
     pub(crate) fn arguments(&self, job: &Submission) -> Vec<String> {
-        let real = self.speedup.real(job.runtime);
+        let real = self.speedup.to_real(job.runtime);
         let phases = phases_of(real, self.phase);
         let cpu_us = self.speedup.cpu_time(job.runtime, self.core).as_micros().max(1);
         let decimal = |part: Ppm| format!("{:.6}", part.as_f64());
@@ -50,7 +50,7 @@ impl Programs {
 
     /// The same for the worker, which sees to it.
     pub(crate) fn plan(&self, job: &Submission) -> v1::Plan {
-        let real = self.speedup.real(job.runtime);
+        let real = self.speedup.to_real(job.runtime);
         v1::Plan {
             real_runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
             phases: phases_of(real, self.phase),
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_job_is_given_what_takes_its_run_time_on_its_processors() {
         let programs = Programs {
-            speedup: Speedup::times(30),
+            speedup: Speedup::times_real(30),
             core: Ppm::new(112_500),
             phase: Duration::from_millis(500),
         };
@@ -125,7 +125,7 @@ mod tests {
             processes: 2,
             runtime: Span::from_secs(300),
             estimate: Span::from_secs(300),
-            usage: Usage::each(vec![Ppm::new(400_000), Ppm::new(900_000)]),
+            usage: Usage::each_process(vec![Ppm::new(400_000), Ppm::new(900_000)]),
             memory: Bytes::ZERO,
             after: None,
             is_cut: false,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Burstable, Market};
+use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_model::{
     Announcement, Command, FaultKind, Felt, Ledger, MetadataSettings, MetadataTimes,
     MetadataTokens, OwnEnd, Report, StartTask,
@@ -82,7 +82,7 @@ impl Loads {
             }
             Command::Fault { fault, lasts, kind, .. } => Wire::Fault(v1::Fault {
                 fault: fault.get(),
-                real_lasts_us: micros(self.speedup.real(lasts)),
+                real_lasts_us: micros(self.speedup.to_real(lasts)),
                 kind: Some(fault_to_wire(kind)),
             }),
             Command::SetMode { vm, task, attempt, mode, .. } => Wire::SetMode(v1::SetMode {
@@ -96,7 +96,7 @@ impl Loads {
 
     fn metadata(&self, of: &MetadataSettings, market: Market, at: Option<Time>) -> v1::Metadata {
         let since = at.filter(|_| of.times == MetadataTimes::Emulated);
-        let since = since.map(|at| micros(self.speedup.real(at.since(Time::ZERO))));
+        let since = since.map(|at| micros(self.speedup.to_real(at.since(Time::ZERO))));
         v1::Metadata {
             spot: market == Market::Spot,
             zone: String::new(),
@@ -188,7 +188,7 @@ const fn mode_to_wire(mode: Mode) -> v1::Mode {
     }
 }
 
-fn burstable_to_wire(b: Burstable) -> v1::Burstable {
+fn burstable_to_wire(b: BurstableTerms) -> v1::Burstable {
     v1::Burstable {
         baseline_ppm: b.baseline.get(),
         emulated_earned_us_per_hour: b.earned_per_hour.as_vcpu_micros(),

@@ -371,7 +371,7 @@ mod tests {
         let args = SessionArgs {
             host: HostId::new(0),
             link: Link::default(),
-            greeting: Greeting::bare(Speedup::times(1)),
+            greeting: Greeting::bare(Speedup::times_real(1)),
             conductor,
             lost_after: LOST_AFTER,
             pulse: Vitals::default().session(HostId::new(0), "w"),

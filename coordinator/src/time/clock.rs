@@ -42,7 +42,7 @@ impl DilatedClock {
         match self.origin.get() {
             None => self.start,
             Some((origin, start)) => {
-                *start + self.speedup.emulated(instant.saturating_duration_since(*origin))
+                *start + self.speedup.to_emulated(instant.saturating_duration_since(*origin))
             }
         }
     }
@@ -50,7 +50,7 @@ impl DilatedClock {
     /// When it will show `at`; `None` while it stands still or if that is past all clocks.
     pub(crate) fn instant_of(&self, at: Time) -> Option<Instant> {
         let (origin, start) = self.origin.get()?;
-        origin.checked_add(self.speedup.real(at.since(*start)))
+        origin.checked_add(self.speedup.to_real(at.since(*start)))
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn time_stands_still_until_it_begins() {
-        let clock = DilatedClock::standing(Speedup::times(1_000_000), Time::from_secs(5));
+        let clock = DilatedClock::standing(Speedup::times_real(1_000_000), Time::from_secs(5));
         let other = clock.clone();
         assert_eq!(clock.now(), Time::from_secs(5));
         assert_eq!(clock.instant_of(Time::from_secs(6)), None);
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_went_on_unseen_shows_so() {
-        let clock = DilatedClock::standing(Speedup::times(10), Time::from_secs(5));
+        let clock = DilatedClock::standing(Speedup::times_real(10), Time::from_secs(5));
         let since = Instant::now();
         clock.run_since(since, Time::from_secs(100));
         let at = |real| clock.at(since + std::time::Duration::from_secs(real));

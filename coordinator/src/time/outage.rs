@@ -74,7 +74,7 @@ impl Anchor {
     /// VMs went on for as long as their workers kept them without a coordinator, and no longer.
     pub(crate) fn back(&self, last: Time, machine: &MachineTime, speedup: Speedup) -> Back {
         let away = machine.since(&self.machine);
-        let at = self.shows + speedup.emulated(away.min(self.hold));
+        let at = self.shows + speedup.to_emulated(away.min(self.hold));
         let at = at.max(last);
         Back { at, outage: at.since(last), away }
     }
@@ -84,7 +84,7 @@ impl Anchor {
 mod tests {
     use super::*;
 
-    const SPEEDUP: Speedup = Speedup::times(30);
+    const SPEEDUP: Speedup = Speedup::times_real(30);
 
     fn anchor(since_boot: Option<BootClock>) -> Anchor {
         let shows = Time::from_secs(100);

@@ -121,7 +121,8 @@ mod tests {
 
     fn job(submitted_s: u64, processes: u32, runtime_s: u64) -> Submission {
         let runtime = Span::from_secs(runtime_s);
-        let (submitted, usage) = (Time::from_secs(submitted_s), Usage::each(vec![Ppm::ONE]));
+        let (submitted, usage) =
+            (Time::from_secs(submitted_s), Usage::each_process(vec![Ppm::ONE]));
         let (number, estimate, memory) = (1, runtime, Bytes::ZERO);
         Submission {
             number,

@@ -28,8 +28,9 @@ impl DrawnPrices {
     /// The prices of a run with this seed.
     pub fn draw(&self, seed: u64) -> impl Iterator<Item = (TypeName, PriceTrace)> {
         let generated =
-            self.generated.iter().map(move |(kind, of)| (kind.clone(), of.trace(kind, seed)));
-        let recorded = self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.trace(seed)));
+            self.generated.iter().map(move |(kind, of)| (kind.clone(), of.draw_trace(kind, seed)));
+        let recorded =
+            self.recorded.iter().map(move |(kind, of)| (kind.clone(), of.draw_trace(seed)));
         generated.chain(recorded)
     }
 }

@@ -72,7 +72,7 @@ fn count_checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let cost = config.cost(task.memory);
     match &config.scheme {
         Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
-            count_periods(Span::from_micros(part.scale(runtime.as_micros())), cost)
+            count_periods(Span::from_micros(part.scale_number(runtime.as_micros())), cost)
         }
         Scheme::Every { period, .. } => count_periods(runtime, *period),
         Scheme::Points(points) => points.len() as u64,

@@ -31,7 +31,7 @@ impl Experiment {
     #[must_use]
     pub fn prices_end(&self, file: &PriceFile) -> Time {
         let drawn = self.drawn_prices.recorded.get(&file.kind);
-        let start = drawn.map(|drawn| drawn.start(self.setup.seed)).unwrap_or_default();
+        let start = drawn.map(|drawn| drawn.draw_start(self.setup.seed)).unwrap_or_default();
         Time::ZERO + file.lasts.saturating_sub(start)
     }
 }

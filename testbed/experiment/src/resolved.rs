@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, Market};
+use dormouse_cloud::{Market, ResourceVector};
 use dormouse_ec2::{ApiDesk, DeskConfig, DeskPolicy, Ec2Session};
 use dormouse_engine::Run;
 use dormouse_engine::jobs::Simulation;
@@ -52,7 +52,7 @@ pub struct Experiment {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub price_files: Vec<PriceFile>,
     /// Hosts of a virtual run; if empty, one host without bounds.
-    pub hosts: Vec<Host>,
+    pub hosts: Vec<ResourceVector>,
     /// Settings of a live run.
     pub live: Live,
     /// Faults of a live run, in order of time.
@@ -148,7 +148,7 @@ impl Experiment {
             None => bag.name.as_str().to_owned(),
         });
         let of_jobs = || self.jobs.as_ref().map(|jobs| jobs.scheduler_name());
-        let of_hosts = || self.setup.terms.placement.rule().scheduler.name().to_owned();
+        let of_hosts = || self.setup.terms.placement.placement_rule().scheduler.name().to_owned();
         of_bag.or_else(of_jobs).unwrap_or_else(of_hosts)
     }
 

@@ -241,7 +241,7 @@ fn of_workers(header: &LogHeader, live: &LiveHeader, steps: &[Step], found: &mut
                     },
                     (None, None, _) => Verdict::Unchecked("there is none"),
                     (None, Some(result), Some(job)) => {
-                        let real = experiment.live.speedup.real(job.runtime);
+                        let real = experiment.live.speedup.to_real(job.runtime);
                         let phases = phases_of(real, live.phase());
                         answer::check_job(job.processes, phases, (job.number, nonce), result)
                     }

@@ -59,7 +59,7 @@ impl Bench {
     pub(crate) fn estimate_s(&self, plan: &CellPlan) -> Result<f64, CalibrateError> {
         let experiment = plan.experiment(1)?;
         let end = twin(&experiment)?.end();
-        let once = experiment.live.speedup.real(end.since(Time::ZERO)).as_secs_f64() + AROUND_S;
+        let once = experiment.live.speedup.to_real(end.since(Time::ZERO)).as_secs_f64() + AROUND_S;
         Ok(once * f64::from(self.repeat))
     }
 

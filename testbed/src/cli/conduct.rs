@@ -41,7 +41,7 @@ pub(super) fn conduct_live(
     super::log::begin(listen.is_some() && !say.quiet, Some(&folder));
     let has_bag = experiment.scheduler.is_some() || experiment.jobs.is_none();
     let ends = Time::ZERO + rehearsal.takes;
-    let left_s = |now: Time| experiment.live.speedup.real(ends.since(now)).as_secs_f64();
+    let left_s = |now: Time| experiment.live.speedup.to_real(ends.since(now)).as_secs_f64();
     let count = if has_bag { experiment.setup.bag.tasks.len() } else { submissions.len() };
     let mut progress = say.progress(count, counted(experiment));
     // Said once the hosts hold it: what is refused has one line.

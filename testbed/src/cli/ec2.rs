@@ -104,7 +104,7 @@ fn clock_mode(words: &[String]) -> Result<ClockMode, Failure> {
     let factor = |text: &str| text.parse().ok().and_then(Speedup::from_f64);
     let mode = match words[..] {
         ["manual"] => Some(ClockMode::Manual),
-        ["paced"] => Some(ClockMode::Paced(Speedup::times(60))),
+        ["paced"] => Some(ClockMode::Paced(Speedup::times_real(60))),
         ["paced", x] => factor(x).map(ClockMode::Paced),
         _ => None,
     };
@@ -155,8 +155,8 @@ mod tests {
             clock_mode(&words).ok()
         };
         assert_eq!(mode("manual"), Some(ClockMode::Manual));
-        assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times(60))));
-        assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times(60))));
+        assert_eq!(mode("paced"), Some(ClockMode::Paced(Speedup::times_real(60))));
+        assert_eq!(mode("paced 60"), Some(ClockMode::Paced(Speedup::times_real(60))));
         for wrong in ["manual 60", "paced 0", "paced x", "real", "paced 60 60"] {
             assert_eq!(mode(wrong), None, "{wrong}");
         }

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::time::Duration;
 
-use dormouse_cloud::{InterruptionModel, Target};
+use dormouse_cloud::{InterruptionModel, InterruptionTarget};
 use dormouse_experiment::{SpotScenario, chain, read_scenario};
 use dormouse_input::Moment;
 use dormouse_metadata::{
@@ -88,16 +88,16 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
         return Ok(zoned(named.unwrap_or_else(|| TypeName::from(KIND))));
     };
     let is_wanted = |kind: &&TypeName| {
-        let is_it = |said: &TypeName| *kind == said || kind.anywhere() == said.as_str();
+        let is_it = |said: &TypeName| *kind == said || kind.without_zone() == said.as_str();
         said.as_ref().is_none_or(is_it)
             && args.zone.as_ref().is_none_or(|zone| kind.zone().is_none_or(|of| of == zone))
     };
     let wanted: Vec<&TypeName> = types.keys().filter(is_wanted).collect();
     let hit = scenario.into_iter().flat_map(first_targets).find_map(|target| {
         wanted.iter().find(|kind| match target {
-            Target::Type(of) => of == **kind,
-            Target::Zone(zone) => kind.zone() == Some(zone.as_str()),
-            Target::All | Target::Vm(_) => false,
+            InterruptionTarget::Type(of) => of == **kind,
+            InterruptionTarget::Zone(zone) => kind.zone() == Some(zone.as_str()),
+            InterruptionTarget::All | InterruptionTarget::Vm(_) => false,
         })
     });
     match hit.or(wanted.first()) {
@@ -111,7 +111,7 @@ fn kind(args: &MetadataArgs, scenario: Option<&SpotScenario>) -> Result<TypeName
 }
 
 /// The targets that a scenario's written acts name, in their order.
-fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &Target> {
+fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &InterruptionTarget> {
     let acts = scenario.interruptions.iter().flat_map(|model| match model {
         InterruptionModel::Schedule { acts } => &acts[..],
         _ => &[],
@@ -120,11 +120,11 @@ fn first_targets(scenario: &SpotScenario) -> impl Iterator<Item = &Target> {
 }
 
 /// A type that a target hits, where it does not name a VM.
-fn of_target(target: &Target) -> Option<TypeName> {
+fn of_target(target: &InterruptionTarget) -> Option<TypeName> {
     match target {
-        Target::Type(kind) => Some(kind.clone()),
-        Target::Zone(zone) => Some(TypeName::from(KIND).in_zone(zone)),
-        Target::All | Target::Vm(_) => None,
+        InterruptionTarget::Type(kind) => Some(kind.clone()),
+        InterruptionTarget::Zone(zone) => Some(TypeName::from(KIND).in_zone(zone)),
+        InterruptionTarget::All | InterruptionTarget::Vm(_) => None,
     }
 }
 
@@ -156,7 +156,7 @@ fn facts(
     let zone = kind.zone().or(args.zone.as_deref()).unwrap_or(ZONE);
     Facts {
         identity: format!("endpoint/{}", args.vm),
-        kind: kind.anywhere().to_owned(),
+        kind: kind.without_zone().to_owned(),
         place: Place::of_zone(zone),
         market: Market::Spot,
         launched,
@@ -204,7 +204,7 @@ struct ScenarioClock {
 impl ScenarioClock {
     /// Real time from the beginning to an instant.
     fn real(self, at: Time) -> Duration {
-        self.speedup.real(at.since(Time::ZERO))
+        self.speedup.to_real(at.since(Time::ZERO))
     }
 
     /// The date that metadata name for an instant.

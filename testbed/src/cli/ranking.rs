@@ -171,7 +171,7 @@ impl Measured {
             .filter(|(scheduler, ..)| scheduler.promotion().is_some())
             .map(|(_, e, of)| {
                 let real = Duration::try_from_secs_f64(of.migration_mean_s).unwrap_or_default();
-                (of, e.live.speedup.emulated(real))
+                (of, e.live.speedup.to_emulated(real))
             })
             .unzip();
         let migration = moves.into_iter().max().filter(|longest| *longest > Span::ZERO);

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_input::Chosen;
 use dormouse_model::Request;
 use dormouse_units::Time;
@@ -79,7 +79,7 @@ fn figures(
         let what = "nobody requests VMs in it; give one with workload.kind = \"requests\"";
         return Err(Failure::BadInput(format!("{}: {what}", experiment.name)));
     };
-    let vcpus = |hosts: &[Host]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();
+    let vcpus = |hosts: &[ResourceVector]| hosts.iter().map(|host| u64::from(host.vcpus)).sum();
     let capacity = Some(&experiment.hosts[..]).filter(|hosts| !hosts.is_empty()).map(vcpus);
     let types = &experiment.setup.catalogue.types;
     let mut of = RequestStatistics::new(Some(types), capacity);

@@ -121,9 +121,9 @@ memory = "64 MB"
     /// which at a speed-up of 6 are 300 s, as at a whole core and a speed-up of 30.
     #[test]
     fn where_a_host_cant_give_the_share_the_speedup_falls_and_not_the_programs_speed() {
-        let pace = Speedup::times(30);
+        let pace = Speedup::times_real(30);
         let fifth = Ppm::new(200_000);
-        assert_eq!(pace.at_share(fifth), Some(Speedup::times(6)));
+        assert_eq!(pace.at_share(fifth), Some(Speedup::times_real(6)));
         assert_eq!(pace.at_share(Ppm::ONE), Some(pace));
         for share in [1, 22_500, 125_000, 333_333, 1_000_000].map(Ppm::new) {
             let speedup = pace.at_share(share).expect("more than nothing");
@@ -177,10 +177,10 @@ memory = "64 MB"
 
     #[test]
     fn a_speedup_that_is_asked_for_is_a_share_of_a_core() {
-        let pace = Speedup::times(30);
-        assert_eq!(Speedup::times(6).share_of_core(pace), Ppm::new(200_000));
+        let pace = Speedup::times_real(30);
+        assert_eq!(Speedup::times_real(6).share_of_core(pace), Ppm::new(200_000));
         assert_eq!(pace.share_of_core(pace), Ppm::ONE);
         // Nothing computes faster than a core does.
-        assert_eq!(Speedup::times(90).share_of_core(pace), Ppm::ONE);
+        assert_eq!(Speedup::times_real(90).share_of_core(pace), Ppm::ONE);
     }
 }

@@ -68,7 +68,7 @@ pub fn measured(steps: &[Step], speedup: Speedup) -> Result<Sample, MeasureError
         None => return Err(MeasureError::NoEnd(why())),
     };
     let real_us = |from: Time, until: Time| {
-        u64::try_from(speedup.real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
+        u64::try_from(speedup.to_real(until.since(from)).as_micros()).unwrap_or(u64::MAX)
     };
     let outputs = end.files.iter().filter_map(|file| {
         let path = file.path.strip_prefix(OwnEnd::OUTPUTS)?.strip_prefix('/')?;

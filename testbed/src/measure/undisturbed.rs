@@ -53,7 +53,7 @@ pub fn undisturbed(of: &Experiment, task: TaskId) -> Result<Experiment, String> 
     alone.setup.checkpoint = match program.saves {
         Saves::Criu => CheckpointConfig {
             scheme: Scheme::Every {
-                period: of.live.speedup.emulated(TRIED_AFTER),
+                period: of.live.speedup.to_emulated(TRIED_AFTER),
                 of: Period::Time,
             },
             on: CheckpointOn::All,

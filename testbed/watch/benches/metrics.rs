@@ -104,7 +104,7 @@ fn long_run() -> Vec<Step> {
                     held_at: None,
                 },
             ));
-            let balance = Credits::whole(u64::from(round) + 1);
+            let balance = Credits::whole_credits(u64::from(round) + 1);
             let said = Report::Credits { vm, balance, as_of: None };
             let mut credits = report(next(), host, said);
             credits.notices = vec![Notice::Credits { vm, balance }];

@@ -175,9 +175,9 @@ impl Plan {
             all.filter(|it| lies(&it.honesty)).map(|it| it.name.clone()).collect()
         };
         let tasks = self.setup.bag.tasks.len() + self.submissions.len();
-        let speedup = Speedup::times(self.speedup);
+        let speedup = Speedup::times_real(self.speedup);
         let can_check = |job: &Submission| {
-            can_check_job(job.processes, phases_of(speedup.real(job.runtime), PHASE))
+            can_check_job(job.processes, phases_of(speedup.to_real(job.runtime), PHASE))
         };
         let unchecked = self.submissions.iter().filter(|job| !can_check(job));
         Particulars {

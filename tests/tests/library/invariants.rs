@@ -160,7 +160,7 @@ fn damage_is_found() {
         for step in log.iter_mut() {
             if let Event::Machine { report: Report::Credits { balance, .. }, .. } = &mut step.event
             {
-                *balance = *balance + dormouse_units::Credits::whole(500);
+                *balance = *balance + dormouse_units::Credits::whole_credits(500);
             }
         }
     });

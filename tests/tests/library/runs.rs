@@ -61,7 +61,7 @@ pub(crate) fn sound(experiment: &Experiment) -> (Vec<Step>, RunRecord) {
     assert_eq!(record.cost(), run.owed(record.end()), "{what}");
     assert_eq!(record.digest(), run.digest(), "{what}");
     for (id, vm) in &record.vms {
-        assert_eq!(vm.charges(), run.provider().vm(*id).unwrap().charges(), "{what}: {id}");
+        assert_eq!(vm.charges(), run.provider().find_vm(*id).unwrap().charges(), "{what}: {id}");
     }
     (steps, record)
 }

@@ -7,7 +7,7 @@ use dormouse_model::{Event, Ledger, Report, Step};
 use dormouse_report::virtual_run::virtual_run;
 use dormouse_units::{Bytes, CheckpointSeq, Ppm, Span, Speedup, TaskId, Time};
 
-const SPEEDUP: Speedup = Speedup::times(30);
+const SPEEDUP: Speedup = Speedup::times_real(30);
 
 /// A virtual run as a live one would have reported it, with accounts that are right but for
 /// what `change` makes of them; what is noted.
@@ -23,7 +23,7 @@ fn notes(change: impl Fn(TaskId, &mut Ledger), short_hold: bool) -> Vec<String> 
                 Report::TaskFinished { vm, task, attempt, .. } => {
                     let of = record.tasks[task.get() as usize].last().unwrap();
                     let took = step.at.since(of.started.unwrap());
-                    let real_took_us = SPEEDUP.real(took).as_micros() as u64;
+                    let real_took_us = SPEEDUP.to_real(took).as_micros() as u64;
                     let mut ledger = Ledger {
                         real_promised_us: real_took_us,
                         real_took_us,

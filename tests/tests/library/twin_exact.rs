@@ -46,7 +46,7 @@ fn played(experiment: &Experiment, on: &mut TwoTier) -> Vec<Step> {
 }
 
 fn pace() -> RunPace {
-    RunPace::at(Speedup::times(60))
+    RunPace::at(Speedup::times_real(60))
 }
 
 /// What a live run would have come to on processors that are exact: with a report of each move.
@@ -116,11 +116,11 @@ fn a_live_run_on_exact_processors_is_its_own_twin() {
 /// The twin's decisions, judged as those of a live run: every job took what it is promised.
 #[test]
 fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
-    let burstable = dormouse_cloud::Burstable {
+    let burstable = dormouse_cloud::BurstableTerms {
         baseline: Ppm::new(250_000),
-        earned_per_hour: Credits::whole(90),
-        initial: Credits::whole(10),
-        cap: Credits::whole(100),
+        earned_per_hour: Credits::whole_credits(90),
+        initial: Credits::whole_credits(10),
+        cap: Credits::whole_credits(100),
         surplus: None,
     };
     let machines = [None, Some(burstable)];

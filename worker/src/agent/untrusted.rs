@@ -45,7 +45,7 @@ pub fn coordinator_message(message: ToWorker) -> Result<(), String> {
 
 fn check_welcome(welcome: &Welcome) -> Result<(), String> {
     let speedup = speedup_of(welcome).ok_or("a run whose clock stands still")?;
-    let _ = speedup.real(Time::from_micros(welcome.now_us).since(Time::ZERO));
+    let _ = speedup.to_real(Time::from_micros(welcome.now_us).since(Time::ZERO));
     ImageKey::new(&welcome.image_key).ok_or("no key")?;
     TaskName::new(welcome.run.as_str(), "t0").map_err(|error| error.to_string())?;
     welcome.programs.iter().try_for_each(bounds::check_program)

@@ -58,8 +58,10 @@ impl Clock {
             (Some(zero), Some(at), _) => zero.saturating_add(at.as_micros()),
             (_, Some(at), Some(run)) => {
                 let (ahead, behind) = (at.since(run), run.since(at));
-                let ahead = micros(self.speedup.real(ahead));
-                seen.unix_us.saturating_add(ahead).saturating_sub(micros(self.speedup.real(behind)))
+                let ahead = micros(self.speedup.to_real(ahead));
+                seen.unix_us
+                    .saturating_add(ahead)
+                    .saturating_sub(micros(self.speedup.to_real(behind)))
             }
             _ => seen.unix_us,
         };
@@ -126,13 +128,13 @@ mod tests {
 
     #[test]
     fn times_are_those_at_which_it_will_really_happen() {
-        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: None };
+        let clock = Clock { speedup: Speedup::times_real(60), zero_unix_us: None };
         assert_eq!(at(clock), terminates(1_002 * S));
     }
 
     #[test]
     fn times_of_the_runs_clock_are_counted_from_its_beginning() {
-        let clock = Clock { speedup: Speedup::times(60), zero_unix_us: Some(900 * S) };
+        let clock = Clock { speedup: Speedup::times_real(60), zero_unix_us: Some(900 * S) };
         assert_eq!(at(clock), terminates(1_120 * S));
     }
 

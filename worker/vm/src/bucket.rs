@@ -110,9 +110,9 @@ mod tests {
     fn t3_large(initial: u64) -> Bucket {
         Bucket::new(CreditSpec {
             baseline: Ppm::new(200_000),
-            earned_per_hour: Credits::whole(36),
-            initial: Credits::whole(initial),
-            cap: Credits::whole(864),
+            earned_per_hour: Credits::whole_credits(36),
+            initial: Credits::whole_credits(initial),
+            cap: Credits::whole_credits(864),
         })
     }
 
@@ -120,7 +120,7 @@ mod tests {
     fn the_rates_are_those_of_the_provider() {
         let mut bucket = t3_large(0);
         bucket.pass(Span::from_secs(600), 0);
-        assert_eq!(bucket.balance(), Credits::whole(6));
+        assert_eq!(bucket.balance(), Credits::whole_credits(6));
         // One vCPU at 100 % spends 1 credit a minute and .6 is earned: 6 / .4 = 15 minutes.
         assert_eq!(bucket.empty_after(1_000_000), Some(Span::from_secs(900)));
         bucket.pass(Span::from_secs(900), 1_000_000);

@@ -75,7 +75,7 @@ impl Ledger {
     /// CPU time of a part of the work, in nanoseconds.
     #[must_use]
     pub fn part(&self, done: Ppm) -> u64 {
-        done.scale(self.whole)
+        done.scale_number(self.whole)
     }
 
     /// All of the work, in nanoseconds.

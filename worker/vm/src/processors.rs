@@ -1,6 +1,6 @@
 //! The vCPUs of a VM: who has which of their two slots.
 
-use dormouse_units::{Cpus, Ppm, Tier, twice};
+use dormouse_units::{Cpus, Ppm, Tier, find_repeated};
 
 use crate::SeatError;
 
@@ -133,7 +133,7 @@ impl Processors {
         if let Some(&cpu) = on.iter().find(|cpu| is_taken(cpu)) {
             return Err(SeatError::Taken(cpu));
         }
-        twice(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
+        find_repeated(on, self.all.len()).map_or(Ok(()), |cpu| Err(SeatError::Taken(cpu)))
     }
 
     /// The seats that a new task may have instead of those it names: none, as it may have these,

@@ -266,7 +266,7 @@ impl Running {
     /// The same where every process uses as much.
     pub(crate) fn uniform_now(&self) -> Option<Ppm> {
         let is_all = self.dumped && self.tier == Tier::Foreground;
-        if is_all { Some(Ppm::ONE) } else { self.usage.uniform() }
+        if is_all { Some(Ppm::ONE) } else { self.usage.uniform_usage() }
     }
 
     /// What all of it uses now, in ppm of a vCPU, on a VM that runs. A provider charges for
@@ -276,7 +276,7 @@ impl Running {
         if self.ended.is_some() || (self.stands.is_some() && !self.dumped) {
             return 0;
         }
-        (0..self.on.len()).map(|n| self.usage_now(n).scale(u64::from(self.rate.get()))).sum()
+        (0..self.on.len()).map(|n| self.usage_now(n).scale_number(u64::from(self.rate.get()))).sum()
     }
 }
 

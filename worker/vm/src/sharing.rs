@@ -12,7 +12,7 @@
 //!
 //! Where nothing was measured there is no loss, and x, the utilisation of idle cycles, is one.
 
-use dormouse_units::{Ppm, Stream, Usage, VmId};
+use dormouse_units::{Ppm, RandomStream, Usage, VmId};
 use serde::{Deserialize, Serialize};
 
 /// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
@@ -58,13 +58,13 @@ impl Sharing {
     };
 
     /// Loss of a foreground job while it has a neighbour.
-    pub(crate) fn draw_loss(&self, stream: &mut Stream) -> Ppm {
+    pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
         ppm(between(stream, self.loss))
     }
 
     /// Utilisation of idle cycles by the processes of a background job of this many: one
     /// for all of them, or one each.
-    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut Stream) -> Usage {
+    pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut RandomStream) -> Usage {
         if self.each_process {
             Usage::Each((0..processes).map(|_| self.draw_utilisation(processes, stream)).collect())
         } else {
@@ -76,11 +76,11 @@ impl Sharing {
     /// utilisation of one process, drawn once for the VM.
     #[must_use]
     pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
-        let stream = &mut Stream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
+        let stream = &mut RandomStream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
         times(share, self.draw_utilisation(1, stream))
     }
 
-    fn draw_utilisation(&self, processes: usize, stream: &mut Stream) -> Ppm {
+    fn draw_utilisation(&self, processes: usize, stream: &mut RandomStream) -> Ppm {
         if processes == 1 {
             return ppm(between(stream, self.single));
         }
@@ -102,7 +102,7 @@ impl Sharing {
 pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
     let one = u64::from(Ppm::ONE.get());
-    match u64::from(usage.rest().get()) {
+    match u64::from(usage.rest_of_whole().get()) {
         0 => most,
         waits => Ppm::new(
             u32::try_from(c * one * one / (u * one + c * waits).max(1)).unwrap_or(u32::MAX),
@@ -114,7 +114,7 @@ pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
 /// much, in 10^-12 of one: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
     let share = u64::from(utilisation.get()) * u64::from(left.get());
-    if supply == Ppm::ONE { share } else { supply.scale(share) }
+    if supply == Ppm::ONE { share } else { supply.scale_number(share) }
 }
 
 /// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets and wants this
@@ -129,18 +129,18 @@ pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
     match (a, b) {
         (a, Ppm::ONE) => a,
         (Ppm::ONE, b) => b,
-        (a, b) => Ppm::new(u32::try_from(a.scale(u64::from(b.get()))).unwrap_or(u32::MAX)),
+        (a, b) => Ppm::new(u32::try_from(a.scale_number(u64::from(b.get()))).unwrap_or(u32::MAX)),
     }
 }
 
-fn between(stream: &mut Stream, (low, high): (f64, f64)) -> f64 {
-    low + (high - low) * stream.unit()
+fn between(stream: &mut RandomStream, (low, high): (f64, f64)) -> f64 {
+    low + (high - low) * stream.draw_unit()
 }
 
 /// A standard normal draw (Box and Muller 1958).
-fn normal(stream: &mut Stream) -> f64 {
-    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
-    radius * libm::cos(std::f64::consts::TAU * stream.unit())
+fn normal(stream: &mut RandomStream) -> f64 {
+    let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
+    radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())
 }
 
 fn ppm(x: f64) -> Ppm {
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn draws_stay_in_their_ranges_and_reach_their_means() {
         let sharing = Sharing::default();
-        let mut stream = Stream::new(3, "test", 0);
+        let mut stream = RandomStream::new(3, "test", 0);
         let (mut losses, mut single, mut several) = (0.0, 0.0, 0.0);
         for _ in 0..20_000 {
             let loss = sharing.draw_loss(&mut stream).as_f64();
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_draw_a_job_or_one_a_process() {
-        let mut stream = Stream::new(3, "test", 0);
+        let mut stream = RandomStream::new(3, "test", 0);
         let each = Sharing { each_process: true, ..Sharing::default() };
         let one = Sharing::default().draw_utilisations(8, &mut stream);
         assert!(matches!(one, Usage::Uniform(_)));
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn the_background_gets_what_the_foreground_leaves() {
         let rate = |c, x, before, usage| {
-            let share = background_share(Ppm::new(x), Ppm::new(before).rest(), Ppm::ONE);
+            let share = background_share(Ppm::new(x), Ppm::new(before).rest_of_whole(), Ppm::ONE);
             background_rate(Ppm::new(c), share, usage).get()
         };
         assert_eq!(rate(1_000_000, 860_000, 400_000, 1_000_000), 516_000);

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dormouse_cloud::{
-    Action, Market, Meter, PlacementRule, Preemption, Prices, SchedulerName, SpotPlaces,
+    BillingMeter, InterruptionAction, Market, PlacementRule, PreemptionAction, Prices,
+    SchedulerName, SpotPlaces,
 };
 use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
@@ -20,7 +21,7 @@ struct HostedVm {
     market: Market,
     host: HostId,
     room: Room,
-    meter: Meter,
+    meter: BillingMeter,
     launched: Time,
     ready: Option<Time>,
     runs_since: Option<Time>,
@@ -63,8 +64,8 @@ impl<'a> RequestsChecker<'a> {
         Self {
             setup,
             tenants,
-            prices: setup.terms.prices(),
-            rule: setup.terms.placement.rule(),
+            prices: setup.terms.price_source(),
+            rule: setup.terms.placement.placement_rule(),
             lateness,
             rooms: HostRooms::default(),
             vms: BTreeMap::new(),
@@ -162,17 +163,17 @@ impl<'a> RequestsChecker<'a> {
                 self.check_displacement(step, (*vm, *by), *action);
             }
             Effect::Outbid { vm } | Effect::Reclaimed { vm } => self.give_notice(*vm),
-            Effect::Interrupted { action: Action::Preempt, vms, .. } => {
+            Effect::Interrupted { action: InterruptionAction::Preempt, vms, .. } => {
                 vms.iter().for_each(|vm| self.give_notice(*vm));
             }
-            Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+            Effect::Interrupted { action: InterruptionAction::Hibernate, vms, .. } => {
                 vms.iter().for_each(|vm| self.make_unpreemptible(*vm));
             }
             Effect::PriceChanged { kind, price } => {
                 let (now, alike) = (self.now, self.spot_of(kind));
                 for vm in alike {
                     if let Some(there) = self.vms.get_mut(&vm) {
-                        there.meter.reprice(now, *price);
+                        there.meter.change_price(now, *price);
                     }
                 }
             }
@@ -213,7 +214,7 @@ impl<'a> RequestsChecker<'a> {
                 }
             }
             let offer = self.setup.catalogue.get(kind);
-            let listed = offer.and_then(|offer| self.prices.at(offer, market, self.now));
+            let listed = offer.and_then(|offer| self.prices.price_at(offer, market, self.now));
             self.require(listed == Some(price), || {
                 format!("{vm} costs {price}, not what it should")
             });
@@ -223,7 +224,8 @@ impl<'a> RequestsChecker<'a> {
             market,
             host,
             room: self.room_of(kind, market),
-            meter: Meter::launched(self.now, price, self.setup.terms.billing).at_most(bid),
+            meter: BillingMeter::start_at_launch(self.now, price, self.setup.terms.billing)
+                .at_most(bid),
             launched: self.now,
             ready: None,
             runs_since: None,
@@ -248,7 +250,7 @@ impl<'a> RequestsChecker<'a> {
     /// Room that others certainly get when a spot VM is told to leave: a VM that hibernates keeps
     /// its disk.
     fn leaves_to_others(&self, [vcpus, memory, disk]: Room) -> Room {
-        let hibernates = self.setup.terms.preemption == Preemption::Hibernate;
+        let hibernates = self.setup.terms.preemption == PreemptionAction::Hibernate;
         [vcpus, memory, if hibernates { 0 } else { disk }]
     }
 
@@ -289,7 +291,7 @@ impl<'a> RequestsChecker<'a> {
         let (took, waited) = (now.since(there.launched), there.has_waited);
         let is_first = there.ready.is_none();
         (there.ready, there.runs_since) = (Some(now), Some(now));
-        there.meter.start(now);
+        there.meter.start_charging(now);
         self.require(is_first, || format!("{vm} is ready twice"));
         let is_virtual = self.lateness == Span::ZERO;
         let is_right = took >= boot && (waited || !is_virtual || took == boot);
@@ -302,7 +304,7 @@ impl<'a> RequestsChecker<'a> {
         let now = self.now;
         if let Some(there) = self.vms.get_mut(&vm) {
             there.stop_running(now);
-            there.meter.freeze(now);
+            there.meter.pause_charging(now);
         }
     }
 
@@ -311,7 +313,7 @@ impl<'a> RequestsChecker<'a> {
         self.hold_room(vm);
         if let Some(there) = self.vms.get_mut(&vm) {
             there.runs_since = Some(now);
-            there.meter.start(now);
+            there.meter.start_charging(now);
             if there.due.is_none() && there.market == Market::Spot && !there.is_preemptible {
                 there.is_preemptible = true;
                 let (host, room) = (there.host, there.room);
@@ -333,7 +335,12 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn check_displacement(&mut self, step: &Step, (vm, by): (VmId, VmId), action: Action) {
+    fn check_displacement(
+        &mut self,
+        step: &Step,
+        (vm, by): (VmId, VmId),
+        action: InterruptionAction,
+    ) {
         let is_new = |effect: &Effect| matches!(effect, Effect::VmLaunched { vm, .. } if *vm == by);
         let is_launched = step.effects.iter().any(is_new);
         self.require(is_launched, || format!("{vm} is displaced by {by}, which is not launched"));
@@ -355,8 +362,10 @@ impl<'a> RequestsChecker<'a> {
         let is_allowed = self.rule.scheduler != SchedulerName::Filter;
         self.require(is_allowed, || format!("{vm} is displaced, which this scheduler never does"));
         match action {
-            Action::Preempt => self.give_notice(vm),
-            Action::Hibernate | Action::Resume | Action::Rebalance => self.make_unpreemptible(vm),
+            InterruptionAction::Preempt => self.give_notice(vm),
+            InterruptionAction::Hibernate
+            | InterruptionAction::Resume
+            | InterruptionAction::Rebalance => self.make_unpreemptible(vm),
         }
         if let Some(there) = self.vms.get_mut(&by) {
             there.has_waited = true;
@@ -371,7 +380,7 @@ impl<'a> RequestsChecker<'a> {
         };
         self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
         there.stop_running(self.now);
-        there.meter.end(self.now, why.by());
+        there.meter.end_charging(self.now, why.by());
         if why == VmEnd::Preempted {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {
@@ -383,7 +392,7 @@ impl<'a> RequestsChecker<'a> {
             }
         }
         let Some((_, asks)) = self.open.remove(&vm) else { return };
-        let owed = there.meter.settled(self.setup.terms.tariff);
+        let owed = there.meter.settled_cost(self.setup.terms.tariff);
         self.require(owed == cost, || format!("{vm} cost {cost}, its intervals {owed}"));
         let (ran, wanted) = (there.ran, asks.duration);
         let is_in_time = ran <= wanted + self.lateness;
@@ -399,7 +408,7 @@ impl<'a> RequestsChecker<'a> {
         let Setup { terms, catalogue, .. } = self.setup;
         let offer = catalogue.get(&asks.kind);
         let is_offered =
-            offer.is_some_and(|offer| self.prices.at(offer, asks.market, self.now).is_some());
+            offer.is_some_and(|offer| self.prices.price_at(offer, asks.market, self.now).is_some());
         // The places of processors and memory that is filled are not followed here.
         let is_followed =
             terms.spot == SpotPlaces::Own && self.setup.memory_filled().is_empty() && is_offered;

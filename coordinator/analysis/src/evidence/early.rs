@@ -60,8 +60,8 @@ pub(super) fn early_end(
     // If the attempt began with an older checkpoint than it was sent with, its work starts from
     // that one.
     let done = attempt.said_to_have.map_or(sent_with, |said| said.min(sent_with));
-    let (had, needs) = (vm.awake(attempt.sent, *ended), runtime.part(done.rest()));
-    let slack = speedup.emulated(SLACK).as_secs_f64();
+    let (had, needs) = (vm.awake(attempt.sent, *ended), runtime.part(done.rest_of_whole()));
+    let slack = speedup.to_emulated(SLACK).as_secs_f64();
     let is_early = had.as_secs_f64() + slack < needs.as_secs_f64() * (1.0 - MAY_LACK);
     is_early.then_some(EarlyEnd { task, vm: attempt.vm, had, needs })
 }

@@ -81,7 +81,7 @@ impl PromiseErrors {
         allowed: &AllowedErrors,
         hold: Span,
     ) -> Self {
-        let hold_us = u64::try_from(allowed.speedup.real(hold).as_micros()).unwrap_or(u64::MAX);
+        let hold_us = u64::try_from(allowed.speedup.to_real(hold).as_micros()).unwrap_or(u64::MAX);
         let ledgers = &facts.jobs.ledgers;
         let worst = furthest_promise(promises.iter());
         let errors = || promises.iter().map(JobPromise::error);
@@ -243,7 +243,7 @@ mod tests {
     use crate::CheckpointCost;
 
     const ALLOWED: AllowedErrors =
-        AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+        AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times_real(30) };
 
     fn promise(job: u32, life: JobLife, promised: u64, took: u64) -> JobPromise {
         let [promised, took] = [promised, took].map(Span::from_secs);
@@ -332,7 +332,7 @@ mod tests {
     #[test]
     fn a_worker_that_owes_less_than_the_experiment_says_is_not_believed() {
         let promises = [promise(0, JobLife::Alone, 1000, 1000)];
-        let allowed = AllowedErrors { speedup: Speedup::times(20), ..ALLOWED };
+        let allowed = AllowedErrors { speedup: Speedup::times_real(20), ..ALLOWED };
         let notes = |held_ms: u64, owed_ms: u64| {
             let cost = CheckpointCost {
                 task: TaskId::new(0),

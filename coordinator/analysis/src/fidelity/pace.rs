@@ -30,14 +30,14 @@ impl RunPace {
     /// Real time from the run's beginning to `at`.
     #[must_use]
     pub fn real(self, at: Time) -> Duration {
-        self.speedup.real(at.since(Time::ZERO))
+        self.speedup.to_real(at.since(Time::ZERO))
     }
 
     /// The work of a job in real time, as the coordinator tells it to the worker: the run time is
     /// rounded up to nanoseconds and then down to microseconds.
     #[must_use]
     pub fn program(self, runtime: Span, processes: usize, usage: &Usage) -> Program {
-        let real = self.speedup.real(runtime);
+        let real = self.speedup.to_real(runtime);
         let us = u64::try_from(real.as_micros()).unwrap_or(u64::MAX);
         let usage = (0..processes).map(|n| usage.of_process(n).get()).collect();
         let phases = phases_of(real, self.phase);

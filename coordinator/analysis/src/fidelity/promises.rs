@@ -307,7 +307,7 @@ impl<'a> PromiseBuilder<'a> {
     /// The time at which a job really ended; the log has its end, `end`, when it was due.
     fn real_end(&self, job: TaskId, end: Time) -> Time {
         let late_us = self.late_us.get(&job).copied().unwrap_or_default();
-        let span = self.pace.speedup.emulated(Duration::from_micros(late_us.unsigned_abs()));
+        let span = self.pace.speedup.to_emulated(Duration::from_micros(late_us.unsigned_abs()));
         match late_us {
             ..0 => end - span,
             // A report this late was logged when it came.
@@ -340,9 +340,9 @@ impl<'a> PromiseBuilder<'a> {
                 job,
                 number: self.submissions.get(job).map_or(0, |s| s.number),
                 life: known.life,
-                promised: self.pace.speedup.emulated(through.saturating_sub(begun)),
+                promised: self.pace.speedup.to_emulated(through.saturating_sub(begun)),
                 took: self.real_end(job, end).since(known.begun),
-                moving: self.pace.speedup.emulated(Duration::from_micros(known.moving_us)),
+                moving: self.pace.speedup.to_emulated(Duration::from_micros(known.moving_us)),
             }
         };
         ended.into_iter().map(promise).collect()
@@ -358,7 +358,7 @@ mod tests {
     use super::*;
 
     const PACE: RunPace =
-        RunPace { speedup: Speedup::times(10), phase: Duration::from_millis(100) };
+        RunPace { speedup: Speedup::times_real(10), phase: Duration::from_millis(100) };
 
     fn submission(number: u64, runtime: u64, usage: u32) -> Submission {
         let runtime = Span::from_secs(runtime);

@@ -60,8 +60,11 @@ mod tests {
 
     #[test]
     fn a_run_that_is_far_from_its_twin_is_said_unless_it_decided_otherwise() {
-        let allowed =
-            AllowedErrors { worst_error: 0.05, mean_error: 0.005, speedup: Speedup::times(30) };
+        let allowed = AllowedErrors {
+            worst_error: 0.05,
+            mean_error: 0.005,
+            speedup: Speedup::times_real(30),
+        };
         let near = TwinDistance {
             diverged: false,
             makespan: Some(0.09),

@@ -50,7 +50,7 @@ pub fn utilisations(
         let takes: f64 =
             all.map(|n| submission.usage.of_process(n).as_f64() * facts.share.as_f64()).sum();
         let had = Duration::from_micros(cpu_us.get(&job).copied().unwrap_or(0));
-        let had_s = speedup.emulated(had).as_secs_f64();
+        let had_s = speedup.to_emulated(had).as_secs_f64();
         Some((submission.processes, solve_utilisation(&stays, had_s / takes)))
     };
     background_stays(steps, submissions).into_iter().filter_map(x).collect()
@@ -188,12 +188,21 @@ mod tests {
         };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.uses = vec![(TaskId::new(1), used(0)), (TaskId::new(1), used(1))];
-        let all =
-            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(10));
+        let all = utilisations(
+            &steps,
+            SubmittedJobs::alone(&submissions),
+            &facts,
+            Speedup::times_real(10),
+        );
         assert!(matches!(all[..], [(2, x)] if (x - 0.75).abs() < 1e-9), "{all:?}");
         // More than all, by an accident of its phases; and too short to say anything.
         assert_eq!(
-            utilisations(&steps, SubmittedJobs::alone(&submissions), &facts, Speedup::times(100)),
+            utilisations(
+                &steps,
+                SubmittedJobs::alone(&submissions),
+                &facts,
+                Speedup::times_real(100)
+            ),
             [(2, 1.0)]
         );
         assert_eq!(
@@ -201,7 +210,7 @@ mod tests {
                 &steps[..3],
                 SubmittedJobs::alone(&submissions),
                 &facts,
-                Speedup::times(10)
+                Speedup::times_real(10)
             ),
             []
         );

@@ -340,7 +340,7 @@ impl RunRecord {
         let resumes = self.vms.get(&vm).into_iter().flat_map(|vm| &vm.hibernations);
         let resumed = resumes.filter_map(|h| h.resumed.map(|(_, at)| at)).max();
         let inputs = Duration::from_micros(real_inputs_us);
-        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.emulated(inputs));
+        let waited = self.speedup.map_or(Span::ZERO, |speedup| speedup.to_emulated(inputs));
         let (mut is_first, mut is_restored) = (false, false);
         self.on_attempt(id, number, |attempt| {
             (is_first, is_restored) = (attempt.started.is_none(), attempt.from.is_some());

@@ -11,7 +11,7 @@ impl RunRecord {
     /// Adds a submitted parallel job.
     pub(super) fn submitted(&mut self, task: TaskId, job: &Arc<Submission>) {
         // Ids of jobs increase; a log in which they don't is damaged.
-        if self.jobs.end().is_none_or(|end| task <= end) {
+        if self.jobs.end_id().is_none_or(|end| task <= end) {
             self.jobs.insert(task, JobHistory::new(task, job.clone()));
         }
     }

@@ -73,7 +73,7 @@ impl FaultHistory {
     #[must_use]
     pub fn until(&self, host: HostId, speedup: Option<Speedup>) -> Option<Time> {
         let on = self.hosts.get(&host)?;
-        let late = |us| speedup.map_or(Span::ZERO, |x| x.emulated(Duration::from_micros(us)));
+        let late = |us| speedup.map_or(Span::ZERO, |x| x.to_emulated(Duration::from_micros(us)));
         let to_be_over = self.asked + self.lasts;
         // Another fault took the host: this one may have ended before.
         let lost = |(at, is_its): (Time, bool)| if is_its { at } else { at.min(to_be_over) };
@@ -185,7 +185,7 @@ impl RunRecord {
             return Span::ZERO;
         };
         let late_us = ledger.real_took_us.saturating_sub(ledger.real_promised_us);
-        speedup.emulated(Duration::from_micros(late_us))
+        speedup.to_emulated(Duration::from_micros(late_us))
     }
 }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!(faults.len(), 1);
         let on = |host| faults[0].hosts[&HostId::new(host)].clone();
         assert_eq!((on(0).begun_real_us, on(0).over), (Some(7), Some(7)));
-        let until = faults[0].until(HostId::new(0), Some(Speedup::times(30)));
+        let until = faults[0].until(HostId::new(0), Some(Speedup::times_real(30)));
         assert_eq!(until, Some(Time::from_micros(70_000_210)));
         assert_eq!((on(1).lost, on(1).begun_real_us), (Some((Time::from_secs(30), true)), None));
         assert_eq!(on(2).refused.as_deref(), Some("no"));

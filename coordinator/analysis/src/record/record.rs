@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::{Action, Billing, Burstable, Host, Target, TariffName, Terms};
+use dormouse_cloud::{
+    BillingTerms, BurstableTerms, InterruptionAction, InterruptionTarget, ProviderTerms,
+    ResourceVector, TariffName,
+};
 use dormouse_engine::{Counts, DecisionDigest};
 use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{HostId, Speedup, TaskId, Time, TypeName, VmId, Window};
@@ -71,8 +74,8 @@ pub struct RunRecord {
     /// All burstable types.
     pub(super) burstable: BTreeSet<TypeName>,
     /// Burstable types in unlimited mode.
-    pub(super) unlimited: BTreeMap<TypeName, Burstable>,
-    pub(super) billing: Billing,
+    pub(super) unlimited: BTreeMap<TypeName, BurstableTerms>,
+    pub(super) billing: BillingTerms,
     /// Tasks whose programs save their work at a notice.
     pub(super) savers: BTreeSet<TaskId>,
     /// Digest of all decisions; `None` if it is not wanted.
@@ -89,7 +92,7 @@ pub struct HostHistory {
     /// Name of the host for people.
     pub name: String,
     /// Capacity that it offers to VMs.
-    pub offer: Host,
+    pub offer: ResourceVector,
     /// Emulated time at which it joined.
     pub joined: Time,
     /// Time and reason of its loss.
@@ -104,9 +107,9 @@ pub struct ProviderAct {
     /// Time at which the engine carried it out.
     pub at: Time,
     /// Kind of the act.
-    pub action: Action,
+    pub action: InterruptionAction,
     /// VMs that it aimed at.
-    pub target: Target,
+    pub target: InterruptionTarget,
     /// VMs that it hit.
     pub vms: Vec<VmId>,
     /// Reason given by the person who asked for it; `None` if the provider acted by itself.
@@ -124,7 +127,7 @@ impl RunRecord {
     #[must_use]
     pub fn shared(setup: &Setup, tenants: Tenants) -> Self {
         let tasks = vec![TaskHistory::default(); setup.bag.tasks.len()];
-        let Terms { tariff, billing, .. } = setup.terms;
+        let ProviderTerms { tariff, billing, .. } = setup.terms;
         let unlimited = setup.catalogue.types.values().filter_map(|kind| {
             let burstable = kind.burstable.filter(|burstable| burstable.surplus.is_some())?;
             Some((kind.name.clone(), burstable))

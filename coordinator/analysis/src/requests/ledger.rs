@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Market, Prices, Terms};
+use dormouse_cloud::{Catalogue, Market, Prices, ProviderTerms};
 use dormouse_model::{Effect, Event, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
@@ -90,7 +90,7 @@ impl EndedRequest {
 pub struct RequestLedger {
     tenants: Tenants,
     catalogue: Catalogue,
-    terms: Terms,
+    terms: ProviderTerms,
     prices: Arc<dyn Prices>,
     figures: RequestFigures,
 }
@@ -103,7 +103,7 @@ impl RequestLedger {
             tenants,
             catalogue: setup.catalogue.clone(),
             terms: setup.terms.clone(),
-            prices: setup.terms.prices(),
+            prices: setup.terms.price_source(),
             figures: RequestFigures::default(),
         }
     }
@@ -273,7 +273,7 @@ impl RequestLedger {
             waited: self.wait_for_room(request, vm),
             displaced_by: vm.displaced.last().map(|how| how.by),
             cost,
-            forgone: vm.meter().forgone(self.terms.tariff),
+            forgone: vm.meter().forgone_cost(self.terms.tariff),
         }
     }
 
@@ -290,7 +290,7 @@ impl RequestLedger {
     fn refused_request(&self, now: Time, request: &RequestHistory) -> EndedRequest {
         let Request { kind, market, duration } = &request.asks;
         let offer = self.catalogue.get(kind);
-        let listed = offer.and_then(|offer| self.prices.at(offer, *market, now));
+        let listed = offer.and_then(|offer| self.prices.price_at(offer, *market, now));
         EndedRequest {
             request: request.request,
             vcpus: offer.map_or(0, |kind| kind.vcpus),

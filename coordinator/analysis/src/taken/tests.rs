@@ -71,7 +71,7 @@ fn told() -> RunRecord {
     effects(&mut record, 0, vec![sent(0, 0, VM, None), sent(1, 0, VM, None)]);
     [0, 1].into_iter().for_each(|task| reported(&mut record, 0, started(task, 0, VM)));
     reported(&mut record, 40, kept(0, VM));
-    let displaced = Effect::Displaced { vm: VM, by: BY, action: Action::Preempt };
+    let displaced = Effect::Displaced { vm: VM, by: BY, action: InterruptionAction::Preempt };
     effects(&mut record, 100, vec![launched(BY, Market::OnDemand), displaced]);
     record
 }
@@ -160,7 +160,8 @@ fn one_that_is_given_back_in_its_notice_is_not_said_to_be_killed() {
 fn a_task_that_freezes_with_its_vm_goes_on_where_it_was() {
     let mut record = told();
     // The same, but it hibernates.
-    record.vms.get_mut(&VM).expect("it is there").displaced[0].action = Action::Hibernate;
+    record.vms.get_mut(&VM).expect("it is there").displaced[0].action =
+        InterruptionAction::Hibernate;
     effects(&mut record, 100, vec![Effect::VmHibernated { vm: VM, asked: at(100) }]);
     effects(&mut record, 300, vec![Effect::VmResumed { vm: VM, asked: at(290) }]);
     let all = taken(&record, &ALL.into());

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::{Command, Report, StartTask};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId, Window,
@@ -375,7 +375,7 @@ fn next_of(checkpoints: &mut BTreeMap<TaskId, CheckpointSeq>, task: TaskId) -> C
 
 /// What a bucket of such a type's credits is.
 #[must_use]
-pub const fn credit_spec(b: Burstable) -> CreditSpec {
+pub const fn credit_spec(b: BurstableTerms) -> CreditSpec {
     CreditSpec {
         baseline: b.baseline,
         earned_per_hour: b.earned_per_hour,

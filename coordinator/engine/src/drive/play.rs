@@ -1,6 +1,6 @@
 //! The virtual clock: a run and its machines, from one thing that happens to the next.
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
@@ -10,7 +10,7 @@ use super::world::{Reports, World};
 use crate::Run;
 
 /// A host that holds whatever the provider's limits allow.
-pub const BOUNDLESS: Host = Host::new(u32::MAX, Bytes::new(u64::MAX));
+pub const BOUNDLESS: ResourceVector = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));
 
 /// Why a virtual run ended without finishing its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,8 +42,8 @@ pub enum PlayError<E> {
 
 /// What a run of the model begins with: these hosts join, and it begins.
 #[must_use]
-pub fn beginning(hosts: &[Host]) -> Vec<(Time, Event)> {
-    let join = |(n, &offer): (u32, &Host)| {
+pub fn beginning(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
+    let join = |(n, &offer): (u32, &ResourceVector)| {
         let (host, name) = (HostId::new(n), format!("model-{n}"));
         (Time::ZERO, Event::HostJoined { host, name, offer })
     };

@@ -6,7 +6,7 @@
 use std::iter::Peekable;
 use std::sync::Arc;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_model::{
     CheckpointConfig, Event, MACHINE, Refusal, Setup, Space, Step, Submission, UsageInformation,
 };
@@ -35,7 +35,7 @@ pub struct Simulation {
     /// Memory of each processor, for the processes that are on it; `None`: nobody says.
     pub memory: Option<Bytes>,
     /// How its machine earns credits, if it is burstable.
-    pub burstable: Option<Burstable>,
+    pub burstable: Option<BurstableTerms>,
     /// For all chance in the model.
     pub seed: u64,
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use dormouse_cloud::{
-    Action, Burstable, Interruption, LaunchError, LaunchRequest, Market, Target, Vm, VmState,
+    BurstableTerms, Interruption, InterruptionAction, InterruptionTarget, LaunchError,
+    LaunchRequest, Market, ProviderVm, ProviderVmState,
 };
 use dormouse_model::{
     Command, Decision, Effect, Notice, Promotion, StartReason, StartTask, Submission, VmEnd,
@@ -107,7 +108,7 @@ impl Run {
         }
         let limited = request.is_none();
         let asked = LaunchRequest { kind, market, bid, limited };
-        let launched = match self.provider.launch(now, vm, &asked) {
+        let launched = match self.provider.launch_vm(now, vm, &asked) {
             Ok(launched) => launched,
             Err(refused) => {
                 self.counts.launches_refused += 1;
@@ -151,7 +152,7 @@ impl Run {
 
     /// Makes a VM that has its room.
     pub(super) fn boot(&mut self, now: Time, vm: VmId) {
-        let Some(granted) = self.provider.vm(vm) else { return };
+        let Some(granted) = self.provider.find_vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
         let Some(offer) = self.setup.catalogue.get(&kind) else { return };
         self.timers.set(now + self.setup.catalogue.boot, Timer::Boot(vm));
@@ -160,7 +161,7 @@ impl Run {
             vm,
             vcpus: offer.vcpus,
             memory: offer.memory,
-            burstable: offer.burstable.map(Burstable::of_machine),
+            burstable: offer.burstable.map(BurstableTerms::of_machine),
             two_tier: self.setup.is_two_tier(&kind),
             kind,
             market,
@@ -173,8 +174,8 @@ impl Run {
     }
 
     /// A VM that is alive.
-    fn living(&self, vm: VmId) -> Result<&Vm, Refused> {
-        match self.provider.vm(vm) {
+    fn living(&self, vm: VmId) -> Result<&ProviderVm, Refused> {
+        match self.provider.find_vm(vm) {
             Some(living) if living.is_alive() => Ok(living),
             None if !self.refused.contains(vm) => Err(Wrong(format!("there is no {vm}"))),
             _ => Err(Moot(format!("{vm} is not alive"))),
@@ -195,10 +196,10 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) -> Result<(), Refused> {
         self.alive(vm)?;
-        let (target, action) = (Target::Vm(vm), Action::Resume);
+        let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Resume);
         self.interrupt(now, Interruption { at: now, target, action }, notices);
-        match self.provider.vm(vm).map(|vm| vm.state) {
-            Some(VmState::Resuming) => Ok(()),
+        match self.provider.find_vm(vm).map(|vm| vm.state) {
+            Some(ProviderVmState::Resuming) => Ok(()),
             _ => Err(Moot(format!("{vm} can't be resumed now"))),
         }
     }
@@ -215,8 +216,8 @@ impl Run {
         let machine = self.living(vm)?;
         let host = machine.host;
         // Told to hibernate but not heard of yet by the scheduler: the task waits there frozen.
-        let freezing = machine.state == VmState::Hibernating;
-        if !freezing && machine.state != VmState::Running {
+        let freezing = machine.state == ProviderVmState::Hibernating;
+        if !freezing && machine.state != ProviderVmState::Running {
             return Err(Wrong(format!("{vm} is not running: it is {}", machine.state)));
         }
         let kind = &machine.kind;
@@ -318,7 +319,7 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) -> Result<(), Refused> {
         let host = self.alive(vm)?;
-        if self.provider.vm(vm).is_none_or(|v| v.state != VmState::Running) {
+        if self.provider.find_vm(vm).is_none_or(|v| v.state != ProviderVmState::Running) {
             return Err(Wrong(format!("{vm} is not running")));
         }
         let record = self.on_vm(task, vm)?;
@@ -378,7 +379,7 @@ impl Run {
         notices: &mut VecDeque<Notice>,
     ) -> Result<(), Refused> {
         let host = self.alive(vm)?;
-        let frozen = self.provider.vm(vm).is_some_and(|v| v.state != VmState::Running);
+        let frozen = self.provider.find_vm(vm).is_some_and(|v| v.state != ProviderVmState::Running);
         let record = self.on_vm(task, vm)?;
         let (attempt, kept) = (record.attempt, record.kept());
         // What is frozen can't be checkpointed any more: what was kept before is kept.

@@ -1,6 +1,6 @@
 //! Checkpoints of running tasks: what their schemes want, and what is asked of the machines.
 
-use dormouse_cloud::{Market, VmState};
+use dormouse_cloud::{Market, ProviderVmState};
 use dormouse_model::{Command, Effect};
 use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
 use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
@@ -84,7 +84,7 @@ impl Run {
         vm: VmId,
         moment: Moment,
     ) -> Option<When> {
-        let machine = self.provider.vm(vm)?;
+        let machine = self.provider.find_vm(vm)?;
         let record = self.tasks.get(task)?;
         let memory = match &record.job {
             Some(job) => job.memory_of_all(),
@@ -124,8 +124,10 @@ impl Run {
 
     /// The price of a type is another: tasks on spot VMs of it may be checkpointed at other times.
     pub(super) fn ask_at_price(&mut self, now: Time, kind: &TypeName) {
-        let spot =
-            self.provider.alive().filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
+        let spot = self
+            .provider
+            .alive_vms()
+            .filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
         let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().taken());
         let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
@@ -178,7 +180,8 @@ impl Run {
         let TaskState::Running(vm) = record.state else { return };
         let attempt = record.attempt;
         let freezes = self.vms.get(vm).is_some_and(|record| record.freezes_once_kept());
-        let is_awake = freezes || self.provider.vm(vm).is_some_and(|v| v.state == VmState::Running);
+        let is_awake = freezes
+            || self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
         if !record.asked.tell() {
@@ -292,10 +295,10 @@ impl Run {
         if self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task) {
             return Err(Moot(format!("nothing keeps the work of {task}")));
         }
-        match self.provider.vm(vm).map(|v| v.state) {
-            Some(VmState::Running) => {}
+        match self.provider.find_vm(vm).map(|v| v.state) {
+            Some(ProviderVmState::Running) => {}
             // It has yet to hear of that.
-            Some(VmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
+            Some(ProviderVmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
             Some(other) => return Err(Wrong(format!("{vm} is not running: it is {other}"))),
             None => return Err(Wrong(format!("there is no {vm}"))),
         }

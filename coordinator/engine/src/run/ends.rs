@@ -48,7 +48,7 @@ impl Run {
     }
 
     pub(super) fn end_vms(&mut self, now: Time, why: VmEnd, of: impl Fn(VmId) -> bool) {
-        let alive = self.provider.alive().filter(|(id, _)| of(*id));
+        let alive = self.provider.alive_vms().filter(|(id, _)| of(*id));
         let alive: Vec<_> = alive.map(|(id, vm)| (id, vm.host)).collect();
         for (vm, host) in alive {
             self.end_vm(now, vm, why);
@@ -59,7 +59,7 @@ impl Run {
     /// A VM is gone: charging ends, and the tasks on it are nowhere.
     pub(super) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.charge_surplus(now, vm);
-        self.provider.terminated(now, vm, why.by());
+        self.provider.vm_terminated(now, vm, why.by());
         self.vm_ended(now, vm, why);
     }
 
@@ -79,14 +79,14 @@ impl Run {
             self.set_state(task, TaskState::Waiting);
         }
         self.request_is_over(now, vm);
-        let cost = self.provider.vm(vm).map_or(Money::ZERO, |v| v.owed(now));
+        let cost = self.provider.find_vm(vm).map_or(Money::ZERO, |v| v.owed_at(now));
         self.effects.push(Effect::VmEnded { vm, why, cost });
     }
 
     /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
     /// hears that there is one more.
     pub(super) fn place_came_free(&mut self, vm: VmId) {
-        let spot = self.provider.vm(vm).filter(|vm| vm.market == Market::Spot);
+        let spot = self.provider.find_vm(vm).filter(|vm| vm.market == Market::Spot);
         let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
         if let Some(kind) = kind {
             self.refused.place_came_free(kind);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, Interruption, Target};
+use dormouse_cloud::{Interruption, InterruptionAction, InterruptionTarget};
 use dormouse_model::{Command, Effect, Event, Notice, UsageInformation, VmEnd};
 use dormouse_units::{Time, VmId};
 
@@ -113,15 +113,16 @@ impl Run {
     /// A VM is ready once its host has made it and its boot time is over.
     pub(super) fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let booted = self.vms.get(vm).is_some_and(|record| record.has_booted());
-        if booted && self.provider.booted(now, vm) {
-            let spot = self.provider.vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
+        if booted && self.provider.vm_booted(now, vm) {
+            let spot =
+                self.provider.find_vm(vm).filter(|v| v.market == dormouse_cloud::Market::Spot);
             if let Some(spot) = spot {
                 self.interruptions.vm_started(now, vm, &spot.kind);
             }
             self.effects.push(Effect::VmReady { vm });
             notices.push_back(Notice::VmReady { vm });
             if self.vms.get_mut(vm).is_some_and(|record| record.take_hibernates_once_booted()) {
-                let (target, action) = (Target::Vm(vm), Action::Hibernate);
+                let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
                 self.interrupt(now, Interruption { at: now, target, action }, notices);
             }
         }

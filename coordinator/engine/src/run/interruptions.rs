@@ -3,7 +3,10 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Action, AvailabilityChange, Interruption, PriceChange, Target, Vm, VmState};
+use dormouse_cloud::{
+    AvailabilityChange, Interruption, InterruptionAction, InterruptionTarget, PriceChange,
+    ProviderVm, ProviderVmState,
+};
 use dormouse_model::{Command, Effect, Notice, VmEnd};
 use dormouse_units::{Time, VmId};
 use dormouse_vm::PART_TO_SAVE;
@@ -22,16 +25,16 @@ impl Run {
         // The user's choice of what an interruption does goes before the law's.
         let otherwise = self.provider.take_otherwise(act.action, &mut hit);
         hit.retain(|&vm| match act.action {
-            Action::Hibernate => self.provider.hibernate(vm),
-            Action::Resume => self.provider.resume(vm),
-            Action::Preempt | Action::Rebalance => true,
+            InterruptionAction::Hibernate => self.provider.hibernate_vm(vm),
+            InterruptionAction::Resume => self.provider.resume_vm(vm),
+            InterruptionAction::Preempt | InterruptionAction::Rebalance => true,
         });
         let left = self.provider.left_by(&act, &hit);
-        if matches!(act.action, Action::Hibernate | Action::Resume) {
+        if matches!(act.action, InterruptionAction::Hibernate | InterruptionAction::Resume) {
             // A VM can't freeze before it runs, but its capacity is gone all the same, until it is back.
-            for vm in self.provider.booting(&act.target) {
+            for vm in self.provider.booting_vms(&act.target) {
                 if let Some(record) = self.vms.get_mut(vm) {
-                    record.hibernate_once_booted(act.action == Action::Hibernate);
+                    record.hibernate_once_booted(act.action == InterruptionAction::Hibernate);
                 }
             }
         }
@@ -46,17 +49,17 @@ impl Run {
             }
             match action {
                 // It hears of all that are hit before it decides what becomes of one's tasks.
-                Action::Hibernate => {
+                InterruptionAction::Hibernate => {
                     self.freeze(vm);
                     notices.push_back(Notice::VmHibernating { vm });
                 }
-                Action::Resume => self.commands.push(Command::ThawVm { host, vm }),
-                Action::Preempt => self.preempt(now, vm, notices),
-                Action::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
+                InterruptionAction::Resume => self.commands.push(Command::ThawVm { host, vm }),
+                InterruptionAction::Preempt => self.preempt(now, vm, notices),
+                InterruptionAction::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
             }
         }
         for (vm, action) in otherwise {
-            let target = Target::Vm(vm);
+            let target = InterruptionTarget::Vm(vm);
             self.interrupt(now, Interruption { at: asked, target, action }, notices);
         }
     }
@@ -64,11 +67,11 @@ impl Run {
     /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
     /// save, and is killed at once.
     pub(super) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
-        if self.provider.vm(vm).is_some_and(|v| v.state == VmState::Booting) {
+        if self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Booting) {
             return self.kill(now, vm, notices);
         }
         if self.provider.hibernates_instead(vm) {
-            let (target, action) = (Target::Vm(vm), Action::Hibernate);
+            let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
             return self.interrupt(now, Interruption { at: now, target, action }, notices);
         }
         self.provider.given_notice(vm);
@@ -89,8 +92,9 @@ impl Run {
         by: VmId,
         notices: &mut VecDeque<Notice>,
     ) {
-        let hibernates = self.provider.vm(vm).is_some_and(Vm::is_displaced);
-        let action = if hibernates { Action::Hibernate } else { Action::Preempt };
+        let hibernates = self.provider.find_vm(vm).is_some_and(ProviderVm::is_displaced);
+        let action =
+            if hibernates { InterruptionAction::Hibernate } else { InterruptionAction::Preempt };
         self.effects.push(Effect::Displaced { vm, by, action });
         if !hibernates {
             return self.preempt(now, vm, notices);

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use dormouse_cloud::{Vm, VmState};
+use dormouse_cloud::{ProviderVm, ProviderVmState};
 use dormouse_model::{Command, Effect, Notice, Report, VmEnd};
 use dormouse_policies::Moment;
 use dormouse_units::{Attempt, HostId, TaskId, Time, VmId};
@@ -45,11 +45,11 @@ impl Run {
                 self.ready_if_booted(now, vm, notices);
             }
             Report::VmFrozen { .. } => {
-                if self.provider.hibernated(now, vm) {
+                if self.provider.vm_hibernated(now, vm) {
                     self.counts.hibernations += 1;
                     // It has left its processors.
                     self.there_is_room();
-                    if self.provider.vm(vm).is_some_and(Vm::is_displaced) {
+                    if self.provider.find_vm(vm).is_some_and(ProviderVm::is_displaced) {
                         let resumes = now + self.setup.catalogue.hibernation;
                         self.timers.set(resumes, Timer::Resume(vm));
                     }
@@ -62,7 +62,7 @@ impl Run {
                 }
             }
             Report::VmThawed { .. } => {
-                if self.provider.resumed(now, vm) {
+                if self.provider.vm_resumed(now, vm) {
                     self.counts.resumes += 1;
                     let asked = self.asked(vm);
                     self.effects.push(Effect::VmResumed { vm, asked });
@@ -78,8 +78,8 @@ impl Run {
                     self.take_what_is_due_on(vm);
                     notices.push_back(Notice::VmResumed { vm });
                     // What can be had may have fallen while it was about to run.
-                    let kind = self.provider.vm(vm).map(|vm| vm.kind.clone());
-                    let excess = kind.map(|kind| self.provider.reclaim(&kind));
+                    let kind = self.provider.find_vm(vm).map(|vm| vm.kind.clone());
+                    let excess = kind.map(|kind| self.provider.reclaim_vms(&kind));
                     self.reclaimed(now, excess.unwrap_or_default(), notices);
                 }
             }
@@ -239,8 +239,10 @@ impl Run {
     fn failed(&mut self, task: TaskId, vm: VmId, why: &str, notices: &mut VecDeque<Notice>) {
         self.counts.attempts_failed += 1;
         self.set_state(task, TaskState::Waiting);
-        let alive =
-            self.provider.vm(vm).is_some_and(|v| !matches!(v.state, VmState::Terminated { .. }));
+        let alive = self
+            .provider
+            .find_vm(vm)
+            .is_some_and(|v| !matches!(v.state, ProviderVmState::Terminated { .. }));
         if alive {
             notices.push_back(Notice::TaskFailed { task, vm, why: why.to_owned() });
         }

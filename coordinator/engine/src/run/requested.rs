@@ -32,7 +32,7 @@ impl Run {
     pub(super) fn forget_requests(&mut self) {
         for vm in self.requests.gone() {
             self.vms.remove(vm);
-            let settled = self.provider.forget(vm);
+            let settled = self.provider.forget_vm(vm);
             self.owner_mut(vm).settle(settled);
         }
     }

@@ -22,8 +22,8 @@ impl Run {
     /// one is.
     #[must_use]
     pub fn is_stuck_unless_submitted_to(&self) -> bool {
-        use dormouse_cloud::VmState::{Booting, Hibernated, Hibernating, Resuming};
-        let changing = |vm: &dormouse_cloud::Vm| match vm.state {
+        use dormouse_cloud::ProviderVmState::{Booting, Hibernated, Hibernating, Resuming};
+        let changing = |vm: &dormouse_cloud::ProviderVm| match vm.state {
             Booting | Hibernating | Resuming => true,
             Hibernated { .. } => {
                 self.interruptions.next_at().is_some()
@@ -39,7 +39,7 @@ impl Run {
             && self.requests.is_all()
             && !self.waits_for_price()
             && !self.waits_for_capacity()
-            && !self.provider.alive().any(|(_, vm)| changing(vm))
+            && !self.provider.alive_vms().any(|(_, vm)| changing(vm))
     }
 
     /// Whether no timer is set but those of tenants that have no machine and will ask for it again,
@@ -52,7 +52,7 @@ impl Run {
         let mut timers = self.timers.all();
         let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));
         let comes = || {
-            let spot = self.provider.alive().any(|(_, vm)| vm.market == Market::Spot);
+            let spot = self.provider.alive_vms().any(|(_, vm)| vm.market == Market::Spot);
             spot && (self.interruptions.next_at().is_some()
                 || self.provider.next_price_change().is_some()
                 || self.provider.next_availability().is_some())
@@ -86,7 +86,7 @@ impl Run {
         } else if self.wants_another_price() {
             ": no price changes any more, and at the last ones VMs cost more than is bid for them; bid more, or \
              give prices that go on"
-        } else if !self.refused.is_empty() && self.provider.exhausted().next().is_some() {
+        } else if !self.refused.is_empty() && self.provider.exhausted_types().next().is_some() {
             ": a launch was refused, and of its type no spot VM can be had any more (cloud.availability); give a \
              record that goes on, or other types"
         } else {

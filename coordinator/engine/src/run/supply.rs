@@ -15,16 +15,17 @@ impl Run {
     pub(super) fn supply(&mut self) {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
-        for (vm, placed) in tiers.all() {
+        for (vm, placed) in tiers.all_places() {
             if self.supplies.are_others(vm, &placed.processors) {
                 places.push((vm, placed.clone()));
             }
         }
         let mut changes: Vec<(HostId, VmId, u32, Ppm)> = Vec::new();
-        for (vm, placed) in tiers.background() {
+        for (vm, placed) in tiers.background_places() {
             for (vcpu, processor) in (0..).zip(&placed.processors) {
-                let before = tiers.foreground(placed.host, *processor);
-                let share = before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest());
+                let before = tiers.foreground_vm(placed.host, *processor);
+                let share =
+                    before.map_or(Ppm::ONE, |(vm, vcpu)| self.used(vm, vcpu).rest_of_whole());
                 if self.supplies.share(vm, vcpu).is_some_and(|had| had != share) {
                     changes.push((placed.host, vm, vcpu, share));
                 }
@@ -46,7 +47,7 @@ impl Run {
     fn used(&self, vm: VmId, vcpu: u32) -> Ppm {
         let Some(record) = self.vms.get(vm) else { return Ppm::ZERO };
         let baseline = || {
-            let kind = &self.provider.vm(vm)?.kind;
+            let kind = &self.provider.find_vm(vm)?.kind;
             Some(self.setup.catalogue.get(kind)?.burstable?.baseline)
         };
         let uses = record.seating().on(vcpu).map(|task| {

@@ -1,6 +1,6 @@
 //! What VMs in unlimited mode use, and when their surplus is charged.
 
-use dormouse_cloud::VmState;
+use dormouse_cloud::ProviderVmState;
 use dormouse_model::Effect;
 use dormouse_units::{Mode, Money, Ppm, TaskId, Time, VmId};
 
@@ -18,10 +18,11 @@ impl Run {
 
     /// What the tasks that run on a VM use of its vCPUs, a sum of millionths; `None`: it does not run.
     fn used_by(&self, vm: VmId) -> Option<u64> {
-        let state = self.provider.vm(vm)?.state;
+        let state = self.provider.find_vm(vm)?.state;
         let record = self.vms.get(vm)?;
-        let is_made = record.is_made() && matches!(state, VmState::Booting | VmState::Running);
-        if !is_made && state != VmState::Hibernating {
+        let is_made = record.is_made()
+            && matches!(state, ProviderVmState::Booting | ProviderVmState::Running);
+        if !is_made && state != ProviderVmState::Hibernating {
             return None;
         }
         let baseline = record.burstable().map_or(Ppm::ONE, |burstable| burstable.baseline);
@@ -41,7 +42,7 @@ impl Run {
     pub(super) fn charge_surplus(&mut self, now: Time, vm: VmId) {
         let Some((credits, cost)) = self.surpluses.stop(now, vm) else { return };
         if cost > Money::ZERO {
-            self.provider.surcharge(vm, cost);
+            self.provider.set_surcharge(vm, cost);
             self.effects.push(Effect::SurplusCharged { vm, credits, cost });
         }
     }

@@ -51,7 +51,7 @@ impl Run {
                 work,
                 makespan: self.is_all_done(work).then_some(tenant.last_finish()),
                 unfinished: self.unfinished_of(work),
-                owed: tenant.settled() + vms.map(|(_, vm)| vm.owed(until)).sum(),
+                owed: tenant.settled() + vms.map(|(_, vm)| vm.owed_at(until)).sum(),
             }
         })
     }
@@ -59,7 +59,7 @@ impl Run {
     /// What is owed so far.
     #[must_use]
     pub fn owed(&self, now: Time) -> Money {
-        self.provider.owed(self.over.unwrap_or(now))
+        self.provider.owed_at(self.over.unwrap_or(now))
     }
 
     /// What the run is made of.

@@ -9,7 +9,7 @@ use dormouse_model::{
     CheckpointConfig, CheckpointOn, Effect, Event, Period, Report, Scheme, Step, Submission,
 };
 use dormouse_policies::batch::{Algorithm, Config};
-use dormouse_units::{Bytes, HostId, Ppm, Span, Stream, TaskId, Time, Usage};
+use dormouse_units::{Bytes, HostId, Ppm, RandomStream, Span, TaskId, Time, Usage};
 use dormouse_vm::Sharing;
 
 const MACHINE: u32 = 4;
@@ -35,7 +35,7 @@ fn job(number: u64, at: u64, processes: u32, runtime: u64) -> Submission {
         usage: if processes == 1 {
             Usage::FULL
         } else {
-            Usage::each(vec![Ppm::ONE; processes as usize])
+            Usage::each_process(vec![Ppm::ONE; processes as usize])
         },
         after: None,
         is_cut: false,
@@ -162,8 +162,8 @@ fn a_job_that_loses_its_machine_goes_on_from_its_last_checkpoint() {
 fn no_work_that_was_kept_is_done_again_whenever_machines_are_lost() {
     let mut restores = 0;
     for seed in 0..60 {
-        let mut chance = Stream::new(seed, "job checkpoints", 0);
-        let mut draw = |below: usize| chance.below(below) as u64;
+        let mut chance = RandomStream::new(seed, "job checkpoints", 0);
+        let mut draw = |below: usize| chance.draw_below(below) as u64;
         let mut at = 0;
         let mut jobs = Vec::new();
         for number in 1..=12 {

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use dormouse_cloud::Burstable;
+use dormouse_cloud::BurstableTerms;
 use dormouse_engine::drive::Modelled;
 use dormouse_engine::jobs::{Simulation, simulate_on};
 use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Report, Scheme, Step, Submission};
@@ -15,7 +15,7 @@ fn simulation(algorithm: Algorithm) -> Simulation {
     let seconds = |s: u64| Credits::from_vcpu_micros(s * 1_000_000);
     let mut simulation = Simulation::new(Config::new(algorithm, 2), 1);
     simulation.sharing = Sharing::PERFECT;
-    simulation.burstable = Some(Burstable {
+    simulation.burstable = Some(BurstableTerms {
         baseline: Ppm::new(250_000),
         earned_per_hour: Credits::ZERO,
         initial: seconds(300),
@@ -27,7 +27,7 @@ fn simulation(algorithm: Algorithm) -> Simulation {
 
 fn job(number: u64, processes: u32, runtime: u64, usage: u32) -> Submission {
     let runtime = Span::from_secs(runtime);
-    let usage = Usage::each(vec![Ppm::new(usage); processes as usize]);
+    let usage = Usage::each_process(vec![Ppm::new(usage); processes as usize]);
     let (submitted, estimate, memory) = (Time::ZERO, runtime, Bytes::ZERO);
     Submission {
         number,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{
-    Action, Catalogue, Host, InstanceType, Interruption, InterruptionModel, Limits, Market, Target,
-    Terms,
+    Catalogue, InstanceType, Interruption, InterruptionAction, InterruptionModel,
+    InterruptionTarget, Market, ProviderTerms, ResourceVector, VmLimits,
 };
 use dormouse_engine::{Run, TaskState};
 use dormouse_model::{
@@ -74,7 +74,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(3_600_000)),
         spot: Some(Price::from_nanos_per_hour(360_000)),
-        limits: Limits { spot: 2, on_demand: 2 },
+        limits: VmLimits { spot: 2, on_demand: 2 },
         burstable: None,
     };
     let runtime = BTreeMap::from([(kind.name.clone(), Span::from_secs(100))]);
@@ -102,7 +102,7 @@ fn setup(interruptions: Vec<InterruptionModel>) -> Setup {
         },
         interruptions,
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
         noise: None,
         jobs: None,
         requests: false,
@@ -117,12 +117,12 @@ fn start(task: TaskId, n: u32, reason: StartReason) -> Decision {
     Decision::Start { task, on: Seats::first_free(vm(n)), mode: Mode::Burst, reason }
 }
 
-fn acts(acts: &[(u64, Action)]) -> Vec<InterruptionModel> {
+fn acts(acts: &[(u64, InterruptionAction)]) -> Vec<InterruptionModel> {
     let acts = acts
         .iter()
         .map(|&(at, action)| Interruption {
             at: s(at),
-            target: Target::Type("small".into()),
+            target: InterruptionTarget::Type("small".into()),
             action,
         })
         .collect();
@@ -137,7 +137,7 @@ fn begun(script: &Script, interruptions: Vec<InterruptionModel>) -> Run {
 /// The same of this setup.
 fn begun_of(script: &Script, setup: Setup) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
-    let offer = Host::new(100, Bytes::new(10_000));
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     run.handle(s(0), Event::Begin);
     run
@@ -305,7 +305,7 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
                 start(T0, 2, StartReason::Migrated),
             ],
         );
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(130, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
     run.handle(s(60), Event::Tick);
@@ -351,15 +351,15 @@ fn a_hibernated_vms_task_goes_on_elsewhere_from_its_checkpoint_and_its_former_li
     tell(&mut run, 141, began);
     assert_eq!(counted(&run), (1, 1, 1));
     // Charged from 60 to 133 s only.
-    let spot = run.provider().vm(vm(1)).expect("it");
-    assert_eq!(spot.owed(s(500)), Money::from_nanos(7_300));
+    let spot = run.provider().find_vm(vm(1)).expect("it");
+    assert_eq!(spot.owed_at(s(500)), Money::from_nanos(7_300));
 }
 
 #[test]
 fn all_hibernations_of_an_instant_are_heard_of_before_the_first_is_decided_on() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::Spot)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(130, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
     run.handle(s(60), Event::Tick);
@@ -376,27 +376,28 @@ fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
         script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
         begun(&script, interruptions)
     };
-    let target = || Target::Type("small".into());
+    let target = || InterruptionTarget::Type("small".into());
     let ask = |action| Event::Interrupt { target: target(), action, why: "to see".to_owned() };
-    let mut own = begun(acts(&[(130, Action::Hibernate), (200, Action::Preempt)]));
+    let mut own =
+        begun(acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Preempt)]));
     let mut asked = begun(Vec::new());
     for run in [&mut own, &mut asked] {
         up(run, 1);
         up(run, 2);
         run.handle(s(60), Event::Tick);
     }
-    for (at, action) in [(130, Action::Hibernate), (200, Action::Preempt)] {
+    for (at, action) in [(130, InterruptionAction::Hibernate), (200, InterruptionAction::Preempt)] {
         let (by_itself, commands) = own.handle(s(at), Event::Tick);
         let (on_demand, same) = asked.handle(s(at), ask(action));
         assert_eq!((by_itself.effects, by_itself.notices), (on_demand.effects, on_demand.notices));
-        assert!(!commands.is_empty() || action == Action::Preempt);
+        assert!(!commands.is_empty() || action == InterruptionAction::Preempt);
         assert_eq!(commands, same);
         for run in [&mut own, &mut asked] {
             tell(run, at + 1, Report::VmFrozen { vm: vm(1), real_took_us: 9 });
         }
     }
     // What fits nothing is in the log, and nothing comes of it.
-    let (step, commands) = asked.handle(s(210), ask(Action::Rebalance));
+    let (step, commands) = asked.handle(s(210), ask(InterruptionAction::Rebalance));
     assert!(
         matches!(&step.effects[..], [Effect::Interrupted { vms, .. }] if vms.is_empty()),
         "{step:?}"
@@ -409,20 +410,23 @@ fn what_somebody_asks_of_the_provider_it_does_as_what_it_does_by_itself() {
 fn a_vm_that_boots_is_left_by_a_hibernation_and_ended_by_a_preemption() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), launch(2, Market::OnDemand)]);
-    let mut run = begun(&script, acts(&[(10, Action::Hibernate), (20, Action::Preempt)]));
+    let mut run = begun(
+        &script,
+        acts(&[(10, InterruptionAction::Hibernate), (20, InterruptionAction::Preempt)]),
+    );
     up(&mut run, 1);
     let act = |at, action, vms, left| Effect::Interrupted {
         asked: s(at),
         action,
-        target: Target::Type("small".into()),
+        target: InterruptionTarget::Type("small".into()),
         vms,
         left,
     };
     let (step, commands) = run.handle(s(10), Event::Tick);
-    assert_eq!(step.effects, [act(10, Action::Hibernate, vec![], vec![vm(1)])]);
+    assert_eq!(step.effects, [act(10, InterruptionAction::Hibernate, vec![], vec![vm(1)])]);
     assert_eq!(commands, []);
     let (step, commands) = run.handle(s(20), Event::Tick);
-    assert!(step.effects.contains(&act(20, Action::Preempt, vec![vm(1)], vec![])));
+    assert!(step.effects.contains(&act(20, InterruptionAction::Preempt, vec![vm(1)], vec![])));
     assert_eq!(step.notices, [Notice::VmLost { vm: vm(1) }]);
     assert_eq!(commands, [Command::DestroyVm { host: HOST, vm: vm(1) }]);
     assert_eq!((run.counts().preemptions, run.owed(s(20))), (1, Money::ZERO));
@@ -441,7 +445,10 @@ fn what_is_sent_to_a_vm_that_freezes_waits_for_its_resume() {
             ],
         )
         .on(Notice::VmHibernated { vm: vm(1) }, [start(T1, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    let mut run = begun(
+        &script,
+        acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Resume)]),
+    );
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
     run.handle(s(130), Event::Tick);
@@ -460,7 +467,10 @@ fn what_is_sent_to_a_vm_that_freezes_starts_at_its_resume() {
     script
         .on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(131), token: 1 }])
         .on(Notice::Wake { token: 1 }, [start(T0, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate), (200, Action::Resume)]));
+    let mut run = begun(
+        &script,
+        acts(&[(130, InterruptionAction::Hibernate), (200, InterruptionAction::Resume)]),
+    );
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
     run.handle(s(130), Event::Tick);
@@ -500,7 +510,7 @@ fn preemption_warns_then_kills() {
     script
         .on(Notice::Begin, [launch(1, Market::Spot)])
         .on(Notice::VmReady { vm: vm(1) }, [start(T0, 1, StartReason::Planned)]);
-    let mut run = begun(&script, acts(&[(70, Action::Preempt)]));
+    let mut run = begun(&script, acts(&[(70, InterruptionAction::Preempt)]));
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
     let (step, _) = run.handle(s(70), Event::Tick);
@@ -558,8 +568,8 @@ fn a_wrong_answer_is_a_failed_attempt_and_its_checkpoints_are_not_trusted() {
 fn a_log_line_reads_back_as_it_was() {
     let script = Script::default();
     script.on(Notice::Begin, [launch(1, Market::Spot), Decision::Wake { at: s(5), token: 9 }]);
-    let mut run = Run::new(setup(acts(&[(70, Action::Hibernate)])), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
+    let mut run = Run::new(setup(acts(&[(70, InterruptionAction::Hibernate)])), Box::new(script));
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
     let events = [
         Event::HostJoined { host: HOST, name: "h".into(), offer },
         Event::Begin,

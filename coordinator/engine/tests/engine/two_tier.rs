@@ -9,7 +9,7 @@ use dormouse_engine::jobs::Simulation;
 use dormouse_model::{Decision, Event, Promotion, Step, Submission, UsageInformation};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, BatchPolicy, BatchScheduler, Config, Noted};
-use dormouse_units::{Bytes, Ppm, Seats, Span, Stream, TaskId, Tier, Time, Usage};
+use dormouse_units::{Bytes, Ppm, RandomStream, Seats, Span, TaskId, Tier, Time, Usage};
 
 type Vm = (u32, Tier);
 
@@ -76,25 +76,26 @@ impl Rules {
 }
 
 fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
-    let mut stream = Stream::new(seed, "two-tier test", 0);
+    let mut stream = RandomStream::new(seed, "two-tier test", 0);
     let mut at = 0;
     (0..count)
         .map(|number| {
-            at += stream.below(30) as u64;
-            let processes = match stream.below(3) {
+            at += stream.draw_below(30) as u64;
+            let processes = match stream.draw_below(3) {
                 0 => 1,
-                _ => 1 + stream.below(machine as usize) as u32,
+                _ => 1 + stream.draw_below(machine as usize) as u32,
             };
-            let usage: Vec<_> =
-                (0..processes).map(|_| Ppm::new(400_000 + stream.below(600_000) as u32)).collect();
-            let runtime = stream.below(200) as u64;
+            let usage: Vec<_> = (0..processes)
+                .map(|_| Ppm::new(400_000 + stream.draw_below(600_000) as u32))
+                .collect();
+            let runtime = stream.draw_below(200) as u64;
             Submission {
                 number,
                 submitted: Time::from_secs(at),
                 processes,
                 runtime: Span::from_secs(runtime),
-                estimate: Span::from_secs(1 + runtime + stream.below(200) as u64),
-                usage: if processes == 1 { Usage::FULL } else { Usage::each(usage) },
+                estimate: Span::from_secs(1 + runtime + stream.draw_below(200) as u64),
+                usage: if processes == 1 { Usage::FULL } else { Usage::each_process(usage) },
                 memory: Bytes::ZERO,
                 after: None,
                 is_cut: false,

@@ -132,7 +132,7 @@ fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId
             let want = "it has to be a type of the catalogue that is sold in this market";
             return Err(PlanError::Parameter { key: "type", value, want });
         }
-        let (scheduler, known) = (config.name.as_str(), catalogue.names());
+        let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
         return Err(PlanError::NothingOffered { scheduler, what: "type in its market", known });
     }
     feasibility::check_tasks(problem, bag, &offered)?;
@@ -143,6 +143,6 @@ fn choose_type(given: &SchedulerInput<'_>, own: &ServiceConfig) -> Result<KindId
     cheapest.ok_or_else(|| PlanError::NothingOffered {
         scheduler: config.name.as_str(),
         what: "one type on which all tasks can run",
-        known: catalogue.names(),
+        known: catalogue.list_names(),
     })
 }

@@ -39,7 +39,7 @@ impl ListedBagScheduler for LongestFirst {
             if !kinds.is_empty() {
                 feasibility::check_tasks(&problem, bag, &kinds)?;
             }
-            let (scheduler, known) = (config.name.as_str(), catalogue.names());
+            let (scheduler, known) = (config.name.as_str(), catalogue.list_names());
             let what = "regular type on which every task can run";
             return Err(PlanError::NothingOffered { scheduler, what, known });
         }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, Terms};
+use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, VmLimits};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer, World};
 use dormouse_engine::Run;
@@ -29,7 +29,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
         spot: None,
-        limits: Limits { spot: 0, on_demand: 8 },
+        limits: VmLimits { spot: 0, on_demand: 8 },
         burstable: None,
     };
     let task = Task {
@@ -56,7 +56,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         interruptions: Vec::new(),
         preemption_notice: Span::ZERO,
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
         noise: None,
         jobs: None,
         requests: false,

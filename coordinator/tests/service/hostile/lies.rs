@@ -134,7 +134,7 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
     let of = Some(v1::TaskRef { vm, task, attempt });
     worker.report(R::TaskStarted(v1::TaskStarted { task: of, ..Default::default() })).await;
     // It computes nothing for as long as its work takes, and beats.
-    while begun.elapsed() < SPEEDUP.real(Span::from_secs(100)) {
+    while begun.elapsed() < SPEEDUP.to_real(Span::from_secs(100)) {
         worker.beat().await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }

@@ -5,7 +5,7 @@ use std::io::{self, Cursor, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, Market, PlacementRule, built_in};
+use dormouse_cloud::{Market, PlacementRule, ResourceVector, built_in};
 use dormouse_model::Request;
 use dormouse_units::{Bytes, Ppm, Span, Time};
 use proptest::prelude::*;
@@ -18,7 +18,8 @@ use crate::{
 /// The types of 2020 on hosts of 4 vCPUs.
 fn offer() -> Arc<Offer> {
     let types = built_in("ec2-2020").expect("a catalogue");
-    let hosts = [Host::new(2, Bytes::new(1 << 40)), Host::new(4, Bytes::new(1 << 30))];
+    let hosts =
+        [ResourceVector::new(2, Bytes::new(1 << 40)), ResourceVector::new(4, Bytes::new(1 << 30))];
     Arc::new(Offer::new(&types, &hosts, &PlacementRule::default()))
 }
 

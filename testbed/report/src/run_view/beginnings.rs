@@ -20,7 +20,7 @@ fn longest_wait(of: &BagResults<'_>) -> Option<Duration> {
 
 /// That time in emulated time.
 pub(super) fn longest_emulated(of: &BagResults<'_>) -> Option<Span> {
-    longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.emulated(longest))
+    longest_wait(of).map(|longest| of.of.header.experiment.live.speedup.to_emulated(longest))
 }
 
 /// A line on that time, if it is long enough.

@@ -276,7 +276,7 @@ fn measured_runtime(
     let from = last.from.map_or(Ppm::ZERO, |(_, done)| done);
     let memory = setup.bag.tasks.get(id.get() as usize)?.memory;
     let stood = setup.checkpoint.cost(memory).times(last.checkpoints.len() as u64);
-    let took = speedup.emulated(Duration::from_micros(ledger.real_promised_us));
+    let took = speedup.to_emulated(Duration::from_micros(ledger.real_promised_us));
     Some((said, said.part(from) + took.saturating_sub(stood)))
 }
 

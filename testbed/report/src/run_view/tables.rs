@@ -2,7 +2,7 @@
 
 use dormouse_analysis::outcome::{WorkOutcome, wording};
 use dormouse_analysis::{RunRecord, TaskHistory, VmHistory};
-use dormouse_cloud::Charge;
+use dormouse_cloud::ChargedInterval;
 use dormouse_model::{OwnEnd, ProgramExit, StartReason};
 use dormouse_tasks::own::folder_of;
 use dormouse_units::{Span, TaskId};
@@ -137,7 +137,7 @@ pub(super) fn vms(record: &RunRecord) -> TypedTable {
         .column(TableColumn::count("hibernations"), |vm| vm.hibernations.len())
         .column(TableColumn::seconds("frozen").named("frozen_s"), |vm| frozen(vm))
         .column(TableColumn::seconds(wording::CHARGED).named("charged_s"), |vm| {
-            vm.charges().iter().map(Charge::duration).sum::<Span>()
+            vm.charges().iter().map(ChargedInterval::duration).sum::<Span>()
         })
         .column(TableColumn::dollars("cost").named("cost_usd"), |vm| vm.cost())
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))

@@ -1,5 +1,7 @@
 use clap::Parser as _;
-use dormouse_cloud::{Action, Interruption as CloudInterruption, Rebalancing, Types, built_in};
+use dormouse_cloud::{
+    Interruption as CloudInterruption, InterruptionAction, RebalanceRule, Types, built_in,
+};
 use dormouse_units::Span;
 
 use super::*;
@@ -41,14 +43,15 @@ fn the_mock_s_words_say_what_is_announced_when() {
     assert_eq!(acts(&[]).len(), 3);
 }
 
-fn scenario(types: Types, targets: Vec<Target>) -> SpotScenario {
-    let act = |target| CloudInterruption { at: Time::ZERO, target, action: Action::Preempt };
+fn scenario(types: Types, targets: Vec<InterruptionTarget>) -> SpotScenario {
+    let act =
+        |target| CloudInterruption { at: Time::ZERO, target, action: InterruptionAction::Preempt };
     let acts = targets.into_iter().map(act).collect();
     SpotScenario {
         interruptions: vec![InterruptionModel::Schedule { acts }],
         types,
         notice: Span::from_secs(120),
-        rebalancing: Rebalancing::default(),
+        rebalancing: RebalanceRule::default(),
         metadata: MetadataSettings::default(),
         seed: 1,
         notes: Vec::new(),
@@ -60,13 +63,17 @@ fn the_vm_is_of_a_type_to_which_something_happens() {
     let found = |words: &[&str], scenario: &SpotScenario| {
         kind(&args(words), Some(scenario)).map(|kind| kind.to_string()).ok()
     };
-    let all =
-        |types: &Types| scenario(types.clone(), vec![Target::All, Target::Type("c4.large".into())]);
+    let all = |types: &Types| {
+        scenario(
+            types.clone(),
+            vec![InterruptionTarget::All, InterruptionTarget::Type("c4.large".into())],
+        )
+    };
     let none = Types::default();
     assert_eq!(found(&[], &all(&none)).as_deref(), Some("c4.large"));
     assert_eq!(found(&["--type", "r5.large"], &all(&none)).as_deref(), Some("r5.large"));
     assert_eq!(
-        found(&["--zone", "eu-west-1b"], &scenario(none, vec![Target::All])).as_deref(),
+        found(&["--zone", "eu-west-1b"], &scenario(none, vec![InterruptionTarget::All])).as_deref(),
         Some("m5.large@eu-west-1b")
     );
     let types = built_in("ec2-2020").expect("a catalogue");
@@ -77,7 +84,7 @@ fn the_vm_is_of_a_type_to_which_something_happens() {
 
 #[test]
 fn a_scenario_s_times_are_those_at_which_it_happens() {
-    let speedup = Speedup::times(60);
+    let speedup = Speedup::times_real(60);
     let clock = ScenarioClock { zero: NOW, speedup, times: MetadataTimes::Real };
     let heard = Some(Interrupted::Preempted { at: Time::from_secs(180) });
     let act = clock.act((Time::from_secs(60), heard));

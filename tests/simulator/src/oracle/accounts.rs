@@ -29,7 +29,7 @@ pub fn accounts(
     steps: &[Step],
     is_lie: impl Fn(&Step) -> bool,
 ) -> Result<(), Broken> {
-    let lateness = speedup.emulated(LATENESS + held_up);
+    let lateness = speedup.to_emulated(LATENESS + held_up);
     let mut capacity = CapacityChecker::new(setup);
     steps.iter().for_each(|step| capacity.see(step));
     let found = match jobs {

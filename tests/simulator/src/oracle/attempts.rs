@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Action;
+use dormouse_cloud::InterruptionAction;
 use dormouse_model::{Decision, Effect, Event, Notice, Promotion, Report, Step};
 use dormouse_units::{Attempt, TaskId, VmId};
 
@@ -135,10 +135,10 @@ impl Attempts {
                 Effect::VmReady { vm } | Effect::VmResumed { vm, .. } => {
                     self.running.insert(*vm);
                 }
-                Effect::Interrupted { action: Action::Hibernate, vms, .. } => {
+                Effect::Interrupted { action: InterruptionAction::Hibernate, vms, .. } => {
                     self.running.retain(|vm| !vms.contains(vm));
                 }
-                Effect::Displaced { vm, action: Action::Hibernate, .. }
+                Effect::Displaced { vm, action: InterruptionAction::Hibernate, .. }
                 | Effect::VmHibernated { vm, .. } => {
                     self.running.remove(vm);
                 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dormouse_cloud::Host;
+use dormouse_cloud::ResourceVector;
 use dormouse_model::{Effect, Event, Notice, Step};
 use dormouse_units::HostId;
 
@@ -88,7 +88,7 @@ impl Reason {
             }
             Self::NoRoom => {
                 let Some(machine) = facts.machine else { return Some("it has no jobs".to_owned()) };
-                let large = |offer: &Host| offer.vcpus >= machine;
+                let large = |offer: &ResourceVector| offer.vcpus >= machine;
                 let (host, offer) = hosts(steps).into_iter().find(|(_, offer)| large(offer))?;
                 Some(format!("{host} offers {} vCPUs, and the machine has {machine}", offer.vcpus))
             }
@@ -117,7 +117,7 @@ fn refused_at_last(steps: &[Step]) -> u32 {
 }
 
 /// The hosts that are there at the end, and what each offers.
-fn hosts(steps: &[Step]) -> BTreeMap<HostId, Host> {
+fn hosts(steps: &[Step]) -> BTreeMap<HostId, ResourceVector> {
     let mut there = BTreeMap::new();
     for step in steps {
         match &step.event {
@@ -239,7 +239,7 @@ mod tests {
         let jobs = EndFacts { machine: Some(4), ..BAG };
         let with_host = |vcpus, is_lost| {
             let host = HostId::new(1);
-            let offer = Host { memory: Bytes::new(1), ..Host::of_vcpus(vcpus) };
+            let offer = ResourceVector { memory: Bytes::new(1), ..ResourceVector::of_vcpus(vcpus) };
             let mut steps = cancelled(why, Vec::new());
             let name = "w0@1".to_owned();
             steps[0].event = Event::HostJoined { host, name, offer };

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
-    Lifetimes, Limits, Scope, Target,
+    BurstableTerms, Catalogue, Exponential, InstanceType, Interruption, InterruptionAction,
+    InterruptionModel, InterruptionScope, InterruptionTarget, Lifetimes, VmLimits,
 };
 use dormouse_model::{CheckpointConfig, CheckpointOn, Period, Scheme};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
@@ -23,7 +23,7 @@ fn regular(draw: &mut Draw, name: &str) -> InstanceType {
         mflops: 10_000 * u64::from(vcpus),
         on_demand: Some(Price::from_nanos_per_hour(cents * 10_000_000)),
         spot: Some(Price::from_nanos_per_hour(cents * draw.between(1, 6) * 1_000_000)),
-        limits: Limits { spot: draw.between(1, 2) as u32, on_demand: draw.between(1, 2) as u32 },
+        limits: VmLimits { spot: draw.between(1, 2) as u32, on_demand: draw.between(1, 2) as u32 },
         burstable: None,
     }
 }
@@ -33,11 +33,11 @@ fn burstable(draw: &mut Draw) -> InstanceType {
     let tenths = draw.between(1, 4) as u32;
     InstanceType {
         spot: None,
-        burstable: Some(Burstable {
+        burstable: Some(BurstableTerms {
             baseline: Ppm::new(tenths * 100_000),
-            earned_per_hour: Credits::whole(u64::from(tenths) * 12),
-            initial: Credits::whole(draw.between(0, 10)),
-            cap: Credits::whole(300),
+            earned_per_hour: Credits::whole_credits(u64::from(tenths) * 12),
+            initial: Credits::whole_credits(draw.between(0, 10)),
+            cap: Credits::whole_credits(300),
             surplus: None,
         }),
         ..regular(draw, "burst")
@@ -65,16 +65,16 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
     let act = |draw: &mut Draw| Interruption {
         at: Time::from_secs(draw.between(10, 600)),
         target: match draw.below(3) {
-            0 => Target::All,
-            1 => Target::Type("b".into()),
-            _ => Target::Type("a".into()),
+            0 => InterruptionTarget::All,
+            1 => InterruptionTarget::Type("b".into()),
+            _ => InterruptionTarget::Type("a".into()),
         },
         action: draw.one(&[
-            Action::Hibernate,
-            Action::Hibernate,
-            Action::Resume,
-            Action::Resume,
-            Action::Preempt,
+            InterruptionAction::Hibernate,
+            InterruptionAction::Hibernate,
+            InterruptionAction::Resume,
+            InterruptionAction::Resume,
+            InterruptionAction::Preempt,
         ]),
     };
     let model = match draw.below(6) {
@@ -82,7 +82,7 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
         2 => InterruptionModel::Poisson {
             hibernate_every: Some(Span::from_secs(draw.between(100, 600))),
             resume_every: Some(Span::from_secs(draw.between(60, 400))),
-            scope: draw.one(&[Scope::Type, Scope::Vm]),
+            scope: draw.one(&[InterruptionScope::Type, InterruptionScope::Vm]),
         },
         3 => InterruptionModel::Lifetime {
             kind: None,

@@ -1,6 +1,6 @@
 //! Drawn work: a bag of a few tasks or a few parallel jobs, and who schedules it.
 
-use dormouse_cloud::{Market, Terms};
+use dormouse_cloud::{Market, ProviderTerms};
 use dormouse_model::{
     Bag, CheckpointConfig, Noise, Setup, Submission, Task, UsageInformation, Work,
 };
@@ -131,7 +131,7 @@ fn drawn_bag(seed: u64, turn: u64, name: Option<BagSchedulerName>) -> Drawn {
         checkpoint: cloud::checkpoint(&mut draw),
         interruptions: cloud::interruptions(&mut draw),
         preemption_notice: Span::from_secs(draw.between(0, 120)),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
         catalogue,
     };
     let slowest = |task: &Task| task.runtime.values().max().map_or(0, |span| span.as_micros());

@@ -169,7 +169,7 @@ fn live_run(
 
 /// The speed at which a plan is played.
 pub(super) fn speedup(plan: &Plan) -> Speedup {
-    Speedup::times(plan.speedup)
+    Speedup::times_real(plan.speedup)
 }
 
 /// What the scheduler may want at once: no more than its types' limits, and less where one is enough.

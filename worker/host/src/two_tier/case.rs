@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 
 /// The number of processes that the jobs have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -68,10 +68,10 @@ impl JobPair {
     /// Draws the pair of this seed: phase lengths are log-uniform in their range.
     #[must_use]
     pub fn draw(case: Case, seed: u64) -> Self {
-        let mut stream = Stream::named(seed, "two-tier", case.name());
+        let mut stream = RandomStream::named_stream(seed, "two-tier", case.name());
         let mut phase = || {
             let (shortest, longest) = PHASES;
-            Duration::from_secs_f64(shortest * (longest / shortest).powf(stream.unit()))
+            Duration::from_secs_f64(shortest * (longest / shortest).powf(stream.draw_unit()))
         };
         Self { case, seed, foreground_phase: phase(), background_phase: phase() }
     }

@@ -57,7 +57,7 @@ impl LifeContext {
     /// The share of a host core, in ppm, at which `cpu_us` of CPU time are had in `runtime_us` of emulated time.
     pub(crate) fn core_share(&self, cpu_us: u64, runtime_us: u64) -> u32 {
         let share =
-            self.speedup.share(Duration::from_micros(cpu_us), Span::from_micros(runtime_us));
+            self.speedup.core_share(Duration::from_micros(cpu_us), Span::from_micros(runtime_us));
         share.get().max(1)
     }
 }

@@ -85,7 +85,7 @@ impl VmClock {
 
     fn at(&self, instant: Instant) -> Time {
         let since = instant.saturating_duration_since(self.created);
-        Time::ZERO + self.speedup.emulated(since) - self.skipped
+        Time::ZERO + self.speedup.to_emulated(since) - self.skipped
     }
 
     /// The time at which it shows `at`.
@@ -93,14 +93,14 @@ impl VmClock {
     pub(crate) fn instant_of(&self, at: Time) -> Instant {
         const FAR: Duration = Duration::from_secs(86_400 * 365);
         let span = at.since(Time::ZERO) + self.skipped;
-        self.created + self.speedup.real(span).min(FAR)
+        self.created + self.speedup.to_real(span).min(FAR)
     }
 
     /// What it showed when a command was decided on.
     pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Time {
         let own = self.at(asked.decided());
         let Some(at) = asked.at else { return own };
-        let same = self.speedup.emulated(SAME);
+        let same = self.speedup.to_emulated(SAME);
         if let Some(ahead_us) = self.ahead_us {
             let said = moved(at, ahead_us.saturating_neg()) - self.skipped;
             if said.since(own) <= same && own.since(said) <= same {
@@ -163,7 +163,7 @@ mod tests {
     fn what_was_decided_together_has_one_time_however_late_it_comes() {
         let base = Instant::now();
         // At speed-up 10, the run's clock showing 100 s at the base.
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 7, 7, 100));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 7, 7, 100));
         for (came, late) in [(1000, 0), (1020, 19), (1030, 31)] {
             assert_eq!(clock.decided(&asked(base, came, late, 110)), Time::from_secs(10));
         }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_clock_that_stood_still_is_followed_from_where_it_is() {
         let base = Instant::now();
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 100));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 100));
         // The coordinator was away for 3 s of real time.
         assert_eq!(clock.decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
         assert_eq!(clock.decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
@@ -194,7 +194,7 @@ mod tests {
     fn a_clock_of_the_first_seconds_is_followed_after_a_longer_absence() {
         let base = Instant::now();
         // The VM is of the run's first instant, and the coordinator was away for 30 s.
-        let mut clock = VmClock::new(Speedup::times(10), &asked(base, 0, 0, 0));
+        let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 0));
         assert_eq!(clock.decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
         assert_eq!(clock.decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
         for (came, late, at) in [(33_000, 0, 30), (33_019, 18, 30), (33_031, 30, 30)] {

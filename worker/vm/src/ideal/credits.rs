@@ -28,7 +28,7 @@ impl Credits {
     }
 
     fn emulated(&self, now: u64) -> Span {
-        self.speedup.emulated(Duration::from_nanos(now))
+        self.speedup.to_emulated(Duration::from_nanos(now))
     }
 
     /// How fast processors are, in ppm of their full speed.
@@ -39,7 +39,7 @@ impl Credits {
     /// Nanoseconds from now until that changes if so many processors compute; none if it does not.
     pub(super) fn turn_after(&self, now: u64, computing: usize) -> Option<u64> {
         let after = self.allowance.turn_after(self.used(computing))?.max(Span::from_micros(1));
-        let at = self.speedup.real(self.passed + after);
+        let at = self.speedup.to_real(self.passed + after);
         Some(super::nanos(at).saturating_sub(now).max(1))
     }
 

@@ -167,9 +167,9 @@ fn a_job_that_is_moved_loses_the_time_that_takes_and_no_work() {
 const fn spec(baseline: u32, earned_per_hour: u64, initial_s: u64) -> CreditSpec {
     CreditSpec {
         baseline: Ppm::new(baseline),
-        earned_per_hour: Balance::whole(earned_per_hour),
+        earned_per_hour: Balance::whole_credits(earned_per_hour),
         initial: Balance::from_vcpu_micros(initial_s * 1_000_000),
-        cap: Balance::whole(1_000),
+        cap: Balance::whole_credits(1_000),
     }
 }
 
@@ -227,7 +227,7 @@ fn only_computing_is_slower_and_only_that_and_checkpoints_take_credits() {
 /// Emulated time may pass faster than that of the machine.
 #[test]
 fn credits_are_those_of_emulated_time() {
-    let mut machine = Machine::with_credits(Some(spec(500_000, 0, 60)), Speedup::times(30));
+    let mut machine = Machine::with_credits(Some(spec(500_000, 0, 60)), Speedup::times_real(30));
     start(&mut machine, 1, program(4, 1, &[1.0]), &[0], true);
     // 60 s of full speed are 2 s here.
     assert!((end(&mut machine) - 6.0).abs() < 1e-4);
@@ -265,7 +265,7 @@ fn it_agrees_with_the_model_of_virtual_time() {
                 mode: Mode::Burst,
                 on: on.into(),
                 tier,
-                usage: Usage::each(of),
+                usage: Usage::each_process(of),
                 checkpoints: Vec::new(),
                 checkpoint_cost: Span::ZERO,
                 hold: Hold::WhenDue,

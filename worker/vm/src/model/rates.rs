@@ -1,6 +1,6 @@
 //! The speed at which the tasks of a VM go on, by who sits beside whom.
 
-use dormouse_units::{Mode, Ppm, Stream, Tier};
+use dormouse_units::{Mode, Ppm, RandomStream, Tier};
 
 use super::Model;
 use crate::running::Running;
@@ -26,7 +26,7 @@ impl Model {
             return None;
         }
         let job = u64::from(running.task.get());
-        let draw = || sharing.draw_loss(&mut Stream::new(*seed, "loss", job));
+        let draw = || sharing.draw_loss(&mut RandomStream::new(*seed, "loss", job));
         Some(running.loss.unwrap_or_else(draw))
     }
 
@@ -40,7 +40,7 @@ impl Model {
         let Running { on, usage, utilisation, tier, mode, .. } = running;
         let most = times(self.unhindered(running, *mode), self.processors.supply(on));
         if *tier == Tier::Foreground {
-            return loss.map_or(most, |loss| times(most, loss.rest()));
+            return loss.map_or(most, |loss| times(most, loss.rest_of_whole()));
         }
         // The least of what processes get, as a fraction: one division for all of them.
         // Where nobody says more, one in nothing: any is less.

@@ -1,6 +1,6 @@
 //! Who sits where: tasks take their seats, leave them, or go to others.
 
-use dormouse_units::{Attempt, Cpus, Span, Stream, TaskId, Tier, Time};
+use dormouse_units::{Attempt, Cpus, RandomStream, Span, TaskId, Tier, Time};
 
 use super::{Model, bring};
 use crate::processors::Seat;
@@ -43,7 +43,8 @@ impl Model {
             && running.utilisation.is_none()
             && let Some((sharing, seed)) = &self.sharing
         {
-            let stream = &mut Stream::new(*seed, "utilisation", u64::from(running.task.get()));
+            let stream =
+                &mut RandomStream::new(*seed, "utilisation", u64::from(running.task.get()));
             running.utilisation = Some(sharing.draw_utilisations(running.on.len(), stream));
         }
         let is_idle = running.is_finished();

@@ -90,9 +90,9 @@ fn a_checkpoint_is_taken_when_it_is_asked_for() {
 fn a_checkpoint_uses_the_processor() {
     let credits = CreditSpec {
         baseline: Ppm::new(200_000),
-        earned_per_hour: Credits::whole(36),
-        initial: Credits::whole(10),
-        cap: Credits::whole(100),
+        earned_per_hour: Credits::whole_credits(36),
+        initial: Credits::whole_credits(10),
+        cap: Credits::whole_credits(100),
     };
     let spec = MachineSpec { vcpus: 2, memory: Bytes::new(100), credits: Some(credits) };
     let minute = Span::from_secs(60);
@@ -164,7 +164,7 @@ fn a_restored_task_uses_credits_from_its_decision_on() {
             baseline: Ppm::new(250_000),
             earned_per_hour: Credits::ZERO,
             initial: Credits::from_vcpu_micros(initial * 1_000_000),
-            cap: Credits::whole(100),
+            cap: Credits::whole_credits(100),
         }),
     };
     let (task, attempt) = (TaskId::new(1), Attempt::new(1));
@@ -247,9 +247,9 @@ fn a_task_taken_over_goes_on_from_what_was_kept() {
 fn burstable(initial: u64) -> Model {
     let credits = CreditSpec {
         baseline: Ppm::new(200_000),
-        earned_per_hour: Credits::whole(36),
-        initial: Credits::whole(initial),
-        cap: Credits::whole(864),
+        earned_per_hour: Credits::whole_credits(36),
+        initial: Credits::whole_credits(initial),
+        cap: Credits::whole_credits(864),
     };
     let credits = Some(credits);
     Model::new(Time::ZERO, MachineSpec { vcpus: 2, memory: Bytes::new(100), credits })

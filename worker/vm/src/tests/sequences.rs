@@ -11,7 +11,7 @@ use crate::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
 const VCPUS: u32 = 3;
 const ATTEMPT: Attempt = Attempt::new(1);
-const CAP: Credits = Credits::whole(3);
+const CAP: Credits = Credits::whole_credits(3);
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -70,8 +70,8 @@ fn op() -> impl Strategy<Value = Op> {
 fn vm(is_burstable: bool, shares: bool) -> Model {
     let credits = is_burstable.then_some(CreditSpec {
         baseline: Ppm::new(200_000),
-        earned_per_hour: Credits::whole(36),
-        initial: Credits::whole(2),
+        earned_per_hour: Credits::whole_credits(36),
+        initial: Credits::whole_credits(2),
         cap: CAP,
     });
     let vm = Model::new(Time::ZERO, MachineSpec { vcpus: VCPUS, memory: Bytes::new(100), credits });
@@ -212,7 +212,7 @@ impl Bench {
             if progress.done < progress.runtime && progress.hold.is_none() {
                 let speed = self.vm.speed(task, ATTEMPT).expect("it is there");
                 for &cpu in &known.on {
-                    given[cpu as usize] += speed.scale(u64::from(known.usage));
+                    given[cpu as usize] += speed.scale_number(u64::from(known.usage));
                 }
             }
         }

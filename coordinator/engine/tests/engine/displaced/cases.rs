@@ -1,7 +1,8 @@
 //! One thing after the other, at exact times.
 
 use dormouse_cloud::{
-    Action, Charge, Interruption, InterruptionModel, Market, Preemption, Target, VmState,
+    ChargedInterval, Interruption, InterruptionAction, InterruptionModel, InterruptionTarget,
+    Market, PreemptionAction, ProviderVmState,
 };
 use dormouse_engine::{Run, tenants_part, tenants_view};
 use dormouse_model::{
@@ -15,7 +16,7 @@ use super::world::{
 };
 
 /// Spot VM 1 has the whole host from 0 s on, and runs from 60 s on; on-demand VM 2 is launched at `at`.
-fn one_for_another(preemption: Preemption, script: &Script, at: u64, more: &[u64]) -> Run {
+fn one_for_another(preemption: PreemptionAction, script: &Script, at: u64, more: &[u64]) -> Run {
     let wakes = std::iter::once(at).chain(more.iter().copied()).map(wake);
     script
         .on(Notice::Begin, [launch(1, Market::Spot)].into_iter().chain(wakes))
@@ -25,7 +26,7 @@ fn one_for_another(preemption: Preemption, script: &Script, at: u64, more: &[u64
     run
 }
 
-fn displaced(action: Action) -> Effect {
+fn displaced(action: InterruptionAction) -> Effect {
     Effect::Displaced { vm: vm(1), by: vm(2), action }
 }
 
@@ -36,10 +37,13 @@ fn ended(n: u32, why: VmEnd, nanos: i64) -> Effect {
 #[test]
 fn a_request_is_ready_after_notice_and_boot() {
     let script = Script::default();
-    let mut run = one_for_another(Preemption::Terminate, &script, 100, &[]);
+    let mut run = one_for_another(PreemptionAction::Terminate, &script, 100, &[]);
     tick(&mut run, 60);
     let (step, commands) = tick(&mut run, 100);
-    assert_eq!((step.effects.last(), made(&commands)), (Some(&displaced(Action::Preempt)), vec![]));
+    assert_eq!(
+        (step.effects.last(), made(&commands)),
+        (Some(&displaced(InterruptionAction::Preempt)), vec![])
+    );
     assert_eq!(step.notices.last(), Some(&Notice::VmPreempting { vm: vm(1), at: s(220) }));
     let (step, commands) = tick(&mut run, 220);
     assert_eq!(step.effects, [ended(1, VmEnd::Preempted, 16_000)]);
@@ -55,10 +59,10 @@ fn a_request_is_ready_after_notice_and_boot() {
 fn a_request_is_ready_after_a_hibernation_and_boot_and_the_vm_resumes_after_it() {
     let script = Script::default();
     script.at(300, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[300]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[300]);
     tick(&mut run, 60);
     let (step, commands) = tick(&mut run, 100);
-    assert_eq!(step.effects.last(), Some(&displaced(Action::Hibernate)));
+    assert_eq!(step.effects.last(), Some(&displaced(InterruptionAction::Hibernate)));
     assert_eq!(step.notices.last(), Some(&Notice::VmHibernating { vm: vm(1) }));
     assert_eq!(commands, [Command::FreezeVm { host: HOST, vm: vm(1) }]);
     let (step, commands) = frozen(&mut run, 107, 1);
@@ -78,8 +82,8 @@ fn a_request_is_ready_after_a_hibernation_and_boot_and_the_vm_resumes_after_it()
     let (step, _) = tell(&mut run, 302, Report::VmThawed { vm: vm(1), real_took_us: 0 });
     assert_eq!(step.effects, [Effect::VmResumed { vm: vm(1), asked: s(300) }]);
     assert_eq!(step.notices, [Notice::VmResumed { vm: vm(1) }]);
-    let charges = run.provider().vm(vm(1)).expect("it").charges();
-    let of = |charge: &Charge| (charge.from, charge.until);
+    let charges = run.provider().find_vm(vm(1)).expect("it").charges();
+    let of = |charge: &ChargedInterval| (charge.from, charge.until);
     assert_eq!(charges.iter().map(of).collect::<Vec<_>>(), [(s(60), s(107))]);
     let counts = run.counts();
     assert_eq!((counts.preemptions, counts.hibernations, counts.resumes), (0, 1, 1));
@@ -91,14 +95,17 @@ fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
     for way in ["its owner", "its host's failure", "another interruption"] {
         let script = Script::default();
         script.at(150, (way == "its owner").then(|| end(1)));
-        let at =
-            |at| Interruption { at: s(at), target: Target::Vm(vm(1)), action: Action::Preempt };
+        let at = |at| Interruption {
+            at: s(at),
+            target: InterruptionTarget::Vm(vm(1)),
+            action: InterruptionAction::Preempt,
+        };
         let acts = vec![InterruptionModel::Schedule { acts: vec![at(150)] }];
         let acts = if way == "another interruption" { acts } else { vec![] };
         script
             .on(Notice::Begin, [launch(1, Market::Spot), wake(100), wake(150)])
             .at(100, [launch(2, Market::OnDemand)]);
-        let mut run = begun(setup(Preemption::Terminate, acts), &script, 1);
+        let mut run = begun(setup(PreemptionAction::Terminate, acts), &script, 1);
         created(&mut run, 1, 1);
         tick(&mut run, 60);
         tick(&mut run, 100);
@@ -136,7 +143,7 @@ fn a_vm_that_ends_by_itself_during_its_notice_is_not_killed() {
 fn who_has_notice_ends_though_the_other_has_ended_while_it_waited() {
     let script = Script::default();
     script.at(130, [end(2)]);
-    let mut run = one_for_another(Preemption::Terminate, &script, 100, &[130]);
+    let mut run = one_for_another(PreemptionAction::Terminate, &script, 100, &[130]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     let (step, _) = tick(&mut run, 130);
@@ -151,7 +158,7 @@ fn who_has_notice_ends_though_the_other_has_ended_while_it_waited() {
 fn who_hibernates_resumes_though_the_other_never_came() {
     let script = Script::default();
     script.at(103, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[103]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[103]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     tick(&mut run, 103);
@@ -169,7 +176,7 @@ fn a_host_that_is_lost_takes_those_who_wait_and_those_who_leave() {
         let mut run = one_for_another(preemption, &script, 100, &[]);
         tick(&mut run, 60);
         tick(&mut run, 100);
-        if preemption == Preemption::Hibernate {
+        if preemption == PreemptionAction::Hibernate {
             frozen(&mut run, 101, 1);
             created(&mut run, 102, 2);
         }
@@ -210,11 +217,11 @@ fn of_several_that_wait_the_first_has_room_first_whoever_leaves_it() {
         assert_eq!(made(&tick(&mut run, 115).1), [vm(3)]);
         created(&mut run, 116, 3);
         let (_, commands) = match preemption {
-            Preemption::Terminate => {
+            PreemptionAction::Terminate => {
                 tick(&mut run, 175);
                 tick(&mut run, 220)
             }
-            Preemption::Hibernate => frozen(&mut run, 120, 2),
+            PreemptionAction::Hibernate => frozen(&mut run, 120, 2),
         };
         assert_eq!(made(&commands), [vm(4)], "{preemption:?}");
     }
@@ -222,7 +229,7 @@ fn of_several_that_wait_the_first_has_room_first_whoever_leaves_it() {
 
 #[test]
 fn a_hibernation_that_fails_leaves_all_room() {
-    let mut run = one_for_another(Preemption::Hibernate, &Script::default(), 100, &[]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &Script::default(), 100, &[]);
     tick(&mut run, 60);
     tick(&mut run, 100);
     let (step, commands) =
@@ -237,7 +244,10 @@ fn a_vm_that_boots_ends_at_once_to_make_room() {
         let mut run = one_for_another(preemption, &Script::default(), 30, &[]);
         let (step, commands) = tick(&mut run, 30);
         let told = step.effects.iter().skip(1);
-        assert!(told.eq(&[displaced(Action::Preempt), ended(1, VmEnd::Preempted, 0)]), "{step:?}");
+        assert!(
+            told.eq(&[displaced(InterruptionAction::Preempt), ended(1, VmEnd::Preempted, 0)]),
+            "{step:?}"
+        );
         assert_eq!(
             (step.notices.last(), made(&commands)),
             (Some(&Notice::VmLost { vm: vm(1) }), vec![vm(2)])
@@ -262,7 +272,7 @@ fn a_run_is_not_stuck_while_a_vm_is_to_have_its_room_again() {
         .on(Notice::VmHibernated { vm: vm(1) }, [Decision::Stop { task, vm: vm(1), keep: false }])
         .on(Notice::VmResumed { vm: vm(1) }, [start(1)])
         .at(110, [end(2)]);
-    let mut run = one_for_another(Preemption::Hibernate, &script, 100, &[110]);
+    let mut run = one_for_another(PreemptionAction::Hibernate, &script, 100, &[110]);
     tick(&mut run, 60);
     let (vm1, attempt, done) = (vm(1), dormouse_units::Attempt::new(1), Ppm::ZERO);
     tell(
@@ -276,7 +286,7 @@ fn a_run_is_not_stuck_while_a_vm_is_to_have_its_room_again() {
     // Its room is there, and it must be frozen for some time yet.
     assert!(!run.is_stuck());
     tick(&mut run, 131);
-    assert_eq!(run.provider().vm(vm1).map(|vm| vm.state), Some(VmState::Resuming));
+    assert_eq!(run.provider().find_vm(vm1).map(|vm| vm.state), Some(ProviderVmState::Resuming));
     assert!(!run.is_stuck());
     let (_, commands) = tell(&mut run, 131, Report::VmThawed { vm: vm1, real_took_us: 0 });
     assert!(commands.iter().any(|command| matches!(command, Command::StartTask(_))));
@@ -348,12 +358,15 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let act = |action, vm| Effect::Interrupted {
         asked: s(100),
         action,
-        target: Target::Vm(vm),
+        target: InterruptionTarget::Vm(vm),
         vms: vec![vm],
         left: vec![],
     };
-    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Hibernate, own)]);
-    let whole = Effect::Displaced { vm: vm(2), by: vm(3), action: Action::Hibernate };
+    assert_eq!(
+        tenants_view(at_100, &works, of_bag).effects,
+        [act(InterruptionAction::Hibernate, own)]
+    );
+    let whole = Effect::Displaced { vm: vm(2), by: vm(3), action: InterruptionAction::Hibernate };
     assert_eq!(tenants_part(at_100, &works, of_bag).effects, [whole]);
     assert!(
         tenants_view(at_100, &works, of_customers)
@@ -376,6 +389,9 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(280), Notice::VmReady { vm: own })]);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
-    assert_eq!(tenants_view(at_100, &works, of_bag).effects, [act(Action::Preempt, own)]);
+    assert_eq!(
+        tenants_view(at_100, &works, of_bag).effects,
+        [act(InterruptionAction::Preempt, own)]
+    );
     assert!(Span::from_secs(180) == s(280).since(s(100)));
 }

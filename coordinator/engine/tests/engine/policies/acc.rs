@@ -10,7 +10,7 @@ use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, Fleet, Own, PlanError, Policy, build,
 };
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, VmId};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, TaskId, Time, VmId};
 
 use super::jobs::ec2;
 use super::played::{Outcome, played, setup};
@@ -112,13 +112,13 @@ fn unkept(steps: &[Step]) -> Vec<u32> {
 
 /// Seeded prices that change every half an hour or so, a few cents around a bid of 7.
 fn drawn(seed: u64) -> Vec<(u64, u64)> {
-    let mut chance = Stream::new(seed, "acc-test", 0);
+    let mut chance = RandomStream::new(seed, "acc-test", 0);
     let mut at = 0;
     (0..200)
         .map(|_| {
             let from = at;
-            at += 1 + chance.below(60) as u64;
-            (from, 4 + chance.below(6) as u64)
+            at += 1 + chance.draw_below(60) as u64;
+            (from, 4 + chance.draw_below(6) as u64)
         })
         .collect()
 }

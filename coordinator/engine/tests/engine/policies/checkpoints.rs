@@ -1,6 +1,8 @@
 //! Checkpointing schemes and checkpoints that a scheduler asks for, on whole runs.
 
-use dormouse_cloud::{Action, Interruption, InterruptionModel, Market, PriceTrace, Target};
+use dormouse_cloud::{
+    Interruption, InterruptionAction, InterruptionModel, InterruptionTarget, Market, PriceTrace,
+};
 use dormouse_engine::Run;
 use dormouse_model::{
     Bag, CheckpointConfig, CheckpointOn, Decision, Effect, Event, Noise, Notice, Period, Report,
@@ -43,13 +45,13 @@ fn checkpoints(scheme: Scheme) -> CheckpointConfig {
     }
 }
 
-fn acts(acts: &[(u64, Action)]) -> [InterruptionModel; 1] {
-    let target = || Target::Type("c3.large".into());
+fn acts(acts: &[(u64, InterruptionAction)]) -> [InterruptionModel; 1] {
+    let target = || InterruptionTarget::Type("c3.large".into());
     let act = |&(at, action)| Interruption { at: Time::from_secs(at), target: target(), action };
     [InterruptionModel::Schedule { acts: acts.iter().map(act).collect() }]
 }
 
-fn setup_of(tasks: usize, scheme: Scheme, happens: &[(u64, Action)]) -> Setup {
+fn setup_of(tasks: usize, scheme: Scheme, happens: &[(u64, InterruptionAction)]) -> Setup {
     let catalogue = ec2(BOOT, Ppm::new(200_000));
     setup(&bag(tasks), &catalogue, &checkpoints(scheme), &acts(happens), 1)
 }
@@ -88,7 +90,11 @@ fn asked(steps: &[Step]) -> usize {
     effects.filter(|effect| matches!(effect, Effect::CheckpointAsked { .. })).count()
 }
 
-fn of_scheme(scheme: Scheme, happens: &[(u64, Action)], market: Market) -> (Vec<Step>, Outcome) {
+fn of_scheme(
+    scheme: Scheme,
+    happens: &[(u64, InterruptionAction)],
+    market: Market,
+) -> (Vec<Step>, Outcome) {
     let (steps, outcome) =
         run(setup_of(1, scheme, happens), &config(BagSchedulerName::Fifo, market));
     assert_eq!((outcome.finished, outcome.counts.rejected), (1, 0));
@@ -139,7 +145,7 @@ fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
     let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
     let plan = BagSchedulerConfig::paper(BagSchedulerName::Hads);
     // HADS waits for the resume.
-    let happens = [(160, Action::Hibernate), (700, Action::Resume)];
+    let happens = [(160, InterruptionAction::Hibernate), (700, InterruptionAction::Resume)];
     let (steps, outcome) = run(setup_of(1, every, &happens), &plan);
     assert_eq!((outcome.finished, outcome.counts.resumes), (1, 1), "{:?}", outcome.counts);
     // 100 s done before; it is 10 s later that the checkpoint is kept, and then 300 s each.
@@ -150,7 +156,7 @@ fn what_is_due_in_a_frozen_vm_is_taken_at_its_resume() {
 /// The task has run for 340 s when its VM is told to hibernate; the VM freezes 10 s later.
 #[test]
 fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
-    let mut setup = setup_of(1, Scheme::None {}, &[(400, Action::Hibernate)]);
+    let mut setup = setup_of(1, Scheme::None {}, &[(400, InterruptionAction::Hibernate)]);
     setup.checkpoint.at_hibernation = true;
     let burst = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
     let (steps, outcome) = run(setup, &burst);
@@ -167,7 +173,7 @@ fn a_vm_that_hibernates_checkpoints_its_tasks_first_where_that_is_said() {
 /// HADS waits for the resume, and knows that the task stood still for the checkpoint.
 #[test]
 fn a_checkpoint_at_a_hibernation_makes_the_task_that_much_later() {
-    let happens = [(160, Action::Hibernate), (700, Action::Resume)];
+    let happens = [(160, InterruptionAction::Hibernate), (700, InterruptionAction::Resume)];
     let mut setup = setup_of(1, Scheme::None {}, &happens);
     setup.checkpoint.at_hibernation = true;
     let (steps, outcome) = run(setup, &BagSchedulerConfig::paper(BagSchedulerName::Hads));
@@ -201,7 +207,7 @@ fn tasks_take_their_real_run_times_and_schedulers_are_told_others() {
 fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
     let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
     let burst = BagSchedulerConfig::paper(BagSchedulerName::BurstHads);
-    let (steps, outcome) = run(setup_of(1, every, &[(400, Action::Hibernate)]), &burst);
+    let (steps, outcome) = run(setup_of(1, every, &[(400, InterruptionAction::Hibernate)]), &burst);
     assert_eq!((outcome.finished, outcome.counts.restores), (1, 1), "{:?}", outcome.counts);
     let from = steps.iter().flat_map(|step| &step.effects).find_map(|effect| match effect {
         Effect::TaskSent { from: Some((_, done)), .. } => Some((effect, *done)),
@@ -216,7 +222,8 @@ fn an_attempt_that_goes_on_elsewhere_begins_with_what_was_kept() {
 fn preempted(on_notice: OnNotice) -> (Vec<Step>, Outcome) {
     let config =
         BagSchedulerConfig { on_notice, ..BagSchedulerConfig::paper(BagSchedulerName::BurstHads) };
-    let (steps, outcome) = run(setup_of(2, Scheme::None {}, &[(500, Action::Preempt)]), &config);
+    let (steps, outcome) =
+        run(setup_of(2, Scheme::None {}, &[(500, InterruptionAction::Preempt)]), &config);
     assert_eq!((outcome.finished, outcome.counts.rejected), (2, 0), "{:?}", outcome.counts);
     assert_eq!(outcome.counts.preemptions, 1);
     (steps, outcome)
@@ -331,7 +338,7 @@ fn a_scheme_hears_of_prices_when_they_change() {
 
 /// A run of one task on a spot VM that is preempted in the middle of its work, without a scheme.
 fn taken_away(how: impl FnOnce(&mut CheckpointConfig)) -> (Vec<Step>, Outcome) {
-    let mut setup = setup_of(1, Scheme::None {}, &[(500, Action::Preempt)]);
+    let mut setup = setup_of(1, Scheme::None {}, &[(500, InterruptionAction::Preempt)]);
     how(&mut setup.checkpoint);
     run(setup, &config(BagSchedulerName::Fifo, Market::Spot))
 }
@@ -366,7 +373,7 @@ fn a_program_that_saves_at_a_notice_computes_on_until_it_has_saved() {
 #[test]
 fn in_a_bag_that_is_saved_in_two_ways_each_task_is_saved_in_its_own() {
     let every = Scheme::Every { period: Span::from_secs(300), of: Period::Time };
-    let mut setup = setup_of(2, every, &[(500, Action::Preempt)]);
+    let mut setup = setup_of(2, every, &[(500, InterruptionAction::Preempt)]);
     (setup.checkpoint.at_notice, setup.checkpoint.savers) = (true, [TaskId::new(0)].into());
     let (steps, outcome) = run(setup, &config(BagSchedulerName::Fifo, Market::Spot));
     let kept_of = |of: u32| {

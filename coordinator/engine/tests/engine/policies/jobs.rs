@@ -1,6 +1,6 @@
 //! The jobs and instance types of Burst-HADS's evaluation.
 
-use dormouse_cloud::{Burstable, Catalogue, InstanceType, Limits};
+use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, VmLimits};
 use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 
@@ -58,15 +58,15 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
         mflops,
         on_demand: price(on_demand),
         spot: spot.and_then(price),
-        limits: Limits { spot: 3, on_demand: 3 },
+        limits: VmLimits { spot: 3, on_demand: 3 },
         burstable: None,
     };
     let t3 = InstanceType {
-        burstable: Some(Burstable {
+        burstable: Some(BurstableTerms {
             baseline,
-            earned_per_hour: Credits::whole(36),
+            earned_per_hour: Credits::whole_credits(36),
             initial: Credits::ZERO,
-            cap: Credits::whole(864),
+            cap: Credits::whole_credits(864),
             surplus: None,
         }),
         ..kind("t3.large", 38_000, 2, 8.0, 0.0832, None)

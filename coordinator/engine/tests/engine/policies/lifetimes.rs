@@ -108,7 +108,7 @@ fn checkpoints_are_kept_at_the_ages_where_the_plan_has_them() {
         let (attempts, preemptions) = run(seed);
         for (ready, sent, from, at) in attempts {
             let in_minutes = |span: Span| span.as_micros() as usize / 60_000_000;
-            let left = in_minutes(minutes(WORK as u64).part(from.rest()));
+            let left = in_minutes(minutes(WORK as u64).part(from.rest_of_whole()));
             let age = in_minutes(sent.since(ready));
             let mut expected = sent;
             let mut ends = Vec::new();

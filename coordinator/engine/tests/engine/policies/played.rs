@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use dormouse_cloud::{Catalogue, Host, InterruptionModel, Market, Terms};
+use dormouse_cloud::{Catalogue, InterruptionModel, Market, ProviderTerms, ResourceVector};
 use dormouse_engine::drive::{PlayError, beginning, play};
 use dormouse_engine::{Counts, Run};
 use dormouse_model::{Bag, CheckpointConfig, Effect, Event, Setup, Step};
@@ -50,7 +50,7 @@ pub(crate) fn setup(
         checkpoint: checkpoint.clone(),
         interruptions: models.to_vec(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
     }
 }
 
@@ -85,12 +85,12 @@ pub(crate) fn play_out(
     // A task that has not finished by then never will.
     let limit = Time::ZERO + setup.bag.deadline.times(20);
     let vcpus = if trouble.host_vcpus == 0 { 1 << 20 } else { trouble.host_vcpus };
-    let mut outside = beginning(&[Host::new(vcpus, Bytes::new(1 << 60)); 3]);
+    let mut outside = beginning(&[ResourceVector::new(vcpus, Bytes::new(1 << 60)); 3]);
     for &(lost, at) in &trouble.lost_hosts {
         let (host, why) = (HostId::new(lost), "drawn".to_owned());
         outside.push((at, Event::HostLost { host, why, unheard: false }));
         let (host, name) = (HostId::new(lost + 100), format!("after-{lost}"));
-        let offer = Host::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
+        let offer = ResourceVector::new(trouble.host_vcpus.max(64), Bytes::new(1 << 60));
         outside.push((at, Event::HostJoined { host, name, offer }));
     }
     outside.sort_by_key(|(at, _)| *at);

@@ -9,13 +9,13 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Market, PriceTrace, TariffName};
+use dormouse_cloud::{Catalogue, InstanceType, Market, PriceTrace, TariffName, VmLimits};
 use dormouse_model::{
     Bag, CheckpointConfig, CheckpointOn, Effect, Knows, Scheme, Setup, Step, Task,
 };
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
 use dormouse_spot::{SpotJob, SpotRecord, SpotScheme};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, Time};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, Time};
 
 use super::played::{Outcome, played, setup};
 use super::trouble::Trouble;
@@ -33,11 +33,11 @@ fn cents(n: u64) -> Price {
 
 /// Prices that change by chance every minute to every hour, and are at most the bid in the end.
 fn trace(seed: u64) -> PriceTrace {
-    let mut chance = Stream::new(seed, "prices", 0);
+    let mut chance = RandomStream::new(seed, "prices", 0);
     let (mut at, mut steps) = (Time::ZERO, Vec::new());
     for _ in 0..200 {
-        steps.push((at, cents(4 + chance.below(5) as u64)));
-        at += Span::from_secs(60 + chance.below(3_541) as u64);
+        steps.push((at, cents(4 + chance.draw_below(5) as u64)));
+        at += Span::from_secs(60 + chance.draw_below(3_541) as u64);
     }
     steps.push((at, cents(BID)));
     PriceTrace::new(steps)
@@ -52,7 +52,7 @@ fn setup_of(scheme: Scheme, trace: &PriceTrace) -> Setup {
         mflops: 1,
         on_demand: None,
         spot: Some(cents(BID)),
-        limits: Limits { spot: 1, on_demand: 0 },
+        limits: VmLimits { spot: 1, on_demand: 0 },
         burstable: None,
     };
     let catalogue = Catalogue {
@@ -152,7 +152,7 @@ fn acc_asks_at_its_looks_where_the_price_is_above_its_bid() {
         let asked: Vec<_> = asked.map(|step| step.at).collect();
         let looks = (1..).map(|n| Time::from_secs(3_600 * n) - CHECKPOINT - look);
         let looks = looks.take_while(|at| *at < outcome.makespan);
-        let expected: Vec<_> = looks.filter(|at| trace.at(*at) > Some(cents(BID))).collect();
+        let expected: Vec<_> = looks.filter(|at| trace.price_at(*at) > Some(cents(BID))).collect();
         assert_eq!(asked, expected, "seed {seed}");
         asked_for += asked.len();
     }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::{
-    Action, Burstable, Catalogue, Exponential, InstanceType, Interruption, InterruptionModel,
-    Lifetimes, Limits, PriceTrace, Target, Uniform,
+    BurstableTerms, Catalogue, Exponential, InstanceType, Interruption, InterruptionAction,
+    InterruptionModel, InterruptionTarget, Lifetimes, PriceTrace, Uniform, VmLimits,
 };
 use dormouse_model::{
     Bag, CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, PlannedVm,
@@ -49,7 +49,7 @@ fn instance_type(n: usize) -> impl Strategy<Value = InstanceType> {
             mflops: 10_000 * u64::from(vcpus),
             on_demand: Some(Price::from_nanos_per_hour(price * 1_000_000)),
             spot: Some(Price::from_nanos_per_hour(price * discount * 10_000)),
-            limits: Limits { spot, on_demand },
+            limits: VmLimits { spot, on_demand },
             burstable: None,
         },
     )
@@ -58,11 +58,11 @@ fn instance_type(n: usize) -> impl Strategy<Value = InstanceType> {
 fn burstable() -> impl Strategy<Value = InstanceType> {
     (instance_type(9), 1_u32..5, 0_u64..20).prop_map(|(kind, tenths, initial)| InstanceType {
         spot: None,
-        burstable: Some(Burstable {
+        burstable: Some(BurstableTerms {
             baseline: Ppm::new(tenths * 100_000),
-            earned_per_hour: Credits::whole(u64::from(tenths * kind.vcpus) * 6),
-            initial: Credits::whole(initial),
-            cap: Credits::whole(500),
+            earned_per_hour: Credits::whole_credits(u64::from(tenths * kind.vcpus) * 6),
+            initial: Credits::whole_credits(initial),
+            cap: Credits::whole_credits(500),
             surplus: None,
         }),
         ..kind
@@ -90,11 +90,11 @@ fn task() -> impl Strategy<Value = Task> {
 
 fn act() -> impl Strategy<Value = Interruption> {
     let action = prop_oneof![
-        4 => Just(Action::Hibernate), 3 => Just(Action::Resume), 1 => Just(Action::Preempt)
+        4 => Just(InterruptionAction::Hibernate), 3 => Just(InterruptionAction::Resume), 1 => Just(InterruptionAction::Preempt)
     ];
     (0_u64..4_000_000, 0_usize..3, action).prop_map(|(ms, kind, action)| Interruption {
         at: Time::from_micros(ms * 1_000),
-        target: Target::Type(type_name(kind).as_str().into()),
+        target: InterruptionTarget::Type(type_name(kind).as_str().into()),
         action,
     })
 }
@@ -278,7 +278,7 @@ proptest! {
         for kind in case.catalogue.types.values_mut() {
             kind.limits.on_demand = kind.limits.on_demand.max(kind.limits.spot);
         }
-        case.acts.retain(|act| act.action != Action::Preempt);
+        case.acts.retain(|act| act.action != InterruptionAction::Preempt);
         let budget = budget();
         let mut config = config(&case);
         let planned = plan(&config, &case.catalogue, &case.bag, &budget, case.seed);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_engine::drive::{Modelled, Reports, World};
 use dormouse_model::{Command, Report};
-use dormouse_units::{Attempt, HostId, Ppm, Stream, TaskId, Time, VmId};
+use dormouse_units::{Attempt, HostId, Ppm, RandomStream, TaskId, Time, VmId};
 
 /// What goes wrong besides interruptions.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +34,7 @@ type Doomed = (HostId, VmId, TaskId, Attempt);
 pub(crate) struct Troubled {
     machines: Modelled,
     trouble: Trouble,
-    random: Stream,
+    random: RandomStream,
     /// What fails when, in the order in which it was drawn.
     failures: BTreeMap<(Time, usize), Doomed>,
     drawn: usize,
@@ -46,7 +46,7 @@ impl Troubled {
         Self {
             machines: Modelled::default(),
             trouble: trouble.clone(),
-            random: Stream::new(seed, "trouble", 0),
+            random: RandomStream::new(seed, "trouble", 0),
             failures: BTreeMap::new(),
             drawn: 0,
         }
@@ -56,13 +56,13 @@ impl Troubled {
 impl World for Troubled {
     fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
         if let Command::CreateVm { host, vm, .. } = &command
-            && self.random.below(100) < self.trouble.refusing
+            && self.random.draw_below(100) < self.trouble.refusing
         {
             let why = "drawn".to_owned();
             return out.push_back((*host, Report::VmFailed { vm: *vm, why }));
         }
         if let Command::StartTask(start) = &command
-            && self.random.below(100) < self.trouble.failing
+            && self.random.draw_below(100) < self.trouble.failing
         {
             let at = now + start.runtime.part(Ppm::new(500_000));
             let doomed = (start.host, start.seats.vm, start.task, start.attempt);

@@ -71,7 +71,7 @@ fn a_host_that_was_lost_unheard_ends_its_vms_then_and_is_heard_of_later() {
     assert!(matches!(step.effects[..], [Effect::VmEnded { why: VmEnd::HostLost, .. }]), "{step:?}");
     assert_eq!((step.notices, step.decisions, commands), (vec![], vec![], vec![]));
     let owed = run.owed(s(130));
-    let (host, offer) = (HostId::new(7), Host::new(100, Bytes::new(10_000)));
+    let (host, offer) = (HostId::new(7), ResourceVector::new(100, Bytes::new(10_000)));
     let joined = Event::HostJoined { host, name: "other".into(), offer };
     let (step, commands) = run.handle(s(130), joined);
     assert_eq!((step.notices, step.decisions, commands), (vec![], vec![], vec![]));
@@ -97,7 +97,7 @@ fn a_checkpoint_of_what_is_not_there_or_does_not_run_is_refused() {
         )
         .on(Notice::VmHibernating { vm: vm(1) }, [checkpoint(T0, 1)])
         .on(Notice::VmHibernated { vm: vm(1) }, [checkpoint(T0, 1)]);
-    let mut run = begun(&script, acts(&[(130, Action::Hibernate)]));
+    let mut run = begun(&script, acts(&[(130, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     run.handle(s(60), Event::Tick);
     assert_eq!(run.counts().rejected, 3, "not started, never started, no such VM");

@@ -23,7 +23,7 @@ fn decisions_that_cannot_be_are_refused_and_change_nothing() {
     ];
     script.on(Notice::VmReady { vm: vm(1) }, good.into_iter().chain(worse.clone().map(|b| b.1)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let check = |step: &Step, expected: &[(&str, Decision)]| {
         let whys: Vec<_> = step
@@ -52,7 +52,7 @@ fn refused_launches_are_heard_of() {
     let script = Script::default();
     script.on(Notice::Begin, (1..=3).map(|n| launch(n, Market::Spot)));
     let mut run = Run::new(setup(vec![]), Box::new(script));
-    let offer = Host::new(100, Bytes::new(10_000));
+    let offer = ResourceVector::new(100, Bytes::new(10_000));
     run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
     let (step, _) = run.handle(s(0), Event::Begin);
     assert!(

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use dormouse_cloud::{Host, InstanceType, InterruptionModel, Market, Scope, SpotPlaces, Terms};
+use dormouse_cloud::{
+    InstanceType, InterruptionModel, InterruptionScope, Market, ProviderTerms, ResourceVector,
+    SpotPlaces,
+};
 use dormouse_engine::drive::PlayError;
 use dormouse_model::{Effect, Setup, Work};
 use dormouse_policies::BagSchedulerName;
@@ -17,7 +20,10 @@ use super::world::{
 /// A bag of so many tasks of 100 s on a spot type that boots at once, behind others.
 fn setup(tasks: usize) -> Setup {
     let setup = world::setup(1, vec![100; tasks], Span::ZERO);
-    Setup { terms: Terms { spot: SpotPlaces::Background, ..Terms::default() }, ..setup }
+    Setup {
+        terms: ProviderTerms { spot: SpotPlaces::Background, ..ProviderTerms::default() },
+        ..setup
+    }
 }
 
 /// A run of both under a bag's scheduler of this name with one spot VM, on one host of as many
@@ -29,8 +35,8 @@ fn played(setup: &Setup, name: BagSchedulerName, jobs: &[Job], sharing: Sharing)
     world::played(run, host(), submissions(first, jobs), sharing)
 }
 
-fn host() -> Host {
-    Host::new(PROCESSORS, Bytes::new(100_000))
+fn host() -> ResourceVector {
+    ResourceVector::new(PROCESSORS, Bytes::new(100_000))
 }
 
 #[test]
@@ -94,7 +100,7 @@ fn whatever_happens_to_both_all_is_done_and_no_decision_is_rejected() {
             let poisson = InterruptionModel::Poisson {
                 hibernate_every,
                 resume_every: Some(Span::from_secs(200)),
-                scope: Scope::Type,
+                scope: InterruptionScope::Type,
             };
             let interruptions = if seed % 2 == 0 { vec![poisson] } else { Vec::new() };
             let setup = Setup { seed, interruptions, ..setup(12) };
@@ -110,7 +116,7 @@ fn whatever_happens_to_both_all_is_done_and_no_decision_is_rejected() {
 fn a_machine_that_never_finds_room_ends_the_run() {
     // The bag's VM is on the only host, and its task needs a type that is refused there.
     let mut setup = setup(2);
-    setup.terms = Terms::default();
+    setup.terms = ProviderTerms::default();
     let small = setup.catalogue.types[KIND].clone();
     let large = InstanceType { name: "large".into(), vcpus: 9, ..small };
     setup.catalogue.types.insert("large".into(), large);

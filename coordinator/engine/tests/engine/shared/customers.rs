@@ -3,13 +3,13 @@
 
 use std::sync::{Arc, Mutex};
 
-use dormouse_cloud::{Host, Market, Placement, PlacementRule, Terms};
+use dormouse_cloud::{Market, Placement, PlacementRule, ProviderTerms, ResourceVector};
 use dormouse_engine::drive::{BOUNDLESS, Requested};
 use dormouse_engine::{Run, tenants_view};
 use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerName, Policy};
-use dormouse_units::{Bytes, RequestId, Span, Stream, TenantId, Time, VmId};
+use dormouse_units::{Bytes, RandomStream, RequestId, Span, TenantId, Time, VmId};
 use dormouse_vm::Sharing;
 
 use super::world::{
@@ -22,10 +22,10 @@ const ALL: [Work; 3] = [Work::Bag, Work::Jobs, Work::Requests];
 
 /// A bag of so many tasks of 100 to 399 s, on a provider that takes spot VMs away for others.
 fn setup(seed: u64, tasks: usize) -> Setup {
-    let mut chance = Stream::new(seed, "bag", 0);
-    let runtimes = (0..tasks).map(|_| 100 + chance.below(300) as u64);
+    let mut chance = RandomStream::new(seed, "bag", 0);
+    let runtimes = (0..tasks).map(|_| 100 + chance.draw_below(300) as u64);
     let placement = Placement::Rule(PlacementRule::default());
-    let terms = Terms { placement, ..Terms::default() };
+    let terms = ProviderTerms { placement, ..ProviderTerms::default() };
     let setup = world::setup(seed, runtimes, BOOT);
     Setup { terms, requests: true, preemption_notice: NOTICE, ..setup }
 }
@@ -76,13 +76,13 @@ fn three(setup: &Setup, name: BagSchedulerName, fleet: Market, vms: u32) -> (Run
     (shared(setup, ALL.into_iter().zip(spies).collect()), heard)
 }
 
-fn played(run: Run, host: Host, outside: Vec<(Time, Event)>) -> Played {
+fn played(run: Run, host: ResourceVector, outside: Vec<(Time, Event)>) -> Played {
     world::played(run, host, outside, Sharing::PERFECT)
 }
 
 /// The machine of the jobs and room for so many VMs beside it.
-fn host(vms: u32) -> Host {
-    Host::new(PROCESSORS + 2 * vms, Bytes::new(100_000))
+fn host(vms: u32) -> ResourceVector {
+    ResourceVector::new(PROCESSORS + 2 * vms, Bytes::new(100_000))
 }
 
 fn effects(steps: &[Step]) -> impl Iterator<Item = (Time, &Effect)> {
@@ -127,12 +127,12 @@ fn no_tenant_hears_of_anothers_and_no_two_have_a_number() {
     use BagSchedulerName::{BurstHads, Fifo, Hads};
     let mut displaced = 0;
     for seed in 0..30_u64 {
-        let mut chance = Stream::new(seed, "requests", 0);
+        let mut chance = RandomStream::new(seed, "requests", 0);
         let mut at = 0;
         let mut asks = || {
-            at += chance.below(200) as u64;
-            let market = if chance.below(4) == 0 { Market::Spot } else { Market::OnDemand };
-            (at, market, 1 + chance.below(400) as u64)
+            at += chance.draw_below(200) as u64;
+            let market = if chance.draw_below(4) == 0 { Market::Spot } else { Market::OnDemand };
+            (at, market, 1 + chance.draw_below(400) as u64)
         };
         let asks: Vec<Asks> = (0..12).map(|_| asks()).collect();
         let name = [Fifo, Hads, BurstHads][seed as usize % 3];

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::{Host, Market};
+use dormouse_cloud::{Market, ResourceVector};
 use dormouse_engine::Run;
 use dormouse_engine::drive::BOUNDLESS;
 use dormouse_model::{Bag, Decision, Effect, Notice, Setup, Step, UsageInformation, VmEnd, Work};
 use dormouse_policies::{BagSchedulerName, Policy};
-use dormouse_units::{Bytes, Span, Stream, Time, VmId};
+use dormouse_units::{Bytes, RandomStream, Span, Time, VmId};
 use dormouse_vm::Sharing;
 
 use super::world::{self, KIND, PROCESSORS, drawn, jobs_policy, shared, submissions};
 
 /// A bag of tasks of 20 to 319 s on on-demand VMs.
 fn setup(seed: u64, tasks: usize) -> Setup {
-    let mut chance = Stream::new(seed, "bag", 0);
-    let runtimes = (0..tasks).map(|_| 20 + chance.below(300) as u64);
+    let mut chance = RandomStream::new(seed, "bag", 0);
+    let runtimes = (0..tasks).map(|_| 20 + chance.draw_below(300) as u64);
     world::setup(seed, runtimes, Span::from_secs(60))
 }
 
@@ -23,7 +23,11 @@ fn bag_policy(setup: &Setup) -> Box<dyn Policy> {
     world::bag_policy(setup, BagSchedulerName::Fifo, &[(KIND, Market::OnDemand, 3)])
 }
 
-fn played(run: Run, host: Host, jobs: Vec<(Time, dormouse_model::Event)>) -> (Run, Vec<Step>) {
+fn played(
+    run: Run,
+    host: ResourceVector,
+    jobs: Vec<(Time, dormouse_model::Event)>,
+) -> (Run, Vec<Step>) {
     // Chance in sharing is drawn by a job's id, which differs where a bag comes first.
     let (run, steps, end) = world::played(run, host, jobs, Sharing::PERFECT);
     end.expect("all is done");
@@ -95,7 +99,7 @@ fn a_tenant_whose_work_is_done_gives_its_vms_back_and_the_other_goes_on() {
 fn where_there_is_room_for_one_the_other_waits_for_it() {
     // The machine would take all of the host. The bag's scheduler hears of the beginning at once and
     // has its VMs first; the machine is refused, and asked for again, until they are given back.
-    let host = Host::new(PROCESSORS, Bytes::new(10_000));
+    let host = ResourceVector::new(PROCESSORS, Bytes::new(10_000));
     let bag = setup(2, 6);
     let policies = vec![(Work::Jobs, jobs_policy()), (Work::Bag, bag_policy(&bag))];
     let (run, steps) = played(shared(&bag, policies), host, submissions(6, &drawn(2, 20)));
@@ -123,7 +127,7 @@ impl Policy for Keeper {
 
 #[test]
 fn room_that_a_tenant_leaves_when_its_work_is_done_is_heard_of_at_once() {
-    let host = Host::new(PROCESSORS, Bytes::new(10_000));
+    let host = ResourceVector::new(PROCESSORS, Bytes::new(10_000));
     let bag = setup(2, 6);
     let keeper: Box<dyn Policy> = Box::new(Keeper(bag_policy(&bag)));
     let policies = vec![(Work::Jobs, jobs_policy()), (Work::Bag, keeper)];
@@ -142,7 +146,7 @@ fn room_that_a_tenant_leaves_when_its_work_is_done_is_heard_of_at_once() {
 #[test]
 fn room_that_a_tenant_gives_back_while_it_goes_on_is_heard_of_at_once() {
     // The machine takes the room of one of the bag's VMs.
-    let host = Host::new(PROCESSORS + 4, Bytes::new(10_000));
+    let host = ResourceVector::new(PROCESSORS + 4, Bytes::new(10_000));
     let bag = setup(2, 6);
     let policies = vec![(Work::Jobs, jobs_policy()), (Work::Bag, bag_policy(&bag))];
     let (_, steps) = played(shared(&bag, policies), host, submissions(6, &drawn(2, 20)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use dormouse_cloud::{Catalogue, Host, InstanceType, Limits, Market, Terms};
+use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, ResourceVector, VmLimits};
 use dormouse_engine::Run;
 use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
 use dormouse_model::{
@@ -12,7 +12,7 @@ use dormouse_model::{
 };
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, Policy, build};
-use dormouse_units::{Bytes, Ppm, Price, Span, Stream, TaskId, Time, Usage};
+use dormouse_units::{Bytes, Ppm, Price, RandomStream, Span, TaskId, Time, Usage};
 
 /// Number of processors of the jobs' machine.
 pub(crate) const PROCESSORS: u32 = 8;
@@ -31,7 +31,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         mflops: 1,
         on_demand: Some(Price::from_nanos_per_hour(9_600_000)),
         spot: Some(Price::from_nanos_per_hour(3_600_000)),
-        limits: Limits { spot: 5, on_demand: 5 },
+        limits: VmLimits { spot: 5, on_demand: 5 },
         burstable: None,
     };
     let task = |(n, runtime)| Task {
@@ -58,7 +58,7 @@ pub(crate) fn setup(seed: u64, runtimes: impl IntoIterator<Item = u64>, boot: Sp
         checkpoint: CheckpointConfig::NONE,
         interruptions: Vec::new(),
         preemption_notice: Span::from_secs(120),
-        terms: Terms::default(),
+        terms: ProviderTerms::default(),
     }
 }
 
@@ -95,11 +95,11 @@ pub(crate) type Job = (u64, u32, u64, u32);
 
 /// Jobs drawn for a seed, of any use of their processors.
 pub(crate) fn drawn(seed: u64, count: usize) -> Vec<Job> {
-    let (mut chance, mut at) = (Stream::new(seed, "jobs", 0), 0);
+    let (mut chance, mut at) = (RandomStream::new(seed, "jobs", 0), 0);
     let mut draw = |_| {
-        at += chance.below(60) as u64;
-        let processes = 1 + chance.below(PROCESSORS as usize) as u32;
-        (at, processes, 1 + chance.below(200) as u64, 10 + chance.below(91) as u32)
+        at += chance.draw_below(60) as u64;
+        let processes = 1 + chance.draw_below(PROCESSORS as usize) as u32;
+        (at, processes, 1 + chance.draw_below(200) as u64, 10 + chance.draw_below(91) as u32)
     };
     (0..count).map(&mut draw).collect()
 }
@@ -133,7 +133,7 @@ pub(crate) type Played = (Run, Vec<Step>, Result<(), PlayError<Infallible>>);
 /// Plays a run on one host, where the two VMs of a processor share it as `sharing` says.
 pub(crate) fn played(
     mut run: Run,
-    host: Host,
+    host: ResourceVector,
     submissions: Vec<(Time, Event)>,
     sharing: dormouse_vm::Sharing,
 ) -> Played {

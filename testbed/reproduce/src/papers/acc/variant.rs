@@ -100,7 +100,7 @@ mod tests {
         let part = |word| {
             let of =
                 JobVariant::named(word, SpotJob::with_work(Span::from_secs(60))).expect("a word");
-            of.part(&trace, day(300)).map(|(trace, until)| (trace.at(Time::ZERO), until))
+            of.part(&trace, day(300)).map(|(trace, until)| (trace.price_at(Time::ZERO), until))
         };
         assert_eq!(part("standard"), Some((Some(price(0)), day(300))));
         assert_eq!(part("days-80"), Some((Some(price(80)), day(120))));

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use dormouse_cloud::tables::{HostTable, Instance, TABLES};
+use dormouse_cloud::tables::{HostTable, TABLES, TableVm};
 use dormouse_cloud::{Market, PlacementRule, Weigher};
-use dormouse_units::Stream;
+use dormouse_units::RandomStream;
 use dormouse_view::{PageBlock, TableCell, TableColumn, TextTone, TypedTable};
 
 /// Cost functions of hosts: name in cases, name in words, and weigher. The default, and Algorithm 4
@@ -19,18 +19,18 @@ fn table(case: &str) -> Option<HostTable> {
     HostTable::read(text).ok()
 }
 
-fn selected_vms(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&Instance> {
-    let weighers = vec![Weigher::Overcommit.once(), weigher.once()];
+fn selected_vms(table: &HostTable, weigher: Weigher, seed: u64) -> Vec<&TableVm> {
+    let weighers = vec![Weigher::Overcommit.weighed_once(), weigher.weighed_once()];
     let rule = PlacementRule { weighers, ..PlacementRule::default() };
-    table.selected(rule, &mut Stream::new(seed, "tables", 0))
+    table.select_victims(rule, &mut RandomStream::new(seed, "tables", 0))
 }
 
-fn marked_vms(table: &HostTable) -> Vec<&Instance> {
+fn marked_vms(table: &HostTable) -> Vec<&TableVm> {
     table.instances.iter().filter(|vm| vm.is_marked).collect()
 }
 
-fn total_cost(vms: &[&Instance]) -> u64 {
-    vms.iter().map(|vm| vm.cost()).sum()
+fn total_cost(vms: &[&TableVm]) -> u64 {
+    vms.iter().map(|vm| vm.ending_cost()).sum()
 }
 
 /// Figures of the selection on a table: `victim-cost/cost_min`, and more.
@@ -64,7 +64,7 @@ pub(crate) fn blocks() -> Vec<PageBlock> {
             })
             .column(TableColumn::text("size"), |vm| vm.size.letter())
             .column(TableColumn::count("minutes"), |vm| vm.minutes)
-            .column(TableColumn::count("into its hour"), |vm| vm.cost())
+            .column(TableColumn::count("into its hour"), |vm| vm.ending_cost())
             .column(TableColumn::text("the paper"), |vm| selection_mark(vm.is_marked));
         for (words, vms) in &by {
             let heading = format!("ours, by the cost {words}: {} min", total_cost(vms));

@@ -46,7 +46,7 @@ impl<U: Uplink> SimulatedVm<U> {
         let base_ns = self.look(|vcpus| vcpus.charged_ns(cpu, slot));
         let whole_ns = order.real_cpu_us.saturating_mul(1000).max(1);
         let ended = is_silent.then_some(Ended::Exited(0));
-        let worked_ns = if is_silent { whole_ns } else { done.scale(whole_ns) };
+        let worked_ns = if is_silent { whole_ns } else { done.scale_number(whole_ns) };
         let rank = SimulatedRank { vcpu: cpu, slot, whole_ns, end_ns: whole_ns, worked_ns };
         let mut program = SimulatedProgram::new(vec![rank], 1, 1, 0);
         if !is_silent {
@@ -112,13 +112,14 @@ impl<U: Uplink> SimulatedVm<U> {
         let phases = plan.phases.max(1);
         let begun = u64::from(phases) * u64::from(done.get()) / 1_000_000;
         let ranks = seats.iter().zip(&plan.usage_ppm).map(|(seat, usage)| {
-            let whole_ns = core.scale(Ppm::new(*usage).scale(runtime_ns)).max(1);
-            let worked_ns = done.scale(whole_ns);
+            let whole_ns = core.scale_number(Ppm::new(*usage).scale_number(runtime_ns)).max(1);
+            let worked_ns = done.scale_number(whole_ns);
             let (vcpu, slot) = (seat.vcpu, seat.slot);
             SimulatedRank { vcpu, slot, whole_ns, end_ns: whole_ns, worked_ns }
         });
         let most = plan.usage_ppm.iter().max().copied().unwrap_or(1_000_000);
-        let waits = Ppm::new(most.min(1_000_000)).rest().scale(runtime_ns) / u64::from(phases);
+        let waits = Ppm::new(most.min(1_000_000)).rest_of_whole().scale_number(runtime_ns)
+            / u64::from(phases);
         let begun = u32::try_from(begun + 1).unwrap_or(phases).min(phases);
         Ok(SimulatedProgram::new(ranks.collect(), phases, begun, waits))
     }

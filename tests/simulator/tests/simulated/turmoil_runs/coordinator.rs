@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_cloud::{Catalogue, InstanceType, Limits, Terms};
+use dormouse_cloud::{Catalogue, InstanceType, ProviderTerms, VmLimits};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
 use dormouse_engine::Run;
@@ -77,7 +77,7 @@ impl Coordinators {
             mflops: 1,
             on_demand: Some(Price::from_nanos_per_hour(1_000_000)),
             spot: None,
-            limits: Limits { spot: 0, on_demand: 8 },
+            limits: VmLimits { spot: 0, on_demand: 8 },
             burstable: None,
         };
         let task = Task {
@@ -107,7 +107,7 @@ impl Coordinators {
             },
             interruptions: Vec::new(),
             preemption_notice: Span::ZERO,
-            terms: Terms::default(),
+            terms: ProviderTerms::default(),
             noise: None,
             jobs: None,
             requests: false,
@@ -136,7 +136,7 @@ impl Coordinators {
             header: serde_json::json!({"format": dormouse_log::FORMAT, "experiment": "turmoil"}),
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
             workers: u32::try_from(workers).unwrap(),
-            speedup: Speedup::times(30),
+            speedup: Speedup::times_real(30),
             demand: Demand {
                 vms: vec![1; workers],
                 kinds: [KIND.into()].into(),

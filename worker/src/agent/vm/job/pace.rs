@@ -169,7 +169,7 @@ impl Pace {
     }
 
     fn on_run_s_clock(&self, at: Duration) -> Time {
-        Time::ZERO + self.speedup.emulated(at + self.skipped)
+        Time::ZERO + self.speedup.to_emulated(at + self.skipped)
     }
 
     /// The time at which a command was decided, in the reference's time: as it says, or when it came.
@@ -183,8 +183,8 @@ impl Pace {
     /// whole phase behind or not, where its foreground leaves it just enough.
     pub(crate) fn told(&mut self, now: Instant) -> (Duration, Time) {
         let since_zero = now.saturating_duration_since(*self.zero.get_or_insert(now));
-        let shown = self.speedup.emulated(since_zero);
-        let at = self.speedup.real(shown);
+        let shown = self.speedup.to_emulated(since_zero);
+        let at = self.speedup.to_real(shown);
         (self.without_freezes(at), Time::ZERO + shown)
     }
 
@@ -194,7 +194,7 @@ impl Pace {
         let Some(at) = asked.at else {
             return came.saturating_duration_since(*self.zero.get_or_insert(came));
         };
-        let at = self.speedup.real(at.since(Time::ZERO));
+        let at = self.speedup.to_real(at.since(Time::ZERO));
         let zero = came.checked_sub(at).unwrap_or(came);
         self.zero = Some(self.zero.map_or(zero, |known| known.min(zero)));
         at
@@ -340,7 +340,7 @@ mod tests {
             let (program, on) = (program(ms), vec![0]);
             Change::Start { key, program, on, foreground: key == above }
         };
-        let mut pace = Pace::new(Speedup::times(10), None);
+        let mut pace = Pace::new(Speedup::times_real(10), None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -349,7 +349,7 @@ mod tests {
         assert_eq!(due, Due { at_us: 60_000_000, late_us: -10_000, is_near: false });
         assert!(pace.due(below, at(5945)).is_some_and(|due| due.is_near));
         // What is in its way is killed.
-        let mut pace = Pace::new(Speedup::times(10), None);
+        let mut pace = Pace::new(Speedup::times_real(10), None);
         let zero = pace.decided(&begun);
         pace.change(zero, start(below, 1000));
         pace.change(Duration::from_millis(990), start(above, 5000));
@@ -374,7 +374,7 @@ mod tests {
             cap: second(10),
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(Speedup::times(10), Some(spec));
+        let mut pace = Pace::new(Speedup::times_real(10), Some(spec));
         pace.begin(&asked(5));
         let begun = pace.decided(&asked(10));
         let program =
@@ -433,7 +433,7 @@ mod tests {
             assert_eq!(pace.told(zero), (Duration::ZERO, Time::ZERO));
             for ns in [1, 999, 16_667, 123_456_789, 98_765_432_101] {
                 let (at, told) = pace.told(zero + Duration::from_nanos(ns));
-                assert_eq!(at, speedup.real(told.since(Time::ZERO)));
+                assert_eq!(at, speedup.to_real(told.since(Time::ZERO)));
                 let real = Duration::from_nanos(ns);
                 let least = Duration::from_nanos(1_000_000_000 / us + 1);
                 assert!(at <= real && real - at <= least + Duration::from_nanos(1), "{at:?}");
@@ -450,7 +450,7 @@ mod tests {
             CommandStamp::at(came, Time::from_secs(s))
         };
         let key = (TaskId::new(1), Attempt::new(1));
-        let mut pace = Pace::new(Speedup::times(10), None);
+        let mut pace = Pace::new(Speedup::times_real(10), None);
         let begun = pace.decided(&asked(10));
         let program =
             ideal::Program { runtime: Duration::from_secs(2), phases: 1, usage: vec![1_000_000] };

@@ -31,7 +31,7 @@ impl Owner {
     /// Notes that the programs of the VM that save their work at a notice do so from now on, if what is said is one.
     pub(super) fn await_saves(&mut self, said: &Announce, asked: &CommandStamp) {
         let (Some(save_at), Some(decided)) = (save_at(said, asked), asked.at) else { return };
-        let until = asked.decided() + self.context.speedup.real(save_at.since(decided));
+        let until = asked.decided() + self.context.speedup.to_real(save_at.since(decided));
         let running = self.attempts.iter().filter(|it| self.lives.is_running(it.key));
         let savers = running.filter(|it| at_notice(&it.order).is_some());
         let savers: Vec<Key> = savers.map(|it| it.key).collect();

@@ -163,7 +163,7 @@ impl Owner {
         attempt.waited_for_inputs = waited.saturating_sub(attempt.frozen);
         // Its birth is owed to it, as to every task, where the VM did not freeze meanwhile.
         let late = if attempt.frozen.is_zero() { at.elapsed() } else { Duration::ZERO };
-        let late = self.context.speedup.emulated(late);
+        let late = self.context.speedup.to_emulated(late);
         self.model.release(now, key.0, key.1);
         self.model.head_start(key.0, key.1, late);
     }

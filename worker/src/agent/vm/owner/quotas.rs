@@ -76,7 +76,7 @@ impl Owner {
         let (task, number) = attempt.key;
         let share = attempt.promise().map_or(0, |promise| promise.share);
         let speed = self.model.speed(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(speed.scale(u64::from(share))).unwrap_or(u32::MAX)
+        u32::try_from(speed.scale_number(u64::from(share))).unwrap_or(u32::MAX)
     }
 
     /// The share of a host core this attempt should get now, standing still or not.
@@ -84,6 +84,6 @@ impl Owner {
         let (task, number) = attempt.key;
         let share = attempt.promise().map_or(0, |promise| promise.share);
         let ceiling = self.model.ceiling(task, number).unwrap_or(Ppm::ONE);
-        u32::try_from(ceiling.scale(u64::from(share))).unwrap_or(u32::MAX).max(1)
+        u32::try_from(ceiling.scale_number(u64::from(share))).unwrap_or(u32::MAX).max(1)
     }
 }

@@ -66,7 +66,7 @@ impl Owner {
     /// What a checkpoint costs, in the whole microseconds in which it is reported.
     fn real_cost(&self, attempt: &Attempt) -> Duration {
         let cost = Span::from_micros(attempt.order.emulated_checkpoint_cost_us);
-        Duration::from_micros(micros(self.context.speedup.real(cost)))
+        Duration::from_micros(micros(self.context.speedup.to_real(cost)))
     }
 
     /// A checkpoint that the job should have taken is not wanted any more.

@@ -56,7 +56,7 @@ impl Owner {
     /// Tells of a program that has done nothing for long since it was restored, once; `worked`: CPU time of its slot so
     /// far.
     fn watch_restored(&mut self, key: Key, worked: u64) {
-        let long = self.context.speedup.real(IDLE).max(IDLE_REAL);
+        let long = self.context.speedup.to_real(IDLE).max(IDLE_REAL);
         let whose = task(self.id, key);
         let (context, machine) = (Arc::clone(&self.context), Arc::clone(&self.machine));
         let Some(attempt) = self.attempt(key) else { return };
@@ -113,7 +113,7 @@ impl Owner {
         let early = promised.unwrap_or_default().saturating_sub(took);
         let took = took + early;
         let stood = self.clock.skipped().saturating_sub(skipped);
-        let after = now.since(began) + stood + self.context.speedup.emulated(early);
+        let after = now.since(began) + stood + self.context.speedup.to_emulated(early);
         let (machine, tell) = (Arc::clone(&self.machine), self.tell.clone());
         let keep = OwnKeep {
             name: attempt.name.clone(),

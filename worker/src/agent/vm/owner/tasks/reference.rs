@@ -106,7 +106,7 @@ impl Owner {
         let done = u128::from(promised) * runtime / u128::from(whole.max(1));
         let done = Span::from_micros(u64::try_from(done).unwrap_or(u64::MAX));
         let (task, number) = attempt.key;
-        Some(self.context.speedup.real(self.model.time_to(task, number, done)?))
+        Some(self.context.speedup.to_real(self.model.time_to(task, number, done)?))
     }
 
     /// Takes an attempt out of the model; its promise is final.
@@ -127,7 +127,7 @@ impl Owner {
         let Some(attempt) = self.attempt(key) else { return };
         let Nature::Task(promise) = &mut attempt.nature else { return };
         let promised = finished.map(|at| at.since(promise.began));
-        promise.promised = promised.map(|span| speedup.real(span));
+        promise.promised = promised.map(|span| speedup.to_real(span));
         promise.after = promised.map(|span| span + skipped.saturating_sub(promise.skipped));
         self.happen(Event::TimeHasCome(key));
     }
