@@ -46,7 +46,7 @@ async fn main() -> Result<()> {
                 let at = (coordinator.at.address, &*out.join("secret"));
                 let mut worker = real_worker(program, at, &dir.path().join("worker"))?;
                 let done = coordinator.outcome().await?;
-                assert_eq!(done.run.unfinished(), 0, "every task is done");
+                assert_eq!(done.run.unfinished_count(), 0, "every task is done");
                 assert!(worker.wait()?.success(), "the worker ends well");
             }
             None => {
@@ -55,7 +55,7 @@ async fn main() -> Result<()> {
                 worker.join().await;
                 worker.obey().await;
                 let done = coordinator.outcome().await?;
-                assert_eq!(done.run.unfinished(), 0, "every task is done");
+                assert_eq!(done.run.unfinished_count(), 0, "every task is done");
             }
         }
         let took = timing.await?;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dormouse_analysis::{Evidence, LiveFacts};
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_engine::{Run, TaskRecord};
 use dormouse_model::{
-    AttemptEnds, Command, Event, HostLoad, MAX_REPORT_DELAY, Notice, Report, Request, Step,
-    Submission,
+    AttemptEnds, Command, Event, LoadReport, MAX_REPORT_DELAY, Notice, Report, Step, Submission,
+    VmRequest,
 };
 use dormouse_units::{HostId, Ppm, Span, TaskId, Time};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef};
@@ -96,12 +96,12 @@ pub(crate) struct ConductorState {
     loads: Loads,
     /// Parallel jobs, in order of submission, without those that follow others.
     submissions: Vec<Submission>,
-    followers: Followers,
+    followers: WaitingFollowers,
     /// Number of all parallel jobs of the workload.
     jobs: usize,
     last_number: u64,
     /// The VMs that customers request, in order of time.
-    requests: Vec<(Time, Request)>,
+    requests: Vec<(Time, VmRequest)>,
     /// Number of the experiment's faults that have been asked for.
     faults_asked: usize,
     door: Door,
@@ -116,7 +116,7 @@ pub(crate) struct ConductorState {
     ends: AttemptEnds,
     checks: CheckQueue,
     /// What hosts said of their load before the run had begun.
-    early_loads: BTreeMap<HostId, (u64, HostLoad)>,
+    early_loads: BTreeMap<HostId, (u64, LoadReport)>,
     header: Option<Value>,
     /// Raised whenever the run turns out not to be stuck.
     unstuck: u64,
@@ -172,7 +172,7 @@ impl ConductorState {
     }
 
     fn say_clock_and_hold(&mut self, hold: Duration) {
-        if !self.begun || self.run.over().is_some() || self.returning.is_some() {
+        if !self.begun || self.run.over_at().is_some() || self.returning.is_some() {
             return;
         }
         let hold_real_us = outage::micros(hold);
@@ -193,10 +193,10 @@ impl ConductorState {
         self.last = self.last.max(due);
         let job = self.job_that_ends(&event);
         let deciding = debug_span!(target: SPANS, parent: &self.span, "decide", seq = Empty, decisions = Empty);
-        let (step, commands) = deciding.in_scope(|| self.run.handle(self.last, event));
+        let (step, commands) = deciding.in_scope(|| self.run.handle_event(self.last, event));
         deciding.record("seq", step.seq).record("decisions", step.decisions.len());
         drop(deciding);
-        if let Some(why) = self.run.failure() {
+        if let Some(why) = self.run.failure_reason() {
             // Nothing was decided on this event: it is heard again when the run goes on.
             self.broken = Some(why.to_owned());
             return;
@@ -205,10 +205,10 @@ impl ConductorState {
         if let Some(early) = self.evidence.see(self.run.setup(), &step) {
             tracing::warn!(%early, "an end that can't be");
         }
-        self.followers.see(&step);
+        self.followers.take_step(&step);
         self.note_checkpoints(&step);
         self.forget_checkpoints(&step);
-        let end = self.ends.see(&step);
+        let end = self.ends.take_step(&step);
         self.checks.see(&step, end.as_ref(), job);
         if let Some(of) = end {
             let contents = Arc::clone(self.store.contents());
@@ -243,7 +243,7 @@ impl ConductorState {
             return;
         };
         if self.store.holds(task.get()) {
-            let newest = self.run.tasks().get(task).and_then(TaskRecord::kept);
+            let newest = self.run.tasks().get(task).and_then(TaskRecord::kept_checkpoint);
             let newest = newest.map(|(number, _)| number.get());
             let logged = Logged { store: Arc::clone(&self.store), task: task.get(), newest };
             self.batch.then.push(Box::new(logged));
@@ -294,7 +294,7 @@ impl ConductorState {
         if idle {
             self.look_whether_stuck(myself);
         }
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             self.close(myself);
         }
     }
@@ -322,9 +322,9 @@ impl ConductorState {
 
     /// Sets the alarm for what is due next: a report, what the run wants, or the time limit.
     fn arm(&mut self) {
-        let limit = (self.begun && self.run.over().is_none()).then_some(self.plan.limit);
+        let limit = (self.begun && self.run.over_at().is_none()).then_some(self.plan.limit);
         let (outside, follower) = self.next_arrivals();
-        let own = [self.run.next_wakeup(), outside, follower, self.run.instant()];
+        let own = [self.run.next_wakeup(), outside, follower, self.run.pending_instant()];
         let all = own.into_iter().chain([self.inbox.first_due(), self.next_fault(), limit]);
         let next = all.flatten().min();
         let mut wanted = next.and_then(|at| self.clock.instant_of(at)).map(|at| at + self.behind());
@@ -432,7 +432,7 @@ impl Actor for Conductor {
         args.vitals.shows(clock.clone());
         // A log that ends between the hosts and the beginning: it begins now.
         let restored = !args.hosts.is_empty();
-        let goes_on = args.begun && args.run.over().is_none();
+        let goes_on = args.begun && args.run.over_at().is_none();
         let there = args.hosts.iter().filter(|host| host.lost.is_none()).map(|host| host.host);
         let returning = goes_on.then(|| Returning::new(there.collect(), back));
         let answer_seed = args.plan.answer_seed;
@@ -447,7 +447,8 @@ impl Actor for Conductor {
             wall: args.plan.world.wall.clone(),
         };
         for task in args.store.held() {
-            let kept = args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept);
+            let kept =
+                args.run.tasks().get(TaskId::new(task)).and_then(TaskRecord::kept_checkpoint);
             args.store.has_logged(task, kept.map(|(number, _)| number.get()));
         }
         let mut state = ConductorState {
@@ -504,8 +505,8 @@ impl Actor for Conductor {
         later(SAY_CLOCK_EVERY, &myself, ConductorMsg::SayClock);
         // Nobody may be left to wait for.
         state.go_on_if_all_are_back();
-        if (restored && state.returning.is_none()) || state.run.over().is_some() {
-            if !args.begun && state.run.over().is_none() {
+        if (restored && state.returning.is_none()) || state.run.over_at().is_some() {
+            if !args.begun && state.run.over_at().is_none() {
                 state.feed_now(Event::Begin);
             }
             state.commit(&myself);

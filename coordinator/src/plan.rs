@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Fault, MetadataSettings};
+use dormouse_model::{HostFault, MetadataSettings};
 use dormouse_proto::{
     CRIU, FAULTS, JOB_CHECKPOINTS, JOB_CREDITS, JOB_MEMORY, METADATA, SUPPLY, TIERS, TRAILS, v1,
 };
@@ -56,7 +56,7 @@ pub(crate) struct Plan {
     pub(crate) answer_within: Duration,
     pub(crate) limit: Time,
     /// What is to go wrong, in order of time.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<HostFault>,
     /// The different programs that are measured, and which of them each task is; `None`: one of the user's
     /// own, which is not measured.
     pub(crate) distinct: Vec<Vec<String>>,

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{HostLoad, Report, Submission};
+use dormouse_model::{LoadReport, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::Time;
 
@@ -48,7 +48,7 @@ fn judge(report: v1::Report) -> Result<Vec<Report>, String> {
             Ok(reports)
         }
         Heard::Load(load) => {
-            let load = HostLoad {
+            let load = LoadReport {
                 elapsed_us: load.real_elapsed_us,
                 millicores: load.millicores,
                 busy_us: load.real_busy_us,

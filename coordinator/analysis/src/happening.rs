@@ -1,7 +1,9 @@
 //! One line of words for a step of a run: the event, the provider's acts and the decisions.
 
 use dormouse_cloud::{InterruptionAction, InterruptionTarget};
-use dormouse_model::{CheckFinding, Decision, Effect, Event, Felt, Report, StartReason, Step};
+use dormouse_model::{
+    CheckFinding, Decision, Effect, Event, FaultState, Report, StartReason, Step,
+};
 use dormouse_units::{Ppm, Span};
 
 use crate::words;
@@ -39,7 +41,7 @@ impl StepSummary {
             line.add(text);
         }
         line.told = 0;
-        let refused = |place| step.effects.iter().any(|effect| effect.refuses(place));
+        let refused = |place| step.effects.iter().any(|effect| effect.refuses_decision(place));
         for (place, decision) in step.decisions.iter().enumerate() {
             let Some(text) = words::decided(decision) else { continue };
             if kind == "note" {
@@ -162,9 +164,9 @@ fn event_words(event: &Event) -> Told {
         }
         Event::FaultFelt { fault, host, felt, .. } => {
             let text = match felt {
-                Felt::Begun => format!("{fault} is in effect on {host}"),
-                Felt::Over => format!("{fault} is over on {host}"),
-                Felt::Refused { why } => format!("{fault} can't be had on {host}: {why}"),
+                FaultState::Begun => format!("{fault} is in effect on {host}"),
+                FaultState::Over => format!("{fault} is over on {host}"),
+                FaultState::Refused { why } => format!("{fault} can't be had on {host}: {why}"),
             };
             ("host", Some(text), vec![host.to_string()])
         }
@@ -334,7 +336,7 @@ fn effect_words(effect: &Effect) -> Option<(&'static str, String, Vec<String>)> 
         Effect::VmHibernated { vm, .. } => vm_alone(format!("{vm} is hibernated"), vm),
         Effect::VmResumed { vm, .. } => vm_alone(format!("{vm} is resumed"), vm),
         Effect::VmEnded { vm, why, cost } => {
-            let why = why.word().replace('-', " ");
+            let why = why.one_word().replace('-', " ");
             vm_alone(format!("{vm} ended ({why}), for ${:.4}", cost.as_usd()), vm)
         }
         Effect::CheckpointAsked { task, vm, .. } => {

@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use dormouse_cloud::{InterruptionAction, Market};
 use dormouse_engine::Run;
 use dormouse_estimate::{BatchMeans, Estimate, Series};
-use dormouse_model::{Effect, Setup, Step, Tenants, Work};
+use dormouse_model::{Effect, Setup, Step, TenantWork, Tenants};
 use dormouse_units::{Money, Span, Time, TypeName, VmId};
 use serde::{Deserialize, Serialize};
 
@@ -145,11 +145,12 @@ impl RunTally {
 
     /// The figures of a bag, in a run that is over.
     fn of_bag(&self, run: &Run) -> BTreeMap<String, f64> {
-        let (setup, over) = (run.setup(), run.over().unwrap_or(Time::ZERO));
+        let (setup, over) = (run.setup(), run.over_at().unwrap_or(Time::ZERO));
         // The bag's own makespan, where parallel jobs share the run.
-        let mut tenants = run.tenants(over);
-        let makespan =
-            tenants.find(|t| matches!(t.work, Work::Bag | Work::All)).and_then(|bag| bag.makespan);
+        let mut tenants = run.tenant_views(over);
+        let makespan = tenants
+            .find(|t| matches!(t.work, TenantWork::Bag | TenantWork::All))
+            .and_then(|bag| bag.makespan);
         let met = makespan.is_some_and(|end| end <= Time::ZERO + setup.bag.deadline);
         let sharing = run.sharing();
         // The other tenants don't pay for what the provider's customers use.

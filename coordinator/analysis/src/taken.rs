@@ -2,7 +2,7 @@
 //! the owner and its benefit for the taker.
 
 use dormouse_cloud::{ChargedInterval, InterruptionAction};
-use dormouse_model::{Tenants, VmEnd, Work};
+use dormouse_model::{TenantWork, Tenants, VmEnd};
 use dormouse_units::{Money, Ppm, RequestId, Span, TaskId, Time, VmId};
 
 use crate::{AttemptEnd, AttemptHistory, RunRecord, TaskHistory, VmDisplacement, VmHistory};
@@ -31,7 +31,7 @@ pub struct TakenVm<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmTenant {
     /// Work of the tenant.
-    pub work: Work,
+    pub work: TenantWork,
     /// Request that the VM was launched for, if a customer of the provider has it.
     pub request: Option<RequestId>,
 }
@@ -223,7 +223,7 @@ fn price_of_time(vm: &VmHistory, lost: Span) -> Money {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TenantToll {
     /// Work of the tenant.
-    pub work: Work,
+    pub work: TenantWork,
     /// Number of its VMs that were taken.
     pub vms_lost: usize,
     /// Number of tasks that were on them.
@@ -248,10 +248,10 @@ pub struct TenantToll {
 /// Costs and benefits of taken VMs for each of these tenants.
 #[must_use]
 pub fn tolls(taken: &[TakenVm<'_>], tenants: &Tenants) -> Vec<TenantToll> {
-    tenants.work().iter().map(|work| toll_of(taken, *work)).collect()
+    tenants.all_work().iter().map(|work| toll_of(taken, *work)).collect()
 }
 
-fn toll_of(taken: &[TakenVm<'_>], work: Work) -> TenantToll {
+fn toll_of(taken: &[TakenVm<'_>], work: TenantWork) -> TenantToll {
     let lost = || taken.iter().filter(move |it| it.owner.work == work);
     let took: Vec<_> = taken.iter().filter(|it| it.taker.work == work).collect();
     let tasks = || lost().flat_map(|it| &it.tasks);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
 use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer};
-use dormouse_model::{Bag, Setup, Task, Work};
+use dormouse_model::{Bag, Setup, Task, TenantWork};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Bytes, RandomStream, Span, Speedup};
@@ -76,7 +76,7 @@ impl Size {
         let policy = dormouse_policies::build(&config, catalogue, bag, &setup.checkpoint, 1)?;
         Ok(LiveRun {
             setup,
-            policies: vec![(Work::All, policy)],
+            policies: vec![(TenantWork::All, policy)],
             workers: self.workers,
             speedup: Speedup::times_real(SPEEDUP),
             demand: Demand {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use dormouse_cloud::ResourceVector;
 use dormouse_ec2_wire::{ApiError, ApiRequest, WireValue};
 use dormouse_engine::Run;
-use dormouse_engine::drive::{BOUNDLESS, Modelled, Reports, World, beginning};
+use dormouse_engine::drive::{
+    BOUNDLESS, MachineWorld, ModelledMachines, Reports, beginning_events,
+};
 use dormouse_model::{ApiCall, Bag, Command, Event, Setup, Step};
 use dormouse_units::{Money, Span, Time};
 
@@ -35,7 +37,7 @@ pub struct InstanceBill {
 #[derive(Debug)]
 pub struct Ec2Session {
     run: Run,
-    world: Modelled,
+    world: ModelledMachines,
     policy: DeskPolicy,
     reports: Reports,
     now: Time,
@@ -63,10 +65,10 @@ impl Ec2Session {
     #[must_use]
     pub fn new(setup: Setup, hosts: &[ResourceVector], config: DeskConfig) -> Self {
         let (run, policy) = Self::run_of(Self::setup_of(setup), config);
-        let (world, reports) = (Modelled::default(), Reports::new());
+        let (world, reports) = (ModelledMachines::default(), Reports::new());
         let mut session = Self { run, world, policy, reports, now: Time::ZERO, steps: Vec::new() };
         let hosts = if hosts.is_empty() { &[BOUNDLESS] } else { hosts };
-        for (at, event) in beginning(hosts) {
+        for (at, event) in beginning_events(hosts) {
             session.feed(at, event);
         }
         session.play_until(Time::ZERO);
@@ -164,7 +166,7 @@ impl Ec2Session {
     /// Lets time go on to an instant, with all that happens until then. An earlier one changes nothing.
     pub fn advance_to(&mut self, at: Time) {
         self.play_until(at);
-        if self.run.over().is_none() {
+        if self.run.over_at().is_none() {
             self.now = self.now.max(at);
         }
     }
@@ -194,7 +196,7 @@ impl Ec2Session {
             while let Some((host, report)) = self.reports.pop_front() {
                 self.feed(self.now, Event::Machine { host, number: 0, report });
             }
-            if self.run.over().is_some() {
+            if self.run.over_at().is_some() {
                 return;
             }
             let tick = self.run.next_wakeup().map(|at| at.max(self.now));
@@ -205,7 +207,7 @@ impl Ec2Session {
                 }
                 (_, Some(machine)) if machine <= until => {
                     self.now = self.now.max(machine);
-                    self.world.step(self.now, &mut self.reports);
+                    self.world.step_machines(self.now, &mut self.reports);
                 }
                 _ => return,
             }
@@ -214,10 +216,10 @@ impl Ec2Session {
 
     fn feed(&mut self, at: Time, event: Event) {
         self.now = self.now.max(at);
-        let (step, commands): (Step, Vec<Command>) = self.run.handle(self.now, event);
+        let (step, commands): (Step, Vec<Command>) = self.run.handle_event(self.now, event);
         self.steps.push(step);
         for command in commands {
-            self.world.obey(self.now, command, &mut self.reports);
+            self.world.execute_command(self.now, command, &mut self.reports);
         }
     }
 }

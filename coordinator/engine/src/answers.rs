@@ -14,7 +14,7 @@ const MOST_DECISIONS: u64 = 10_000_000;
 
 /// What programs did at the last instant at which one was asked.
 #[derive(Clone, Copy, Debug, Default)]
-struct Instant {
+struct AnswerInstant {
     at: Time,
     /// Refusals that they were told of.
     refusals: u64,
@@ -24,26 +24,26 @@ struct Instant {
 
 /// The answers of a run's programs.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct ProgramAnswers {
     /// Number of decisions in each answer of the step under way.
     given: Vec<u32>,
     /// The answers of the step under way, where they are known already.
-    known: Option<Known>,
+    known: Option<RecordedAnswers>,
     /// Steps that are to come out again before programs are asked anything new.
     followed: VecDeque<Step>,
-    instant: Instant,
+    instant: AnswerInstant,
     /// Why the run can't go on.
     failed: Option<String>,
 }
 
 /// The answers of a recorded step.
 #[derive(Debug)]
-struct Known {
+struct RecordedAnswers {
     answers: std::vec::IntoIter<u32>,
     decisions: Vec<Decision>,
 }
 
-impl Known {
+impl RecordedAnswers {
     fn from_step(step: &Step) -> Self {
         Self { answers: step.answers.clone().into_iter(), decisions: step.decisions.clone() }
     }
@@ -56,25 +56,25 @@ impl Known {
     }
 }
 
-impl Answers {
+impl ProgramAnswers {
     /// Whether programs can't be asked any more.
     pub(crate) const fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
 
     /// Why the run can't go on, as far as it is by what its programs were told or answered.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.failed.as_deref()
     }
 
     /// Makes these steps come out again, in order, before programs are asked anything new.
-    pub(crate) fn follow(&mut self, steps: Vec<Step>) {
+    pub(crate) fn follow_steps(&mut self, steps: Vec<Step>) {
         self.followed = steps.into();
     }
 
     /// Takes the answers of the step that begins from one that was recorded.
-    pub(crate) fn know(&mut self, recorded: &Step) {
-        self.known = Some(Known::from_step(recorded));
+    pub(crate) fn take_recorded(&mut self, recorded: &Step) {
+        self.known = Some(RecordedAnswers::from_step(recorded));
     }
 
     /// What is to come out of the step that begins, if steps are followed.
@@ -83,7 +83,7 @@ impl Answers {
         if (followed.at, &followed.event) != (step.at, &step.event) {
             self.failed = Some(came_out_otherwise(&followed));
         }
-        self.know(&followed);
+        self.take_recorded(&followed);
         Some(followed)
     }
 
@@ -100,23 +100,23 @@ impl Answers {
 
     /// Records an answer of this number of decisions, and fails where a program decides without end at one instant. What
     /// was decided before the run was broken off holds, however much it was.
-    pub(crate) fn given(&mut self, now: Time, heard: &[Notice], decided: usize) {
+    pub(crate) fn record_answer(&mut self, now: Time, heard: &[Notice], decided: usize) {
         self.given.push(u32::try_from(decided).unwrap_or(u32::MAX));
         let is_refusal =
             |it: &&Notice| matches!(it, Notice::Rejected { .. } | Notice::LaunchRefused { .. });
         let new = heard.iter().filter(is_refusal).count() as u64;
         if self.instant.at != now {
-            self.instant = Instant { at: now, ..Instant::default() };
+            self.instant = AnswerInstant { at: now, ..AnswerInstant::default() };
         }
         self.instant.refusals += new;
         self.instant.decisions += decided as u64;
         let why = match self.instant {
             _ if self.known.is_some() || decided == 0 => return,
-            Instant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
+            AnswerInstant { refusals, .. } if new > 0 && refusals > MOST_REFUSALS => format!(
                 "the scheduler was refused more than {MOST_REFUSALS} decisions at {now}, and answered a \
                  refusal with another decision; it has to stop at some time, or to ask for a wake-up"
             ),
-            Instant { decisions, .. } if decisions > MOST_DECISIONS => format!(
+            AnswerInstant { decisions, .. } if decisions > MOST_DECISIONS => format!(
                 "the scheduler decided more than {MOST_DECISIONS} times at {now}; no time passes as it \
                  goes on so: it has to stop, or to ask for a wake-up"
             ),

@@ -19,12 +19,12 @@ pub(crate) struct CheckpointState {
 
 impl CheckpointState {
     /// An attempt begins.
-    pub(crate) fn begun(now: Time) -> Self {
+    pub(crate) fn attempt_begun(now: Time) -> Self {
         Self { since: now, ..Self::default() }
     }
 
     /// The time at which the last checkpoint was kept, or could not be; else that at which the attempt began.
-    pub(crate) const fn since(&self) -> Time {
+    pub(crate) const fn last_kept(&self) -> Time {
         self.since
     }
 
@@ -34,7 +34,7 @@ impl CheckpointState {
     }
 
     /// The scheme has answered; the number of this answer.
-    pub(crate) const fn answered(&mut self) -> u32 {
+    pub(crate) const fn count_answer(&mut self) -> u32 {
         self.turn += 1;
         self.turn
     }
@@ -50,7 +50,7 @@ impl CheckpointState {
     }
 
     /// One is wanted as soon as the task runs.
-    pub(crate) const fn want(&mut self) {
+    pub(crate) const fn want_checkpoint(&mut self) {
         self.due = true;
     }
 
@@ -60,7 +60,7 @@ impl CheckpointState {
     }
 
     /// The machine is told to take the one that is wanted; false if it is at one already, which will do.
-    pub(crate) const fn tell(&mut self) -> bool {
+    pub(crate) const fn start_wanted(&mut self) -> bool {
         self.due = false;
         !std::mem::replace(&mut self.told, true)
     }
@@ -71,7 +71,7 @@ impl CheckpointState {
     }
 
     /// A checkpoint was kept, or could not be.
-    pub(crate) const fn over(&mut self, now: Time) {
+    pub(crate) const fn checkpoint_over(&mut self, now: Time) {
         (self.told, self.since) = (false, now);
     }
 

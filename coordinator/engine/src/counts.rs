@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The `counts` of `summary.json`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct RunCounts {
     /// VMs frozen by the provider.
     pub hibernations: u32,
     /// VMs thawed by the provider.
@@ -51,7 +51,7 @@ pub struct Counts {
     pub unkept: u32,
 }
 
-impl Counts {
+impl RunCounts {
     /// A VM was given back for this reason.
     pub fn given_back(&mut self, reason: EndReason) {
         let EndReason::AboveBid { unkept, .. } = reason;

@@ -16,7 +16,7 @@ pub(crate) struct RefusedLaunches {
 
 impl RefusedLaunches {
     /// Notes that the launch of `vm` was refused.
-    pub(crate) fn add(&mut self, vm: VmId) {
+    pub(crate) fn add_refused(&mut self, vm: VmId) {
         self.vms.insert(vm);
     }
 
@@ -62,7 +62,7 @@ mod tests {
         refused.place_came_free(&kind);
         refused.vm_ended(|_| true);
         assert!(!refused.take_gave_back() && refused.take_freed_types().is_empty());
-        refused.add(VmId::new(3));
+        refused.add_refused(VmId::new(3));
         assert!(refused.contains(VmId::new(3)) && !refused.contains(VmId::new(4)));
         refused.vm_ended(|vm| *vm == VmId::new(4));
         assert!(!refused.take_gave_back(), "its own tenant's VM ended");

@@ -7,7 +7,7 @@ use dormouse_units::{RequestId, VmId};
 
 /// The requests of a run. What is held of them is what is open.
 #[derive(Clone, Debug)]
-pub(crate) struct Requests {
+pub(crate) struct OpenRequests {
     next: RequestId,
     is_all: bool,
     /// Those for which no VM was asked for yet.
@@ -18,15 +18,15 @@ pub(crate) struct Requests {
     gone: Vec<VmId>,
 }
 
-impl Requests {
+impl OpenRequests {
     /// Before the first of them; none will come if none is expected.
-    pub(crate) const fn expected(some: bool) -> Self {
+    pub(crate) const fn expect_requests(some: bool) -> Self {
         let next = RequestId::new(0);
         Self { next, is_all: !some, pending: BTreeSet::new(), alive: 0, gone: Vec::new() }
     }
 
     /// One comes; false if it is not the next.
-    pub(crate) fn request(&mut self, id: RequestId) -> bool {
+    pub(crate) fn request_arrived(&mut self, id: RequestId) -> bool {
         let is_next = id == self.next && !self.is_all;
         if is_next {
             self.next = id.next();
@@ -51,20 +51,20 @@ impl Requests {
     }
 
     /// A VM is asked for; false if there is no such request, or it had its VM.
-    pub(crate) fn launch(&mut self, id: RequestId) -> bool {
+    pub(crate) fn launch_asked(&mut self, id: RequestId) -> bool {
         let is_pending = self.pending.remove(&id);
         self.alive += usize::from(is_pending);
         is_pending
     }
 
     /// One has come to its end: its VM was refused, or is gone.
-    pub(crate) fn over(&mut self, vm: VmId) {
+    pub(crate) fn request_over(&mut self, vm: VmId) {
         self.alive = self.alive.saturating_sub(1);
         self.gone.push(vm);
     }
 
     /// The VMs that are gone since this was last asked.
-    pub(crate) fn gone(&mut self) -> Vec<VmId> {
+    pub(crate) fn take_gone(&mut self) -> Vec<VmId> {
         std::mem::take(&mut self.gone)
     }
 

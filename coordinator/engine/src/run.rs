@@ -20,27 +20,27 @@ mod views;
 use std::collections::VecDeque;
 
 use dormouse_cloud::{ComingInterruptions, Market, Provider};
-use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, Tenants, Work};
+use dormouse_model::{Command, Decision, Effect, Event, Notice, Setup, Step, TenantWork, Tenants};
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Policy};
 use dormouse_units::{HostId, Time, TypeName, VmId, Window};
 
-use crate::answers::Answers;
+use crate::answers::ProgramAnswers;
 use crate::refused_launches::RefusedLaunches;
-use crate::requests::Requests;
-use crate::supplies::Supplies;
-use crate::surpluses::Surpluses;
-use crate::tasks::Tasks;
-use crate::tenants::Tenant;
-use crate::timers::{Due, Timers};
+use crate::requests::OpenRequests;
+use crate::supplies::VmSupplies;
+use crate::surpluses::SurplusAccounts;
+use crate::tasks::TaskTable;
+use crate::tenants::RunTenant;
+use crate::timers::{DueEvent, TimerQueue};
 use crate::vm_record::VmRecord;
-use crate::workflow::Workflow;
-use crate::{Counts, DecisionDigest};
+use crate::workflow::WorkflowProgress;
+use crate::{DecisionDigest, RunCounts};
 
 pub use views::TenantView;
 
 /// Memory of steps that are over, to be used again.
 #[derive(Debug, Default)]
-struct Spare {
+struct SpareBuffers {
     notices: VecDeque<Notice>,
     wanted: Vec<Decision>,
     unheard: Vec<Notice>,
@@ -53,28 +53,28 @@ pub struct Run {
     provider: Provider,
     /// Who shares it.
     sharing: Tenants,
-    tenants: Vec<Tenant>,
+    tenants: Vec<RunTenant>,
     /// When parallel jobs are checkpointed, if they are.
     job_checkpointing: Option<Box<dyn Checkpointing>>,
     interruptions: ComingInterruptions,
-    timers: Timers,
-    tasks: Tasks,
-    workflow: Workflow,
+    timers: TimerQueue,
+    tasks: TaskTable,
+    workflow: WorkflowProgress,
     /// Boxed, as a VM that stays for long keeps a place for each that came after it.
     vms: Window<Box<VmRecord>, VmId>,
-    surpluses: Surpluses,
-    supplies: Supplies,
+    surpluses: SurplusAccounts,
+    supplies: VmSupplies,
     refused: RefusedLaunches,
     /// Nothing more will be submitted.
     all_submitted: bool,
-    requests: Requests,
-    counts: Counts,
+    requests: OpenRequests,
+    counts: RunCounts,
     /// Effects and commands of the step under way.
     effects: Vec<Effect>,
     commands: Vec<Command>,
-    spare: Spare,
+    spare: SpareBuffers,
     /// Answers of schedulers that are programs of their own.
-    answers: Answers,
+    answers: ProgramAnswers,
     /// Digest of all decisions; `None` after `undigested()`.
     digest: Option<DecisionDigest>,
     next_seq: u64,
@@ -89,12 +89,12 @@ impl Run {
     /// A run of this setup under this policy, before its first event.
     #[must_use]
     pub fn new(setup: Setup, policy: Box<dyn Policy>) -> Self {
-        Self::of_tenants(setup, vec![(Work::All, policy)])
+        Self::of_tenants(setup, vec![(TenantWork::All, policy)])
     }
 
     /// A run that these policies share, each with this part of its work. The parts are disjoint.
     #[must_use]
-    pub fn of_tenants(setup: Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Self {
+    pub fn of_tenants(setup: Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Self {
         let (works, policies): (Vec<_>, Vec<_>) = policies.into_iter().unzip();
         let sharing: Tenants = works.into_iter().collect();
         let spot: Vec<TypeName> = setup
@@ -113,24 +113,29 @@ impl Run {
                 .watch_kinds(watched),
             interruptions: ComingInterruptions::new(&setup.interruptions, &spot, setup.seed)
                 .with_recommendations(setup.terms.rebalance_rule()),
-            tasks: Tasks::waiting(setup.bag.tasks.len()),
-            workflow: Workflow::new(&setup.bag.tasks),
+            tasks: TaskTable::all_waiting(setup.bag.tasks.len()),
+            workflow: WorkflowProgress::new(&setup.bag.tasks),
             all_submitted: setup.jobs.is_none(),
-            requests: Requests::expected(setup.requests),
-            tenants: Tenant::all(&sharing, policies, &setup.checkpoint, &setup.terms.prices),
+            requests: OpenRequests::expect_requests(setup.requests),
+            tenants: RunTenant::make_all(
+                &sharing,
+                policies,
+                &setup.checkpoint,
+                &setup.terms.prices,
+            ),
             sharing,
             job_checkpointing: setup.checkpoint_of_jobs().map(|of| of.build(&setup.terms.prices)),
             setup,
-            timers: Timers::default(),
+            timers: TimerQueue::default(),
             vms: Window::default(),
-            surpluses: Surpluses::default(),
-            supplies: Supplies::default(),
+            surpluses: SurplusAccounts::default(),
+            supplies: VmSupplies::default(),
             refused: RefusedLaunches::default(),
-            counts: Counts::default(),
+            counts: RunCounts::default(),
             effects: Vec::new(),
             commands: Vec::new(),
-            spare: Spare::default(),
-            answers: Answers::default(),
+            spare: SpareBuffers::default(),
+            answers: ProgramAnswers::default(),
             digest: Some(DecisionDigest::default()),
             next_seq: 0,
             unheard: VecDeque::new(),
@@ -142,20 +147,20 @@ impl Run {
 
     /// Makes no digest of its decisions: for runs of which only the outcome is kept.
     #[must_use]
-    pub fn undigested(mut self) -> Self {
+    pub fn without_digest(mut self) -> Self {
         self.digest = None;
         self
     }
 
     /// Takes one event and gives the step it makes and the commands to send once
     /// the step is durable. `now` never runs backwards.
-    pub fn handle(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
+    pub fn handle_event(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
         let (mut step, mut commands) = (Step::blank(), Vec::new());
         self.handle_into(now, event, &mut step, &mut commands);
         (step, commands)
     }
 
-    /// As [`Self::handle`], in place of a step and commands that nobody keeps: their memory is used
+    /// As [`Self::handle_event`], in place of a step and commands that nobody keeps: their memory is used
     /// again.
     #[inline]
     pub fn handle_into(
@@ -166,7 +171,7 @@ impl Run {
         commands: &mut Vec<Command>,
     ) {
         // Where the event is made: it need not be handed on.
-        step.begin(self.next_seq, now, event);
+        step.begin_step(self.next_seq, now, event);
         self.take_in(now, step, commands);
     }
 
@@ -189,7 +194,7 @@ impl Run {
         if let Event::Cancel { why } = event {
             self.cancelled.get_or_insert_with(|| why.clone());
         }
-        self.hear(now, event, &mut notices);
+        self.apply_event(now, event, &mut notices);
         // Nothing is decided before the run goes on.
         let is_unheard = match event {
             Event::HostLost { unheard, .. } => *unheard,
@@ -200,7 +205,7 @@ impl Run {
             self.unheard.append(&mut notices);
         }
 
-        self.tell(now, &mut notices, heard, decisions);
+        self.tell_tenants(now, &mut notices, heard, decisions);
         if let Event::Called { call, .. } = event {
             self.take_call(now, call, &mut notices, (&mut *heard, &mut *decisions));
         }
@@ -213,22 +218,22 @@ impl Run {
         if !is_unheard && self.refused.take_gave_back() && self.over.is_none() {
             // Whoever was refused hears that there is room, as when a host comes.
             notices.push_back(Notice::HostJoined);
-            self.tell(now, &mut notices, heard, decisions);
+            self.tell_tenants(now, &mut notices, heard, decisions);
         }
         if !is_unheard {
             let freed = self.refused.take_freed_types();
             if !freed.is_empty() && self.over.is_none() {
                 notices.extend(freed.into_iter().map(|kind| Notice::Available { kind }));
-                self.tell(now, &mut notices, heard, decisions);
+                self.tell_tenants(now, &mut notices, heard, decisions);
             }
         }
         self.spare.notices = notices;
         if !is_unheard {
             for vm in self.provider.take_placed() {
-                self.boot(now, vm);
+                self.boot_vm(now, vm);
             }
             self.give_back(now);
-            self.supply();
+            self.update_supplies();
         }
         if !self.surpluses.is_empty() {
             self.note_use(now);
@@ -259,36 +264,36 @@ impl Run {
     /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
     /// all else of it has been said.
     #[must_use]
-    pub fn instant(&self) -> Option<Time> {
+    pub fn pending_instant(&self) -> Option<Time> {
         if self.over.is_some() {
             return None;
         }
-        self.tenants.iter().filter_map(Tenant::instant).min()
+        self.tenants.iter().filter_map(RunTenant::pending_instant).min()
     }
 
     /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried
     /// out. What happens when a price changes costs the new one.
-    fn next_due(&mut self, now: Time) -> Option<Due> {
+    fn next_due(&mut self, now: Time) -> Option<DueEvent> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner_of(timer, interruption).unwrap_or(now);
         if self.provider.next_price_change().is_some_and(|at| at <= now.min(first)) {
-            return Some(Due::Prices);
+            return Some(DueEvent::Prices);
         }
         if self.provider.next_availability().is_some_and(|at| at <= now.min(first)) {
-            return Some(Due::Availability);
+            return Some(DueEvent::Availability);
         }
         match (timer, interruption) {
             (Some(timer), Some(interruption)) if interruption < timer => {
-                self.interruptions.pop_due(now).map(Due::Interruption)
+                self.interruptions.pop_due(now).map(DueEvent::Interruption)
             }
-            (None, Some(_)) => self.interruptions.pop_due(now).map(Due::Interruption),
-            _ => self.timers.pop(now).map(Due::Timer),
+            (None, Some(_)) => self.interruptions.pop_due(now).map(DueEvent::Interruption),
+            _ => self.timers.pop_due(now).map(DueEvent::Timer),
         }
     }
 
     /// The tenant that a VM is of.
-    fn owner_mut(&mut self, vm: VmId) -> &mut Tenant {
-        &mut self.tenants[self.sharing.owner(vm).get() as usize]
+    fn owner_mut(&mut self, vm: VmId) -> &mut RunTenant {
+        &mut self.tenants[self.sharing.vm_owner(vm).get() as usize]
     }
 
     fn host_of(&self, vm: VmId) -> Option<HostId> {

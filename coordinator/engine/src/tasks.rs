@@ -8,7 +8,7 @@ use dormouse_model::Submission;
 use dormouse_units::{Attempt, CheckpointSeq, Mode, Ppm, Seats, Span, TaskId, Tier, Time, VmId};
 
 use crate::checkpoint_state::CheckpointState;
-use crate::images::{Image, Images};
+use crate::images::{TaskImage, TaskImages};
 
 /// Where a task is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub struct TaskRecord {
     /// The latest attempt; reports of earlier ones are of a former life.
     pub attempt: Attempt,
     /// The task's complete checkpoints that it can go on from.
-    pub(crate) images: Images,
+    pub(crate) images: TaskImages,
     /// What checkpoints were asked for in the latest attempt.
     pub(crate) asked: CheckpointState,
     /// Burst or baseline.
@@ -79,19 +79,19 @@ impl TaskRecord {
 
     /// The checkpoint that it goes on from, and what of the work that holds.
     #[must_use]
-    pub fn kept(&self) -> Option<(CheckpointSeq, Ppm)> {
-        self.images.newest().map(Image::what)
+    pub fn kept_checkpoint(&self) -> Option<(CheckpointSeq, Ppm)> {
+        self.images.newest_image().map(TaskImage::seq_and_done)
     }
 
     /// The numbers of the newest checkpoints that the log has of it, oldest first, but for those that were given up: as
     /// many as a worker goes back by that finds them damaged.
     pub fn checkpoints(&self) -> impl Iterator<Item = CheckpointSeq> {
-        self.images.numbers()
+        self.images.restorable_numbers()
     }
 
     /// Records a checkpoint that the present attempt has kept.
-    pub(crate) fn keep(&mut self, seq: CheckpointSeq, done: Ppm) {
-        self.images.keep(Image { seq, done, by: self.attempt });
+    pub(crate) fn keep_checkpoint(&mut self, seq: CheckpointSeq, done: Ppm) {
+        self.images.keep_image(TaskImage { seq, done, by: self.attempt });
     }
 
     /// The tier of its seats, if it has any.
@@ -104,7 +104,7 @@ impl TaskRecord {
 /// The tasks of a run, by id: those of the bag first. Of a stream of jobs those that have ended, and
 /// all before them, are forgotten: what is held is what is in the system.
 #[derive(Clone, Debug, Default)]
-pub struct Tasks {
+pub struct TaskTable {
     bag: Vec<TaskRecord>,
     bag_finished: usize,
     /// Jobs that have been forgotten.
@@ -117,13 +117,13 @@ pub struct Tasks {
     left: Vec<TaskId>,
 }
 
-impl Tasks {
-    pub(crate) fn waiting(count: usize) -> Self {
+impl TaskTable {
+    pub(crate) fn all_waiting(count: usize) -> Self {
         Self { bag: vec![TaskRecord::default(); count], ..Self::default() }
     }
 
     /// Where the record of a job is among those that are held.
-    fn place(&self, id: TaskId) -> Option<usize> {
+    fn job_place(&self, id: TaskId) -> Option<usize> {
         (id.get() as usize).checked_sub(self.bag.len() + self.forgotten as usize)
     }
 
@@ -131,13 +131,13 @@ impl Tasks {
     #[must_use]
     pub fn get(&self, id: TaskId) -> Option<&TaskRecord> {
         match self.bag.get(id.get() as usize) {
-            None => self.jobs.get(self.place(id)?),
+            None => self.jobs.get(self.job_place(id)?),
             task => task,
         }
     }
 
     pub(crate) fn get_mut(&mut self, id: TaskId) -> Option<&mut TaskRecord> {
-        let place = self.place(id);
+        let place = self.job_place(id);
         match self.bag.get_mut(id.get() as usize) {
             None => self.jobs.get_mut(place?),
             task => task,
@@ -171,13 +171,13 @@ impl Tasks {
 
     /// How many have finished.
     #[must_use]
-    pub const fn finished(&self) -> u64 {
+    pub const fn finished_count(&self) -> u64 {
         self.bag_finished as u64 + self.jobs_finished as u64
     }
 
     /// How many there are that have not finished.
     #[must_use]
-    pub fn unfinished(&self) -> usize {
+    pub fn unfinished_count(&self) -> usize {
         self.bag_unfinished() + self.jobs_unfinished()
     }
 
@@ -201,7 +201,7 @@ impl Tasks {
 
     /// The tasks that left a VM in the last step, for another or for none.
     #[must_use]
-    pub fn left(&self) -> &[TaskId] {
+    pub fn left_vms(&self) -> &[TaskId] {
         &self.left
     }
 
@@ -210,7 +210,7 @@ impl Tasks {
         self.left.clear();
     }
 
-    pub(crate) fn submit(&mut self, job: Arc<Submission>) {
+    pub(crate) fn submit_job(&mut self, job: Arc<Submission>) {
         self.jobs.push_back(TaskRecord { job: Some(job), ..TaskRecord::default() });
     }
 
@@ -249,21 +249,21 @@ mod tests {
 
     #[test]
     fn who_has_left_a_vm_is_known_until_the_next_step() {
-        let mut tasks = Tasks::waiting(2);
+        let mut tasks = TaskTable::all_waiting(2);
         let [one, other] = [0, 1].map(TaskId::new);
         let vm = VmId::new(7);
         for state in [TaskState::Sent(vm), TaskState::Running(vm), TaskState::Stopping(vm)] {
             tasks.set_state(one, state);
             tasks.set_state(other, state);
-            assert_eq!(tasks.left(), [], "they are there");
+            assert_eq!(tasks.left_vms(), [], "they are there");
         }
         tasks.set_state(other, TaskState::Finished);
         tasks.set_state(one, TaskState::Running(vm.next()));
-        assert_eq!(tasks.left(), [other, one]);
+        assert_eq!(tasks.left_vms(), [other, one]);
         tasks.begin_step();
-        assert_eq!(tasks.left(), []);
+        assert_eq!(tasks.left_vms(), []);
         // A task that was on none has left none.
         tasks.set_state(other, TaskState::Waiting);
-        assert_eq!(tasks.left(), []);
+        assert_eq!(tasks.left_vms(), []);
     }
 }

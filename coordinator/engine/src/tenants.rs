@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use dormouse_cloud::PriceTrace;
-use dormouse_model::{CheckpointConfig, Decision, Notice, TenantNumbers, Tenants, Work};
-use dormouse_policies::{CheckpointPlanning, Checkpointing, GivenUp, Hearing, Policy};
+use dormouse_model::{CheckpointConfig, Decision, Notice, TenantNumbers, TenantWork, Tenants};
+use dormouse_policies::{CheckpointPlanning, Checkpointing, Delivery, GivenUp, Policy};
 use dormouse_units::{Money, TenantId, Time, TypeName};
 
 /// One of those who share a run.
 #[derive(Debug)]
-pub(crate) struct Tenant {
+pub(crate) struct RunTenant {
     policy: Box<dyn Policy>,
-    hearing: Hearing,
+    hearing: Delivery,
     is_outside: bool,
     /// What it has yet to hear at the end of an instant, if it hears of whole instants.
     unheard: Vec<Notice>,
@@ -20,7 +20,7 @@ pub(crate) struct Tenant {
     instant: Option<Time>,
     /// When tasks of its bag are checkpointed.
     checkpointing: Box<dyn Checkpointing>,
-    work: Work,
+    work: TenantWork,
     numbers: TenantNumbers,
     /// When the last of its tasks finished.
     last_finish: Time,
@@ -33,16 +33,16 @@ pub(crate) struct Tenant {
     is_done: bool,
 }
 
-impl Tenant {
+impl RunTenant {
     /// These policies share a run, each with the work of the tenant at its place.
-    pub(crate) fn all(
+    pub(crate) fn make_all(
         tenants: &Tenants,
         policies: Vec<Box<dyn Policy>>,
         checkpoints: &CheckpointConfig,
         prices: &BTreeMap<TypeName, PriceTrace>,
     ) -> Vec<Self> {
-        let all = tenants.ids().zip(tenants.work()).zip(policies);
-        let tenant = |((id, work), policy): ((TenantId, &Work), Box<dyn Policy>)| Self {
+        let all = tenants.tenant_ids().zip(tenants.all_work()).zip(policies);
+        let tenant = |((id, work), policy): ((TenantId, &TenantWork), Box<dyn Policy>)| Self {
             hearing: policy.hearing(),
             is_outside: policy.is_outside(),
             policy,
@@ -54,7 +54,7 @@ impl Tenant {
                 false => CheckpointConfig::NONE.build(prices),
             },
             work: *work,
-            numbers: tenants.numbers(id),
+            numbers: tenants.tenant_numbers(id),
             last_finish: Time::ZERO,
             waits_for_machine: false,
             settled: Money::ZERO,
@@ -69,17 +69,17 @@ impl Tenant {
     }
 
     /// What of the run's work it has.
-    pub(crate) const fn work(&self) -> Work {
+    pub(crate) const fn work(&self) -> TenantWork {
         self.work
     }
 
     /// Whether it hears of whole instants.
     pub(crate) const fn hears_instants(&self) -> bool {
-        matches!(self.hearing, Hearing::Instants)
+        matches!(self.hearing, Delivery::EndOfInstant)
     }
 
     /// The instant of which it has yet to hear.
-    pub(crate) const fn instant(&self) -> Option<Time> {
+    pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
 
@@ -99,7 +99,7 @@ impl Tenant {
     }
 
     /// Notes that one of its tasks, or requests, has come to its end.
-    pub(crate) fn finished(&mut self, now: Time) {
+    pub(crate) fn count_finished(&mut self, now: Time) {
         self.last_finish = self.last_finish.max(now);
     }
 
@@ -119,12 +119,12 @@ impl Tenant {
     }
 
     /// Adds what was owed for a VM that is forgotten.
-    pub(crate) fn settle(&mut self, owed: Money) {
+    pub(crate) fn add_settled(&mut self, owed: Money) {
         self.settled += owed;
     }
 
     /// What was owed for VMs that are forgotten.
-    pub(crate) const fn settled(&self) -> Money {
+    pub(crate) const fn settled_money(&self) -> Money {
         self.settled
     }
 
@@ -134,18 +134,18 @@ impl Tenant {
     }
 
     /// Notes that all its work is done.
-    pub(crate) const fn end(&mut self) {
+    pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
 
     /// Why it can't decide any more.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.policy.failure()
     }
 
     /// Keeps what it is to be told at the end of the instant, if it can decide anything on it: a
     /// program can on everything.
-    pub(crate) fn keep(&mut self, now: Time, notice: Notice) {
+    pub(crate) fn keep_notice(&mut self, now: Time, notice: Notice) {
         match &notice {
             // What a program waits for nobody knows.
             Notice::LaunchRefused { .. } => self.waits_for_machine = !self.is_outside,
@@ -198,7 +198,7 @@ impl Tenant {
     }
 
     /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
-    pub(crate) fn tell(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
+    pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
         }
@@ -246,24 +246,24 @@ fn make_own(numbers: TenantNumbers, decision: &mut Decision) {
 
 fn make_outside(numbers: TenantNumbers, decision: &mut Decision) {
     if let Some(vm) = decision.vm_mut() {
-        *vm = numbers.vm(*vm);
+        *vm = numbers.run_vm(*vm);
     }
     if let Decision::Wake { token, .. } = decision {
-        *token = numbers.wake(*token);
+        *token = numbers.run_wake(*token);
     }
 }
 
 /// Whom a notice is for, of these tenants; `None`: for all.
-pub(crate) fn addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
+pub(crate) fn notice_addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
     match notice {
-        _ if !tenants.are_several() => tenants.ids().next(),
+        _ if !tenants.are_several() => tenants.tenant_ids().next(),
         Notice::Begin | Notice::HostJoined => None,
         Notice::Price { .. } | Notice::TaskDue { .. } => tenants.with_bag(),
         Notice::Submitted { .. } => tenants.with_jobs(),
-        Notice::Requested { .. } => tenants.with(Work::Requests),
+        Notice::Requested { .. } => tenants.find_tenant(TenantWork::Requests),
         other => match other.token_mut() {
-            Some(token) => Some(tenants.sleeper(*token)),
-            None => other.vm_mut().map(|vm| tenants.owner(*vm)),
+            Some(token) => Some(tenants.wake_owner(*token)),
+            None => other.vm_mut().map(|vm| tenants.vm_owner(*vm)),
         },
     }
 }

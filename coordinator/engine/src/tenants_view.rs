@@ -1,7 +1,7 @@
 //! A run as one of its tenants sees it.
 
 use dormouse_cloud::{InterruptionAction, InterruptionTarget};
-use dormouse_model::{Decision, Effect, Event, Notice, Step, TenantNumbers, Tenants, Work};
+use dormouse_model::{Decision, Effect, Event, Notice, Step, TenantNumbers, TenantWork, Tenants};
 use dormouse_units::{TaskId, TenantId, Time, VmId};
 
 use crate::tenants::own_notice;
@@ -11,26 +11,26 @@ use crate::tenants::own_notice;
 /// there is one tenant it is the step.
 #[must_use]
 pub fn tenants_view(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
-    view(step, tenants, tenant, tenants.numbers(tenant))
+    view_step(step, tenants, tenant, tenants.tenant_numbers(tenant))
 }
 
 /// The part of a step that is one tenant's, with the run's numbers of VMs and wake-ups: for those who know
 /// of all tenants of a run.
 #[must_use]
 pub fn tenants_part(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
-    view(step, tenants, tenant, TenantNumbers::SAME)
+    view_step(step, tenants, tenant, TenantNumbers::SAME)
 }
 
-fn view(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers) -> Step {
+fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNumbers) -> Step {
     if !tenants.are_several() {
         return step.clone();
     }
-    let is_own = |vm: VmId| tenants.owner(vm) == tenant;
-    let is_own_token = |token: u64| tenants.sleeper(token) == tenant;
+    let is_own = |vm: VmId| tenants.vm_owner(vm) == tenant;
+    let is_own_token = |token: u64| tenants.wake_owner(token) == tenant;
     let work = tenants.work_of(tenant);
-    let has_bag = work.is_some_and(Work::has_bag);
-    let has_jobs = work.is_some_and(Work::has_jobs);
-    let has_requests = work == Some(Work::Requests);
+    let has_bag = work.is_some_and(TenantWork::has_bag);
+    let has_jobs = work.is_some_and(TenantWork::has_jobs);
+    let has_requests = work == Some(TenantWork::Requests);
     let event = match step.event.clone() {
         Event::Machine { report, .. } if !is_own(report.vm()) => Event::Tick,
         Event::Machine { host, number, mut report } => {
@@ -191,7 +191,8 @@ mod tests {
             answers: Vec::new(),
             effects: effects.to_vec(),
         };
-        let (all, tenants) = (step(&[1, 2, 3], &effects), Tenants::from([Work::Bag, Work::Jobs]));
+        let (all, tenants) =
+            (step(&[1, 2, 3], &effects), Tenants::from([TenantWork::Bag, TenantWork::Jobs]));
         let [bag, jobs] = [0, 1].map(TenantId::new);
         assert_eq!(tenants_part(&all, &tenants, bag), step(&[2], &effects));
         assert_eq!(tenants_part(&all, &tenants, jobs), step(&[1, 3], &[]));

@@ -7,7 +7,7 @@ use dormouse_units::{Attempt, TaskId, Time, VmId};
 
 /// What a timer is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Timer {
+pub(crate) enum RunTimer {
     /// A VM has booted.
     Boot(VmId),
     /// A VM's notice of preemption has run out.
@@ -25,8 +25,8 @@ pub(crate) enum Timer {
 }
 
 /// Something whose time has come.
-pub(crate) enum Due {
-    Timer(Timer),
+pub(crate) enum DueEvent {
+    Timer(RunTimer),
     Interruption(Interruption),
     /// A price is another.
     Prices,
@@ -36,19 +36,19 @@ pub(crate) enum Due {
 
 /// Timers by (time, order of asking).
 #[derive(Debug, Default)]
-pub(crate) struct Timers {
-    queue: BTreeMap<(Time, u64), Timer>,
+pub(crate) struct TimerQueue {
+    queue: BTreeMap<(Time, u64), RunTimer>,
     asked: u64,
 }
 
-impl Timers {
-    pub(crate) fn set(&mut self, at: Time, timer: Timer) {
+impl TimerQueue {
+    pub(crate) fn set_timer(&mut self, at: Time, timer: RunTimer) {
         self.queue.insert((at, self.asked), timer);
         self.asked += 1;
     }
 
     /// All that are set, in order.
-    pub(crate) fn all(&self) -> impl Iterator<Item = Timer> {
+    pub(crate) fn all_timers(&self) -> impl Iterator<Item = RunTimer> {
         self.queue.values().copied()
     }
 
@@ -57,7 +57,7 @@ impl Timers {
     }
 
     /// The next timer due by `now`.
-    pub(crate) fn pop(&mut self, now: Time) -> Option<Timer> {
+    pub(crate) fn pop_due(&mut self, now: Time) -> Option<RunTimer> {
         let first = self.queue.first_entry()?;
         (first.key().0 <= now).then(|| first.remove())
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 
 use dormouse_cloud::{BurstableTerms, InstanceType};
-use dormouse_model::StartTask;
+use dormouse_model::TaskStart;
 use dormouse_units::{Bytes, Seats, TaskId, Time};
 use thin_vec::ThinVec;
 
-use crate::seating::Seating;
+use crate::seating::VmSeating;
 
 /// The state of a VM: how far it has come, who sits where, and what waits for it.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +19,12 @@ pub(crate) struct VmRecord {
     hibernates_once_booted: bool,
     freezes_once_kept: bool,
     /// The tasks sent to it that haven't ended.
-    seating: Seating,
+    seating: VmSeating,
     two_tier: bool,
     memory: Bytes,
     burstable: Option<BurstableTerms>,
     /// Tasks sent to it between a hibernation's asking and its effect: they start at the resume.
-    held: ThinVec<StartTask>,
+    held: ThinVec<TaskStart>,
     usage: VmUse,
 }
 
@@ -39,9 +39,9 @@ pub struct VmUse {
 
 impl VmRecord {
     /// A VM of this type, whose vCPUs may have a background seat, too, and which runs parallel jobs then.
-    pub(crate) fn launched(of: &InstanceType, two_tier: bool) -> Self {
+    pub(crate) fn launched_as(of: &InstanceType, two_tier: bool) -> Self {
         Self {
-            seating: Seating::new(of.vcpus),
+            seating: VmSeating::new(of.vcpus),
             two_tier,
             memory: of.memory,
             burstable: of.burstable,
@@ -50,7 +50,7 @@ impl VmRecord {
     }
 
     /// Notes that the host of the VM has made it.
-    pub(crate) const fn made(&mut self) {
+    pub(crate) const fn mark_made(&mut self) {
         self.is_made = true;
     }
 
@@ -80,12 +80,12 @@ impl VmRecord {
     }
 
     /// Notes that a hibernation or a resume is asked for now.
-    pub(crate) const fn ask(&mut self, now: Time) {
+    pub(crate) const fn note_asked(&mut self, now: Time) {
         self.asked = now;
     }
 
     /// The time at which the VM's current hibernation or resume was asked for.
-    pub(crate) const fn asked(&self) -> Time {
+    pub(crate) const fn asked_at(&self) -> Time {
         self.asked
     }
 
@@ -100,18 +100,18 @@ impl VmRecord {
     }
 
     /// Who has which of its seats.
-    pub(crate) const fn seating(&self) -> &Seating {
+    pub(crate) const fn seating(&self) -> &VmSeating {
         &self.seating
     }
 
     /// A task takes its seats.
-    pub(crate) fn seat(&mut self, task: TaskId, seats: &Seats) {
-        self.seating.take(task, seats);
+    pub(crate) fn seat_task(&mut self, task: TaskId, seats: &Seats) {
+        self.seating.take_seats(task, seats);
     }
 
     /// These seats are left.
-    pub(crate) fn leave(&mut self, seats: &Seats) {
-        self.seating.leave(seats);
+    pub(crate) fn leave_seats(&mut self, seats: &Seats) {
+        self.seating.leave_seats(seats);
     }
 
     /// Whether its vCPUs have a background seat, too, and it runs parallel jobs.
@@ -130,23 +130,23 @@ impl VmRecord {
     }
 
     /// Keeps the start of a task until the VM resumes.
-    pub(crate) fn hold(&mut self, start: StartTask) {
+    pub(crate) fn hold_start(&mut self, start: TaskStart) {
         self.held.push(start);
     }
 
     /// The starts that waited for the VM's resume; none is left.
-    pub(crate) fn take_held(&mut self) -> ThinVec<StartTask> {
+    pub(crate) fn take_held(&mut self) -> ThinVec<TaskStart> {
         std::mem::take(&mut self.held)
     }
 
     /// Takes back the start of a task that waits for the resume; false if it has none.
-    pub(crate) fn withdraw(&mut self, task: TaskId) -> bool {
+    pub(crate) fn withdraw_start(&mut self, task: TaskId) -> bool {
         let place = self.held.iter().position(|start| start.task == task);
         place.map(|place| self.held.remove(place)).is_some()
     }
 
     /// Records what the VM was promised and got of the processor.
-    pub(crate) const fn used(&mut self, usage: VmUse) {
+    pub(crate) const fn record_usage(&mut self, usage: VmUse) {
         self.usage = usage;
     }
 
@@ -156,7 +156,7 @@ impl VmRecord {
     }
 
     /// Ends the VM; the tasks that had a seat there.
-    pub(crate) fn end(&mut self) -> BTreeSet<TaskId> {
+    pub(crate) fn end_vm(&mut self) -> BTreeSet<TaskId> {
         self.held.clear();
         self.seating.clear()
     }

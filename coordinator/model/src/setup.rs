@@ -8,7 +8,7 @@ use dormouse_cloud::{
 use dormouse_units::{Bytes, Price, Span, TaskId, Time, TypeName};
 use serde::{Deserialize, Serialize};
 
-use crate::{Bag, CheckpointConfig, Noise, Space, UsageInformation};
+use crate::{Bag, CheckpointConfig, JobCapacity, Noise, UsageInformation};
 
 /// Setup of a run. It is the first line of the event log, so that a log can be replayed by itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,7 +59,7 @@ pub struct ParallelJobs {
 impl Setup {
     /// Real run time of a task of the bag at full speed on a type; `None` if it can't run there.
     #[must_use]
-    pub fn runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
+    pub fn task_runtime(&self, task: TaskId, kind: &TypeName) -> Option<Span> {
         let said = *self.bag.tasks.get(task.get() as usize)?.runtime.get(kind)?;
         Some(self.real_runtime(task, said))
     }
@@ -67,12 +67,12 @@ impl Setup {
     /// Real run time of a task of the bag that has the run time `said` in its bag.
     #[must_use]
     pub fn real_runtime(&self, task: TaskId, said: Span) -> Span {
-        self.noise.map_or(said, |noise| noise.real(self.seed, task, said))
+        self.noise.map_or(said, |noise| noise.draw_runtime(self.seed, task, said))
     }
 
     /// Submission time of a task of the bag; the beginning of the run for other tasks.
     #[must_use]
-    pub fn submitted(&self, task: TaskId) -> Time {
+    pub fn submission_time(&self, task: TaskId) -> Time {
         let task = self.bag.tasks.get(task.get() as usize);
         Time::ZERO + task.map_or(Span::ZERO, |task| task.submitted)
     }
@@ -172,10 +172,10 @@ impl Setup {
 
     /// Capacity of the machine for parallel jobs for one job; none without parallel jobs.
     #[must_use]
-    pub fn space_of_jobs(&self) -> Space {
-        let Some(jobs) = &self.jobs else { return Space { processors: 0, memory: None } };
+    pub fn space_of_jobs(&self) -> JobCapacity {
+        let Some(jobs) = &self.jobs else { return JobCapacity { processors: 0, memory: None } };
         let processors = self.catalogue.get(&jobs.machine).map_or(0, |kind| kind.vcpus);
-        Space { processors, memory: jobs.memory }
+        JobCapacity { processors, memory: jobs.memory }
     }
 
     /// Memory of the machine for parallel jobs; zero if unknown.

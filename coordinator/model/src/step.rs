@@ -50,7 +50,7 @@ impl Step {
 
     /// Resets this to a step with only its number, time and event.
     #[inline]
-    pub fn begin(&mut self, seq: u64, at: Time, event: Event) {
+    pub fn begin_step(&mut self, seq: u64, at: Time, event: Event) {
         (self.seq, self.at, self.event) = (seq, at, event);
         self.notices.clear();
         self.decisions.clear();
@@ -134,7 +134,7 @@ pub enum Effect {
         /// The VM that gets the room.
         by: VmId,
         /// The action on the displaced VM.
-        #[serde(default = "preempt", skip_serializing_if = "is_preempt")]
+        #[serde(default = "default_preempt", skip_serializing_if = "is_preempt")]
         action: InterruptionAction,
     },
     /// A VM that hibernated to make room has its room again and is told to resume.
@@ -267,7 +267,7 @@ pub enum Effect {
     },
 }
 
-const fn preempt() -> InterruptionAction {
+const fn default_preempt() -> InterruptionAction {
     InterruptionAction::Preempt
 }
 
@@ -279,7 +279,7 @@ fn is_preempt(action: &InterruptionAction) -> bool {
 impl Effect {
     /// True if this effect means that the decision with this index was not carried out.
     #[must_use]
-    pub fn refuses(&self, place: usize) -> bool {
+    pub fn refuses_decision(&self, place: usize) -> bool {
         matches!(self, Self::Moot { index, .. } | Self::Rejected { index, .. } if *index == place)
     }
 }
@@ -305,7 +305,7 @@ pub enum VmEnd {
 impl VmEnd {
     /// The reason in one word, for tables and logs.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn one_word(self) -> &'static str {
         match self {
             Self::Terminated => "terminated",
             Self::Preempted => "preempted",
@@ -318,7 +318,7 @@ impl VmEnd {
 
     /// The side that ended the VM: user or provider.
     #[must_use]
-    pub const fn by(self) -> EndedBy {
+    pub const fn ended_by(self) -> EndedBy {
         match self {
             Self::Terminated | Self::RunOver | Self::WorkDone => EndedBy::User,
             Self::Preempted | Self::HostLost | Self::Failed => EndedBy::Provider,

@@ -1,6 +1,6 @@
 //! Time of the next checkpoint on an instance under each scheme (ACC paper, section V).
 
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Span, Time};
 
 use super::record::HOUR;
@@ -23,7 +23,7 @@ pub struct UnkeptWork {
     /// Time between two decisions of ADAPT.
     pub every: Span,
     /// Prices that ADAPT may use.
-    pub knows: Knows,
+    pub knows: AdaptKnowledge,
 }
 
 impl SpotScheme {

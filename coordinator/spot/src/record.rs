@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use dormouse_cloud::PriceTrace;
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Money, Price, Span, Time};
 
 use super::uptimes::OrderedUptimes;
@@ -134,18 +134,18 @@ impl<'a> SpotRecord<'a> {
     /// instance that could be had as the record began counts from there.
     pub(super) fn part_taken(
         &self,
-        (knows, at): (Knows, Time),
+        (knows, at): (AdaptKnowledge, Time),
         age: Span,
         [from, to]: [Span; 2],
     ) -> f64 {
         let all = self.uptimes.len();
         let known = match knows {
-            Knows::Past => self.available.partition_point(|(_, end)| *end <= at).min(all),
-            Knows::WholeRecord => all,
+            AdaptKnowledge::Past => self.available.partition_point(|(_, end)| *end <= at).min(all),
+            AdaptKnowledge::WholeRecord => all,
         };
         let by = |span: Span| match knows {
-            Knows::Past => self.ended.up_to(known, span),
-            Knows::WholeRecord => self.uptimes.partition_point(|uptime| *uptime <= span),
+            AdaptKnowledge::Past => self.ended.up_to(known, span),
+            AdaptKnowledge::WholeRecord => self.uptimes.partition_point(|uptime| *uptime <= span),
         };
         let left = known - by(age);
         if left == 0 {

@@ -5,7 +5,7 @@
 mod oracle;
 
 use dormouse_cloud::{ChargedInterval, EndedBy, PriceTrace, TariffName};
-use dormouse_model::Knows;
+use dormouse_model::AdaptKnowledge;
 use dormouse_units::{Price, Span, Time};
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ fn a_job_by_hand() {
     assert_eq!(of(Adapt), (310, 5 + 15, 1, 100));
     // ADAPT with the whole record known: 90 min are kept by 1:35, 5 lost; 5 + 30 min, one hour.
     let record = SpotRecord::new(&prices, cents(7), at(10_000));
-    let oracle = SpotJob { knows: Knows::WholeRecord, ..SpotJob::with_work(minutes(120)) };
+    let oracle = SpotJob { knows: AdaptKnowledge::WholeRecord, ..SpotJob::with_work(minutes(120)) };
     let outcome = oracle.run(Adapt, &record, Time::ZERO).unwrap();
     assert_eq!((outcome.took, outcome.lost, outcome.checkpoints), (minutes(215), minutes(5), 1));
     // The price passes the bid between ACC's looks at 1:54 and 1:59: all is lost.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dormouse_cloud::{
     BurstableTerms, Catalogue, InstanceType, LaunchRequest, ProviderTerms, VmLimits,
 };
-use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointScheme, Task};
 use dormouse_units::{Credits, TypeName};
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ fn setup(tasks: usize) -> Setup {
         },
         bag: Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(2_700) },
         checkpoint: CheckpointConfig {
-            scheme: Scheme::Budget(Ppm::ZERO),
+            scheme: CheckpointScheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,

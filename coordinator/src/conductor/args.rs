@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
-use dormouse_model::{Request, Submission};
+use dormouse_engine::drive::WaitingFollowers;
+use dormouse_model::{Submission, VmRequest};
 use dormouse_units::{HostId, Time};
 use ractor::{ActorCell, ActorRef};
 use serde_json::Value;
@@ -59,13 +59,13 @@ pub(crate) struct ConductorArgs {
     /// Parallel jobs, in order of submission, without those that follow others.
     pub(crate) submissions: Vec<Submission>,
     /// Parallel jobs that follow others, and have not been submitted.
-    pub(crate) followers: Followers,
+    pub(crate) followers: WaitingFollowers,
     /// Number of all parallel jobs of the workload.
     pub(crate) jobs: usize,
     /// Highest number of a parallel job of the workload.
     pub(crate) last_number: u64,
     /// The VMs that customers request, in order of time.
-    pub(crate) requests: Vec<(Time, Request)>,
+    pub(crate) requests: Vec<(Time, VmRequest)>,
     /// What has been submitted of them, and from outside.
     pub(crate) door: Door,
     /// What the hosts were told by the log and have not done; all that they were ever told is unsent.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{AttemptEnd, Effect, Event, Report, Step, Submission};
+use dormouse_model::{Effect, Event, ProgramAttemptEnd, Report, Step, Submission};
 use dormouse_units::{Attempt, Bytes, HostId, TaskId, VmId};
 
 use super::check_work::{CheckWork, CheckedAnswer};
@@ -80,7 +80,7 @@ impl CheckQueue {
     pub(super) fn see(
         &mut self,
         step: &Step,
-        end: Option<&AttemptEnd>,
+        end: Option<&ProgramAttemptEnd>,
         job: Option<Arc<Submission>>,
     ) {
         let Some(answers) = &mut self.answers else { return };

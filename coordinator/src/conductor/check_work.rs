@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, OwnEnd, ProgramExit, Report};
+use dormouse_model::{CheckFinding, ProgramEnd, ProgramExit, Report};
 use dormouse_proto::v1;
 use dormouse_tasks::own::{OwnProgram, Verify};
 use dormouse_tasks::result::TaskResult;
@@ -18,7 +18,7 @@ pub(super) enum CheckedAnswer {
     /// The text that a program of `dormouse-task`'s left.
     Text(Arc<str>),
     /// How a program of the user's own ended, and what it left.
-    Own(Arc<OwnEnd>),
+    Own(Arc<ProgramEnd>),
 }
 
 /// What is computed again, and what it has to come to.
@@ -32,7 +32,7 @@ pub(super) enum CheckWork {
         ordered: Duration,
     },
     /// A program of the user's own from its beginning to its end.
-    Whole { program: Arc<OwnProgram>, end: Arc<OwnEnd> },
+    Whole { program: Arc<OwnProgram>, end: Arc<ProgramEnd> },
 }
 
 /// Whether a program of the user's own leaves the same outputs wherever it runs: it is said to, or has to have those of a
@@ -92,8 +92,8 @@ impl CheckWork {
 
 /// Compares how a program ended with how it ended on another host: its status, that of its check, and its outputs. What it wrote
 /// to its standard output and error may have times in it.
-fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
-    let exit = |end: &OwnEnd| match end.exit {
+fn compare_ends(end: &ProgramEnd, again: &ProgramEnd) -> Result<(), String> {
+    let exit = |end: &ProgramEnd| match end.exit {
         Some(ProgramExit::Status(status)) => format!("with status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("by signal {signal}"),
         None => "before its time".to_owned(),
@@ -110,8 +110,8 @@ fn compare_ends(end: &OwnEnd, again: &OwnEnd) -> Result<(), String> {
         let (one, other) = (verdict(end.verify_status), verdict(again.verify_status));
         return Err(format!("its check {one}, and {other} where it was run again"));
     }
-    let outputs = |end: &OwnEnd| -> BTreeMap<String, String> {
-        let all = end.files.iter().filter(|file| file.path.starts_with(OwnEnd::OUTPUTS));
+    let outputs = |end: &ProgramEnd| -> BTreeMap<String, String> {
+        let all = end.files.iter().filter(|file| file.path.starts_with(ProgramEnd::OUTPUTS));
         all.map(|file| (file.path.clone(), file.digest.clone())).collect()
     };
     let (ours, theirs) = (outputs(end), outputs(again));
@@ -136,14 +136,14 @@ mod tests {
 
     use super::*;
 
-    fn end(status: i32, verify_status: Option<i32>, files: &[(&str, &str)]) -> OwnEnd {
+    fn end(status: i32, verify_status: Option<i32>, files: &[(&str, &str)]) -> ProgramEnd {
         let file = |(path, digest): &(&str, &str)| KeptFile {
             path: (*path).to_owned(),
             digest: (*digest).to_owned(),
             bytes: Bytes::new(1),
             executable: false,
         };
-        OwnEnd {
+        ProgramEnd {
             exit: Some(ProgramExit::Status(status)),
             verify_status,
             files: files.iter().map(file).collect(),

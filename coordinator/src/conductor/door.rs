@@ -35,13 +35,13 @@ impl ConductorState {
         // That may have ended it.
         self.must_go_on()?;
         self.must_be_open()?;
-        if self.run.unfinished() >= MOST_UNFINISHED {
+        if self.run.unfinished_count() >= MOST_UNFINISHED {
             return Err(format!("{MOST_UNFINISHED} jobs wait or run already: come again later"));
         }
         let number = self.last_number.saturating_add(self.door.outside() as u64 + 1);
         let at = self.last.max(now);
         let job = Arc::new(asked.job(number, at));
-        job.fits(self.run.setup().space_of_jobs())
+        job.check_fits(self.run.setup().space_of_jobs())
             .map_err(|why| format!("the job can't be run: {why}"))?;
         let (task, key) = (self.run.next_task(), Arc::clone(&asked.key));
         self.door.submitted(Some(&key), &job);
@@ -83,7 +83,7 @@ impl ConductorState {
             "this run takes no jobs from outside: begin one that does with --open"
         } else if !self.begun {
             "the run has not begun: its workers are not all there; come again when they are"
-        } else if self.run.over().is_some() {
+        } else if self.run.over_at().is_some() {
             "the run is over"
         } else if !self.door.is_open {
             "the run has been closed: it takes no more jobs"

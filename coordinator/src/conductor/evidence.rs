@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Event, HostLoad, OwnEnd, Report};
+use dormouse_model::{Event, LoadReport, ProgramEnd, Report};
 use dormouse_tasks::answer::{self, Verdict};
 use dormouse_tasks::own::OwnProgram;
 use dormouse_units::{HostId, TaskId, VmId};
@@ -27,7 +27,7 @@ impl ConductorState {
     }
 
     /// Takes in what a host did besides, if that can be.
-    pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: HostLoad) {
+    pub(super) fn hear_load(&mut self, host: HostId, number: u64, load: LoadReport) {
         if self.facts.disbelieved.contains_key(&host) {
             return;
         }
@@ -81,7 +81,7 @@ impl ConductorState {
     }
 
     /// Looks at the answer of a task that its worker calls right.
-    pub(super) fn check_answer(&self, report: &mut Report, end: Option<&OwnEnd>) {
+    pub(super) fn check_answer(&self, report: &mut Report, end: Option<&ProgramEnd>) {
         let Report::TaskFinished { task, verified, reported, program_failed, result, .. } = report
         else {
             return;
@@ -158,11 +158,11 @@ impl ConductorState {
         program.own().map(|own| &**own)
     }
 
-    fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&OwnEnd>) -> Verdict {
+    fn verdict_on(&self, task: TaskId, result: Option<&str>, end: Option<&ProgramEnd>) -> Verdict {
         if let Some(own) = self.own_program(task) {
             let unknown = Verdict::Unchecked("how its program ended is not known");
             return end.map_or(unknown, |end| {
-                own.check(end.is_success(), end.verify_status, |path| end.output(path))
+                own.check(end.is_success(), end.verify_status, |path| end.find_output(path))
             });
         }
         // None at all is wrong where one could be checked: a worker must not choose that nobody does.

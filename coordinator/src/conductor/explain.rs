@@ -12,10 +12,10 @@ pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
     let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);
     let alive = run.provider().alive_vms().count();
-    let mut text = format!("{} tasks are left", run.unfinished());
+    let mut text = format!("{} tasks are left", run.unfinished_count());
     for (n, (record, name)) in unfinished.enumerate() {
         if n == NAMED {
-            text += &format!(", and {} more", run.unfinished() - NAMED);
+            text += &format!(", and {} more", run.unfinished_count() - NAMED);
             break;
         }
         let state = match record.state {

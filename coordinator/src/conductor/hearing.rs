@@ -1,6 +1,6 @@
 //! What the run hears, in the order in which it was due.
 
-use dormouse_engine::drive::{Agenda, Turn};
+use dormouse_engine::drive::{AgendaKind, RunAgenda};
 use dormouse_model::{Effect, Event, MAX_REPORT_DELAY, Report};
 use dormouse_units::{Span, Time};
 use tokio::time::Instant;
@@ -31,29 +31,34 @@ impl ConductorState {
             // A timer that has just been heard of and is still due can't end an instant.
             let again = wakes.filter(|at| ticked == Some(*at));
             let (outside, follower) = self.next_arrivals();
-            let agenda = Agenda {
+            let agenda = RunAgenda {
                 outside,
                 follower,
                 tick: if again.is_some() { None } else { wakes },
                 machine: self.inbox.first_due(),
-                instant: self.run.instant().filter(|at| again.is_none_or(|again| again > *at)),
+                instant: self
+                    .run
+                    .pending_instant()
+                    .filter(|at| again.is_none_or(|again| again > *at)),
                 // The user's word is heard as it comes.
                 cancel: None,
             };
-            let Some((at, turn)) = agenda.first().filter(|(at, _)| *at <= until) else { return };
+            let Some((at, turn)) = agenda.first_due().filter(|(at, _)| *at <= until) else {
+                return;
+            };
             match turn {
-                Turn::Outside => self.come(at),
-                Turn::Follower => self.follow(at),
-                Turn::Tick => {
+                AgendaKind::Outside => self.come(at),
+                AgendaKind::Follower => self.follow(at),
+                AgendaKind::Tick => {
                     ticked = Some(at);
                     self.feed(at, Event::Tick);
                 }
-                Turn::Machine => match self.inbox.pop_due(until) {
+                AgendaKind::Machine => match self.inbox.pop_due(until) {
                     Some((due, arrived)) => self.hear(due, arrived),
                     None => return,
                 },
-                Turn::InstantOver => self.feed(at, Event::InstantOver),
-                Turn::Cancel => return,
+                AgendaKind::InstantOver => self.feed(at, Event::InstantOver),
+                AgendaKind::Cancel => return,
             }
         }
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use dormouse_cloud::ResourceVector;
 use dormouse_identity::WorkerLife;
-use dormouse_model::{Event, HostLoad, MAX_REPORT_DELAY, Report};
+use dormouse_model::{Event, LoadReport, MAX_REPORT_DELAY, Report};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, HostId, TaskId};
 use ractor::rpc::CallResult;
@@ -76,7 +76,7 @@ impl ConductorState {
                 return Ok(session);
             }
         }
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             return Err(over(self.journal.clone()).await);
         }
         let needs = self.plan.needs();
@@ -355,7 +355,7 @@ impl ConductorState {
     /// Gives up workers that don't do as they are told, so that what they have goes elsewhere, and those that
     /// flood the log.
     pub(super) fn look_for_answers(&mut self) {
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             return;
         }
         let mut wrong = self.outstanding.look(SAY_CLOCK_EVERY, self.plan.answer_within);
@@ -415,9 +415,9 @@ const fn job_that_ends(report: &Report, said: Option<Due>) -> Option<TaskId> {
 }
 
 /// What a host says that it did besides.
-fn told(load: v1::HostLoad) -> HostLoad {
+fn told(load: v1::HostLoad) -> LoadReport {
     let v1::HostLoad { real_elapsed_us, millicores, real_busy_us, real_ours_us, machine } = load;
-    HostLoad {
+    LoadReport {
         elapsed_us: real_elapsed_us,
         millicores,
         busy_us: real_busy_us,

@@ -139,7 +139,7 @@ mod tests {
 
     fn start(vm: u32, task: u32) -> Command {
         let (task, attempt) = (TaskId::new(task), Attempt::new(1));
-        Command::StartTask(dormouse_model::StartTask {
+        Command::StartTask(dormouse_model::TaskStart {
             host: HostId::new(0),
             seats: Seats::first_free(VmId::new(vm)),
             task,

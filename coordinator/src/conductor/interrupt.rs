@@ -31,7 +31,7 @@ impl ConductorState {
         let now = self.clock.now();
         self.hear_until(now, None);
         self.must_go_on()?;
-        if self.run.over().is_some() {
+        if self.run.over_at().is_some() {
             return Err("the run is over".to_owned());
         }
         let Injection { target, action, why } = wanted;

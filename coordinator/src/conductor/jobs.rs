@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dormouse_cloud::ProviderVmState;
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_model::Event;
 use dormouse_units::{Span, Time};
 
@@ -26,7 +26,7 @@ impl ConductorState {
     /// When the next job of the workload that follows no other is submitted or the next VM is requested, or it is to
     /// be said that all were; and when the next job is submitted that follows others.
     pub(super) fn next_arrivals(&self) -> (Option<Time>, Option<Time>) {
-        if !self.begun || self.run.over().is_some() {
+        if !self.begun || self.run.over_at().is_some() {
             return (None, None);
         }
         let follower = if self.run.all_submitted() { None } else { self.followers.next() };
@@ -90,8 +90,8 @@ impl ConductorState {
     /// Submits the next job that follows others.
     pub(super) fn follow(&mut self, at: Time) {
         let task = self.run.next_task();
-        if let Some(job) = self.followers.take() {
-            self.feed(at, Followers::event(task, job));
+        if let Some(job) = self.followers.take_due() {
+            self.feed(at, WaitingFollowers::submission_event(task, job));
         }
     }
 

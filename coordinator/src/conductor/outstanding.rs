@@ -110,7 +110,7 @@ impl Outstanding {
             let record = run.tasks().get(*task)?;
             record.vm().map(|_| record.attempt)
         };
-        let left = run.tasks().left().iter();
+        let left = run.tasks().left_vms().iter();
         self.assignments.left(left.map(|task| (*task, goes_on(task))));
     }
 

@@ -26,18 +26,18 @@ impl ConductorState {
             Some(back) => self.running_on(back),
         };
         Progress {
-            now: self.run.over().unwrap_or_else(|| self.clock.now()),
+            now: self.run.over_at().unwrap_or_else(|| self.clock.now()),
             begun: self.begun,
             tasks: count(tasks),
-            completed: u32::try_from(self.run.tasks().finished()).unwrap_or(u32::MAX),
+            completed: u32::try_from(self.run.tasks().finished_count()).unwrap_or(u32::MAX),
             running: count(running),
             vms: count(vms),
             workers: count(self.roster.alive()),
             workers_wanted: self.plan.workers,
             awaited: self.returning.as_ref().map(Returning::progress),
-            cost: self.run.owed(self.clock.now()),
+            cost: self.run.owed_now(self.clock.now()),
             counts: *self.run.counts(),
-            over: self.run.over().is_some(),
+            over: self.run.over_at().is_some(),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dormouse_model::{CheckFinding, Event, OwnEnd, Report, Submission};
+use dormouse_model::{CheckFinding, Event, ProgramEnd, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
 use dormouse_tasks::limits::largest_checkpoint;
@@ -42,7 +42,7 @@ const BIRTH: Duration = Duration::from_millis(20);
 impl ConductorState {
     /// Whether spot checks are under way, which begin with this where there are to be any.
     pub(super) fn spot_checks_go_on(&mut self, myself: &ActorRef<ConductorMsg>) -> bool {
-        if self.checks.begins() && self.run.cancelled().is_none() && !self.plan.noop {
+        if self.checks.begins() && self.run.cancel_reason().is_none() && !self.plan.noop {
             let longest = self.begin_checks();
             if self.checks.are_open() {
                 later(PATIENCE + longest * 4, myself, ConductorMsg::ChecksLate);
@@ -286,7 +286,7 @@ impl ConductorState {
         &mut self,
         seen: &SeenAnswer,
         by: HostId,
-        end: &Arc<OwnEnd>,
+        end: &Arc<ProgramEnd>,
     ) -> Option<OpenCheck> {
         let task = seen.task;
         let program: Arc<OwnProgram> =

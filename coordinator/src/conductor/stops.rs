@@ -14,7 +14,7 @@ impl ConductorState {
     pub(super) fn cancel(&mut self, why: impl FnOnce(&Self) -> String) {
         let now = self.clock.now();
         self.hear_until(now, None);
-        if self.run.over().is_none() {
+        if self.run.over_at().is_none() {
             let why = why(self);
             self.feed(now, Event::Cancel { why });
         }
@@ -32,7 +32,7 @@ impl ConductorState {
             return;
         }
         self.hear_until(self.clock.now(), None);
-        if self.run.over().is_some() || self.broken.is_some() {
+        if self.run.over_at().is_some() || self.broken.is_some() {
             return;
         }
         self.say_clock_and_hold(if self.plan.workers_stay {

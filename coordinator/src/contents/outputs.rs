@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use blake3::Hash;
-use dormouse_model::{AttemptEnd, KeptFile, OwnEnd, ProgramExit};
+use dormouse_model::{KeptFile, ProgramAttemptEnd, ProgramEnd, ProgramExit};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
 use super::Contents;
@@ -32,7 +32,7 @@ const SAID: [&str; 2] = ["stdout", "stderr"];
 #[derive(Debug)]
 pub(crate) struct LayOut {
     pub(crate) contents: Arc<Contents>,
-    pub(crate) of: AttemptEnd,
+    pub(crate) of: ProgramAttemptEnd,
 }
 
 impl OnceDurable for LayOut {
@@ -51,7 +51,7 @@ impl OnceDurable for LayOut {
 
 impl LayOut {
     fn folder(&self) -> PathBuf {
-        let AttemptEnd { task, attempt, finished, .. } = &self.of;
+        let ProgramAttemptEnd { task, attempt, finished, .. } = &self.of;
         let name = if *finished { folder_of(*task) } else { folder_of_failed(*task, *attempt) };
         self.contents.run_folder().join(name)
     }
@@ -77,7 +77,7 @@ impl LayOut {
     }
 
     fn fill(&self, part: &Path) -> io::Result<()> {
-        fs::create_dir_all(part.join(OwnEnd::OUTPUTS))?;
+        fs::create_dir_all(part.join(ProgramEnd::OUTPUTS))?;
         let mut missing = self.of.end.not_kept.clone();
         for file in &self.of.end.files {
             if let Err(why) = self.copy(file, part)? {
@@ -130,7 +130,7 @@ impl LayOut {
             return fs::rename(part, folder);
         }
         fs::create_dir_all(folder)?;
-        for name in SAID.into_iter().chain([OwnEnd::OUTPUTS, NOT_KEPT, EXIT]) {
+        for name in SAID.into_iter().chain([ProgramEnd::OUTPUTS, NOT_KEPT, EXIT]) {
             let (from, to) = (part.join(name), folder.join(name));
             if to.is_dir() {
                 remove_all(&to)?;
@@ -148,11 +148,11 @@ impl LayOut {
 fn is_left(path: &str) -> bool {
     let mut parts = Path::new(path).components();
     let is_plain = parts.all(|part| matches!(part, Component::Normal(_)));
-    let output = path.strip_prefix(OwnEnd::OUTPUTS).and_then(|rest| rest.strip_prefix('/'));
+    let output = path.strip_prefix(ProgramEnd::OUTPUTS).and_then(|rest| rest.strip_prefix('/'));
     is_plain && (SAID.contains(&path) || output.is_some_and(|rest| !rest.is_empty()))
 }
 
-fn exit_of(end: &OwnEnd) -> String {
+fn exit_of(end: &ProgramEnd) -> String {
     match end.exit {
         Some(ProgramExit::Status(status)) => format!("status {status}"),
         Some(ProgramExit::Signal(signal)) => format!("signal {signal}"),
@@ -174,11 +174,11 @@ mod tests {
         KeptFile { path, digest, bytes: Bytes::new(content.len() as u64), executable }
     }
 
-    fn end(files: Vec<KeptFile>, status: i32) -> OwnEnd {
+    fn end(files: Vec<KeptFile>, status: i32) -> ProgramEnd {
         let (real_waited_us, memory, directory) = (0, Bytes::ZERO, Bytes::ZERO);
         let (exit, verify_status) = (Some(ProgramExit::Status(status)), None);
         let not_kept = Vec::new();
-        OwnEnd { exit, verify_status, files, not_kept, real_waited_us, memory, directory }
+        ProgramEnd { exit, verify_status, files, not_kept, real_waited_us, memory, directory }
     }
 
     #[test]
@@ -189,10 +189,10 @@ mod tests {
         for content in [&b"said"[..], b"", b"wrong", b"right", b"#!"] {
             put(&contents, content);
         }
-        let lay_out = |attempt, finished, end: &OwnEnd| {
+        let lay_out = |attempt, finished, end: &ProgramEnd| {
             let (task, attempt) = (TaskId::new(7), Attempt::new(attempt));
             let (contents, end) = (Arc::clone(&contents), Arc::new(end.clone()));
-            LayOut { contents, of: AttemptEnd { task, attempt, finished, end } }
+            LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished, end } }
         };
         let mut failed =
             end(vec![file("stdout", b"said", false), file("outputs/a", b"wrong", false)], 3);
@@ -235,7 +235,7 @@ mod tests {
             file("outputs/c", b"never came", false),
         ];
         let (task, attempt, end) = (TaskId::new(0), Attempt::new(1), Arc::new(end(files, 0)));
-        let it = LayOut { contents, of: AttemptEnd { task, attempt, finished: true, end } };
+        let it = LayOut { contents, of: ProgramAttemptEnd { task, attempt, finished: true, end } };
         it.lay_out().expect("room");
         let said = fs::read_to_string(out.join("tasks/0/not-kept")).expect("reasons");
         assert!(said.contains("outputs/a") && said.contains("is damaged"), "{said}");

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use dormouse_analysis::Evidence;
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_log::LogWriter;
-use dormouse_model::{Request, Submission};
+use dormouse_model::{Submission, VmRequest};
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
 use dormouse_units::{TaskId, Time};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(crate) struct Beginning {
     header: Option<Value>,
     restored: Restored,
     submissions: Vec<Submission>,
-    requests: Vec<(Time, Request)>,
+    requests: Vec<(Time, VmRequest)>,
     inputs: BTreeMap<String, PathBuf>,
 }
 
@@ -116,7 +116,7 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
     let announces = plan.metadata.is_some();
     let run = Run::of_tenants(live.setup, live.policies);
     let follow = |job: &&Submission| job.after.is_some();
-    let followers: Followers = live.submissions.iter().filter(follow).cloned().collect();
+    let followers: WaitingFollowers = live.submissions.iter().filter(follow).cloned().collect();
     let door = Door::new(live.open);
     let outstanding = Outstanding::new(Arc::new(Assignments::new(own_programs(&plan.programs))));
     let restored = if live.resume && dormouse_log::has_header(&path) {
@@ -129,7 +129,7 @@ fn read_log(mut live: LiveRun) -> Result<(Beginning, Observer), CoordinatorError
         Restored::nothing((run, evidence, seed), (followers, door), outstanding)
     };
     // One that never came to have hosts begins anew: nothing was decided.
-    let goes_on = !restored.hosts.is_empty() || restored.run.over().is_some();
+    let goes_on = !restored.hosts.is_empty() || restored.run.over_at().is_some();
     let (writer, header) = if goes_on {
         plan.run.clone_from(&restored.run_name);
         plan.answer_seed = restored.answer_seed;

@@ -9,7 +9,7 @@ use dormouse_analysis::LiveFacts;
 use dormouse_cloud::SpotPlaces;
 use dormouse_engine::Run;
 use dormouse_identity::Role;
-use dormouse_model::{Fault, MetadataSettings, Request, Setup, Step, Submission, Work};
+use dormouse_model::{HostFault, MetadataSettings, Setup, Step, Submission, TenantWork, VmRequest};
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
@@ -41,13 +41,13 @@ pub struct LiveRun {
     /// What the run is made of.
     pub setup: Setup,
     /// The run's tenants: the work of each and the policy that schedules it.
-    pub policies: Vec<(Work, Box<dyn Policy>)>,
+    pub policies: Vec<(TenantWork, Box<dyn Policy>)>,
     /// Parallel jobs, in order of submission, if the setup has any; those that follow others stand
     /// anywhere.
     pub submissions: Vec<Submission>,
     /// The VMs that customers of the provider request, in order of time, if the setup says that any
     /// are.
-    pub requests: Vec<(Time, Request)>,
+    pub requests: Vec<(Time, VmRequest)>,
     /// More of them may come from outside while it goes: it ends only once it is told that no more
     /// do, and its time limit is none.
     pub open: bool,
@@ -101,7 +101,7 @@ pub struct LiveRun {
     /// When to end the run at the latest, emulated time.
     pub limit: Time,
     /// What is to go wrong at the workers, in order of time.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<HostFault>,
     /// The channels on which the caller follows the run.
     pub observer: Observer,
     /// Ends the run before its time.
@@ -315,7 +315,9 @@ impl LiveRun {
             None => return Some("there are parallel jobs and no machine for them".to_owned()),
         };
         let refused = |job: &Submission| {
-            job.fits(machine).err().map(|why| format!("job {} can't be run: {why}", job.number))
+            job.check_fits(machine)
+                .err()
+                .map(|why| format!("job {} can't be run: {why}", job.number))
         };
         let unsorted = !in_order(&self.submissions).is_sorted_by_key(|job| job.submitted);
         let unsorted = unsorted.then(|| "the jobs are not in order of submission".to_owned());

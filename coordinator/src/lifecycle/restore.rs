@@ -5,9 +5,9 @@ use std::path::Path;
 
 use dormouse_analysis::{Evidence, LiveFacts};
 use dormouse_engine::Run;
-use dormouse_engine::drive::Followers;
+use dormouse_engine::drive::WaitingFollowers;
 use dormouse_log::{LogReader, check_seal};
-use dormouse_model::{AttemptEnd, AttemptEnds, Event, Report, Request, Submission};
+use dormouse_model::{AttemptEnds, Event, ProgramAttemptEnd, Report, Submission, VmRequest};
 use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ pub(crate) struct Restored {
     pub(crate) facts: LiveFacts,
     pub(crate) evidence: Evidence,
     /// How programs of the user's own ended.
-    pub(crate) ends: Vec<AttemptEnd>,
+    pub(crate) ends: Vec<ProgramAttemptEnd>,
     pub(crate) answer_seed: u64,
     pub(crate) hosts: Vec<RestoredHost>,
     /// What the hosts were told by the log's end and have not done.
@@ -45,7 +45,7 @@ pub(crate) struct Restored {
     /// What was submitted, and whether more may come from outside.
     pub(crate) door: Door,
     /// The jobs that follow others and have not been submitted.
-    pub(crate) followers: Followers,
+    pub(crate) followers: WaitingFollowers,
     pub(crate) good_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ impl Restored {
     /// The state of a run that has no log.
     pub(crate) fn nothing(
         (run, evidence, answer_seed): (Run, Evidence, u64),
-        (followers, door): (Followers, Door),
+        (followers, door): (WaitingFollowers, Door),
         outstanding: Outstanding,
     ) -> Self {
         Self {
@@ -82,8 +82,8 @@ pub(crate) fn restore(
     path: &Path,
     header: &Value,
     speedup: Speedup,
-    (submissions, requests): (&[Submission], &[(Time, Request)]),
-    (mut followers, mut door): (Followers, Door),
+    (submissions, requests): (&[Submission], &[(Time, VmRequest)]),
+    (mut followers, mut door): (WaitingFollowers, Door),
     mut outstanding: Outstanding,
     (mut run, announces): (Run, bool),
 ) -> Result<Restored, CoordinatorError> {
@@ -117,7 +117,7 @@ pub(crate) fn restore(
     let mut never_had_hosts = false;
     let mut parted = BTreeSet::new();
     while let Some(step) = next_step(&mut log)? {
-        if let Some(why) = run.failure() {
+        if let Some(why) = run.failure_reason() {
             return Err(CoordinatorError::Scheduler { why: why.to_owned() });
         }
         if hosts.is_empty() && matches!(step.event, Event::Cancel { .. }) {
@@ -229,13 +229,13 @@ pub(crate) fn restore(
             Vec::new()
         };
         outstanding.told(announced.into_iter().chain(commands), step.at, &run);
-        ends.extend(seen_ends.see(&step));
+        ends.extend(seen_ends.take_step(&step));
         facts.see(&step);
         evidence.see(run.setup(), &step);
-        followers.see(&step);
+        followers.take_step(&step);
         last = step.at;
     }
-    if let Some(why) = run.failure() {
+    if let Some(why) = run.failure_reason() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
     // The seal of a run that has begun says so before a worker is told anything (`Batch::write`): what is damaged is
@@ -247,7 +247,7 @@ pub(crate) fn restore(
         let why = format!("{why}, so that it may have begun; nothing of it was changed");
         return Err(log.damaged(why).into());
     }
-    if run.over().is_some() {
+    if run.over_at().is_some() {
         // Its workers had their time to clean up with the coordinator that saw its end.
         outstanding.give_up_vms();
     }

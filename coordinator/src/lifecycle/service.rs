@@ -11,7 +11,7 @@ use std::time::Duration;
 use blake3::Hash;
 use dormouse_identity::server_config;
 use dormouse_log::LogWriter;
-use dormouse_model::{AttemptEnd, Step};
+use dormouse_model::{ProgramAttemptEnd, Step};
 use dormouse_proto::v1;
 use dormouse_tasks::own::TaskProgram;
 use ractor::{Actor, ActorRef};
@@ -208,7 +208,7 @@ impl Service {
     }
 
     /// Puts into the run's folder what attempts left that ended before the run was gone on with, unless it is there.
-    pub(crate) fn lay_out(&self, ends: Vec<AttemptEnd>) {
+    pub(crate) fn lay_out(&self, ends: Vec<ProgramAttemptEnd>) {
         for of in ends {
             Box::new(LayOut { contents: Arc::clone(self.store.contents()), of }).happen();
         }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{HostLoad, JobLedger, Ledger, Report};
+use dormouse_model::{AttemptLedger, JobStartLedger, LoadReport, Report};
 
 /// By this much a worker's clocks may be ahead of the coordinator's: both count from the welcome, which
 /// the one sends before the other has it.
@@ -81,11 +81,11 @@ fn most(what: &str, is: u64, most: u64) -> Result<(), String> {
 ///
 /// What can't be, and what can.
 pub(crate) fn check_load(
-    load: &HostLoad,
-    before: Option<&HostLoad>,
+    load: &LoadReport,
+    before: Option<&LoadReport>,
     there: Option<Duration>,
 ) -> Result<(), String> {
-    let HostLoad { elapsed_us, millicores, busy_us, ours_us, machine } = load;
+    let LoadReport { elapsed_us, millicores, busy_us, ours_us, machine } = load;
     if let Some(there) = there {
         most("a time on the host", *elapsed_us, us(there + SLACK))?;
     }
@@ -126,7 +126,7 @@ pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
     }
 }
 
-fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
+fn check_ledger(of: &AttemptLedger, room: Room) -> Result<(), String> {
     let (wall, cpu) = (room.wall_us(), room.cpu_us());
     most("a time that a task took", of.real_took_us, wall)?;
     most("a time that a task stood still", of.real_stood_us, wall)?;
@@ -141,7 +141,7 @@ fn check_ledger(of: &Ledger, room: Room) -> Result<(), String> {
     most("a promised time", of.real_promised_us, MOST_PROMISED)
 }
 
-fn check_job(of: &JobLedger, room: Room) -> Result<(), String> {
+fn check_job(of: &JobStartLedger, room: Room) -> Result<(), String> {
     let cpu = room.cpu_us();
     most("CPU time received", of.received_us, cpu)?;
     most("CPU time used beside", of.beside_us, cpu)?;
@@ -156,9 +156,9 @@ mod tests {
 
     const S: u64 = 1_000_000;
 
-    fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> HostLoad {
+    fn load(elapsed_us: u64, busy_us: u64, ours_us: u64) -> LoadReport {
         let machine = "m".to_owned();
-        HostLoad { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
+        LoadReport { elapsed_us, millicores: 2_000, busy_us, ours_us, machine }
     }
 
     /// The attack: an image of nothing that is padded, and no time for it; or all of a delay called CRIU's.
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn no_host_is_busy_for_longer_than_it_is_there() {
         let there = Some(Duration::from_secs(10));
-        let check = |of: &HostLoad| check_load(of, None, there);
+        let check = |of: &LoadReport| check_load(of, None, there);
         assert_eq!(check(&load(10 * S, 20 * S, 5 * S)), Ok(()));
         for wrong in [
             load(10 * S, 1 << 47, 5 * S),
             load(10 * S, 20 * S, 1 << 47),
             load(1 << 47, 20 * S, 5 * S),
             load(10 * S, 23 * S, 5 * S),
-            HostLoad { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
+            LoadReport { millicores: u32::MAX, ..load(10 * S, 20 * S, 5 * S) },
         ] {
             let no = check(&wrong);
             assert!(no.as_ref().is_err_and(|no| no.contains("can't be")), "{wrong:?}: {no:?}");
@@ -206,16 +206,20 @@ mod tests {
         };
         assert_eq!(share(20 * S), Ok(()));
         assert!(share(23 * S).is_err() && share(1 << 47).is_err());
-        let ledger = |ledger: Ledger| {
+        let ledger = |ledger: AttemptLedger| {
             let (vm, task, attempt) = (VmId::new(1), TaskId::new(0), Attempt::new(1));
             check_report(
                 &Report::Ledger { vm, task, attempt, ledger: Box::new(ledger), own: None },
                 room,
             )
         };
-        let right = Ledger { real_took_us: 10 * S, real_charged_us: 9 * S, ..Ledger::default() };
+        let right = AttemptLedger {
+            real_took_us: 10 * S,
+            real_charged_us: 9 * S,
+            ..AttemptLedger::default()
+        };
         assert_eq!(ledger(right), Ok(()));
-        assert!(ledger(Ledger { real_took_us: 12 * S, ..right }).is_err());
-        assert!(ledger(Ledger { real_charged_us: 1 << 47, ..right }).is_err());
+        assert!(ledger(AttemptLedger { real_took_us: 12 * S, ..right }).is_err());
+        assert!(ledger(AttemptLedger { real_charged_us: 1 << 47, ..right }).is_err());
     }
 }

@@ -1,6 +1,6 @@
 //! What VMs themselves are told of what becomes of them.
 
-use dormouse_model::{Announcement, Command, Notice};
+use dormouse_model::{Command, Notice, ProviderAnnouncement};
 use dormouse_units::{HostId, Time, VmId};
 
 /// What a step at this instant announces to VMs, as commands to their hosts: what their scheduler hears of the
@@ -11,9 +11,9 @@ pub(crate) fn announcements(
     host_of: impl Fn(VmId) -> Option<HostId>,
 ) -> Vec<Command> {
     let told = notices.iter().filter_map(|notice| match *notice {
-        Notice::VmPreempting { vm, at } => Some((vm, Announcement::Terminate(at))),
-        Notice::VmHibernating { vm } => Some((vm, Announcement::Hibernate(at))),
-        Notice::VmRebalance { vm } => Some((vm, Announcement::Rebalance)),
+        Notice::VmPreempting { vm, at } => Some((vm, ProviderAnnouncement::Terminate(at))),
+        Notice::VmHibernating { vm } => Some((vm, ProviderAnnouncement::Hibernate(at))),
+        Notice::VmRebalance { vm } => Some((vm, ProviderAnnouncement::Rebalance)),
         _ => None,
     });
     told.filter_map(|(vm, what)| Some(Command::Announce { host: host_of(vm)?, vm, what })).collect()
@@ -35,8 +35,11 @@ mod tests {
             Notice::VmHibernating { vm },
         ];
         let host_of = |of| (of == vm).then_some(host);
-        let told =
-            [Announcement::Rebalance, Announcement::Terminate(later), Announcement::Hibernate(now)];
+        let told = [
+            ProviderAnnouncement::Rebalance,
+            ProviderAnnouncement::Terminate(later),
+            ProviderAnnouncement::Hibernate(now),
+        ];
         let told = told.map(|what| Command::Announce { host, vm, what });
         assert_eq!(announcements(now, &notices, host_of), told);
     }

@@ -1,6 +1,6 @@
 //! Programs of the user's own, between the words of an experiment, of the wire and of the log.
 
-use dormouse_model::{KeptFile, OwnEnd, ProgramExit};
+use dormouse_model::{KeptFile, ProgramEnd, ProgramExit};
 use dormouse_proto::v1;
 use dormouse_tasks::limits::{LEFT_FILES, NOT_KEPT, NOT_KEPT_BYTES, check_left_path, not_kept};
 use dormouse_tasks::own::{FileRef, OwnProgram, Saves, Verify};
@@ -52,7 +52,7 @@ fn file_to_wire(file: &FileRef) -> v1::File {
 /// # Errors
 ///
 /// What of it can't be.
-pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
+pub(crate) fn own_end(end: v1::OwnEnd) -> Result<ProgramEnd, String> {
     use v1::own_end::End;
     if end.files.len() > LEFT_FILES {
         let many = end.files.len();
@@ -70,7 +70,7 @@ pub(crate) fn own_end(end: v1::OwnEnd) -> Result<OwnEnd, String> {
     let said = end.not_kept.iter().map(|why| one_line(why, NOT_KEPT_BYTES).into_owned());
     missing.extend(said);
     missing.truncate(NOT_KEPT);
-    Ok(OwnEnd {
+    Ok(ProgramEnd {
         exit: end.end.map(|end| match end {
             End::Status(status) => ProgramExit::Status(status),
             End::Signal(signal) => ProgramExit::Signal(signal),
@@ -101,7 +101,7 @@ fn kept_file(file: v1::File) -> Result<KeptFile, String> {
 mod tests {
     use super::*;
 
-    fn left(path: &str, digest: &[u8]) -> Result<OwnEnd, String> {
+    fn left(path: &str, digest: &[u8]) -> Result<ProgramEnd, String> {
         let file = v1::File {
             path: path.to_owned(),
             digest: digest.to_vec().into(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{JobAccount, JobLedger, ProcessUse, Report, Submission};
+use dormouse_model::{JobStartAccount, JobStartLedger, ProcessCpuUse, Report, Submission};
 use dormouse_proto::v1;
 use dormouse_units::{Attempt, Bytes, Ppm, Speedup, TaskId, Tier, VmId};
 use dormouse_vm::ideal::phases_of;
@@ -74,12 +74,12 @@ pub(crate) fn account(
 ) -> Report {
     let uses = of.uses.iter().map(process_use).collect();
     let (ledger, real_late_us) = (of.ledger.map(ledger), of.real_late_us);
-    let account = Box::new(JobAccount { done, uses, ledger, real_late_us });
+    let account = Box::new(JobStartAccount { done, uses, ledger, real_late_us });
     Report::JobAccount { vm, task, attempt, account }
 }
 
-fn ledger(of: v1::JobLedger) -> JobLedger {
-    JobLedger {
+fn ledger(of: v1::JobLedger) -> JobStartLedger {
+    JobStartLedger {
         due_us: of.real_due_us,
         received_us: of.real_received_us,
         beside_us: of.real_beside_us,
@@ -89,8 +89,8 @@ fn ledger(of: v1::JobLedger) -> JobLedger {
     }
 }
 
-fn process_use(of: &v1::ProcessUse) -> ProcessUse {
-    ProcessUse {
+fn process_use(of: &v1::ProcessUse) -> ProcessCpuUse {
+    ProcessCpuUse {
         process: of.process,
         processor: of.vcpu,
         tier: match of.tier() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dormouse_cloud::{BurstableTerms, Market};
 use dormouse_model::{
-    Announcement, Command, FaultKind, Felt, Ledger, MetadataSettings, MetadataTimes,
-    MetadataTokens, OwnEnd, Report, StartTask,
+    AttemptLedger, Command, FaultKind, FaultState, MetadataSettings, MetadataTimes, MetadataTokens,
+    ProgramEnd, ProviderAnnouncement, Report, TaskStart,
 };
 use dormouse_proto::v1;
 use dormouse_tasks::answer;
@@ -108,7 +108,7 @@ impl Loads {
         }
     }
 
-    fn start(&self, start: StartTask) -> v1::StartTask {
+    fn start(&self, start: TaskStart) -> v1::StartTask {
         let Seats { vm, tier, cpus } = start.seats;
         let index = start.task.get() as usize;
         let (mut args, plan) = match (&start.job, &self.parallel) {
@@ -145,12 +145,12 @@ fn tag_to_wire((name, value): (&String, &String)) -> v1::Tag {
     v1::Tag { name: name.clone(), value: value.clone() }
 }
 
-const fn announce_to_wire(vm: VmId, what: Announcement) -> v1::Announce {
+const fn announce_to_wire(vm: VmId, what: ProviderAnnouncement) -> v1::Announce {
     use v1::announce::What;
     let what = match what {
-        Announcement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
-        Announcement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
-        Announcement::Rebalance => What::Rebalance(v1::Nothing {}),
+        ProviderAnnouncement::Terminate(at) => What::TerminateAtUs(at.as_micros()),
+        ProviderAnnouncement::Hibernate(at) => What::HibernateAtUs(at.as_micros()),
+        ProviderAnnouncement::Rebalance => What::Rebalance(v1::Nothing {}),
     };
     v1::Announce { vm: vm.get(), what: Some(what) }
 }
@@ -223,7 +223,7 @@ pub(crate) enum Heard {
     /// What else the worker's host does.
     Load(v1::HostLoad),
     /// How a fault stands with the worker, and how long after it was to be so.
-    Fault { fault: FaultId, felt: Felt, real_took_us: u64 },
+    Fault { fault: FaultId, felt: FaultState, real_took_us: u64 },
     /// The worker does not know the command of this number.
     Unsupported { command: u64, what: String },
 }
@@ -245,9 +245,9 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
         Wire::FaultFelt(v1::FaultFelt { fault, felt, real_took_us }) => {
             use v1::fault_felt::Felt as Said;
             let felt = match felt.ok_or("it does not say how the fault stands")? {
-                Said::Begun(_) => Felt::Begun,
-                Said::Over(_) => Felt::Over,
-                Said::Refused(why) => Felt::Refused { why },
+                Said::Begun(_) => FaultState::Begun,
+                Said::Over(_) => FaultState::Over,
+                Said::Refused(why) => FaultState::Refused { why },
             };
             return Ok(Heard::Fault { fault: FaultId::new(fault), felt, real_took_us });
         }
@@ -375,7 +375,7 @@ pub(crate) fn heard(report: v1::Report) -> Result<Heard, String> {
 /// done, else of a task.
 fn account(
     of: (VmId, TaskId, Attempt),
-    (ledger, own): (Option<v1::Ledger>, Option<OwnEnd>),
+    (ledger, own): (Option<v1::Ledger>, Option<ProgramEnd>),
     job: Option<(Ppm, v1::JobAccount)>,
 ) -> Option<Report> {
     match job {
@@ -387,9 +387,9 @@ fn account(
 fn of_ledger(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     of: &v1::Ledger,
-    own: Option<OwnEnd>,
+    own: Option<ProgramEnd>,
 ) -> Report {
-    let ledger = Ledger {
+    let ledger = AttemptLedger {
         real_promised_us: of.real_promised_us,
         real_took_us: of.real_took_us,
         real_promised_work_us: of.real_promised_work_us,

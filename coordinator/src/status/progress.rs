@@ -1,6 +1,6 @@
 //! How a run goes, for whoever looks on.
 
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::{Money, Time};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ pub struct Progress {
     /// What is owed so far.
     pub cost: Money,
     /// How often what happened.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// It is over.
     pub over: bool,
 }

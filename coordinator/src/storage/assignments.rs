@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blake3::Hash;
-use dormouse_model::StartTask;
+use dormouse_model::TaskStart;
 use dormouse_tasks::limits::largest_checkpoint;
 use dormouse_tasks::own::{FileRef, OwnProgram};
 use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
@@ -57,8 +57,8 @@ impl Assignments {
     }
 
     /// A host is told to run an attempt of a task, which ends an earlier one. The log has these checkpoints of the task.
-    pub(crate) fn told(&self, start: &StartTask, logged: impl Iterator<Item = CheckpointSeq>) {
-        let &StartTask { host, attempt, from, memory, .. } = start;
+    pub(crate) fn told(&self, start: &TaskStart, logged: impl Iterator<Item = CheckpointSeq>) {
+        let &TaskStart { host, attempt, from, memory, .. } = start;
         let newest = from.map_or(0, |(seq, _)| seq.get());
         let from = logged.map(CheckpointSeq::get).filter(|&number| number <= newest).collect();
         let processes = start.seats.cpus.len() as u64;
@@ -245,8 +245,8 @@ mod tests {
 
     use super::*;
 
-    fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> StartTask {
-        StartTask {
+    fn start(host: u32, task: u32, attempt: Attempt, from: Option<u32>) -> TaskStart {
+        TaskStart {
             host: HostId::new(host),
             seats: Seats::first_free(VmId::new(1)),
             task: TaskId::new(task),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     /// The log has the checkpoint that the attempt begins with, and the first.
-    fn told(all: &Assignments, start: &StartTask) {
+    fn told(all: &Assignments, start: &TaskStart) {
         let newest = start.from.map(|(seq, _)| seq);
         all.told(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
     }

@@ -3,7 +3,7 @@
 
 use dormouse_cloud::InterruptionModel;
 use dormouse_documents::{Mistakes, Node};
-use dormouse_model::{CheckpointConfig, Scheme, Task};
+use dormouse_model::{CheckpointConfig, CheckpointScheme, Task};
 use dormouse_units::Span;
 
 use super::Experiment;
@@ -69,15 +69,15 @@ pub(super) fn check(experiment: &Experiment, root: &Node, found: &mut Mistakes) 
 /// Number of checkpoints of a task if nothing ever interrupts it.
 fn count_checkpoints(config: &CheckpointConfig, task: &Task) -> u64 {
     let runtime = shortest_runtime(task);
-    let cost = config.cost(task.memory);
+    let cost = config.checkpoint_cost(task.memory);
     match &config.scheme {
-        Scheme::Budget(part) | Scheme::BudgetIntervals(part) => {
+        CheckpointScheme::Budget(part) | CheckpointScheme::BudgetIntervals(part) => {
             count_periods(Span::from_micros(part.scale_number(runtime.as_micros())), cost)
         }
-        Scheme::Every { period, .. } => count_periods(runtime, *period),
-        Scheme::Points(points) => points.len() as u64,
-        Scheme::Hour {} | Scheme::Acc { .. } => count_periods(runtime, HOUR),
-        Scheme::Adapt { every, .. } => count_periods(runtime, *every),
+        CheckpointScheme::Every { period, .. } => count_periods(runtime, *period),
+        CheckpointScheme::Points(points) => points.len() as u64,
+        CheckpointScheme::Hour {} | CheckpointScheme::Acc { .. } => count_periods(runtime, HOUR),
+        CheckpointScheme::Adapt { every, .. } => count_periods(runtime, *every),
         // Schemes that follow prices, lifetimes or programs have no bound here.
         _ => 0,
     }

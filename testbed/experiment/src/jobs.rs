@@ -54,7 +54,7 @@ fn check_memory(batch: &BatchSetup, node: &Node, found: &mut Mistakes) {
         Some(said) => said.place.clone(),
         None => node.place.key("memory-per-processor"),
     };
-    match batch.simulation(0).space().memory {
+    match batch.simulation(0).job_capacity().memory {
         None if largest > Bytes::ZERO => {
             let what = format!(
                 "jobs want up to {largest} for each process, and nobody says how much memory a processor has"

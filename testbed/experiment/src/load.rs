@@ -236,7 +236,7 @@ fn check_document(
     let parts = match (of_bag.or(of_requests), &jobs) {
         (Some(parts), _) => parts?,
         (None, Some(jobs)) => ResolvedParts {
-            setup: jobs.simulation(seed).setup(),
+            setup: jobs.simulation(seed).make_setup(),
             drawn_prices: DrawnPrices::default(),
             price_files: Vec::new(),
             scheduler: None,

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dormouse_cloud::{Market, ResourceVector};
 use dormouse_ec2::{ApiDesk, DeskConfig, DeskPolicy, Ec2Session};
 use dormouse_engine::Run;
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Fault, Setup};
-use dormouse_model::{Tenants, Work as Share};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{HostFault, Setup};
+use dormouse_model::{TenantWork as Share, Tenants};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerConfig, CheckpointPlanning, Plan, PlanError, Policy};
 use dormouse_tasks::own::{OwnProgram, TaskProgram};
@@ -57,7 +57,7 @@ pub struct Experiment {
     pub live: Live,
     /// Faults of a live run, in order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<Fault>,
+    pub faults: Vec<HostFault>,
     /// Users' own programs of the bag's tasks, by task; other tasks run the program that `live`
     /// names.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -153,7 +153,7 @@ impl Experiment {
     }
 
     /// Scheduler of its parallel jobs with a model of their machine; `None` if it has none.
-    pub fn simulation(&self) -> Option<Simulation> {
+    pub fn simulation(&self) -> Option<JobSimulation> {
         self.jobs.as_ref().map(|jobs| jobs.simulation(self.setup.seed))
     }
 
@@ -198,10 +198,10 @@ impl Experiment {
             let desk = DeskPolicy::new(ApiDesk::new(&self.setup, config));
             return vec![(Share::All, Box::new(desk) as Box<dyn Policy>)];
         }
-        let jobs = self.simulation().map(|jobs| jobs.policy() as Box<dyn Policy>);
+        let jobs = self.simulation().map(|jobs| jobs.make_policy() as Box<dyn Policy>);
         let customers = self.requests.as_ref().map(|_| Box::new(Customers::new()) as Box<_>);
         let tenants = self.tenants();
-        let works = tenants.work().iter().copied();
+        let works = tenants.all_work().iter().copied();
         works.zip(bag.into_iter().chain(jobs).chain(customers)).collect()
     }
 

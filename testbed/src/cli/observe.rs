@@ -106,7 +106,7 @@ pub(crate) fn status(at: &RunningArgs, as_json: bool) -> Result<(), Failure> {
             status["workers_back"] = json!(is.workers_back);
             status["workers_awaited"] = json!(is.workers_awaited);
         }
-        if let Some(date) = calendar.date(now) {
+        if let Some(date) = calendar.date_at(now) {
             status["date"] = json!(date);
         }
         return print(&status.to_string());

@@ -10,7 +10,7 @@ use dormouse_coordinator::{
     ANSWER_WITHIN, Conducted, CoordinatorError, LiveRun, Observer, Progress, World,
 };
 use dormouse_log::{Chain, LogError};
-use dormouse_model::{Event, Request, Submission};
+use dormouse_model::{Event, Submission, VmRequest};
 use dormouse_policies::Policy;
 use dormouse_program::ProgramError;
 use dormouse_units::{Span, Time};
@@ -39,7 +39,7 @@ pub struct Conduct<'a> {
     /// The run's parallel jobs, in order of submission.
     pub submissions: Vec<Submission>,
     /// The VMs that are requested, in order of time.
-    pub requests: Vec<(Time, Request)>,
+    pub requests: Vec<(Time, VmRequest)>,
     /// The address to listen at.
     pub listen: SocketAddr,
     /// Workers to start on this host; the others dial from elsewhere.

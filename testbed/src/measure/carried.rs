@@ -8,7 +8,9 @@ use dormouse_cloud::{
     Interruption, InterruptionAction, InterruptionModel, InterruptionTarget, Market, ProviderTerms,
 };
 use dormouse_experiment::{CarriedProgram, Experiment, MeasuredProgram};
-use dormouse_model::{CheckpointConfig, CheckpointOn, Event, Period, Report, Scheme, Step};
+use dormouse_model::{
+    CheckpointConfig, CheckpointOn, CheckpointScheme, Event, PeriodUnit, Report, Step,
+};
 use dormouse_policies::BagSchedulerConfig;
 use dormouse_units::Span;
 use serde_json::json;
@@ -67,7 +69,10 @@ pub fn carried_off(
     off.setup.terms = ProviderTerms::default();
     // The notice saves it: a checkpoint before would be of another moment.
     off.setup.checkpoint = CheckpointConfig {
-        scheme: Scheme::Every { period: Span::from_secs(7 * 86_400), of: Period::Time },
+        scheme: CheckpointScheme::Every {
+            period: Span::from_secs(7 * 86_400),
+            of: PeriodUnit::Time,
+        },
         on: CheckpointOn::All,
         ..CheckpointConfig::NONE
     };

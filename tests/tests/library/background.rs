@@ -4,7 +4,7 @@ use dormouse_analysis::{RunRecord, check_bag};
 use dormouse_cloud::{InterruptionAction, InterruptionTarget};
 use dormouse_engine::tenants_view;
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Step, Tenants, Work};
+use dormouse_model::{Effect, Event, Step, TenantWork, Tenants};
 use dormouse_units::{Ppm, Span, Time, VmId};
 
 use super::runs::{played, with};
@@ -13,7 +13,7 @@ const NAME: &str = "shared-background";
 
 /// What the bag's tenant sees, which is what is checked.
 fn of_bag(steps: &[Step]) -> Vec<Step> {
-    let tenants = Tenants::from([Work::Bag, Work::Jobs]);
+    let tenants = Tenants::from([TenantWork::Bag, TenantWork::Jobs]);
     let bag = tenants.with_bag().unwrap();
     steps.iter().map(|step| tenants_view(step, &tenants, bag)).collect()
 }

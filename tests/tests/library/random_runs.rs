@@ -12,7 +12,7 @@ use dormouse_cloud::{
     InterruptionTarget, Placement, PlacementRule, PlacerName, PreemptionAction, ResourceVector,
 };
 use dormouse_experiment::{Experiment, ExperimentSource, Override, load};
-use dormouse_model::{CheckpointOn, Noise, Period, Scheme, Step};
+use dormouse_model::{CheckpointOn, CheckpointScheme, Noise, PeriodUnit, Step};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, BurstOn, OnNotice};
 use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::virtual_run::virtual_run;
@@ -123,17 +123,17 @@ fn artifact(config: &BagSchedulerConfig) -> BagSchedulerConfig {
 }
 
 /// Any scheme of checkpoints.
-fn scheme(r: &mut RandomStream) -> Scheme {
+fn scheme(r: &mut RandomStream) -> CheckpointScheme {
     let period = Span::from_secs(between(r, 20, 300));
     match r.draw_below(6) {
-        0 => Scheme::Every { period, of: Period::Time },
-        1 => Scheme::Every { period, of: Period::Work },
+        0 => CheckpointScheme::Every { period, of: PeriodUnit::Time },
+        1 => CheckpointScheme::Every { period, of: PeriodUnit::Work },
         2 => {
             let first = between(r, 1, 400_000) as u32;
-            Scheme::Points([first, first + 1, first + 300_000].map(Ppm::new).into())
+            CheckpointScheme::Points([first, first + 1, first + 300_000].map(Ppm::new).into())
         }
-        3 => Scheme::None {},
-        _ => Scheme::Budget(Ppm::new(between(r, 0, 400_000) as u32)),
+        3 => CheckpointScheme::None {},
+        _ => CheckpointScheme::Budget(Ppm::new(between(r, 0, 400_000) as u32)),
     }
 }
 

@@ -6,7 +6,7 @@ use dormouse_analysis::requests::{RequestFigures, RequestsTables, UsageFlow, Usa
 use dormouse_analysis::{RequestsChecker, RuleViolation, RunRecord};
 use dormouse_cloud::{Market, TariffName};
 use dormouse_experiment::Experiment;
-use dormouse_model::{Effect, Event, Notice, Request, Step, VmEnd};
+use dormouse_model::{Effect, Event, Notice, Step, VmEnd, VmRequest};
 use dormouse_units::{Money, Price, RandomStream, Span, Time, VmId};
 
 use super::runs::{played, with};
@@ -88,7 +88,7 @@ fn checked(experiment: &Experiment, steps: &[Step]) -> Vec<RuleViolation> {
 
 /// What became of a request, by hand: where it is alone, its VM has its number.
 struct ByHand {
-    asks: Request,
+    asks: VmRequest,
     arrived: Time,
     vcpus: u64,
     price: Price,
@@ -108,7 +108,7 @@ impl ByHand {
             Event::Requested { asks, .. } => Some((step.at, asks.clone())),
             _ => None,
         });
-        let one = |(vm, (arrived, asks)): (u32, (Time, Request))| {
+        let one = |(vm, (arrived, asks)): (u32, (Time, VmRequest))| {
             let vm = VmId::new(vm);
             let offer = experiment.setup.catalogue.get(&asks.kind).unwrap();
             let refused = steps
@@ -228,7 +228,7 @@ fn figures_are_those_of_a_reckoning_by_hand() {
             };
             assert_eq!(tally.revenue, of().map(owed).sum(), "seed {seed}");
         }
-        assert_eq!(figures.all().revenue, run.owed(run.over().unwrap()), "seed {seed}");
+        assert_eq!(figures.all().revenue, run.owed_now(run.over_at().unwrap()), "seed {seed}");
         assert_eq!(figures.left(), 0);
         assert_eq!(Some(figures.last_end), run.makespan());
         // Losses, each by itself.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use dormouse_analysis::RunMode;
 use dormouse_analysis::twin::{LiveAndTwin, TaskStanding, TwinComparison};
 use dormouse_cloud::{InterruptionAction, InterruptionTarget, ResourceVector};
-use dormouse_engine::drive::{Modelled, beginning, play};
+use dormouse_engine::drive::{ModelledMachines, beginning_events, play_run};
 use dormouse_experiment::Experiment;
 use dormouse_model::{Decision, Effect, Event, Notice, Report, Step};
 use dormouse_report::output::{LogHeader, RunLog, RunLogWriter};
@@ -120,7 +120,7 @@ fn the_interruptions_are_those_of_the_log_and_not_of_the_seed() {
 /// Plays it with more than its beginning given from outside.
 fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> {
     let host = ResourceVector::new(40, Bytes::new(1 << 40));
-    let mut outside = beginning(&[host, host]);
+    let mut outside = beginning_events(&[host, host]);
     outside.extend(troubles);
     let mut run = experiment.run(experiment.scheduler().unwrap());
     let (mut steps, limit) = (Vec::new(), Time::from_secs(1_000_000));
@@ -129,7 +129,7 @@ fn troubled(experiment: &Experiment, troubles: Vec<(Time, Event)>) -> Vec<Step> 
         Ok(())
     };
     let outside = outside.into_iter().map(Ok::<_, Infallible>);
-    play(&mut run, &mut Modelled::default(), outside, limit, see).unwrap();
+    play_run(&mut run, &mut ModelledMachines::default(), outside, limit, see).unwrap();
     steps
 }
 
@@ -229,7 +229,7 @@ fn with_a_late_task(
     let mut steps = Vec::new();
     for n in order.into_iter().take(after + 1) {
         let at = if n == late { until } else { good[n].at };
-        steps.push(run.handle(at, good[n].event.clone()).0);
+        steps.push(run.handle_event(at, good[n].event.clone()).0);
     }
     steps
 }

@@ -5,10 +5,10 @@ use std::convert::Infallible;
 use dormouse_analysis::fidelity::{RunPace, SubmittedJobs, promises};
 use dormouse_analysis::twin::{LiveAndTwin, Moves, TwinComparison, TwoTier};
 use dormouse_analysis::{JobFacts, RunMode};
-use dormouse_engine::drive::{BOUNDLESS, beginning, credit_spec, play};
-use dormouse_engine::jobs::Submissions;
+use dormouse_engine::drive::{BOUNDLESS, beginning_events, credit_spec, play_run};
+use dormouse_engine::jobs::SubmissionEvents;
 use dormouse_experiment::Experiment;
-use dormouse_model::{Decision, Event, Notice, Promotion, Report, Step, Submission};
+use dormouse_model::{Decision, Event, Notice, PromotionMethod, Report, Step, Submission};
 use dormouse_policies::batch::Algorithm;
 use dormouse_report::output::{LogHeader, RunLogWriter};
 use dormouse_report::twin::twin_of;
@@ -35,13 +35,13 @@ fn jobs(experiment: &Experiment) -> Vec<Submission> {
 fn played(experiment: &Experiment, on: &mut TwoTier) -> Vec<Step> {
     let (mut run, mut steps) = (experiment.run(None), Vec::new());
     let jobs = jobs(experiment).into_iter().map(Ok::<_, Infallible>);
-    let jobs = Submissions::new(jobs, run.setup().space_of_jobs(), run.next_task());
-    let outside = beginning(&[BOUNDLESS]).into_iter().map(Ok).chain(jobs);
+    let jobs = SubmissionEvents::new(jobs, run.setup().space_of_jobs(), run.next_task());
+    let outside = beginning_events(&[BOUNDLESS]).into_iter().map(Ok).chain(jobs);
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    play(&mut run, on, outside, Time::from_micros(u64::MAX), see).unwrap();
+    play_run(&mut run, on, outside, Time::from_micros(u64::MAX), see).unwrap();
     steps
 }
 
@@ -56,7 +56,7 @@ fn exact(header: &LogHeader) -> Vec<Step> {
     let mut run = simulation.run();
     let mut steps = Vec::new();
     for step in played(&header.experiment, &mut on) {
-        steps.push(run.handle(step.at, step.event.clone()).0);
+        steps.push(run.handle_event(step.at, step.event.clone()).0);
         for (task, vm) in moved(std::slice::from_ref(&step)) {
             let report = Report::TaskMoved {
                 vm,
@@ -70,7 +70,7 @@ fn exact(header: &LogHeader) -> Vec<Step> {
                 bytes: Bytes::new(1),
             };
             let event = Event::Machine { host: HostId::new(0), number: 0, report };
-            steps.push(run.handle(step.at, event).0);
+            steps.push(run.handle_event(step.at, event).0);
         }
     }
     steps
@@ -80,7 +80,9 @@ fn exact(header: &LogHeader) -> Vec<Step> {
 fn moved(steps: &[Step]) -> Vec<(TaskId, VmId)> {
     let all = steps.iter().flat_map(|step| &step.decisions);
     all.filter_map(|decision| match decision {
-        Decision::Promote { task, vm, by: Promotion::Migrate { .. }, .. } => Some((*task, *vm)),
+        Decision::Promote { task, vm, by: PromotionMethod::Migrate { .. }, .. } => {
+            Some((*task, *vm))
+        }
         _ => None,
     })
     .collect()

@@ -152,7 +152,7 @@ mod tests {
         let mut checker = CapacityChecker::new(&setup);
         for (second, effect) in effects {
             let mut step = Step::blank();
-            step.begin(0, Time::from_secs(*second), Event::Tick);
+            step.begin_step(0, Time::from_secs(*second), Event::Tick);
             step.effects.push(effect.clone());
             checker.see(&step);
         }

@@ -176,7 +176,7 @@ impl<'a> Checker<'a> {
         // right after the start that it takes back, if both are of the same step.
         let mut taken_back = Vec::new();
         for (n, decision) in step.decisions.iter().enumerate() {
-            let refused = step.effects.iter().any(|e| e.refuses(n));
+            let refused = step.effects.iter().any(|e| e.refuses_decision(n));
             if let (Decision::Stop { task, vm, .. }, false) = (decision, refused)
                 && self.stops_at_once((*task, *vm), step, decision)
             {
@@ -392,7 +392,7 @@ impl<'a> Checker<'a> {
             self.is_taken(id);
         }
         self.check_vm(id, &ALIVE, "ends", |vm| {
-            vm.meter.end_charging(now, why.by());
+            vm.meter.end_charging(now, why.ended_by());
             vm.life = VmStage::Ended;
             vm.places = None;
             left = std::mem::take(&mut vm.tasks).into_keys().collect();
@@ -596,9 +596,9 @@ impl<'a> Checker<'a> {
         let n = task.get() as usize;
         let (followed, open) = (self.vms.get(&vm)?, self.tasks.get(n)?.open.as_ref()?);
         let spec = self.setup.bag.tasks.get(n).filter(|_| self.is_exact())?;
-        let runtime = self.setup.runtime(task, &followed.kind.name)?;
+        let runtime = self.setup.task_runtime(task, &followed.kind.name)?;
         let (started, frozen) = open.started?;
-        let cost = self.setup.checkpoint.cost(spec.memory).times(open.checkpoints);
+        let cost = self.setup.checkpoint.checkpoint_cost(spec.memory).times(open.checkpoints);
         let need = runtime.part(open.from.rest_of_whole()) + cost;
         let frozen = followed.frozen_until(self.now).saturating_sub(frozen);
         let had = self.now.since(started).saturating_sub(frozen);

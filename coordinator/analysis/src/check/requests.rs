@@ -9,7 +9,7 @@ use dormouse_cloud::{
     BillingMeter, InterruptionAction, Market, PlacementRule, PreemptionAction, Prices,
     SchedulerName, SpotPlaces,
 };
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_model::{Effect, Event, Notice, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_units::{Bytes, HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::RuleViolation;
@@ -49,7 +49,7 @@ pub struct RequestsChecker<'a> {
     rooms: HostRooms,
     vms: BTreeMap<VmId, HostedVm>,
     /// Open requests with their arrival times, by the VM that each gets.
-    open: BTreeMap<VmId, (Time, Request)>,
+    open: BTreeMap<VmId, (Time, VmRequest)>,
     next: RequestId,
     now: Time,
     seq: u64,
@@ -102,7 +102,7 @@ impl<'a> RequestsChecker<'a> {
     }
 
     fn is_requested(&self, vm: VmId) -> bool {
-        self.tenants.owns(Work::Requests, vm)
+        self.tenants.owns_vm(TenantWork::Requests, vm)
     }
 
     /// Checks the next step of the log.
@@ -141,7 +141,7 @@ impl<'a> RequestsChecker<'a> {
         }
     }
 
-    fn add_request(&mut self, request: RequestId, asks: &Request) -> Option<VmId> {
+    fn add_request(&mut self, request: RequestId, asks: &VmRequest) -> Option<VmId> {
         let next = self.next;
         self.require(request == next, || format!("{request} comes where {next} should"));
         self.next = request.next();
@@ -380,7 +380,7 @@ impl<'a> RequestsChecker<'a> {
         };
         self.rooms.change(there.host, RoomQuantity::Taken, there.room, false);
         there.stop_running(self.now);
-        there.meter.end_charging(self.now, why.by());
+        there.meter.end_charging(self.now, why.ended_by());
         if why == VmEnd::Preempted {
             let latest = there.due.map(|due| due + self.lateness);
             match latest {

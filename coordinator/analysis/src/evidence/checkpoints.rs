@@ -111,7 +111,7 @@ fn planned_checkpoints(
         None => {
             let spec = setup.bag.tasks.get(task.get() as usize)?;
             let said = *spec.runtime.get(&vm.kind)?;
-            (&setup.checkpoint, spec.memory, said, setup.runtime(task, &vm.kind)?)
+            (&setup.checkpoint, spec.memory, said, setup.task_runtime(task, &vm.kind)?)
         }
     };
     let points = scheme.known_on(&begun, memory, said).points();

@@ -54,7 +54,7 @@ pub(super) fn early_end(
 ) -> Option<EarlyEnd> {
     let (ended, AttemptEnd::Finished) = attempt.ended.as_ref()? else { return None };
     let vm = record.vm(attempt.vm).filter(|_| attempt.own.is_none())?;
-    let of_bag = || setup.runtime(task, &vm.kind);
+    let of_bag = || setup.task_runtime(task, &vm.kind);
     let runtime = record.jobs.get(task).map(|job| job.job.runtime).or_else(of_bag)?;
     let sent_with = attempt.sent_with.map_or(Ppm::ZERO, |(_, done)| done);
     // If the attempt began with an older checkpoint than it was sent with, its work starts from

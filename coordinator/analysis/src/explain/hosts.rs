@@ -51,7 +51,7 @@ impl HostStory {
                     self.tell_event(step, format!("has {vm} ({market} {kind})"));
                 }
                 Effect::VmEnded { vm, why, .. } if self.held.remove(vm) => {
-                    self.tell_event(step, format!("without {vm}: {}", why.word()));
+                    self.tell_event(step, format!("without {vm}: {}", why.one_word()));
                 }
                 _ => {}
             }
@@ -86,7 +86,7 @@ mod tests {
 
     fn step(at_s: u64, event: Event, effects: Vec<Effect>) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::from_micros(at_s * 1_000_000), event);
+        step.begin_step(0, Time::from_micros(at_s * 1_000_000), event);
         step.effects = effects;
         step
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_model::Setup;
 use dormouse_units::{HostId, Span};
 
@@ -36,7 +36,7 @@ pub fn notes(
 
 /// One sentence for each trouble that runs of any kind may have.
 #[must_use]
-pub fn troubles(cancelled: Option<&str>, counts: &Counts, facts: &LiveFacts) -> Vec<String> {
+pub fn troubles(cancelled: Option<&str>, counts: &RunCounts, facts: &LiveFacts) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(why) = cancelled {
         notes.push(format!("the run was ended before its time: {why}"));

@@ -1,6 +1,6 @@
 //! Errors of the jobs of a live run: the time that each took beside the time that it was promised.
 
-use dormouse_model::JobLedger;
+use dormouse_model::JobStartLedger;
 use dormouse_units::{Span, TaskId};
 use serde::Serialize;
 
@@ -96,10 +96,10 @@ impl PromiseErrors {
             let how = cut_short(of.real_held_us, of.real_owed_us.max(hold_us))?;
             Some(format!("job {} {how}", number(of.task)?))
         });
-        let sum = |of: fn(&JobLedger) -> u64| {
+        let sum = |of: fn(&JobStartLedger) -> u64| {
             seconds(total_us(ledgers.iter().map(|(_, ledger)| of(ledger))))
         };
-        let most = |of: fn(&JobLedger) -> u64| {
+        let most = |of: fn(&JobStartLedger) -> u64| {
             seconds(ledgers.iter().map(|(_, ledger)| of(ledger)).max().unwrap_or(0))
         };
         Self {
@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn ahead(job: u32, ms: u64) -> LiveFacts {
-        let ledger = JobLedger { ahead_us: ms * 1000, ..JobLedger::default() };
+        let ledger = JobStartLedger { ahead_us: ms * 1000, ..JobStartLedger::default() };
         let mut facts = LiveFacts { share: Ppm::new(100_000), ..LiveFacts::default() };
         facts.jobs.ledgers = vec![(TaskId::new(job), ledger)];
         facts
@@ -276,12 +276,12 @@ mod tests {
     #[test]
     fn ledgers_of_a_hostile_log_are_summed_up() {
         let most = u64::MAX;
-        let ledger = JobLedger {
+        let ledger = JobStartLedger {
             due_us: most,
             received_us: most,
             beside_us: most,
             lifted_us: most,
-            ..JobLedger::default()
+            ..JobStartLedger::default()
         };
         let mut facts = LiveFacts::default();
         facts.jobs.ledgers = vec![(TaskId::new(0), ledger), (TaskId::new(1), ledger)];

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use dormouse_model::{
-    Decision, Effect, Event, MAX_REPORT_DELAY, Notice, Promotion, Report, Step, Submission,
+    Decision, Effect, Event, MAX_REPORT_DELAY, Notice, PromotionMethod, Report, Step, Submission,
 };
 use dormouse_units::{Cpus, Ppm, Seats, Span, TaskId, Tier, Time};
 use dormouse_vm::ideal::{Change, Machine};
@@ -182,7 +182,7 @@ impl<'a> PromiseBuilder<'a> {
             }
             Decision::Promote { task, by, .. } => {
                 self.add_promotion(at, *task, by);
-                if matches!(by, Promotion::Kill { .. }) {
+                if matches!(by, PromotionMethod::Kill { .. }) {
                     self.goes_on_from(step, at, *task);
                 }
             }
@@ -250,20 +250,20 @@ impl<'a> PromiseBuilder<'a> {
         self.known.insert(job, known);
     }
 
-    fn add_promotion(&mut self, at: Duration, job: TaskId, by: &Promotion) {
+    fn add_promotion(&mut self, at: Duration, job: TaskId, by: &PromotionMethod) {
         match by {
-            Promotion::Swap => {
+            PromotionMethod::Swap => {
                 self.changes.push((at, Change::Promote(job)));
                 if let Some(StartedJob { place: Some((tier, _)), .. }) = self.known.get_mut(&job) {
                     *tier = Tier::Foreground;
                 }
             }
-            Promotion::Kill { on } => {
+            PromotionMethod::Kill { on } => {
                 self.changes.push((at, Change::Kill(job)));
                 self.changes.extend(self.start_change(job, Tier::Foreground, on).map(|s| (at, s)));
                 self.move_to_foreground(job, JobLife::Killed, on);
             }
-            Promotion::Migrate { on } => {
+            PromotionMethod::Migrate { on } => {
                 self.move_to_foreground(job, JobLife::Moved, on);
                 if let Some(known) = self.known.get_mut(&job) {
                     known.leaves = Some(at);
@@ -379,7 +379,7 @@ mod tests {
         }
     }
 
-    fn promote(job: u32, by: Promotion) -> Decision {
+    fn promote(job: u32, by: PromotionMethod) -> Decision {
         let (task, vm, reason) = (TaskId::new(job), VmId::new(0), StartReason::FirstInLine);
         Decision::Promote { task, vm, by, reason }
     }
@@ -426,8 +426,8 @@ mod tests {
         let on = |on: u32| vec![on].into();
         let starts = vec![start(0, Tier::Background, &[0]), start(1, Tier::Background, &[1])];
         let promotions = vec![
-            promote(0, Promotion::Kill { on: on(2) }),
-            promote(1, Promotion::Migrate { on: on(3) }),
+            promote(0, PromotionMethod::Kill { on: on(2) }),
+            promote(1, PromotionMethod::Migrate { on: on(3) }),
         ];
         let steps = [
             instant(0, vec![], starts),

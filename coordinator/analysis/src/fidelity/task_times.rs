@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dormouse_model::{Ledger, MAX_REPORT_DELAY, Setup};
+use dormouse_model::{AttemptLedger, MAX_REPORT_DELAY, Setup};
 use dormouse_policies::{Begun, CheckpointPlanning};
 use dormouse_units::{Attempt, Ppm, Span, Speedup, TaskId, VmId};
 use serde::{Deserialize, Serialize};
@@ -226,7 +226,7 @@ impl TaskTimes {
         times
     }
 
-    fn add_cpu(&mut self, of: &Ledger) {
+    fn add_cpu(&mut self, of: &AttemptLedger) {
         let named = total_us([of.real_worked_us, of.real_birth_us, of.real_criu_us].into_iter());
         self.worked_s += seconds(of.real_worked_us);
         self.births_s += seconds(of.real_birth_us);
@@ -316,7 +316,7 @@ pub fn owed(setup: &Setup, task: TaskId, attempt: &AttemptHistory, vm: &VmHistor
         return None;
     }
     let spec = setup.bag.tasks.get(task.get() as usize)?;
-    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.runtime(task, &vm.kind)?);
+    let (said, runtime) = (*spec.runtime.get(&vm.kind)?, setup.task_runtime(task, &vm.kind)?);
     let done = attempt.from.map_or(Ppm::ZERO, |(_, done)| done);
     let age = vm.ready.map_or(Span::ZERO, |ready| attempt.sent.since(ready));
     let begun = Begun { kind: &vm.kind, market: vm.market, age, kept: done };

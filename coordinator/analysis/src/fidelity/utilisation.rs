@@ -135,7 +135,7 @@ pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
 
 #[cfg(test)]
 mod tests {
-    use dormouse_model::{Notice, ProcessUse};
+    use dormouse_model::{Notice, ProcessCpuUse};
     use dormouse_units::{Bytes, Ppm, Span, Usage, VmId};
 
     use super::super::testing::{instant, start, submitted};
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(rooms, [(200.0, 0.8), (100.0, f64::INFINITY)]);
         // 100 s alone, and 200 s at x · .8 = .6 of its speed: 220 s of its work, which takes two
         // processes .5 · .1 of a core each, at speed-up 10.
-        let used = |process| ProcessUse {
+        let used = |process| ProcessCpuUse {
             process,
             processor: process + 1,
             tier: Tier::Background,

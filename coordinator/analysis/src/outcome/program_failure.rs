@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use dormouse_model::{OwnEnd, ProgramExit};
+use dormouse_model::{ProgramEnd, ProgramExit};
 
 /// The way in which a user's own program failed. `Display` writes a phrase that follows "its
 /// program".
@@ -23,7 +23,7 @@ pub enum ProgramFailure {
 impl ProgramFailure {
     /// The failure of a program with this end; [`Self::Unknown`] if the end is not known.
     #[must_use]
-    pub fn from_end(end: Option<&OwnEnd>) -> Self {
+    pub fn from_end(end: Option<&ProgramEnd>) -> Self {
         match end.map(|end| (end.exit, end.verify_status)) {
             Some((Some(ProgramExit::Status(0)), Some(status))) if status != 0 => {
                 Self::Check(status)

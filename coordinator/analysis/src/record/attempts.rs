@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, VmEnd, Work};
+use dormouse_model::{Decision, Effect, Notice, Report, StartReason, Step, TenantWork, VmEnd};
 use dormouse_units::{Attempt, Mode, Ppm, Span, TaskId, Time, VmId};
 use thin_vec::{ThinVec, thin_vec};
 
@@ -95,7 +95,7 @@ impl RunRecord {
 
     /// Ends the attempts of parallel jobs on a machine that is gone.
     pub(super) fn end_jobs_on(&mut self, now: Time, vm: VmId, why: VmEnd) {
-        if !self.tenants.owns(Work::Jobs, vm) {
+        if !self.tenants.owns_vm(TenantWork::Jobs, vm) {
             return;
         }
         let there =

@@ -6,7 +6,7 @@ use dormouse_cloud::{
     BillingTerms, BurstableTerms, InterruptionAction, InterruptionTarget, ProviderTerms,
     ResourceVector, TariffName,
 };
-use dormouse_engine::{Counts, DecisionDigest};
+use dormouse_engine::{DecisionDigest, RunCounts};
 use dormouse_model::{Decision, Effect, Event, Notice, Setup, Step, Tenants};
 use dormouse_units::{HostId, Speedup, TaskId, Time, TypeName, VmId, Window};
 
@@ -40,7 +40,7 @@ pub struct RunRecord {
     /// Faults of the experiment of which hosts were told.
     pub faults: Vec<FaultHistory>,
     /// Number of times that each kind of event happened.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// Reasons for failed checkpoints, with the number of times.
     pub checkpoint_failures: BTreeMap<String, u32>,
     /// Rejected decisions: time and reason.
@@ -230,7 +230,7 @@ impl RunRecord {
             self.service.see(step);
         }
         if let Some(digest) = &mut self.digest {
-            step.decisions.iter().for_each(|decision| digest.add(now, decision));
+            step.decisions.iter().for_each(|decision| digest.add_decision(now, decision));
         }
         faults::see(&mut self.faults, step);
         self.add_event(step);
@@ -372,6 +372,6 @@ impl RunRecord {
 /// The decisions of a step that were carried out.
 #[must_use]
 pub fn carried_out(step: &Step) -> Vec<&Decision> {
-    let refused = |n: usize| step.effects.iter().any(|e| e.refuses(n));
+    let refused = |n: usize| step.effects.iter().any(|e| e.refuses_decision(n));
     step.decisions.iter().enumerate().filter(|&(n, _)| !refused(n)).map(|(_, d)| d).collect()
 }

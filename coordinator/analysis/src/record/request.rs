@@ -1,6 +1,6 @@
 //! History of a request for a VM.
 
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{RequestId, Time, VmId};
 
 /// A customer's request, from its arrival to its end; the history of its VM has the rest.
@@ -9,7 +9,7 @@ pub struct RequestHistory {
     /// Number of the request.
     pub request: RequestId,
     /// Type, market and duration asked for.
-    pub asks: Request,
+    pub asks: VmRequest,
     /// Time of its arrival.
     pub arrived: Time,
     /// VM that it got, or would have got.

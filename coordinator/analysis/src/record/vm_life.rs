@@ -190,7 +190,7 @@ impl RunRecord {
         }
         self.stop_running(id);
         if let Some(vm) = self.vms.get_mut(&id) {
-            vm.meter.end_charging(now, why.by());
+            vm.meter.end_charging(now, why.ended_by());
             vm.ended = Some((now, why, cost));
             for task in std::mem::take(&mut vm.lanes).into_tasks() {
                 self.end_attempt(now, task, AttemptEnd::VmGone(why));

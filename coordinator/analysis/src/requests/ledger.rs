@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, Market, Prices, ProviderTerms};
-use dormouse_model::{Effect, Event, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_model::{Effect, Event, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_units::{HostId, Money, Price, RequestId, Span, Time, TypeName, VmId};
 
 use super::usage::{UsageFlow, UsageLevel};
@@ -253,10 +253,10 @@ impl RequestLedger {
         let end = match why {
             VmEnd::Terminated => RequestEnd::Completed,
             VmEnd::Preempted => RequestEnd::Terminated(self.preempted_for(vm)),
-            VmEnd::HostLost | VmEnd::Failed => RequestEnd::Terminated(why.word()),
+            VmEnd::HostLost | VmEnd::Failed => RequestEnd::Terminated(why.one_word()),
             VmEnd::WorkDone | VmEnd::RunOver => RequestEnd::RunOver,
         };
-        let Request { kind, market, duration } = &request.asks;
+        let VmRequest { kind, market, duration } = &request.asks;
         EndedRequest {
             request: request.request,
             vcpus: self.catalogue.get(kind).map_or(0, |kind| kind.vcpus),
@@ -283,12 +283,14 @@ impl RequestLedger {
             Some(LeaveReason::Outbid) => "outbid",
             Some(LeaveReason::Reclaimed) => "unavailable",
             None => "interruption",
-            Some(LeaveReason::For(by)) => self.tenants.work_on(by).unwrap_or(Work::Requests).name(),
+            Some(LeaveReason::For(by)) => {
+                self.tenants.work_on(by).unwrap_or(TenantWork::Requests).name()
+            }
         }
     }
 
     fn refused_request(&self, now: Time, request: &RequestHistory) -> EndedRequest {
-        let Request { kind, market, duration } = &request.asks;
+        let VmRequest { kind, market, duration } = &request.asks;
         let offer = self.catalogue.get(kind);
         let listed = offer.and_then(|offer| self.prices.price_at(offer, *market, now));
         EndedRequest {

@@ -6,7 +6,7 @@ use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, Price};
 
 use super::*;
 
-const ALL: [Work; 2] = [Work::Bag, Work::Requests];
+const ALL: [TenantWork; 2] = [TenantWork::Bag, TenantWork::Requests];
 const HOST: HostId = HostId::new(0);
 /// The bag's first VM and its second, and that of the second request.
 const VM: VmId = VmId::new(0);
@@ -97,8 +97,8 @@ fn what_is_lost_is_since_the_last_checkpoint_and_costs_a_vcpus_part() {
         (it.at, it.ending, it.waited()),
         (at(100), DisplacementEnd::NoticeOver(at(130)), Some(Span::from_secs(50)))
     );
-    assert_eq!((it.owner.work, it.owner.request), (Work::Bag, None));
-    assert_eq!((it.taker.work, it.taker.request), (Work::Requests, Some(RequestId::new(1))));
+    assert_eq!((it.owner.work, it.owner.request), (TenantWork::Bag, None));
+    assert_eq!((it.taker.work, it.taker.request), (TenantWork::Requests, Some(RequestId::new(1))));
     let behind = |task, kept, lost_s, went_on: Option<u64>| DisplacedTask {
         task: TaskId::new(task),
         left: at(130),

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use dormouse_engine::drive::{Reports, World, credit_spec};
-use dormouse_model::{Command, Report, StartTask, Submission};
+use dormouse_engine::drive::{MachineWorld, Reports, credit_spec};
+use dormouse_model::{Command, Report, Submission, TaskStart};
 use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, Speedup, TaskId, Tier, Time,
     VmId,
@@ -113,8 +113,8 @@ impl TwoTier {
         self.running.get(&task) == Some(&attempt)
     }
 
-    fn start_job(&mut self, now: Time, start: StartTask, out: &mut Reports) {
-        let StartTask { host, task, attempt, .. } = start;
+    fn start_job(&mut self, now: Time, start: TaskStart, out: &mut Reports) {
+        let TaskStart { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
         // Programs of other tasks are not known here.
         let Some(job) = start.job else { return };
@@ -178,8 +178,8 @@ impl TwoTier {
     }
 }
 
-impl World for TwoTier {
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+impl MachineWorld for TwoTier {
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
             Command::CreateVm { host, vm, burstable, .. } => {
                 self.vm = Some((host, vm));
@@ -240,7 +240,7 @@ impl World for TwoTier {
     }
 
     /// Ends of one microsecond are reported in the order of the jobs.
-    fn step(&mut self, now: Time, out: &mut Reports) {
+    fn step_machines(&mut self, now: Time, out: &mut Reports) {
         let next = self.next.take().flatten();
         let Some((next, (host, vm))) = next.filter(|next| next.at <= now).zip(self.vm) else {
             return;
@@ -333,13 +333,13 @@ mod tests {
             burstable: None,
             two_tier: true,
         };
-        on.obey(Time::ZERO, create, &mut out);
+        on.execute_command(Time::ZERO, create, &mut out);
         assert_eq!(out, [(HOST, Report::VmCreated { vm: VM })]);
         on
     }
 
     fn obey(on: &mut TwoTier, at: u64, command: Command) {
-        on.obey(Time::from_secs(at), command, &mut Reports::new());
+        on.execute_command(Time::from_secs(at), command, &mut Reports::new());
     }
 
     /// A start of a job that runs for so long and uses this part of its processor.
@@ -358,7 +358,7 @@ mod tests {
             is_cut: false,
             fails: false,
         };
-        Command::StartTask(StartTask {
+        Command::StartTask(TaskStart {
             host: HOST,
             seats: Seats { vm: VM, tier, cpus: [cpu].into() },
             task,
@@ -379,7 +379,7 @@ mod tests {
         let mut ends = Vec::new();
         while let Some(now) = on.next_at().filter(|at| *at <= Time::from_secs(until)) {
             let mut out = Reports::new();
-            on.step(now, &mut out);
+            on.step_machines(now, &mut out);
             ends.extend(out.into_iter().map(|(_, report)| match report {
                 Report::TaskFinished { task, attempt, .. } => {
                     (now.as_secs_f64(), task.get(), attempt.get())

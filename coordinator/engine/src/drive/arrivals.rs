@@ -1,18 +1,18 @@
 //! What comes to a run from outside, in order of time.
 
-use dormouse_model::{Event, Request};
+use dormouse_model::{Event, VmRequest};
 use dormouse_units::{RequestId, Time};
 
 /// The events of a stream of requests: each, and that there are no more.
 #[derive(Debug)]
-pub struct Requested<I> {
+pub struct RequestEvents<I> {
     requests: I,
     next: RequestId,
     last: Time,
     is_over: bool,
 }
 
-impl<I> Requested<I> {
+impl<I> RequestEvents<I> {
     /// Events of `requests`, which are in order of time; `first` is the id of the first one.
     #[must_use]
     pub const fn from(requests: I, first: RequestId) -> Self {
@@ -20,7 +20,7 @@ impl<I> Requested<I> {
     }
 }
 
-impl<E, I: Iterator<Item = Result<(Time, Request), E>>> Iterator for Requested<I> {
+impl<E, I: Iterator<Item = Result<(Time, VmRequest), E>>> Iterator for RequestEvents<I> {
     type Item = Result<(Time, Event), E>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use dormouse_cloud::BurstableTerms;
-use dormouse_model::{Command, Report, StartTask};
+use dormouse_model::{Command, Report, TaskStart};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId, Window,
 };
 use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
 
-use super::last_saves::{LastSaves, Place, Request};
-use super::world::{Reports, World};
+use super::last_saves::{AttemptPlace, LastSaves, SaveRequest};
+use super::world::{MachineWorld, Reports};
 
 /// How parallel jobs fare on modelled machines.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ pub struct TwoTierLaw {
 
 /// All modelled machines.
 #[derive(Debug)]
-pub struct Modelled {
+pub struct ModelledMachines {
     law: TwoTierLaw,
     /// Boxed, as a VM that stays for long keeps a place for each that came after it.
     vms: Window<Box<(HostId, Model)>, VmId>,
@@ -41,7 +41,7 @@ pub struct Modelled {
     told: Vec<WorkEvent>,
 }
 
-impl Modelled {
+impl ModelledMachines {
     /// No machines yet; parallel jobs on those to come fare by `law`.
     #[must_use]
     pub fn new(law: TwoTierLaw) -> Self {
@@ -57,14 +57,14 @@ impl Modelled {
     }
 }
 
-impl Default for Modelled {
+impl Default for ModelledMachines {
     /// For runs without parallel jobs.
     fn default() -> Self {
         Self::new(TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::ZERO, seed: 0 })
     }
 }
 
-impl World for Modelled {
+impl MachineWorld for ModelledMachines {
     fn is_idle(&self) -> bool {
         self.vms.iter().all(|(_, machine)| machine.1.is_empty())
     }
@@ -86,14 +86,14 @@ impl World for Modelled {
         self.saves.next_at().is_some_and(|at| at <= now) || self.is_model_due(now)
     }
 
-    fn step(&mut self, now: Time, out: &mut Reports) {
+    fn step_machines(&mut self, now: Time, out: &mut Reports) {
         match self.saves.take_due(now) {
             Some((place, request)) => self.do_put_off(now, place, request, out),
             None => self.step_model(now, out),
         }
     }
 
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports) {
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports) {
         match command {
             Command::CreateVm { host, vm, vcpus, memory, burstable, two_tier, .. } => {
                 let credits = burstable.map(credit_spec);
@@ -109,36 +109,36 @@ impl World for Modelled {
                 out.push_back((host, Report::VmDestroyed { vm }));
             }
             Command::FreezeVm { host, vm } => {
-                if let Some(model) = self.model(vm) {
+                if let Some(model) = self.model_of(vm) {
                     model.freeze(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
-                if let Some(model) = self.model(vm) {
+                if let Some(model) = self.model_of(vm) {
                     model.thaw(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
                     self.after_change(vm, out);
                 }
             }
-            Command::StartTask(start) => self.start(now, start, out),
+            Command::StartTask(start) => self.start_task(now, start, out),
             Command::StopTask { host, vm, task, attempt, keep } => {
-                let place = Place { host, vm, task, attempt };
-                if !keep || !self.saves.put_off(now, place, Request::Stop) {
-                    self.stop(now, (host, vm), task, attempt, keep, out);
+                let place = AttemptPlace { host, vm, task, attempt };
+                if !keep || !self.saves.put_off(now, place, SaveRequest::Stop) {
+                    self.stop_task(now, (host, vm), task, attempt, keep, out);
                 }
             }
             Command::CheckpointNow { host, vm, task, attempt, saved_by: Some(until) } => {
-                self.give_notice(now, Place { host, vm, task, attempt }, until);
+                self.give_notice(now, AttemptPlace { host, vm, task, attempt }, until);
             }
             Command::CheckpointNow { host, vm, task, attempt, saved_by: None } => {
-                let place = Place { host, vm, task, attempt };
-                if !self.saves.put_off(now, place, Request::Checkpoint) {
-                    self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+                let place = AttemptPlace { host, vm, task, attempt };
+                if !self.saves.put_off(now, place, SaveRequest::Checkpoint) {
+                    self.change_vm(vm, out, |model| model.checkpoint(now, task, attempt));
                 }
             }
             Command::SetMode { vm, task, attempt, mode, .. } => {
-                self.change(vm, out, |model| model.set_mode(now, task, attempt, mode));
+                self.change_vm(vm, out, |model| model.set_mode(now, task, attempt, mode));
             }
             // In virtual time nobody asks for a fault, as there is neither a network nor a disk, and no program
             // runs that could be told anything.
@@ -147,33 +147,33 @@ impl World for Modelled {
                 // It makes use of a part of what it is left, as jobs do.
                 let TwoTierLaw { sharing, seed, .. } = self.law;
                 let share = if share < Ppm::ONE { sharing.left_to(vm, share, seed) } else { share };
-                self.change(vm, out, |model| {
+                self.change_vm(vm, out, |model| {
                     model.set_supply(now, vcpu, share);
                     true
                 });
             }
             Command::PromoteTask { vm, task, attempt, .. } => {
-                self.change(vm, out, |model| model.promote(now, task, attempt));
+                self.change_vm(vm, out, |model| model.promote(now, task, attempt));
             }
             Command::MoveTask { vm, task, attempt, on, .. } => {
                 let takes = self.law.migration_cost;
-                self.change(vm, out, |model| model.move_to(now, task, attempt, on, takes));
+                self.change_vm(vm, out, |model| model.move_to(now, task, attempt, on, takes));
             }
         }
     }
 }
 
-impl Modelled {
+impl ModelledMachines {
     /// The time at which a VM does something by itself next.
     fn next_of_models(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.model(vm).and_then(Model::next_at) {
+            if let Some(at) = self.model_of(vm).and_then(Model::next_at) {
                 self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
             let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.model(vm).and_then(Model::next_at) == Some(at) {
+            if self.model_of(vm).and_then(Model::next_at) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -209,7 +209,7 @@ impl Modelled {
                 // Nobody tells a modelled task when to stand still.
                 WorkEvent::Due { .. } => continue,
                 WorkEvent::Finished { task, attempt } => {
-                    self.saves.ended(vm, task);
+                    self.saves.attempt_ended(vm, task);
                     Report::TaskFinished {
                         vm,
                         task,
@@ -222,7 +222,8 @@ impl Modelled {
                     }
                 }
                 WorkEvent::Checkpointed { task, attempt, done, memory } => {
-                    let done = self.saves.saved(vm, task, attempt).map_or(done, |it| it.min(done));
+                    let done =
+                        self.saves.saved_work(vm, task, attempt).map_or(done, |it| it.min(done));
                     Report::CheckpointTaken {
                         vm,
                         task,
@@ -250,33 +251,39 @@ impl Modelled {
     }
 
     /// Does what was asked of a program before it had saved its work.
-    fn do_put_off(&mut self, now: Time, place: Place, request: Request, out: &mut Reports) {
-        let Place { host, vm, task, attempt } = place;
+    fn do_put_off(
+        &mut self,
+        now: Time,
+        place: AttemptPlace,
+        request: SaveRequest,
+        out: &mut Reports,
+    ) {
+        let AttemptPlace { host, vm, task, attempt } = place;
         match request {
-            Request::Checkpoint => {
-                self.change(vm, out, |model| model.checkpoint(now, task, attempt));
+            SaveRequest::Checkpoint => {
+                self.change_vm(vm, out, |model| model.checkpoint(now, task, attempt));
             }
-            Request::Stop => self.stop(now, (host, vm), task, attempt, true, out),
+            SaveRequest::Stop => self.stop_task(now, (host, vm), task, attempt, true, out),
         }
     }
 
     /// A program that saves its work at a notice computes on until it has had the time to.
-    fn give_notice(&mut self, now: Time, place: Place, until: Time) {
-        let Place { vm, task, attempt, .. } = place;
-        let Some(model) = self.model(vm) else { return };
+    fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
+        let AttemptPlace { vm, task, attempt, .. } = place;
+        let Some(model) = self.model_of(vm) else { return };
         model.pass(now);
         let Some(progress) = model.progress(task, attempt) else { return };
         let done = progress.done.fraction_of(progress.runtime);
-        self.saves.begin(place, until, done);
+        self.saves.begin_save(place, until, done);
     }
 
-    fn model(&mut self, vm: VmId) -> Option<&mut Model> {
+    fn model_of(&mut self, vm: VmId) -> Option<&mut Model> {
         self.vms.get_mut(vm).map(|machine| &mut machine.1)
     }
 
     /// Changes a VM.
-    fn change(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
-        if let Some(model) = self.model(vm) {
+    fn change_vm(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
+        if let Some(model) = self.model_of(vm) {
             change(model);
             self.after_change(vm, out);
         }
@@ -294,10 +301,10 @@ impl Modelled {
         }
     }
 
-    fn start(&mut self, now: Time, start: StartTask, out: &mut Reports) {
-        let StartTask { host, task, attempt, .. } = start;
+    fn start_task(&mut self, now: Time, start: TaskStart, out: &mut Reports) {
+        let TaskStart { host, task, attempt, .. } = start;
         let Seats { vm, tier, cpus } = start.seats;
-        let Some(model) = self.model(vm) else { return };
+        let Some(model) = self.model_of(vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
         let work = Work {
             task,
@@ -346,7 +353,7 @@ impl Modelled {
 
     /// A model stops a task without taking time for a checkpoint: the policies that are
     /// modelled here stop tasks of running VMs only to go on elsewhere, which costs them there.
-    fn stop(
+    fn stop_task(
         &mut self,
         now: Time,
         (host, vm): (HostId, VmId),
@@ -355,11 +362,11 @@ impl Modelled {
         keep: bool,
         out: &mut Reports,
     ) {
-        let Some(done) = self.model(vm).and_then(|model| model.stop(now, task, attempt)) else {
+        let Some(done) = self.model_of(vm).and_then(|model| model.stop(now, task, attempt)) else {
             return;
         };
-        let done = self.saves.saved(vm, task, attempt).map_or(done, |saved| saved.min(done));
-        self.saves.ended(vm, task);
+        let done = self.saves.saved_work(vm, task, attempt).map_or(done, |saved| saved.min(done));
+        self.saves.attempt_ended(vm, task);
         let kept = keep.then(|| (next_of(&mut self.checkpoints, task), done));
         out.push_back((host, Report::TaskStopped { vm, task, attempt, kept, real_cpu_us: 0 }));
         self.after_change(vm, out);

@@ -4,9 +4,9 @@ use dormouse_cloud::ResourceVector;
 use dormouse_model::{Command, Event, Step};
 use dormouse_units::{Bytes, HostId, Time};
 
-use super::followers::Followers;
-use super::turn::{Agenda, Turn};
-use super::world::{Reports, World};
+use super::followers::WaitingFollowers;
+use super::turn::{AgendaKind, RunAgenda};
+use super::world::{MachineWorld, Reports};
 use crate::Run;
 
 /// A host that holds whatever the provider's limits allow.
@@ -42,7 +42,7 @@ pub enum PlayError<E> {
 
 /// What a run of the model begins with: these hosts join, and it begins.
 #[must_use]
-pub fn beginning(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
+pub fn beginning_events(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
     let join = |(n, &offer): (u32, &ResourceVector)| {
         let (host, name) = (HostId::new(n), format!("model-{n}"));
         (Time::ZERO, Event::HostJoined { host, name, offer })
@@ -58,14 +58,14 @@ pub fn beginning(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
 ///
 /// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or
 /// `see` failed, and nothing more was done.
-pub fn play<E>(
+pub fn play_run<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
     limit: Time,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
-    play_following(run, world, outside, Followers::default(), limit, see)
+    play_following(run, world, outside, WaitingFollowers::default(), limit, see)
 }
 
 /// The same with parallel jobs that follow others: each is submitted once those have ended, among
@@ -73,12 +73,12 @@ pub fn play<E>(
 ///
 /// # Errors
 ///
-/// As of [`play`].
+/// As of [`play_run`].
 pub fn play_following<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
-    followers: Followers,
+    followers: WaitingFollowers,
     limit: Time,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
@@ -90,31 +90,31 @@ pub fn play_following<E>(
 ///
 /// # Errors
 ///
-/// As of [`play`].
+/// As of [`play_run`].
 pub fn play_handing_over<E>(
     run: &mut Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     outside: impl IntoIterator<Item = Result<(Time, Event), E>>,
-    followers: Followers,
+    followers: WaitingFollowers,
     limit: Time,
     see: impl FnMut(&mut Step) -> Result<(), E>,
 ) -> Result<(), PlayError<E>> {
     let (reports, step, commands) = (Reports::new(), Step::blank(), Vec::new());
     let mut player =
-        Player { run, world, followers, reports, now: Time::ZERO, step, commands, see };
+        RunPlayer { run, world, followers, reports, now: Time::ZERO, step, commands, see };
     let (mut outside, has_followers) = (outside.into_iter(), !player.followers.is_empty());
     let mut is_all_submitted = false;
     let mut first = outside.next().transpose().map_err(PlayError::Outside)?;
     loop {
         while let Some((host, report)) = player.reports.pop_front() {
-            player.feed(player.now, Event::Machine { host, number: 0, report })?;
+            player.feed_event(player.now, Event::Machine { host, number: 0, report })?;
         }
-        if player.run.over().is_some() {
+        if player.run.over_at().is_some() {
             return Ok(());
         }
-        let agenda = player.agenda(first.as_ref());
-        let turn = agenda.first();
-        if let Some((_, Turn::Outside | Turn::Cancel)) = turn
+        let agenda = player.make_agenda(first.as_ref());
+        let turn = agenda.first_due();
+        if let Some((_, AgendaKind::Outside | AgendaKind::Cancel)) = turn
             && let Some((at, event)) = first.take()
         {
             first = outside.next().transpose().map_err(PlayError::Outside)?;
@@ -129,42 +129,42 @@ pub fn play_handing_over<E>(
                 }
                 event => event,
             };
-            player.feed(at.max(player.now), event)?;
+            player.feed_event(at.max(player.now), event)?;
             continue;
         }
-        if let Some((_, Turn::Follower)) = turn
-            && let Some(job) = player.followers.take()
+        if let Some((_, AgendaKind::Follower)) = turn
+            && let Some(job) = player.followers.take_due()
         {
             let (at, task) = (job.submitted.max(player.now), player.run.next_task());
-            player.feed(at, Followers::event(task, job))?;
+            player.feed_event(at, WaitingFollowers::submission_event(task, job))?;
             if is_all_submitted && player.followers.is_empty() {
-                player.feed(at, Event::AllSubmitted)?;
+                player.feed_event(at, Event::AllSubmitted)?;
             }
             continue;
         }
         // Jobs that are held back for others are left, too.
-        let unfinished = player.run.unfinished() + player.followers.len();
+        let unfinished = player.run.unfinished_count() + player.followers.len();
         let nothing_comes = first.is_none() && agenda.follower.is_none();
         let failed = match turn {
             Some(_) if nothing_comes && player.is_stuck() => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
             Some((at, _)) if at > limit => PlayError::Limit { unfinished, limit },
-            Some((at, Turn::Tick)) => {
-                player.feed(at, Event::Tick)?;
+            Some((at, AgendaKind::Tick)) => {
+                player.feed_event(at, Event::Tick)?;
                 continue;
             }
-            Some((at, Turn::InstantOver)) => {
-                player.feed(at, Event::InstantOver)?;
+            Some((at, AgendaKind::InstantOver)) => {
+                player.feed_event(at, Event::InstantOver)?;
                 continue;
             }
-            Some((at, Turn::Machine)) => {
+            Some((at, AgendaKind::Machine)) => {
                 player.now = at;
-                player.world.step(at, &mut player.reports);
+                player.world.step_machines(at, &mut player.reports);
                 continue;
             }
             // Whatever comes has come above.
-            None | Some((_, Turn::Outside | Turn::Follower | Turn::Cancel)) => {
+            None | Some((_, AgendaKind::Outside | AgendaKind::Follower | AgendaKind::Cancel)) => {
                 PlayError::Stuck { unfinished, why: player.run.why_stuck() }
             }
         };
@@ -177,15 +177,15 @@ pub fn play_handing_over<E>(
             }
             PlayError::Outside(_) | PlayError::Scheduler(_) => return Err(failed),
         };
-        player.feed(player.now, Event::Cancel { why })?;
+        player.feed_event(player.now, Event::Cancel { why })?;
         return Err(failed);
     }
 }
 
-struct Player<'a, W, S> {
+struct RunPlayer<'a, W, S> {
     run: &'a mut Run,
     world: &'a mut W,
-    followers: Followers,
+    followers: WaitingFollowers,
     reports: Reports,
     now: Time,
     /// The last one, and what was to be done then.
@@ -194,10 +194,10 @@ struct Player<'a, W, S> {
     see: S,
 }
 
-impl<W: World, S> Player<'_, W, S> {
+impl<W: MachineWorld, S> RunPlayer<'_, W, S> {
     // Where it is called the event is made, and need not be moved on from there.
     #[inline(always)]
-    fn feed<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
+    fn feed_event<E>(&mut self, now: Time, event: Event) -> Result<(), PlayError<E>>
     where
         S: FnMut(&mut Step) -> Result<(), E>,
     {
@@ -205,22 +205,22 @@ impl<W: World, S> Player<'_, W, S> {
             self.world.host_lost(*host);
         }
         self.run.handle_into(now, event, &mut self.step, &mut self.commands);
-        self.fed(now)
+        self.finish_step(now)
     }
 
     /// The run has taken in what happened: it is shown, and what the run commands is done.
-    fn fed<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
+    fn finish_step<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
     where
         S: FnMut(&mut Step) -> Result<(), E>,
     {
         self.now = now;
-        if let Some(why) = self.run.failure() {
+        if let Some(why) = self.run.failure_reason() {
             return Err(PlayError::Scheduler(why.to_owned()));
         }
-        self.followers.see(&self.step);
+        self.followers.take_step(&self.step);
         (self.see)(&mut self.step).map_err(PlayError::Outside)?;
         for command in self.commands.drain(..) {
-            self.world.obey(now, command, &mut self.reports);
+            self.world.execute_command(now, command, &mut self.reports);
         }
         Ok(())
     }
@@ -235,10 +235,10 @@ impl<W: World, S> Player<'_, W, S> {
     }
 
     /// The agenda of the run and its machines; `outside` comes next from outside. What is late is due now.
-    fn agenda(&mut self, outside: Option<&(Time, Event)>) -> Agenda {
+    fn make_agenda(&mut self, outside: Option<&(Time, Event)>) -> RunAgenda {
         let now = self.now;
         let tick = self.run.next_wakeup().map(|at| at.max(now));
-        let instant = self.run.instant().map(|at| at.max(now));
+        let instant = self.run.pending_instant().map(|at| at.max(now));
         // Before an instant is over it need not be known when machines go on after it.
         let is_over = instant == Some(now) && tick != Some(now) && !self.world.is_due(now);
         let machine = if is_over { None } else { self.world.next_at() };
@@ -246,6 +246,6 @@ impl<W: World, S> Player<'_, W, S> {
             Some((at, Event::Cancel { .. })) => (None, Some(*at)),
             other => (other.map(|(at, _)| *at), None),
         };
-        Agenda { outside, follower: self.followers.next(), tick, machine, instant, cancel }
+        RunAgenda { outside, follower: self.followers.next(), tick, machine, instant, cancel }
     }
 }

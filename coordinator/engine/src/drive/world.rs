@@ -10,9 +10,9 @@ pub type Reports = VecDeque<(HostId, Report)>;
 
 /// Machines in virtual time: they carry out commands and know what happens on them next. Times
 /// never go back from one call to the next.
-pub trait World {
+pub trait MachineWorld {
     /// Carries out a command; what there is to report of it at once goes to `out`.
-    fn obey(&mut self, now: Time, command: Command, out: &mut Reports);
+    fn execute_command(&mut self, now: Time, command: Command, out: &mut Reports);
 
     /// When something happens by itself next.
     fn next_at(&mut self) -> Option<Time>;
@@ -24,7 +24,7 @@ pub trait World {
     }
 
     /// Lets happen what happens at `now`, or a part of it.
-    fn step(&mut self, now: Time, out: &mut Reports);
+    fn step_machines(&mut self, now: Time, out: &mut Reports);
 
     /// A host is gone, with all its VMs.
     fn host_lost(&mut self, host: HostId);

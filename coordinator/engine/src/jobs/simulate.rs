@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use dormouse_cloud::BurstableTerms;
 use dormouse_model::{
-    CheckpointConfig, Event, MACHINE, Refusal, Setup, Space, Step, Submission, UsageInformation,
+    CheckpointConfig, Event, JobCapacity, JobRefusal, MACHINE, Setup, Step, Submission,
+    UsageInformation,
 };
 use dormouse_policies::batch::{Algorithm, BatchPolicy, Config};
 use dormouse_units::{Bytes, Span, TaskId, Time};
@@ -16,12 +17,13 @@ use dormouse_vm::Sharing;
 
 use crate::Run;
 use crate::drive::{
-    BOUNDLESS, Followers, Modelled, PlayError, TwoTierLaw, World, beginning, play_following,
+    BOUNDLESS, MachineWorld, ModelledMachines, PlayError, TwoTierLaw, WaitingFollowers,
+    beginning_events, play_following,
 };
 
 /// A simulation of parallel jobs on one machine.
 #[derive(Clone, Debug)]
-pub struct Simulation {
+pub struct JobSimulation {
     /// The scheduler and the size of the machine.
     pub config: Config,
     /// How two VMs share a processor.
@@ -40,7 +42,7 @@ pub struct Simulation {
     pub seed: u64,
 }
 
-impl Simulation {
+impl JobSimulation {
     /// The paper's: 20 s a migration, exact usage, the measured sharing.
     #[must_use]
     pub fn new(config: Config, seed: u64) -> Self {
@@ -58,49 +60,49 @@ impl Simulation {
 
     /// What its run is made of.
     #[must_use]
-    pub fn setup(&self) -> Setup {
-        self.completed(Setup::of_jobs(self.config.processors, self.information, self.seed))
+    pub fn make_setup(&self) -> Setup {
+        self.complete_setup(Setup::of_jobs(self.config.processors, self.information, self.seed))
     }
 
     /// What a run is made of that has a bag and these jobs.
     #[must_use]
     pub fn setup_beside(&self, bag: Setup) -> Setup {
-        self.completed(bag.with_jobs(self.config.processors, self.information))
+        self.complete_setup(bag.with_jobs(self.config.processors, self.information))
     }
 
-    fn completed(&self, setup: Setup) -> Setup {
+    fn complete_setup(&self, setup: Setup) -> Setup {
         setup
             .checkpointing_jobs(self.checkpoint.clone())
-            .with_memory_of_jobs(self.memory, self.processes())
+            .with_memory_of_jobs(self.memory, self.process_limit())
             .with_credits_of_jobs(self.burstable)
     }
 
     /// Processes that are on a processor at most.
-    fn processes(&self) -> u64 {
+    fn process_limit(&self) -> u64 {
         if self.config.algorithm.promotion().is_some() { 2 } else { 1 }
     }
 
     /// What its machine has for a job.
     #[must_use]
-    pub fn space(&self) -> Space {
-        self.setup().space_of_jobs()
+    pub fn job_capacity(&self) -> JobCapacity {
+        self.make_setup().space_of_jobs()
     }
 
     /// The simulation's scheduler, before anything has happened.
     #[must_use]
-    pub fn policy(&self) -> Box<dyn BatchPolicy> {
+    pub fn make_policy(&self) -> Box<dyn BatchPolicy> {
         Algorithm::build(self.config, MACHINE.into())
     }
 
     /// The simulation's run, before anything has happened.
     #[must_use]
     pub fn run(&self) -> Run {
-        Run::new(self.setup(), self.policy())
+        Run::new(self.make_setup(), self.make_policy())
     }
 
     /// How jobs fare on its machine.
     #[must_use]
-    pub const fn law(&self) -> TwoTierLaw {
+    pub const fn two_tier_law(&self) -> TwoTierLaw {
         let Self { sharing, migration_cost, seed, .. } = *self;
         TwoTierLaw { sharing, migration_cost, seed }
     }
@@ -130,7 +132,7 @@ pub enum SimulationError<E> {
         /// The job's number in the trace.
         number: u64,
         /// What is wrong with the job.
-        why: Refusal,
+        why: JobRefusal,
     },
     /// The scheduler failed.
     #[error("{0}")]
@@ -146,47 +148,47 @@ pub enum SimulationError<E> {
 /// The events of a stream of submissions, checked on their way: each job's, and that there are no
 /// more.
 #[derive(Debug)]
-pub struct Submissions<I> {
+pub struct SubmissionEvents<I> {
     jobs: I,
-    machine: Space,
+    machine: JobCapacity,
     next: TaskId,
     last: Time,
     is_over: bool,
 }
 
-impl<I> Submissions<I> {
+impl<I> SubmissionEvents<I> {
     /// Events of `jobs`, in order of submission, for a machine with this space; `first` is the id
     /// of the first job.
     #[must_use]
-    pub const fn new(jobs: I, machine: Space, first: TaskId) -> Self {
+    pub const fn new(jobs: I, machine: JobCapacity, first: TaskId) -> Self {
         Self { jobs, machine, next: first, last: Time::ZERO, is_over: false }
     }
 }
 
-impl<E, I: Iterator<Item = Result<Submission, E>>> Submissions<Peekable<I>> {
+impl<E, I: Iterator<Item = Result<Submission, E>>> SubmissionEvents<Peekable<I>> {
     /// Events of `jobs`, of which those that follow others come first and the rest in order of
-    /// submission, as [`Submissions::new`]; and those that come first, each checked.
+    /// submission, as [`SubmissionEvents::new`]; and those that come first, each checked.
     ///
     /// # Errors
     ///
     /// A job that follows others can't be taken.
     pub fn with_followers(
         jobs: I,
-        machine: Space,
+        machine: JobCapacity,
         first: TaskId,
-    ) -> Result<(Self, Followers), SimulationError<E>> {
-        let (mut jobs, mut followers) = (jobs.peekable(), Followers::default());
+    ) -> Result<(Self, WaitingFollowers), SimulationError<E>> {
+        let (mut jobs, mut followers) = (jobs.peekable(), WaitingFollowers::default());
         let is_follower = |job: &Result<Submission, E>| matches!(job, Ok(it) if it.after.is_some());
         while let Some(Ok(job)) = jobs.next_if(is_follower) {
             let number = job.number;
-            job.fits(machine).map_err(|why| SimulationError::Refused { number, why })?;
-            followers.hold(job);
+            job.check_fits(machine).map_err(|why| SimulationError::Refused { number, why })?;
+            followers.hold_job(job);
         }
         Ok((Self::new(jobs, machine, first), followers))
     }
 }
 
-impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
+impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for SubmissionEvents<I> {
     type Item = Result<(Time, Event), SimulationError<E>>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -200,7 +202,7 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
             }
         };
         let (number, at, before) = (job.number, job.submitted, self.last);
-        if let Err(why) = job.fits(self.machine) {
+        if let Err(why) = job.check_fits(self.machine) {
             return Some(Err(SimulationError::Refused { number, why }));
         }
         if at < before {
@@ -219,24 +221,24 @@ impl<E, I: Iterator<Item = Result<Submission, E>>> Iterator for Submissions<I> {
 ///
 /// Whatever the stream or `see` reports, a job that can't be taken, submissions
 /// out of order, or a schedule that never ends.
-pub fn simulate<E>(
+pub fn simulate_jobs<E>(
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let mut world = Modelled::new(simulation.law());
-    play_jobs(simulation.run().undigested(), &mut world, submissions, simulation, see)
+    let mut world = ModelledMachines::new(simulation.two_tier_law());
+    play_jobs(simulation.run().without_digest(), &mut world, submissions, simulation, see)
 }
 
 /// The same on machines of another kind: how they share and their chance are their own. The run has a digest.
 ///
 /// # Errors
 ///
-/// As of [`simulate`].
+/// As of [`simulate_jobs`].
 pub fn simulate_on<E>(
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
     play_jobs(simulation.run(), world, submissions, simulation, see)
@@ -244,15 +246,16 @@ pub fn simulate_on<E>(
 
 fn play_jobs<E>(
     mut run: Run,
-    world: &mut impl World,
+    world: &mut impl MachineWorld,
     submissions: impl IntoIterator<Item = Result<Submission, E>>,
-    simulation: &Simulation,
+    simulation: &JobSimulation,
     mut see: impl FnMut(&Step) -> Result<(), E>,
 ) -> Result<Run, SimulationError<E>> {
-    let machine = simulation.space();
+    let machine = simulation.job_capacity();
     let submissions = submissions.into_iter();
-    let (events, followers) = Submissions::with_followers(submissions, machine, run.next_task())?;
-    let begin = beginning(&[BOUNDLESS]).into_iter().map(Ok);
+    let (events, followers) =
+        SubmissionEvents::with_followers(submissions, machine, run.next_task())?;
+    let begin = beginning_events(&[BOUNDLESS]).into_iter().map(Ok);
     let limit = Time::from_micros(u64::MAX);
     let see = |step: &Step| see(step).map_err(SimulationError::Outside);
     match play_following(&mut run, world, begin.chain(events), followers, limit, see) {

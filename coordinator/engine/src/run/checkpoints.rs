@@ -6,10 +6,10 @@ use dormouse_policies::{Checkpointing, Moment, Quote, TaskView, When};
 use dormouse_units::{Attempt, Bytes, Ppm, Span, TaskId, Time, TypeName, VmId};
 
 use super::Run;
-use super::carry_out::Refused::{self, Moot, Wrong};
+use super::carry_out::DecisionRefusal::{self, Invalid, Superseded};
 use crate::checkpoint_state::CheckpointState;
 use crate::tasks::{TaskRecord, TaskState};
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 
 impl Run {
     /// The same run with another scheme for the tasks of its bag than the setup's. What a checkpoint
@@ -28,7 +28,7 @@ impl Run {
         if record.job.is_some() && self.job_checkpointing.is_none() {
             return Vec::new();
         }
-        record.asked = CheckpointState::begun(now);
+        record.asked = CheckpointState::attempt_begun(now);
         self.ask_scheme(now, task, vm, Moment::Begins)
     }
 
@@ -36,15 +36,17 @@ impl Run {
     /// its own. Zero where nobody asks for one.
     pub(super) fn checkpoint_cost(&self, is_job: bool, memory: Bytes) -> Span {
         match is_job {
-            false => self.setup.checkpoint.cost(memory),
-            true => self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.cost(memory)),
+            false => self.setup.checkpoint.checkpoint_cost(memory),
+            true => {
+                self.setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.checkpoint_cost(memory))
+            }
         }
     }
 
     /// A checkpoint of a task on a VM was kept, or could not be: its scheme says what is next.
     pub(super) fn after_checkpoint(&mut self, now: Time, task: TaskId, vm: VmId, how: Moment) {
-        let Some(record) = self.task(task) else { return };
-        record.asked.over(now);
+        let Some(record) = self.task_mut(task) else { return };
+        record.asked.checkpoint_over(now);
         if !record.asked.are_all_known() {
             self.ask_scheme(now, task, vm, how);
         }
@@ -54,19 +56,19 @@ impl Run {
     fn ask_scheme(&mut self, now: Time, task: TaskId, vm: VmId, moment: Moment) -> Vec<Ppm> {
         let answer = self.answer_of_scheme(now, task, vm, moment);
         let Some(record) = self.tasks.get_mut(task) else { return Vec::new() };
-        let (attempt, turn) = (record.attempt, record.asked.answered());
+        let (attempt, turn) = (record.attempt, record.asked.count_answer());
         match answer {
             Some(When::At(at)) if at > now => {
-                self.timers.set(at, Timer::Checkpoint { task, attempt, turn });
+                self.timers.set_timer(at, RunTimer::Checkpoint { task, attempt, turn });
             }
             // Of one that was taken at this instant there would be no end.
             Some(When::At(_)) => {
                 if matches!(moment, Moment::Begins | Moment::Price | Moment::Look) {
-                    record.asked.want();
+                    record.asked.want_checkpoint();
                 }
             }
             Some(When::Look(at)) if at > now => {
-                self.timers.set(at, Timer::Look { task, attempt, turn });
+                self.timers.set_timer(at, RunTimer::Look { task, attempt, turn });
             }
             Some(When::Points(points)) if moment == Moment::Begins => {
                 record.asked.all_are_known();
@@ -100,9 +102,9 @@ impl Run {
             moment,
             memory,
             runtime: record.runtime,
-            kept: record.kept().map(|(_, done)| done).unwrap_or_default(),
+            kept: record.kept_checkpoint().map(|(_, done)| done).unwrap_or_default(),
             begun: record.sent,
-            since: record.asked.since(),
+            since: record.asked.last_kept(),
             cost: self.checkpoint_cost(is_job, memory),
         };
         let quote = Quote {
@@ -128,7 +130,7 @@ impl Run {
             .provider
             .alive_vms()
             .filter(|(_, vm)| vm.kind == *kind && vm.market == Market::Spot);
-        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().taken());
+        let on = |vm: VmId| self.vms.get(vm).into_iter().flat_map(|it| it.seating().seated_tasks());
         let tasks = spot.flat_map(|(vm, _)| on(vm).map(move |task| (task, vm)));
         let tasks: Vec<_> = tasks.collect();
         for (task, vm) in tasks {
@@ -146,8 +148,8 @@ impl Run {
     /// The time has come that a scheme had named.
     pub(super) fn checkpoint_is_due(&mut self, task: TaskId, attempt: Attempt, turn: u32) {
         let is_open = self.asks_still(task, attempt, turn).is_some();
-        if let Some(record) = self.task(task).filter(|_| is_open) {
-            record.asked.want();
+        if let Some(record) = self.task_mut(task).filter(|_| is_open) {
+            record.asked.want_checkpoint();
             self.take_if_due(task);
         }
     }
@@ -184,7 +186,7 @@ impl Run {
             || self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Running);
         let Some(host) = self.host_of(vm).filter(|_| is_awake) else { return };
         let Some(record) = self.tasks.get_mut(task) else { return };
-        if !record.asked.tell() {
+        if !record.asked.start_wanted() {
             return;
         }
         self.effects.push(Effect::CheckpointAsked { task, attempt, vm });
@@ -194,7 +196,7 @@ impl Run {
     /// A VM runs again: what became due meanwhile is taken.
     pub(super) fn take_what_is_due_on(&mut self, vm: VmId) {
         let Some(record) = self.vms.get(vm) else { return };
-        let tasks: Vec<_> = record.seating().taken().collect();
+        let tasks: Vec<_> = record.seating().seated_tasks().collect();
         for task in tasks {
             self.take_if_due(task);
         }
@@ -202,7 +204,7 @@ impl Run {
 
     /// A VM hibernates: it takes a checkpoint of each task of a bag that runs there, where that is
     /// wanted, and then freezes.
-    pub(super) fn freeze(&mut self, vm: VmId) {
+    pub(super) fn freeze_vm(&mut self, vm: VmId) {
         let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) else { return };
         if !self.setup.checkpoint.at_hibernation {
             return self.commands.push(Command::FreezeVm { host, vm });
@@ -235,7 +237,7 @@ impl Run {
 
     fn checkpoint_as_its_vm_leaves(&mut self, task: TaskId, saved_by: Option<Time>) {
         if let Some(record) = self.tasks.get_mut(task) {
-            record.asked.want();
+            record.asked.want_checkpoint();
             self.take_if_due_saved(task, saved_by);
         }
     }
@@ -246,7 +248,7 @@ impl Run {
             let record = self.tasks.get(*task);
             record.is_some_and(|record| matches!(record.state, TaskState::Running(_)))
         };
-        let taken = self.vms.get(vm).into_iter().flat_map(|record| record.seating().taken());
+        let taken = self.vms.get(vm).into_iter().flat_map(|record| record.seating().seated_tasks());
         taken.filter(runs).collect()
     }
 
@@ -259,7 +261,7 @@ impl Run {
             return;
         };
         let is_told = |task| self.tasks.get(task).is_some_and(|record| record.asked.is_told());
-        if record.seating().taken().any(is_told) {
+        if record.seating().seated_tasks().any(is_told) {
             return;
         }
         if let (Some(host), Some(record)) = (self.host_of(vm), self.vms.get_mut(vm)) {
@@ -284,26 +286,28 @@ impl Run {
     /// # Errors
     ///
     /// It is a parallel job and these have none, it is not there, or its VM does not run.
-    pub(super) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), Refused> {
-        self.alive(vm)?;
+    pub(super) fn checkpoint_now(&mut self, task: TaskId, vm: VmId) -> Result<(), DecisionRefusal> {
+        self.host_of_alive(vm)?;
         let has_none = self.job_checkpointing.is_none();
         if self.on_vm(task, vm)?.job.is_some() && has_none {
-            return Err(Wrong(format!(
+            return Err(Invalid(format!(
                 "{task} is a parallel job, and these have no checkpoints here"
             )));
         }
         if self.setup.checkpoint.keeps_nothing_of(task) && self.is_of_bag(task) {
-            return Err(Moot(format!("nothing keeps the work of {task}")));
+            return Err(Superseded(format!("nothing keeps the work of {task}")));
         }
         match self.provider.find_vm(vm).map(|v| v.state) {
             Some(ProviderVmState::Running) => {}
             // It has yet to hear of that.
-            Some(ProviderVmState::Hibernating) => return Err(Moot(format!("{vm} hibernates"))),
-            Some(other) => return Err(Wrong(format!("{vm} is not running: it is {other}"))),
-            None => return Err(Wrong(format!("there is no {vm}"))),
+            Some(ProviderVmState::Hibernating) => {
+                return Err(Superseded(format!("{vm} hibernates")));
+            }
+            Some(other) => return Err(Invalid(format!("{vm} is not running: it is {other}"))),
+            None => return Err(Invalid(format!("there is no {vm}"))),
         }
-        if let Some(record) = self.task(task) {
-            record.asked.want();
+        if let Some(record) = self.task_mut(task) {
+            record.asked.want_checkpoint();
         }
         self.take_if_due(task);
         Ok(())

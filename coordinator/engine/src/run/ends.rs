@@ -1,12 +1,12 @@
 //! The ends of a run, of its VMs and of its tasks.
 
 use dormouse_cloud::Market;
-use dormouse_model::{Command, Effect, VmEnd, Work};
+use dormouse_model::{Command, Effect, TenantWork, VmEnd};
 use dormouse_units::{Money, TaskId, Time, VmId};
 
 use super::Run;
 use crate::tasks::TaskState;
-use crate::tenants::Tenant;
+use crate::tenants::RunTenant;
 
 impl Run {
     /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
@@ -16,11 +16,11 @@ impl Run {
             return;
         }
         // What has happened is heard of before the end.
-        let done = |run: &Self, t: &Tenant| {
-            run.begun && t.instant().is_none() && run.is_all_done(t.work())
+        let done = |run: &Self, t: &RunTenant| {
+            run.begun && t.pending_instant().is_none() && run.is_all_done(t.work())
         };
         let tenants = self.tenants.len();
-        let is_waited_for = |t: &&Tenant| t.work() != Work::Requests || tenants == 1;
+        let is_waited_for = |t: &&RunTenant| t.work() != TenantWork::Requests || tenants == 1;
         let complete = self.tenants.iter().filter(is_waited_for).all(|tenant| done(self, tenant));
         if complete || self.cancelled.is_some() {
             self.end_vms(now, VmEnd::RunOver, |_| true);
@@ -30,19 +30,19 @@ impl Run {
         }
         for tenant in (0..tenants).filter(|_| tenants > 1) {
             if !self.tenants[tenant].is_done() && done(self, &self.tenants[tenant]) {
-                self.tenants[tenant].end();
+                self.tenants[tenant].end_work();
                 let numbers = self.tenants[tenant].numbers();
-                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns(vm));
+                self.end_vms(now, VmEnd::WorkDone, |vm| numbers.owns_vm(vm));
             }
         }
     }
 
     /// Whether all of this work is there and has finished.
-    pub(super) fn is_all_done(&self, work: Work) -> bool {
+    pub(super) fn is_all_done(&self, work: TenantWork) -> bool {
         match work {
-            Work::Requests => self.requests.are_over(),
+            TenantWork::Requests => self.requests.are_over(),
             // Whoever calls the provider's API may call again.
-            Work::All if !self.requests.is_all() => false,
+            TenantWork::All if !self.requests.is_all() => false,
             _ => (!work.has_jobs() || self.all_submitted) && self.unfinished_of(work) == 0,
         }
     }
@@ -59,22 +59,22 @@ impl Run {
     /// A VM is gone: charging ends, and the tasks on it are nowhere.
     pub(super) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.charge_surplus(now, vm);
-        self.provider.vm_terminated(now, vm, why.by());
+        self.provider.vm_terminated(now, vm, why.ended_by());
         self.vm_ended(now, vm, why);
     }
 
     /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
     pub(super) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
-        self.surpluses.ended(vm);
-        self.supplies.ended(vm);
+        self.surpluses.vm_ended(vm);
+        self.supplies.vm_ended(vm);
         self.there_is_room();
         let sharing = &self.sharing;
         if sharing.are_several() {
-            self.refused.vm_ended(|refused| sharing.owner(*refused) != sharing.owner(vm));
+            self.refused.vm_ended(|refused| sharing.vm_owner(*refused) != sharing.vm_owner(vm));
         }
         self.place_came_free(vm);
-        let left = self.vms.get_mut(vm).map(|record| record.end()).unwrap_or_default();
+        let left = self.vms.get_mut(vm).map(|record| record.end_vm()).unwrap_or_default();
         for task in left {
             self.set_state(task, TaskState::Waiting);
         }
@@ -95,18 +95,18 @@ impl Run {
 
     /// There is more room on a host than there was: who asked for a machine in vain may get it.
     pub(super) fn there_is_room(&mut self) {
-        self.tenants.iter_mut().for_each(Tenant::may_find_room);
+        self.tenants.iter_mut().for_each(RunTenant::may_find_room);
     }
 
     /// A task has finished.
     pub(super) fn note_finish(&mut self, now: Time, task: TaskId) {
         let of_bag = self.tasks.is_of_bag(task);
-        let is_its = |tenant: &&mut Tenant| match of_bag {
+        let is_its = |tenant: &&mut RunTenant| match of_bag {
             true => tenant.work().has_bag(),
             false => tenant.work().has_jobs(),
         };
         if let Some(tenant) = self.tenants.iter_mut().find(is_its) {
-            tenant.finished(now);
+            tenant.count_finished(now);
         }
     }
 }

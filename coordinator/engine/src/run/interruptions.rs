@@ -12,10 +12,10 @@ use dormouse_units::{Time, VmId};
 use dormouse_vm::PART_TO_SAVE;
 
 use super::Run;
-use crate::timers::Timer;
+use crate::timers::RunTimer;
 
 impl Run {
-    pub(super) fn interrupt(
+    pub(super) fn interrupt_vms(
         &mut self,
         now: Time,
         act: Interruption,
@@ -45,38 +45,38 @@ impl Run {
         for vm in hit {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(vm) {
-                record.ask(asked);
+                record.note_asked(asked);
             }
             match action {
                 // It hears of all that are hit before it decides what becomes of one's tasks.
                 InterruptionAction::Hibernate => {
-                    self.freeze(vm);
+                    self.freeze_vm(vm);
                     notices.push_back(Notice::VmHibernating { vm });
                 }
                 InterruptionAction::Resume => self.commands.push(Command::ThawVm { host, vm }),
-                InterruptionAction::Preempt => self.preempt(now, vm, notices),
+                InterruptionAction::Preempt => self.preempt_vm(now, vm, notices),
                 InterruptionAction::Rebalance => notices.push_back(Notice::VmRebalance { vm }),
             }
         }
         for (vm, action) in otherwise {
             let target = InterruptionTarget::Vm(vm);
-            self.interrupt(now, Interruption { at: asked, target, action }, notices);
+            self.interrupt_vms(now, Interruption { at: asked, target, action }, notices);
         }
     }
 
     /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
     /// save, and is killed at once.
-    pub(super) fn preempt(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+    pub(super) fn preempt_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         if self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Booting) {
-            return self.kill(now, vm, notices);
+            return self.kill_vm(now, vm, notices);
         }
         if self.provider.hibernates_instead(vm) {
             let (target, action) = (InterruptionTarget::Vm(vm), InterruptionAction::Hibernate);
-            return self.interrupt(now, Interruption { at: now, target, action }, notices);
+            return self.interrupt_vms(now, Interruption { at: now, target, action }, notices);
         }
         self.provider.given_notice(vm);
         let at = now + self.setup.preemption_notice;
-        self.timers.set(at, Timer::Kill(vm));
+        self.timers.set_timer(at, RunTimer::Kill(vm));
         if self.setup.checkpoint.at_notice {
             let saved_by = now + self.setup.preemption_notice.part(PART_TO_SAVE);
             self.checkpoint_at_notice(vm, saved_by);
@@ -85,7 +85,7 @@ impl Run {
     }
 
     /// A VM leaves its room to another, as its provider has it: it is given notice, or it hibernates.
-    pub(super) fn displace(
+    pub(super) fn displace_vm(
         &mut self,
         now: Time,
         vm: VmId,
@@ -97,12 +97,12 @@ impl Run {
             if hibernates { InterruptionAction::Hibernate } else { InterruptionAction::Preempt };
         self.effects.push(Effect::Displaced { vm, by, action });
         if !hibernates {
-            return self.preempt(now, vm, notices);
+            return self.preempt_vm(now, vm, notices);
         }
         if let Some(record) = self.vms.get_mut(vm) {
-            record.ask(now);
+            record.note_asked(now);
         }
-        self.freeze(vm);
+        self.freeze_vm(vm);
         notices.push_back(Notice::VmHibernating { vm });
     }
 
@@ -111,7 +111,7 @@ impl Run {
         for vm in self.provider.give_back(now) {
             let Some(host) = self.host_of(vm) else { continue };
             if let Some(record) = self.vms.get_mut(vm) {
-                record.ask(now);
+                record.note_asked(now);
             }
             self.effects.push(Effect::GivenBack { vm });
             self.commands.push(Command::ThawVm { host, vm });
@@ -119,7 +119,7 @@ impl Run {
     }
 
     /// The provider takes a VM.
-    pub(super) fn kill(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
+    pub(super) fn kill_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let Some(host) = self.host_of(vm) else { return };
         self.counts.preemptions += 1;
         self.end_vm(now, vm, VmEnd::Preempted);
@@ -137,7 +137,7 @@ impl Run {
                 if !self.provider.hibernates_instead(vm) {
                     self.effects.push(Effect::Outbid { vm });
                 }
-                self.preempt(now, vm, notices);
+                self.preempt_vm(now, vm, notices);
             }
             self.ask_at_price(now, &kind);
         }
@@ -147,7 +147,7 @@ impl Run {
         for change in self.provider.change_availability(now) {
             let AvailabilityChange { kind, vms, before, reclaimed } = change;
             self.effects.push(Effect::AvailabilityChanged { kind: kind.clone(), vms });
-            self.reclaimed(now, reclaimed, notices);
+            self.vms_reclaimed(now, reclaimed, notices);
             if vms > before && !self.refused.is_empty() {
                 self.there_is_room();
                 notices.push_back(Notice::Available { kind });
@@ -156,12 +156,17 @@ impl Run {
     }
 
     /// The provider takes VMs back, of which there are more than can be had.
-    pub(super) fn reclaimed(&mut self, now: Time, vms: Vec<VmId>, notices: &mut VecDeque<Notice>) {
+    pub(super) fn vms_reclaimed(
+        &mut self,
+        now: Time,
+        vms: Vec<VmId>,
+        notices: &mut VecDeque<Notice>,
+    ) {
         for vm in vms {
             if !self.provider.hibernates_instead(vm) {
                 self.effects.push(Effect::Reclaimed { vm });
             }
-            self.preempt(now, vm, notices);
+            self.preempt_vm(now, vm, notices);
         }
     }
 }

@@ -7,27 +7,27 @@ use super::Run;
 
 impl Run {
     /// The step that the event of a recorded step makes: programs are not asked for their answers,
-    /// which are in it. A run without programs decides as in [`Run::handle`].
+    /// which are in it. A run without programs decides as in [`Run::handle_event`].
     pub fn handle_again(&mut self, recorded: &Step) -> (Step, Vec<Command>) {
         if self.has_programs() {
-            self.answers.know(recorded);
+            self.answers.take_recorded(recorded);
         }
-        self.handle(recorded.at, recorded.event.clone())
+        self.handle_event(recorded.at, recorded.event.clone())
     }
 
     /// From now on makes these steps again, in order, before its programs are asked anything new:
     /// they are told what they heard and decided. That a step comes out otherwise is a failure.
-    pub fn follow(&mut self, steps: Vec<Step>) {
-        self.answers.follow(steps);
+    pub fn follow_steps(&mut self, steps: Vec<Step>) {
+        self.answers.follow_steps(steps);
     }
 
     /// Why the run can't go on: a program that it needs has failed, or a step that it follows came
     /// out otherwise. The last step is not to be kept then, and the run is of no more use.
     #[must_use]
-    pub fn failure(&self) -> Option<&str> {
+    pub fn failure_reason(&self) -> Option<&str> {
         let mut programs = self.tenants.iter().filter(|tenant| tenant.is_outside());
-        let of_program = || programs.find_map(|program| program.failure());
-        self.answers.failure().or_else(of_program)
+        let of_program = || programs.find_map(|program| program.failure_reason());
+        self.answers.failure_reason().or_else(of_program)
     }
 
     /// Whether schedulers of this run are programs of their own.
@@ -39,7 +39,7 @@ impl Run {
     /// Compares the step that is over with the one that it was to be.
     pub(super) fn end_followed(&mut self, followed: &Step, step: &Step) {
         // What a program says against its former answers is known better.
-        if followed != step && self.failure().is_none() {
+        if followed != step && self.failure_reason().is_none() {
             self.answers.came_out_otherwise(followed);
         }
     }
@@ -63,7 +63,7 @@ impl Run {
     }
 
     /// Asks a tenant's policy, where this number of decisions was made in the step before.
-    pub(super) fn ask(
+    pub(super) fn ask_policy(
         &mut self,
         now: Time,
         tenant: usize,
@@ -73,15 +73,15 @@ impl Run {
     ) {
         let asked = &mut self.tenants[tenant];
         if !asked.is_outside() {
-            return asked.tell(now, heard, wanted);
+            return asked.tell_policy(now, heard, wanted);
         }
         match self.answers.next_known(made) {
             Some(known) => {
                 wanted.extend_from_slice(known);
                 asked.tell_again(now, heard, wanted);
             }
-            None => asked.tell(now, heard, wanted),
+            None => asked.tell_policy(now, heard, wanted),
         }
-        self.answers.given(now, heard, wanted.len());
+        self.answers.record_answer(now, heard, wanted.len());
     }
 }

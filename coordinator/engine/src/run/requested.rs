@@ -1,6 +1,6 @@
 //! The VMs that customers of the provider request, as a run sees them.
 
-use dormouse_model::Work;
+use dormouse_model::TenantWork;
 use dormouse_units::{RequestId, Time, VmId};
 
 use super::Run;
@@ -20,7 +20,7 @@ impl Run {
 
     /// Whether a VM is one that a customer of the provider requested.
     pub(super) fn is_requested(&self, vm: VmId) -> bool {
-        self.sharing.work_on(vm) == Some(Work::Requests)
+        self.sharing.work_on(vm) == Some(TenantWork::Requests)
     }
 
     /// The request for which a VM is launched; `None`: it is another tenant's VM.
@@ -30,10 +30,10 @@ impl Run {
 
     /// Forgets the VMs of requests that are over: there may be millions of them.
     pub(super) fn forget_requests(&mut self) {
-        for vm in self.requests.gone() {
+        for vm in self.requests.take_gone() {
             self.vms.remove(vm);
             let settled = self.provider.forget_vm(vm);
-            self.owner_mut(vm).settle(settled);
+            self.owner_mut(vm).add_settled(settled);
         }
     }
 
@@ -42,7 +42,7 @@ impl Run {
         if !self.is_requested(vm) {
             return;
         }
-        self.requests.over(vm);
-        self.owner_mut(vm).finished(now);
+        self.requests.request_over(vm);
+        self.owner_mut(vm).count_finished(now);
     }
 }

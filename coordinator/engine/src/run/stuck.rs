@@ -5,8 +5,8 @@ use dormouse_cloud::Market;
 use dormouse_policies::GivenUp;
 
 use super::Run;
-use crate::tenants::Tenant;
-use crate::timers::Timer;
+use crate::tenants::RunTenant;
+use crate::timers::RunTimer;
 
 impl Run {
     /// Whether nothing will ever happen again though tasks are left: no task runs, no
@@ -35,7 +35,7 @@ impl Run {
             && self.over.is_none()
             && self.tasks.on_vms() == 0
             && self.only_asks_again()
-            && self.instant().is_none()
+            && self.pending_instant().is_none()
             && self.requests.is_all()
             && !self.waits_for_price()
             && !self.waits_for_capacity()
@@ -46,11 +46,11 @@ impl Run {
     /// and nothing that the provider does can make room for it.
     fn only_asks_again(&self) -> bool {
         let waits = |token: u64| {
-            let tenant = self.tenants.get(self.sharing.sleeper(token).get() as usize);
+            let tenant = self.tenants.get(self.sharing.wake_owner(token).get() as usize);
             tenant.is_some_and(|tenant| tenant.waits_for_machine())
         };
-        let mut timers = self.timers.all();
-        let asks = |timer| matches!(timer, Timer::Wake(token) if waits(token));
+        let mut timers = self.timers.all_timers();
+        let asks = |timer| matches!(timer, RunTimer::Wake(token) if waits(token));
         let comes = || {
             let spot = self.provider.alive_vms().any(|(_, vm)| vm.market == Market::Spot);
             spot && (self.interruptions.next_at().is_some()
@@ -71,7 +71,7 @@ impl Run {
     }
 
     fn wants_another_price(&self) -> bool {
-        self.tenants.iter().any(Tenant::waits_for_price)
+        self.tenants.iter().any(RunTenant::waits_for_price)
     }
 
     /// Why nothing will ever happen again, in words that follow that.
@@ -90,7 +90,7 @@ impl Run {
             ": a launch was refused, and of its type no spot VM can be had any more (cloud.availability); give a \
              record that goes on, or other types"
         } else {
-            match self.tenants.iter().find_map(Tenant::given_up) {
+            match self.tenants.iter().find_map(RunTenant::given_up) {
                 Some(GivenUp::Work) => {
                     ": what is left was given up, as its VMs were taken or it failed too often; give it VMs that live \
                      longer, checkpoints, or shorter tasks"

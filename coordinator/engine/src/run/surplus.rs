@@ -12,7 +12,7 @@ impl Run {
     pub(super) fn note_use(&mut self, now: Time) {
         for vm in self.surpluses.vms().collect::<Vec<_>>() {
             let used = self.used_by(vm);
-            self.surpluses.uses(now, vm, used);
+            self.surpluses.set_use(now, vm, used);
         }
     }
 
@@ -31,16 +31,16 @@ impl Run {
             let share = if task.mode == Mode::Burst { Ppm::ONE } else { baseline };
             // In the background it has what others leave.
             let cpu = task.seats.as_ref().and_then(|seats| seats.cpus.first().copied());
-            let supply = cpu.and_then(|cpu| self.supplies.share(vm, cpu));
+            let supply = cpu.and_then(|cpu| self.supplies.share_of(vm, cpu));
             let share = supply.map_or(share, |supply| share.min(supply));
             (task.state == TaskState::Running(vm)).then_some(u64::from(share.get()))
         };
-        Some(record.seating().taken().filter_map(used).sum())
+        Some(record.seating().seated_tasks().filter_map(used).sum())
     }
 
     /// A VM stops, for good or for now: its surplus is charged.
     pub(super) fn charge_surplus(&mut self, now: Time, vm: VmId) {
-        let Some((credits, cost)) = self.surpluses.stop(now, vm) else { return };
+        let Some((credits, cost)) = self.surpluses.stop_vm(now, vm) else { return };
         if cost > Money::ZERO {
             self.provider.set_surcharge(vm, cost);
             self.effects.push(Effect::SurplusCharged { vm, credits, cost });

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
 use dormouse_analysis::{RunRecord as Record, carried_out};
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{Decision, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, RandomStream, Span, Time, Usage};
@@ -147,7 +147,7 @@ fn ours(machine: u32, jobs: &[Plain], algorithm: Algorithm) -> Starts {
         })
     });
     let mut starts = Starts::default();
-    let setup = Simulation::new(Config::new(algorithm, machine), 1);
+    let setup = JobSimulation::new(Config::new(algorithm, machine), 1);
     let see = |record: &Record, step: &Step| starts.see(record, step);
     simulate(submissions, &setup, see).expect("it plays to the end");
     starts.at.sort_unstable();

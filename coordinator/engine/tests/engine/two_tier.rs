@@ -5,8 +5,8 @@ use std::convert::Infallible;
 
 use dormouse_analysis::jobs::simulate;
 use dormouse_analysis::{JobHistory, RunRecord as Record, SpellEnd, carried_out};
-use dormouse_engine::jobs::Simulation;
-use dormouse_model::{Decision, Event, Promotion, Step, Submission, UsageInformation};
+use dormouse_engine::jobs::JobSimulation;
+use dormouse_model::{Decision, Event, PromotionMethod, Step, Submission, UsageInformation};
 use dormouse_policies::Policy;
 use dormouse_policies::batch::{Algorithm, BatchPolicy, BatchScheduler, Config, Noted};
 use dormouse_units::{Bytes, Ppm, RandomStream, Seats, Span, TaskId, Tier, Time, Usage};
@@ -55,9 +55,9 @@ impl Rules {
                 assert!(!held.is_empty() && held.iter().all(|vm| vm.1 == Tier::Background));
                 let own: Vec<u32> = held.iter().map(|vm| vm.0).collect();
                 let on = match (by, self.algorithm) {
-                    (Promotion::Swap, _) => &own[..],
-                    (Promotion::Kill { on }, Some(Algorithm::Keasy)) => on,
-                    (Promotion::Migrate { on }, Some(Algorithm::Measy)) => on,
+                    (PromotionMethod::Swap, _) => &own[..],
+                    (PromotionMethod::Kill { on }, Some(Algorithm::Keasy)) => on,
+                    (PromotionMethod::Migrate { on }, Some(Algorithm::Measy)) => on,
                     other => panic!("no such promotion here: {other:?}"),
                 };
                 self.sit(*task, Tier::Foreground, on);
@@ -105,7 +105,7 @@ fn workload(seed: u64, count: u64, machine: u32) -> Vec<Submission> {
         .collect()
 }
 
-fn play(seed: u64, jobs: &[Submission], mut setup: Simulation) -> Rules {
+fn play(seed: u64, jobs: &[Submission], mut setup: JobSimulation) -> Rules {
     setup.seed = seed;
     let algorithm = Some(setup.config.algorithm);
     let mut rules = Rules { algorithm, ..Rules::default() };
@@ -126,7 +126,7 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
             for information in
                 [UsageInformation::Exact, UsageInformation::Absent(Ppm::new(700_000))]
             {
-                let mut setup = Simulation::new(Config::new(algorithm, machine), 1);
+                let mut setup = JobSimulation::new(Config::new(algorithm, machine), 1);
                 setup.information = information;
                 for job in play(seed, &jobs, setup).jobs {
                     swaps += job.left_by(SpellEnd::Swapped);
@@ -142,7 +142,7 @@ fn no_vm_is_taken_twice_and_every_job_ends() {
 #[test]
 fn the_same_seed_gives_the_same_records_and_another_does_not() {
     let jobs = workload(7, 200, 16);
-    let setup = Simulation::new(Config::new(Algorithm::Measy, 16), 1);
+    let setup = JobSimulation::new(Config::new(Algorithm::Measy, 16), 1);
     let played = |seed| format!("{:?}", play(seed, &jobs, setup.clone()).jobs);
     assert_eq!(played(7), played(7));
     assert_ne!(played(7), played(8));
@@ -151,7 +151,7 @@ fn the_same_seed_gives_the_same_records_and_another_does_not() {
 #[test]
 fn watching_a_job_says_what_it_waits_for_and_changes_nothing() {
     let jobs = workload(3, 200, 8);
-    let setup = Simulation::new(Config::new(Algorithm::Easy, 8), 1);
+    let setup = JobSimulation::new(Config::new(Algorithm::Easy, 8), 1);
     let (mut rules, mut instants) = (Rules::default(), Vec::new());
     simulate(jobs.iter().cloned().map(Ok), &setup, |record, step| {
         if step.event == Event::InstantOver {
@@ -179,7 +179,7 @@ fn what_can_not_be_is_refused_with_the_job_named() {
     let refused = |change: fn(&mut Vec<Submission>)| {
         let mut jobs = workload(1, 5, 4);
         change(&mut jobs);
-        let setup = Simulation::new(Config::new(Algorithm::Measy, 4), 1);
+        let setup = JobSimulation::new(Config::new(Algorithm::Measy, 4), 1);
         let mut rules = Rules { algorithm: Some(Algorithm::Measy), ..Rules::default() };
         let see = |record: &Record, step: &Step| rules.see(record, step);
         let error = simulate(jobs.into_iter().map(Ok), &setup, see).expect_err("refused");

@@ -1,7 +1,7 @@
 //! The batch service of the bathtub paper, section 5.
 
 use dormouse_cloud::{Lifetimes, Market};
-use dormouse_model::{OfType, Scheme};
+use dormouse_model::{CheckpointScheme, OfType};
 use dormouse_units::{Span, TaskId, Time, TypeName};
 
 use super::{ListedBagScheduler, SchedulerInput};
@@ -96,7 +96,7 @@ impl ListedBagScheduler for BatchService {
 
 /// Lifetime law of VMs of a type; `None`: the provider never takes them away.
 fn lifetime_law(config: &BagSchedulerConfig, market: Market, kind: &TypeName) -> Option<Lifetimes> {
-    let place = OfType::place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
+    let place = OfType::find_place(&config.laws, Some(kind)).filter(|_| market == Market::Spot);
     place.map(|place| config.laws[place].of.clone())
 }
 
@@ -106,7 +106,7 @@ fn check_lifetimes(
     law: &Lifetimes,
     kind: &TypeName,
 ) -> Result<(), PlanError> {
-    if !matches!(given.checkpoints.scheme, Scheme::None {}) {
+    if !matches!(given.checkpoints.scheme, CheckpointScheme::None {}) {
         return Ok(());
     }
     let lives = |length: Span| law.law().cdf(dormouse_cloud::lifetimes::hours(length)) < 1.0;

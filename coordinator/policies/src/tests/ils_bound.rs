@@ -4,7 +4,7 @@
 #![expect(clippy::disallowed_macros, reason = "a test prints what it found")]
 
 use dormouse_cloud::{Catalogue, InstanceType, VmLimits};
-use dormouse_model::{Bag, CheckpointConfig, Scheme, Task};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointScheme, Task};
 use dormouse_units::RandomStream;
 use dormouse_units::{Bytes, Ppm, Price, Span};
 use good_lp::{Expression, Solution, SolverModel, constraint, microlp, variable, variables};
@@ -52,7 +52,7 @@ fn instance(seed: u64) -> Instance {
 
 fn checkpoint_config() -> CheckpointConfig {
     CheckpointConfig {
-        scheme: Scheme::Budget(Ppm::ZERO),
+        scheme: CheckpointScheme::Budget(Ppm::ZERO),
         fixed: Span::from_micros(13_000_000),
         per_megabyte: Span::ZERO,
         on: dormouse_model::CheckpointOn::All,

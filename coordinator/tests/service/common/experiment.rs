@@ -10,8 +10,8 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Observer, World};
 use dormouse_engine::Run;
 use dormouse_model::{
-    Bag, CheckpointConfig, Decision, MetadataSettings, Notice, Scheme, Setup, StartReason, Task,
-    Work,
+    Bag, CheckpointConfig, CheckpointScheme, Decision, MetadataSettings, Notice, Setup,
+    StartReason, Task, TenantWork,
 };
 use dormouse_policies::Policy;
 use dormouse_tasks::own::TaskProgram;
@@ -48,7 +48,7 @@ pub fn setup(tasks: usize, vcpus: u32) -> Setup {
         },
         bag: Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(1_000_000) },
         checkpoint: CheckpointConfig {
-            scheme: Scheme::Budget(Ppm::ZERO),
+            scheme: CheckpointScheme::Budget(Ppm::ZERO),
             fixed: Span::ZERO,
             per_megabyte: Span::ZERO,
             on: dormouse_model::CheckpointOn::All,
@@ -161,7 +161,7 @@ pub fn checked() -> TaskProgram {
 pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
     LiveRun {
         setup: setup(tasks, vcpus),
-        policies: vec![(Work::All, Box::new(Fifo::new(tasks, vcpus)))],
+        policies: vec![(TenantWork::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
         requests: Vec::new(),
         open: false,

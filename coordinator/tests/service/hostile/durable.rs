@@ -46,9 +46,9 @@ async fn a_killed_coordinator_goes_on_with_what_its_workers_still_run() {
     assert_eq!(started(&worker.commands().await), (vm, task, attempt), "it comes again");
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1 && t.real_cpu_us == 11));
-    assert!(done.run.over().unwrap() >= dormouse_units::Time::from_micros(after.now_us));
+    assert!(done.run.over_at().unwrap() >= dormouse_units::Time::from_micros(after.now_us));
     let report = replay(&done.log, |_| Ok(run_again(4, 1))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false));
     assert_eq!(report.decisions_sha256, done.run.digest());
@@ -131,7 +131,7 @@ async fn an_account_that_is_parted_from_its_report_is_heard_once() {
     worker.welcome().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), accounts()), (0, 1));
+    assert_eq!((done.run.unfinished_count(), accounts()), (0, 1));
     let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!((report.difference, report.torn), (None, false));
 }
@@ -163,7 +163,7 @@ async fn the_vms_are_charged_for_the_time_without_a_coordinator() {
     assert!(Duration::from_micros(outage.away_real_us) >= OUTAGE, "{outage:?}");
     // At speed-up 30, and not for longer than from the beginning to the end.
     let passed = Duration::from_micros(outage.outage.as_micros());
-    assert!(passed >= OUTAGE * 30 && done.run.over().unwrap() >= outage.at, "{outage:?}");
+    assert!(passed >= OUTAGE * 30 && done.run.over_at().unwrap() >= outage.at, "{outage:?}");
     let (_, vm) = done.run.provider().vms().next().unwrap();
     let there = vm.charges().iter().fold(Span::ZERO, |sum, charge| sum + charge.duration());
     assert!(Duration::from_micros(there.as_micros()) >= OUTAGE * 30, "{there}");
@@ -192,7 +192,7 @@ async fn a_worker_that_does_not_come_back_is_lost_as_of_when_the_coordinator_wen
     other.join().await;
     other.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     let (lost, why) = done.facts.hosts[&dormouse_units::HostId::new(0)].lost.clone().unwrap();
     assert!(why.contains("not connected"), "{why}");
     // Nobody knows of more: no time passed, and the VM is charged up to there.
@@ -240,7 +240,7 @@ async fn a_run_does_not_go_on_with_a_new_worker_that_is_sent_away_as_it_comes() 
     other.join().await;
     other.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 2));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 2));
     let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!((report.difference, report.facts.outages.len()), (None, 1));
     let hosts = done.run.provider().vms().map(|(_, vm)| vm.host.get()).collect::<Vec<_>>();
@@ -267,9 +267,9 @@ async fn a_run_whose_only_worker_does_not_suit_it_any_more_ends_with_the_reason(
     let goodbye = small.goodbye().await;
     assert!(goodbye.why.contains("the smallest VM has 1"), "{goodbye:?}");
     let done = coordinator.outcome().await.unwrap();
-    let why = done.run.cancelled().unwrap_or_default();
+    let why = done.run.cancel_reason().unwrap_or_default();
     assert!(why.contains("nothing will ever happen again"), "{why}");
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (2, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (2, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -303,7 +303,7 @@ async fn a_run_that_goes_on_waits_for_its_workers_and_shows_none_of_their_vms_un
     worker.report(finished(vm, task, attempt)).await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -331,7 +331,7 @@ async fn workers_that_stay_are_not_told_that_a_stopped_run_is_over() {
     worker.welcome().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     assert!(done.run.tasks().iter().all(|t| t.attempt.get() == 1));
     assert!(done.facts.outages[0].outage > Span::ZERO, "its VM went on: {:?}", done.facts.outages);
     assert_eq!(replay(&done.log, |_| Ok(run_again(2, 1))).unwrap().difference, None);
@@ -386,7 +386,7 @@ async fn only_the_same_run_is_resumed() {
     }
     // One that was over stays over.
     let done = resumed().conduct().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(done.run.unfinished_count(), 0);
 }
 
 /// A file system of its own, with this much room.
@@ -435,7 +435,7 @@ async fn on_a_full_disk_a_run_stands_still_and_goes_on_once_there_is_room() {
     tiny.enlarge("64m");
     within("the worker is told that it is over", obeys).await.unwrap();
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
     // No line is lost, twice or torn.
     let report = replay(&done.log, |_| Ok(run_again(1_000, 64))).unwrap();
     assert_eq!(report.difference, None);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::judged::{SPEEDUP, judged};
 use crate::common::*;
 use dormouse_log::LogReader;
-use dormouse_model::{CheckpointConfig, Event, Report, Scheme, Setup, Step};
+use dormouse_model::{CheckpointConfig, CheckpointScheme, Event, Report, Setup, Step};
 use dormouse_proto::v1;
 use dormouse_units::{Ppm, Span};
 use v1::report::Report as R;
@@ -121,7 +121,7 @@ async fn a_task_that_is_punctual_and_takes_no_checkpoint_is_found() {
     let dir = tempfile::tempdir().unwrap();
     let points = (1..10).map(|n| Ppm::new(n * 100_000)).collect::<Vec<_>>();
     let with_points = |mut setup: Setup| {
-        let scheme = Scheme::Points(Arc::from(points.clone()));
+        let scheme = CheckpointScheme::Points(Arc::from(points.clone()));
         setup.checkpoint = CheckpointConfig { scheme, ..setup.checkpoint };
         setup
     };

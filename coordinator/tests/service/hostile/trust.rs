@@ -105,7 +105,7 @@ async fn a_token_is_no_worker_that_has_joined() {
     honest.report(finished(vm, task, attempt)).await;
     honest.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().hosts_lost), (0, 0));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread")]

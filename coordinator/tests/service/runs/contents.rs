@@ -175,7 +175,7 @@ async fn contents_are_those_of_whoever_runs_their_task_and_end_in_the_run_s_fold
     worker.report(v1::report::Report::TaskFinished(finished)).await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(done.run.unfinished_count(), 0);
     let read = |path: &str| std::fs::read_to_string(dir.path().join("tasks/0").join(path)).unwrap();
     assert_eq!(
         [read("stdout"), read("outputs/a.csv"), read("exit")],

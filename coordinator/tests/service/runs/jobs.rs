@@ -8,7 +8,7 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{LiveRun, Remote, replay};
 use dormouse_engine::Run;
 use dormouse_identity::Role;
-use dormouse_model::{Decision, Event, Setup, Submission, UsageInformation, Work};
+use dormouse_model::{Decision, Event, Setup, Submission, TenantWork, UsageInformation};
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_proto::v1;
 use dormouse_units::{Bytes, Ppm, Span, Speedup, Time, Usage};
@@ -46,7 +46,7 @@ fn policy(algorithm: Algorithm) -> Box<BatchScheduler> {
 fn live(algorithm: Algorithm, submissions: Vec<Submission>, out: &Path) -> LiveRun {
     LiveRun {
         setup: setup(),
-        policies: vec![(Work::All, policy(algorithm))],
+        policies: vec![(TenantWork::All, policy(algorithm))],
         submissions,
         demand: Demand {
             vms: vec![MACHINE],
@@ -88,7 +88,7 @@ async fn every_decision_is_on_record_and_comes_out_again() {
             joined("w", live(algorithm, submissions(12), folder.path())).await;
         worker.obey_to_the_end().await;
         let done = under.outcome().await.unwrap();
-        let (finished, rejected) = (done.run.tasks().finished(), done.run.counts().rejected);
+        let (finished, rejected) = (done.run.tasks().finished_count(), done.run.counts().rejected);
         assert_eq!((finished, rejected, done.facts.jobs.verified), (12, 0, 12), "{algorithm}");
         let decided = comes_out_again(algorithm, &done.log);
         assert!(decided > 12, "{algorithm}: {decided} decisions");
@@ -181,7 +181,7 @@ async fn jobs_are_promoted_moved_and_killed_as_decided() {
         let told = obey_slowly(&mut worker).await;
         let done = under.outcome().await.unwrap();
         let counts = done.run.counts();
-        assert_eq!((done.run.tasks().finished(), counts.rejected), (24, 0), "{algorithm}");
+        assert_eq!((done.run.tasks().finished_count(), counts.rejected), (24, 0), "{algorithm}");
         let counted = Told { swaps: counts.swaps, moves: counts.migrations, kills: counts.kills };
         assert_eq!(told, counted, "{algorithm}");
         assert!(promotes(told) > 0, "{algorithm}: {told:?}");
@@ -225,7 +225,7 @@ async fn a_lost_machine_is_made_again_on_another_worker() {
     second.report(ended(again, true)).await;
     second.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (3, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().hosts_lost), (3, 1));
     comes_out_again(Algorithm::Measy, &done.log);
 }
 
@@ -240,9 +240,9 @@ async fn a_machine_that_cannot_be_made_is_asked_for_again_after_a_while() {
     worker.report(R::VmFailed(v1::VmFailed { vm: first.vm, why })).await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.vms_lost), (2, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.facts.vms_lost), (2, 1));
     // The clock has not stood meanwhile: a minute passed until it was asked for again.
-    assert!(done.run.over().unwrap() >= Time::from_secs(60), "{:?}", done.run.over());
+    assert!(done.run.over_at().unwrap() >= Time::from_secs(60), "{:?}", done.run.over_at());
     comes_out_again(Algorithm::Easy, &done.log);
 }
 
@@ -280,7 +280,7 @@ async fn a_job_that_fails_or_answers_wrongly_is_started_again() {
     worker.flush().await;
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().attempts_failed), (3, 2));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().attempts_failed), (3, 2));
     assert_eq!(done.facts.jobs.wrong.len(), 1);
 }
 
@@ -325,7 +325,7 @@ async fn a_run_that_was_stopped_goes_on_with_the_jobs_that_are_left() {
     assert_eq!(worker.welcome().await.run, before.run);
     worker.obey_to_the_end().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().hosts_lost), (9, 0));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().hosts_lost), (9, 0));
     assert_eq!(done.facts.outages.len(), 1);
     comes_out_again(Algorithm::Keasy, &done.log);
 }
@@ -350,7 +350,7 @@ async fn a_machine_that_could_not_be_had_is_asked_for_again_as_soon_as_a_host_jo
     .await;
     anew.obey().await;
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.run.counts().launches_refused), (3, 1));
+    assert_eq!((done.run.tasks().finished_count(), done.run.counts().launches_refused), (3, 1));
     comes_out_again(Algorithm::Easy, &done.log);
     let log = std::fs::read_to_string(&done.log).unwrap();
     assert!(log.contains("no host has 4 vCPUs free for a VM of type"), "said plainly");
@@ -466,8 +466,8 @@ async fn an_open_run_takes_jobs_once_each_and_ends_when_it_is_told_to() {
     }
     obeying.await.unwrap();
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (5, 5));
-    assert_eq!(done.run.cancelled(), None);
+    assert_eq!((done.run.tasks().finished_count(), done.facts.jobs.verified), (5, 5));
+    assert_eq!(done.run.cancel_reason(), None);
     comes_out_again(Algorithm::Measy, &done.log);
     assert_eq!(log().matches(r#""key":"mine""#).count(), 1);
 }
@@ -502,7 +502,7 @@ async fn jobs_from_outside_are_there_when_a_run_is_gone_on_with() {
     user.close().await.unwrap();
     obeying.await.unwrap();
     let done = under.outcome().await.unwrap();
-    assert_eq!((done.run.tasks().finished(), done.facts.jobs.verified), (3, 3));
+    assert_eq!((done.run.tasks().finished_count(), done.facts.jobs.verified), (3, 3));
     comes_out_again(Algorithm::Measy, &done.log);
 }
 

@@ -18,7 +18,7 @@ async fn a_worker_without_criu_is_refused_where_tasks_are_checkpointed() {
     worker.join().await;
     worker.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.facts.hosts.len()), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.facts.hosts.len()), (0, 1));
 }
 
 /// A run of one task that has begun, on a worker that holds one vCPU for each of its cores.
@@ -73,6 +73,6 @@ async fn a_late_worker_that_does_not_suit_the_run_is_sent_away_for_good_with_the
     first.obey_to_the_end().await;
     let done = coordinator.outcome().await.unwrap();
     let names: Vec<_> = done.facts.hosts.values().map(|host| &host.name[..4]).collect();
-    assert_eq!((done.run.unfinished(), &names[..]), (0, &["firs", "fit@"][..]));
+    assert_eq!((done.run.unfinished_count(), &names[..]), (0, &["firs", "fit@"][..]));
     assert_eq!(done.run.counts().hosts_lost, 0);
 }

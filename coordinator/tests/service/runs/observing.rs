@@ -74,7 +74,7 @@ async fn a_reader_that_never_reads_does_not_slow_a_run() {
     // All of it, and its goodbye, while nothing is read.
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.unfinished(), 0);
+    assert_eq!(done.run.unfinished_count(), 0);
     // More than the connection, and what is read ahead, can hold.
     assert!(std::fs::metadata(&done.log).unwrap().len() > 1 << 20);
 }
@@ -147,5 +147,5 @@ async fn an_operator_may_end_a_run_an_observer_looks_on_and_a_worker_does_neithe
     assert!(no.to_string().contains("control characters"), "{no}");
     remote.cancel("it is late".to_owned()).await.unwrap();
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!(done.run.cancelled(), Some("it is late"));
+    assert_eq!(done.run.cancel_reason(), Some("it is late"));
 }

@@ -1,7 +1,7 @@
 //! A model of a stream of requests.
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Ppm, RandomStream, Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -114,9 +114,9 @@ impl DrawnRequests {
 }
 
 impl Iterator for DrawnRequests {
-    type Item = (Time, Request);
+    type Item = (Time, VmRequest);
 
-    fn next(&mut self) -> Option<(Time, Request)> {
+    fn next(&mut self) -> Option<(Time, VmRequest)> {
         if self.model.requests.is_some_and(|requests| self.next >= requests) {
             return None;
         }
@@ -132,6 +132,6 @@ impl Iterator for DrawnRequests {
         let mut chance = RandomStream::new(self.seed, "request-duration", self.next);
         let duration = self.model.duration_in(market).draw(&mut chance);
         self.next += 1;
-        Some((at, Request { kind: share.kind.clone(), market, duration }))
+        Some((at, VmRequest { kind: share.kind.clone(), market, duration }))
     }
 }

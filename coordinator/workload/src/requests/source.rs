@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use dormouse_cloud::Market;
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Span, Time, TypeName};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,8 +64,8 @@ const fn one_request() -> u32 {
 impl RequestSpec {
     /// Instant at which the request comes, and the request itself.
     #[must_use]
-    pub fn request(&self) -> (Time, Request) {
+    pub fn request(&self) -> (Time, VmRequest) {
         let Self { at, kind, market, duration, .. } = self;
-        (Time::ZERO + *at, Request { kind: kind.clone(), market: *market, duration: *duration })
+        (Time::ZERO + *at, VmRequest { kind: kind.clone(), market: *market, duration: *duration })
     }
 }

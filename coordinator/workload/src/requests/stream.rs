@@ -5,7 +5,7 @@ use std::iter::{FlatMap, RepeatN, repeat_n};
 use std::path::Path;
 use std::sync::Arc;
 
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::Time;
 
 use super::file::{RequestFile, RequestFileError, RequestsRead};
@@ -49,7 +49,7 @@ pub struct RequestsWanted<'a> {
 pub struct RequestStream(RequestInput);
 
 /// Several identical requests at one time.
-type Alike = RepeatN<(Time, Request)>;
+type Alike = RepeatN<(Time, VmRequest)>;
 
 /// Input that a stream takes its requests from.
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl RequestStream {
 }
 
 impl Iterator for RequestStream {
-    type Item = Result<(Time, Request), WorkloadError>;
+    type Item = Result<(Time, VmRequest), WorkloadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.0 {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_cloud::{Market, PlacementRule, ResourceVector, built_in};
-use dormouse_model::Request;
+use dormouse_model::VmRequest;
 use dormouse_units::{Bytes, Ppm, Span, Time};
 use proptest::prelude::*;
 
@@ -23,15 +23,15 @@ fn offer() -> Arc<Offer> {
     Arc::new(Offer::new(&types, &hosts, &PlacementRule::default()))
 }
 
-fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, Request)>, String> {
+fn read(text: &[u8], offer: Option<Arc<Offer>>) -> Result<Vec<(Time, VmRequest)>, String> {
     let file = Ok(Cursor::new(text.to_vec()));
     let csv =
         RequestFile::from_file(Path::new("some.csv"), file, offer).map_err(|e| e.to_string())?;
     csv.collect::<Result<_, _>>().map_err(|e| e.to_string())
 }
 
-fn request(kind: &str, market: Market, duration: Span) -> Request {
-    Request { kind: kind.into(), market, duration }
+fn request(kind: &str, market: Market, duration: Span) -> VmRequest {
+    VmRequest { kind: kind.into(), market, duration }
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_file_begins_with_its_header_and_has_a_request() {
     assert!(read(&cut, None).is_err_and(|error| error.contains("can't read some.csv")));
 }
 
-fn written(all: &[(Time, Request)]) -> io::Result<Vec<u8>> {
+fn written(all: &[(Time, VmRequest)]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut writer = RequestWriter::new(&mut bytes)?;
     for (at, request) in all {
@@ -362,7 +362,7 @@ fn sources_of_all_kinds_give_their_stream() {
     std::fs::write(&path, written(&all).expect("plain names")).expect("written");
     let csv = RequestSource::Csv { csv: path, rules: Box::default() };
     assert_eq!(of(&csv), Ok(all.clone()));
-    let spec = |(at, request): &(Time, Request)| RequestSpec {
+    let spec = |(at, request): &(Time, VmRequest)| RequestSpec {
         at: at.since(Time::ZERO),
         kind: request.kind.clone(),
         market: request.market,

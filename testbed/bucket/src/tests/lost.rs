@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dormouse_coordinator::{CoordinatorError, LiveRun, Objects, World};
-use dormouse_model::{BucketUrl, CheckpointStore, Endpoint};
+use dormouse_model::{BucketUrl, CheckpointStore, ServerAddress};
 use dormouse_proto::v1;
 use dormouse_units::Span;
 use tonic::Code;
@@ -31,7 +31,7 @@ async fn get(client: &mut Client, of: v1::CheckpointRef) -> Result<Vec<u8>, toni
 fn run(out: &Path, server: &str, secret: &str) -> LiveRun {
     let store = CheckpointStore {
         url: BucketUrl::try_from("s3://runs/mine".to_owned()).unwrap(),
-        endpoint: Some(Endpoint::try_from(server.to_owned()).unwrap()),
+        endpoint: Some(ServerAddress::try_from(server.to_owned()).unwrap()),
         region: None,
         // A server that is built without optimisation, beside other tests, answers late.
         timeout: Span::from_secs(10),
@@ -117,7 +117,7 @@ async fn a_task_goes_on_from_the_bucket_when_the_coordinator_and_its_folder_are_
     worker.flush().await;
     assert!(matches!(worker.obey().await, Said::Goodbye(v1::Goodbye { over: true, .. })));
     let done = coordinator.outcome().await.unwrap();
-    assert_eq!((done.run.unfinished(), done.run.counts().restores), (0, 1));
+    assert_eq!((done.run.unfinished_count(), done.run.counts().restores), (0, 1));
     assert!(!at(2).exists(), "all goes when the run is over");
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use dormouse_coordinator::{ObjectError, Objects};
-use dormouse_model::{BucketUrl, CheckpointStore, Endpoint};
+use dormouse_model::{BucketUrl, CheckpointStore, ServerAddress};
 use dormouse_units::Span;
 
 use super::s3::{KEY, SECRET, Server};
@@ -13,7 +13,7 @@ use crate::Bucket;
 fn store(url: &str, endpoint: &str) -> CheckpointStore {
     CheckpointStore {
         url: BucketUrl::try_from(url.to_owned()).expect("a bucket"),
-        endpoint: Some(Endpoint::try_from(endpoint.to_owned()).expect("an address")),
+        endpoint: Some(ServerAddress::try_from(endpoint.to_owned()).expect("an address")),
         region: None,
         // A server that is built without optimisation, beside other tests, answers late.
         timeout: Span::from_secs(10),

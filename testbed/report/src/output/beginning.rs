@@ -54,7 +54,7 @@ mod tests {
         let mut begin = 0..0;
         for (seq, event) in (0..).zip(events).take(2 + from_begin) {
             let mut step = Step::blank();
-            step.begin(seq, Time::ZERO, event);
+            step.begin_step(seq, Time::ZERO, event);
             let mut length = || usize::try_from(log.sync().unwrap()).unwrap();
             begin.start = if seq == 2 { length() } else { begin.start };
             log.line(&step).unwrap();

@@ -427,7 +427,7 @@ mod tests {
 
     fn step(event: Event, effects: Vec<Effect>) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step.effects = effects;
         step
     }

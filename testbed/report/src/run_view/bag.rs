@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dormouse_analysis::fidelity::{BackgroundSupply, TaskTimes};
 use dormouse_analysis::outcome::{OutcomeTally, WorkOutcome, wording};
-use dormouse_engine::Counts;
+use dormouse_engine::RunCounts;
 use dormouse_units::Time;
 use dormouse_view::{FigureCard, HtmlPage, PageBlock, TextTone, TimeUnit};
 
@@ -71,7 +71,7 @@ fn summary_lines(of: &BagResults<'_>, beside: &RunsBeside) -> Vec<SummaryLine> {
         SummaryLine::verdict("jobs", jobs::is_complete(own), jobs::line(own, TimeUnit::Second))
     }));
     lines.extend(of.of.requests.iter().flat_map(requests::lines));
-    let Counts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
+    let RunCounts { vms_launched: launched, hibernations, resumes, preemptions, .. } = c;
     let machines = format!(
         "{launched} launched, {hibernations} hibernated, {resumes} resumed, {preemptions} preempted"
     );

@@ -31,7 +31,9 @@ pub(super) fn bill(of: &BagResults<'_>) -> Vec<PageBlock> {
         .column(TableColumn::text("VM"), |vm| vm.id.to_string())
         .column(TableColumn::text("type"), |vm| vm.kind.as_str())
         .column(TableColumn::text("market"), |vm| vm.market.to_string())
-        .column(TableColumn::text("end"), |vm| vm.ended.map_or("running", |(_, why, _)| why.word()))
+        .column(TableColumn::text("end"), |vm| {
+            vm.ended.map_or("running", |(_, why, _)| why.one_word())
+        })
         .column(TableColumn::text(wording::CHARGED), |vm| charged(vm))
         .column(TableColumn::count("tasks"), |vm| record.finished_on(vm.id))
         .column(TableColumn::text(price), |vm| vm.price.to_string())

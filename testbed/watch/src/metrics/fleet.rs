@@ -97,7 +97,7 @@ impl FleetMetrics {
                     *self.launched.entry(market_word(*market)).or_default() += 1;
                 }
                 Effect::VmEnded { why, cost, .. } => {
-                    *self.ended.entry(why.word()).or_default() += 1;
+                    *self.ended.entry(why.one_word()).or_default() += 1;
                     self.settled += *cost;
                 }
                 Effect::Interrupted { action: InterruptionAction::Rebalance, vms, .. } => {

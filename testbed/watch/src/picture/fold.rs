@@ -9,8 +9,8 @@ use dormouse_analysis::{
 };
 use dormouse_cloud::InterruptionAction;
 use dormouse_model::{
-    Decision, Effect, Event, Notice, Promotion, Report, Setup, StartReason, Step, Tenants, VmEnd,
-    Work as Share,
+    Decision, Effect, Event, Notice, PromotionMethod, Report, Setup, StartReason, Step,
+    TenantWork as Share, Tenants, VmEnd,
 };
 use dormouse_units::{Attempt, Credits, Mode, Ppm, Speedup, TaskId, Tier, Time, VmId};
 
@@ -246,9 +246,9 @@ impl RunPicture {
         let Decision::Promote { task, by, reason, .. } = decision else { return };
         let Some(attempt) = record.task(*task).and_then(TaskHistory::last) else { return };
         let cpus = match (by, self.work.cpus(*task)) {
-            (_, None) | (Promotion::Kill { .. }, _) => return,
-            (Promotion::Swap, Some(cpus)) => cpus.to_vec(),
-            (Promotion::Migrate { on }, _) => on.to_vec(),
+            (_, None) | (PromotionMethod::Kill { .. }, _) => return,
+            (PromotionMethod::Swap, Some(cpus)) => cpus.to_vec(),
+            (PromotionMethod::Migrate { on }, _) => on.to_vec(),
         };
         self.changes.say(("stop", seconds(self.now), task, attempt.attempt, "moved"));
         self.add_start(*task, attempt, cpus, (Tier::Foreground, *reason));
@@ -366,7 +366,7 @@ impl RunPicture {
                 if self.tenants.request_of(*vm).is_some() {
                     self.work.request_ended(*why == VmEnd::Terminated);
                 }
-                self.changes.say(("vm-end", t, vm, why.word()));
+                self.changes.say(("vm-end", t, vm, why.one_word()));
             }
             Effect::PriceChanged { kind, price } => {
                 self.machines.repriced(record, kind);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dormouse_analysis::{CapacityChecker, Checker, JobsChecker};
-use dormouse_engine::jobs::Simulation;
+use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{Setup, Step};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::Speedup;
@@ -40,9 +40,9 @@ pub fn accounts(
         }
         Some((algorithm, seed)) => {
             let processors = setup.space_of_jobs().processors;
-            let simulation = Simulation {
+            let simulation = JobSimulation {
                 checkpoint: setup.checkpoint_of_jobs().cloned(),
-                ..Simulation::new(Config::new(algorithm, processors), seed)
+                ..JobSimulation::new(Config::new(algorithm, processors), seed)
             };
             let mut checker = JobsChecker::new(&simulation, lateness);
             steps.iter().for_each(|step| checker.see(step));

@@ -180,9 +180,9 @@ mod tests {
     /// A log of these notices, cancelled for this reason.
     fn cancelled(why: &str, notices: Vec<Notice>) -> Vec<Step> {
         let mut steps = vec![Step::blank(), Step::blank()];
-        steps[0].begin(0, Time::ZERO, Event::Begin);
+        steps[0].begin_step(0, Time::ZERO, Event::Begin);
         steps[0].notices = notices;
-        steps[1].begin(1, Time::ZERO, Event::Cancel { why: why.to_owned() });
+        steps[1].begin_step(1, Time::ZERO, Event::Cancel { why: why.to_owned() });
         steps[1].effects.push(Effect::Over { complete: false });
         steps
     }
@@ -246,7 +246,7 @@ mod tests {
             if is_lost {
                 let lost = Event::HostLost { host, why: String::new(), unheard: false };
                 let mut step = Step::blank();
-                step.begin(1, Time::ZERO, lost);
+                step.begin_step(1, Time::ZERO, lost);
                 steps.insert(1, step);
             }
             steps

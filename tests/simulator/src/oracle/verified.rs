@@ -83,7 +83,7 @@ mod tests {
 
     fn step(event: Event) -> Step {
         let mut step = Step::blank();
-        step.begin(0, Time::ZERO, event);
+        step.begin_step(0, Time::ZERO, event);
         step
     }
 

@@ -6,7 +6,7 @@ use dormouse_cloud::{
     BurstableTerms, Catalogue, Exponential, InstanceType, Interruption, InterruptionAction,
     InterruptionModel, InterruptionScope, InterruptionTarget, Lifetimes, VmLimits,
 };
-use dormouse_model::{CheckpointConfig, CheckpointOn, Period, Scheme};
+use dormouse_model::{CheckpointConfig, CheckpointOn, CheckpointScheme, PeriodUnit};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span, Time};
 
 use crate::draw::Draw;
@@ -103,12 +103,18 @@ pub(super) fn interruptions(draw: &mut Draw) -> Vec<InterruptionModel> {
 pub(super) fn checkpoint(draw: &mut Draw) -> CheckpointConfig {
     let scheme = match draw.below(6) {
         0 => return CheckpointConfig::NONE,
-        1 => Scheme::Budget(Ppm::new(draw.below(300_000))),
-        2 => {
-            Scheme::Points([150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect())
-        }
-        3 => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Work },
-        _ => Scheme::Every { period: Span::from_secs(draw.between(15, 90)), of: Period::Time },
+        1 => CheckpointScheme::Budget(Ppm::new(draw.below(300_000))),
+        2 => CheckpointScheme::Points(
+            [150_000, 400_000, 650_000, 900_000].map(Ppm::new).into_iter().collect(),
+        ),
+        3 => CheckpointScheme::Every {
+            period: Span::from_secs(draw.between(15, 90)),
+            of: PeriodUnit::Work,
+        },
+        _ => CheckpointScheme::Every {
+            period: Span::from_secs(draw.between(15, 90)),
+            of: PeriodUnit::Time,
+        },
     };
     CheckpointConfig {
         scheme,

@@ -2,7 +2,7 @@
 
 use dormouse_cloud::{Market, ProviderTerms};
 use dormouse_model::{
-    Bag, CheckpointConfig, Noise, Setup, Submission, Task, UsageInformation, Work,
+    Bag, CheckpointConfig, Noise, Setup, Submission, Task, TenantWork, UsageInformation,
 };
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{
@@ -25,7 +25,7 @@ pub enum Scheduler {
 }
 
 /// The tenants of a run: the work of each and its policy.
-type Policies = Vec<(Work, Box<dyn Policy>)>;
+type Policies = Vec<(TenantWork, Box<dyn Policy>)>;
 
 impl Scheduler {
     /// The policies of a run of this setup.
@@ -45,7 +45,7 @@ impl Scheduler {
                 Box::new(BatchScheduler::new(Config::new(*algorithm, processors), machine))
             }
         };
-        Ok(vec![(Work::All, policy)])
+        Ok(vec![(TenantWork::All, policy)])
     }
 }
 

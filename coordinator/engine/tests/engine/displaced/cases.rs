@@ -6,7 +6,8 @@ use dormouse_cloud::{
 };
 use dormouse_engine::{Run, tenants_part, tenants_view};
 use dormouse_model::{
-    Command, Decision, Effect, Event, Notice, Report, Request, StartReason, Tenants, VmEnd, Work,
+    Command, Decision, Effect, Event, Notice, Report, StartReason, TenantWork, Tenants, VmEnd,
+    VmRequest,
 };
 use dormouse_units::{Mode, Money, Ppm, RequestId, Seats, Span, TaskId, TenantId};
 
@@ -180,13 +181,15 @@ fn a_host_that_is_lost_takes_those_who_wait_and_those_who_leave() {
             frozen(&mut run, 101, 1);
             created(&mut run, 102, 2);
         }
-        let (step, commands) =
-            run.handle(s(110), Event::HostLost { host: HOST, why: "gone".into(), unheard: false });
+        let (step, commands) = run.handle_event(
+            s(110),
+            Event::HostLost { host: HOST, why: "gone".into(), unheard: false },
+        );
         let of = |effect: &Effect| matches!(effect, Effect::VmEnded { why: VmEnd::HostLost, .. });
         assert_eq!(step.effects.iter().filter(|effect| of(effect)).count(), 2);
         assert_eq!(commands, []);
         while let Some(at) = run.next_wakeup() {
-            let (step, commands) = run.handle(at, Event::Tick);
+            let (step, commands) = run.handle_event(at, Event::Tick);
             assert_eq!((step.effects, step.notices, commands), (vec![], vec![], vec![]));
         }
     }
@@ -304,19 +307,21 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
             .at(100, [launch(1, Market::OnDemand)])
             .at(300, [end(1)]);
         let setup = dormouse_model::Setup { requests: true, ..setup(preemption, vec![]) };
-        let policies: Vec<(Work, Box<dyn dormouse_policies::Policy>)> =
-            vec![(Work::Bag, Box::new(bag.clone())), (Work::Requests, Box::new(requests.clone()))];
+        let policies: Vec<(TenantWork, Box<dyn dormouse_policies::Policy>)> = vec![
+            (TenantWork::Bag, Box::new(bag.clone())),
+            (TenantWork::Requests, Box::new(requests.clone())),
+        ];
         let (mut run, mut steps) = (Run::of_tenants(setup, policies), Vec::new());
         join(&mut run, 1);
-        run.handle(s(0), Event::Begin);
+        run.handle_event(s(0), Event::Begin);
         for n in 0..2 {
             let (request, duration) = (RequestId::new(n), Span::from_secs(200));
-            let asks = Request { kind: "small".into(), market: Market::OnDemand, duration };
-            run.handle(s(0), Event::Requested { request, asks });
+            let asks = VmRequest { kind: "small".into(), market: Market::OnDemand, duration };
+            run.handle_event(s(0), Event::Requested { request, asks });
         }
         created(&mut run, 1, 2);
         while let Some(at) = run.next_wakeup() {
-            let (step, commands) = run.handle(at, Event::Tick);
+            let (step, commands) = run.handle_event(at, Event::Tick);
             steps.push(step);
             for command in commands {
                 let report = match command {
@@ -326,11 +331,11 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
                     _ => continue,
                 };
                 let (step, commands) =
-                    run.handle(at, Event::Machine { host: HOST, number: 0, report });
+                    run.handle_event(at, Event::Machine { host: HOST, number: 0, report });
                 steps.push(step);
                 for vm in made(&commands) {
                     let report = Report::VmCreated { vm };
-                    run.handle(at, Event::Machine { host: HOST, number: 0, report });
+                    run.handle_event(at, Event::Machine { host: HOST, number: 0, report });
                 }
             }
         }
@@ -352,7 +357,7 @@ fn tenants_hear_of_their_own_in_their_own_numbers() {
     let ready: Vec<_> = requests.iter().filter(|(_, notice)| is_own(notice)).collect();
     assert_eq!(ready, [&(s(160), Notice::VmReady { vm: own })]);
     // The first is not told for whom.
-    let works = Tenants::from([Work::Bag, Work::Requests]);
+    let works = Tenants::from([TenantWork::Bag, TenantWork::Requests]);
     let [of_bag, of_customers] = [0, 1].map(TenantId::new);
     let at_100 = steps.iter().find(|step| step.at == s(100)).expect("it");
     let act = |action, vm| Effect::Interrupted {

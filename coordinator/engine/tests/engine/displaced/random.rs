@@ -98,7 +98,7 @@ impl World {
         if let Event::HostJoined { host, offer, .. } = &event {
             self.offers.insert(*host, *offer);
         }
-        let (step, commands) = self.run.handle(now, event);
+        let (step, commands) = self.run.handle_event(now, event);
         self.see(&step);
         for command in commands {
             self.obey(now, &command);
@@ -259,7 +259,7 @@ fn nobody_waits_in_vain_or_is_killed_too_early_and_the_same_events_make_the_same
             assert_eq!(world.run.counts().rejected, 0);
             let mut again = run(preemption, seed);
             for ((at, event), step) in world.fed.into_iter().zip(&world.steps) {
-                assert_eq!(again.handle(at, event).0, *step);
+                assert_eq!(again.handle_event(at, event).0, *step);
             }
             sum.iter_mut().zip(world.counts).for_each(|(sum, n)| *sum += n);
         }

@@ -126,22 +126,22 @@ pub(crate) const fn end(n: u32) -> Decision {
 pub(crate) fn begun(setup: Setup, script: &Script, vcpus: u32) -> Run {
     let mut run = Run::new(setup, Box::new(script.clone()));
     join(&mut run, vcpus);
-    run.handle(s(0), Event::Begin);
+    run.handle_event(s(0), Event::Begin);
     run
 }
 
 pub(crate) fn join(run: &mut Run, vcpus: u32) {
     let offer = ResourceVector::new(vcpus, Bytes::new(100 * u64::from(vcpus)));
-    run.handle(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
+    run.handle_event(s(0), Event::HostJoined { host: HOST, name: "h".into(), offer });
 }
 
 pub(crate) fn tick(run: &mut Run, at: u64) -> (Step, Vec<Command>) {
     assert_eq!(run.next_wakeup(), Some(s(at)));
-    run.handle(s(at), Event::Tick)
+    run.handle_event(s(at), Event::Tick)
 }
 
 pub(crate) fn tell(run: &mut Run, at: u64, report: Report) -> (Step, Vec<Command>) {
-    run.handle(s(at), Event::Machine { host: HOST, number: 0, report })
+    run.handle_event(s(at), Event::Machine { host: HOST, number: 0, report })
 }
 
 pub(crate) fn created(run: &mut Run, at: u64, n: u32) {

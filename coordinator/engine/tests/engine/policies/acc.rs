@@ -3,8 +3,8 @@
 
 use dormouse_cloud::{Market, PriceTrace, TariffName};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, Decision, Effect, EndReason, Notice, Scheme, Setup, Step,
-    Task, VmEnd,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Decision, Effect, EndReason, Notice,
+    Setup, Step, Task, VmEnd,
 };
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, Fleet, Own, PlanError, Policy, build,
@@ -44,7 +44,7 @@ fn setup_of(tasks: usize, work: Span, checkpoint: Span, prices: &PriceTrace, bid
     };
     let bag = Bag { tasks: vec![task; tasks].into(), deadline: Span::from_secs(30 * 86_400) };
     let checkpoints = CheckpointConfig {
-        scheme: Scheme::Acc { bid: Some(cents(bid)), look: LOOK },
+        scheme: CheckpointScheme::Acc { bid: Some(cents(bid)), look: LOOK },
         fixed: checkpoint,
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,
@@ -288,8 +288,8 @@ fn what_can_t_be_is_refused() {
         let own = [("look".to_owned(), look.into())].into_iter().collect();
         BagSchedulerConfig { own: Own(own), ..config(BagSchedulerName::Acc, 1, 7) }
     };
-    let none = || setup(Scheme::None {});
-    let same = |bid| setup(Scheme::Acc { bid, look: LOOK });
+    let none = || setup(CheckpointScheme::None {});
+    let same = |bid| setup(CheckpointScheme::Acc { bid, look: LOOK });
     for (look, setup, part) in [
         ("0s", none(), "longer than nothing"),
         ("1h", none(), "shorter than an hour"),

@@ -1,7 +1,7 @@
 //! The jobs and instance types of Burst-HADS's evaluation.
 
 use dormouse_cloud::{BurstableTerms, Catalogue, InstanceType, VmLimits};
-use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, Scheme, Task};
+use dormouse_model::{Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, Task};
 use dormouse_units::{Bytes, Credits, Ppm, Price, Span};
 
 /// How many tasks of size 400, 600 and 1000 a job has.
@@ -87,7 +87,7 @@ pub(crate) fn ec2(boot: u64, baseline: Ppm) -> Catalogue {
 /// 10 %, at the artifact's cost of a checkpoint.
 pub(crate) fn budget() -> CheckpointConfig {
     CheckpointConfig {
-        scheme: Scheme::Budget(Ppm::new(100_000)),
+        scheme: CheckpointScheme::Budget(Ppm::new(100_000)),
         fixed: Span::from_micros(12_995_000),
         per_megabyte: Span::from_micros(40_000),
         on: CheckpointOn::All,

@@ -3,8 +3,8 @@
 
 use dormouse_cloud::{Bathtub, InterruptionModel, Lifetimes, Market};
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, DpMode, Effect, Event, LifetimePlans, OfType, Report,
-    Scheme, Step, Task,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, DpMode, Effect, Event, LifetimePlans,
+    OfType, Report, Step, Task,
 };
 use dormouse_policies::dp::{Plan, Problem, Rules, Survival};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, build};
@@ -74,7 +74,7 @@ fn run(seed: u64) -> (Attempts, u32) {
         mode: DpMode::Conditional,
     };
     let checkpoint = CheckpointConfig {
-        scheme: Scheme::Dp(plans),
+        scheme: CheckpointScheme::Dp(plans),
         fixed: minutes(1),
         per_megabyte: Span::ZERO,
         on: CheckpointOn::Spot,

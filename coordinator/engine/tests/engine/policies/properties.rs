@@ -8,8 +8,8 @@ use dormouse_cloud::{
     InterruptionModel, InterruptionTarget, Lifetimes, PriceTrace, Uniform, VmLimits,
 };
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, DpMode, Knows, LifetimePlans, OfType, Period, PlannedVm,
-    Scheme, Task,
+    AdaptKnowledge, Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, DpMode, LifetimePlans,
+    OfType, PeriodUnit, PlannedVm, Task,
 };
 use dormouse_policies::{
     BagSchedulerConfig, BagSchedulerName, BurstOn, Fleet, OnNotice, StealMoment, build, plan,
@@ -113,9 +113,10 @@ fn trouble() -> impl Strategy<Value = Trouble> {
 }
 
 /// Any scheme that looks at a VM's hours, its price or its age.
-fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
+fn by_prices_and_lifetimes() -> impl Strategy<Value = CheckpointScheme> {
     let seconds = |n| Span::from_secs(n);
-    let mttf = move |s| Scheme::YoungDaly { mttf: vec![OfType { kind: None, of: seconds(s) }] };
+    let mttf =
+        move |s| CheckpointScheme::YoungDaly { mttf: vec![OfType { kind: None, of: seconds(s) }] };
     let law = prop_oneof![
         (1_u64..5_000)
             .prop_map(|s| Lifetimes::Exponential(Exponential { mean: Span::from_secs(s) })),
@@ -126,7 +127,7 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
     ];
     let dp =
         (law, 0_u64..200, 5_u64..60, any::<bool>()).prop_map(|(of, restart, step, is_ours)| {
-            Scheme::Dp(LifetimePlans {
+            CheckpointScheme::Dp(LifetimePlans {
                 laws: vec![OfType { kind: None, of }],
                 notice: Span::from_secs(120),
                 step: Span::from_secs(step),
@@ -136,11 +137,14 @@ fn by_prices_and_lifetimes() -> impl Strategy<Value = Scheme> {
         });
     let bid = (0_u64..9).prop_map(|cents| Price::from_nanos_per_hour(cents * 10_000_000));
     prop_oneof![
-        Just(Scheme::Hour {}),
-        Just(Scheme::Edge {}),
-        (1_u64..900).prop_map(move |s| Scheme::Adapt { every: seconds(s), knows: Knows::Past }),
-        Just(Scheme::Opt { look: Span::from_micros(1) }),
-        bid.prop_map(move |bid| Scheme::Acc { bid: Some(bid), look: seconds(60) }),
+        Just(CheckpointScheme::Hour {}),
+        Just(CheckpointScheme::Edge {}),
+        (1_u64..900).prop_map(move |s| CheckpointScheme::Adapt {
+            every: seconds(s),
+            knows: AdaptKnowledge::Past
+        }),
+        Just(CheckpointScheme::Opt { look: Span::from_micros(1) }),
+        bid.prop_map(move |bid| CheckpointScheme::Acc { bid: Some(bid), look: seconds(60) }),
         (1_u64..10_000).prop_map(mttf),
         dp,
     ]
@@ -162,13 +166,13 @@ fn prices() -> impl Strategy<Value = BTreeMap<TypeName, PriceTrace>> {
 
 /// Any scheme, at any cost.
 fn checkpoint() -> impl Strategy<Value = CheckpointConfig> {
-    let of = prop_oneof![Just(Period::Time), Just(Period::Work)];
+    let of = prop_oneof![Just(PeriodUnit::Time), Just(PeriodUnit::Work)];
     let points = prop::collection::btree_set(1_u32..1_000_000, 0..5);
     let scheme = prop_oneof![
-        2 => (0_u32..400_000).prop_map(|overhead| Scheme::Budget(Ppm::new(overhead))),
-        2 => (20_u64..400, of).prop_map(|(s, of)| Scheme::Every { period: Span::from_secs(s), of }),
-        2 => points.prop_map(|all| Scheme::Points(all.into_iter().map(Ppm::new).collect())),
-        1 => Just(Scheme::None {}),
+        2 => (0_u32..400_000).prop_map(|overhead| CheckpointScheme::Budget(Ppm::new(overhead))),
+        2 => (20_u64..400, of).prop_map(|(s, of)| CheckpointScheme::Every { period: Span::from_secs(s), of }),
+        2 => points.prop_map(|all| CheckpointScheme::Points(all.into_iter().map(Ppm::new).collect())),
+        1 => Just(CheckpointScheme::None {}),
         4 => by_prices_and_lifetimes(),
     ];
     let on = prop_oneof![Just(CheckpointOn::Spot), Just(CheckpointOn::All)];

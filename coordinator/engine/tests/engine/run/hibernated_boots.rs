@@ -13,8 +13,8 @@ fn a_vm_that_was_hibernated_while_it_booted_hibernates_once_it_has() {
     let mut run = begun(&script, acts(&[(10, InterruptionAction::Hibernate)]));
     up(&mut run, 1);
     up(&mut run, 2);
-    run.handle(s(10), Event::Tick);
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    run.handle_event(s(10), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     assert_eq!(
         step.notices,
         [
@@ -43,9 +43,9 @@ fn a_resume_during_the_boot_takes_a_hibernation_back() {
     up(&mut run, 1);
     up(&mut run, 2);
     for at in [10, 20] {
-        run.handle(s(at), Event::Tick);
+        run.handle_event(s(at), Event::Tick);
     }
-    let (step, commands) = run.handle(s(60), Event::Tick);
+    let (step, commands) = run.handle_event(s(60), Event::Tick);
     assert_eq!(step.notices, [Notice::VmReady { vm: vm(1) }, Notice::VmReady { vm: vm(2) }]);
     assert_eq!((commands, run.counts().hibernations), (vec![], 0));
 }

@@ -7,7 +7,7 @@ use dormouse_cloud::{
     SpotPlaces,
 };
 use dormouse_engine::drive::PlayError;
-use dormouse_model::{Effect, Setup, Work};
+use dormouse_model::{Effect, Setup, TenantWork};
 use dormouse_policies::BagSchedulerName;
 use dormouse_units::{Bytes, Span, Tier, Time, VmId};
 use dormouse_vm::Sharing;
@@ -30,7 +30,7 @@ fn setup(tasks: usize) -> Setup {
 /// vCPUs as the jobs' machine.
 fn played(setup: &Setup, name: BagSchedulerName, jobs: &[Job], sharing: Sharing) -> Played {
     let bag = bag_policy(setup, name, &[(KIND, Market::Spot, 1)]);
-    let run = shared(setup, vec![(Work::Bag, bag), (Work::Jobs, jobs_policy())]);
+    let run = shared(setup, vec![(TenantWork::Bag, bag), (TenantWork::Jobs, jobs_policy())]);
     let first = u32::try_from(setup.bag.tasks.len()).expect("few");
     world::played(run, host(), submissions(first, jobs), sharing)
 }
@@ -123,11 +123,11 @@ fn a_machine_that_never_finds_room_ends_the_run() {
     Arc::make_mut(&mut setup.bag.tasks)[1].runtime = [("large".into(), Span::from_secs(1))].into();
     let fleet = [KIND, "large"].map(|kind| (kind, Market::OnDemand, 1));
     let bag = bag_policy(&setup, BagSchedulerName::Fifo, &fleet);
-    let run = shared(&setup, vec![(Work::Bag, bag), (Work::Jobs, jobs_policy())]);
+    let run = shared(&setup, vec![(TenantWork::Bag, bag), (TenantWork::Jobs, jobs_policy())]);
     let (run, _, end) =
         world::played(run, host(), submissions(2, &[(0, 1, 10, 50)]), Sharing::PERFECT);
     let Err(PlayError::Stuck { why, .. }) = end else { panic!("{end:?}") };
     assert!(why.contains("finds no room"), "{why}");
-    assert!(run.cancelled().is_some_and(|said| said.contains("finds no room")));
-    assert!(run.over() < Some(Time::from_secs(1_000_000)), "{:?}", run.over());
+    assert!(run.cancel_reason().is_some_and(|said| said.contains("finds no room")));
+    assert!(run.over_at() < Some(Time::from_secs(1_000_000)), "{:?}", run.over_at());
 }

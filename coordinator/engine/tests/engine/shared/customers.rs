@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex};
 
 use dormouse_cloud::{Market, Placement, PlacementRule, ProviderTerms, ResourceVector};
-use dormouse_engine::drive::{BOUNDLESS, Requested};
+use dormouse_engine::drive::{BOUNDLESS, RequestEvents};
 use dormouse_engine::{Run, tenants_view};
-use dormouse_model::{Effect, Event, Notice, Request, Setup, Step, Tenants, VmEnd, Work};
+use dormouse_model::{Effect, Event, Notice, Setup, Step, TenantWork, Tenants, VmEnd, VmRequest};
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, RandomStream, RequestId, Span, TenantId, Time, VmId};
@@ -18,7 +18,7 @@ use super::world::{
 
 const NOTICE: Span = Span::from_secs(120);
 const BOOT: Span = Span::from_secs(60);
-const ALL: [Work; 3] = [Work::Bag, Work::Jobs, Work::Requests];
+const ALL: [TenantWork; 3] = [TenantWork::Bag, TenantWork::Jobs, TenantWork::Requests];
 
 /// A bag of so many tasks of 100 to 399 s, on a provider that takes spot VMs away for others.
 fn setup(seed: u64, tasks: usize) -> Setup {
@@ -37,9 +37,9 @@ type Asks = (u64, Market, u64);
 fn outside(first: u32, seed: u64, jobs: usize, asks: &[Asks]) -> Vec<(Time, Event)> {
     let request = |&(at, market, duration): &Asks| {
         let duration = Span::from_secs(duration);
-        Ok::<_, ()>((Time::from_secs(at), Request { kind: KIND.into(), market, duration }))
+        Ok::<_, ()>((Time::from_secs(at), VmRequest { kind: KIND.into(), market, duration }))
     };
-    let requested = Requested::from(asks.iter().map(request), RequestId::new(0));
+    let requested = RequestEvents::from(asks.iter().map(request), RequestId::new(0));
     let mut all = submissions(first, &drawn(seed, jobs));
     all.extend(requested.map(|event| event.expect("it is made here")));
     all.sort_by_key(|(at, _)| *at);
@@ -54,7 +54,7 @@ type Heard = Arc<Mutex<Vec<Notice>>>;
 struct Spy(Box<dyn Policy>, Heard);
 
 impl Policy for Spy {
-    fn hearing(&self) -> dormouse_policies::Hearing {
+    fn hearing(&self) -> dormouse_policies::Delivery {
         self.0.hearing()
     }
 
@@ -156,16 +156,18 @@ fn no_tenant_hears_of_anothers_and_no_two_have_a_number() {
             // What is for all stands in a step as often as it is said.
             let own = |it: &Notice| !matches!(it, Notice::Begin | Notice::HostJoined);
             let heard: Vec<_> = heard.iter().filter(|it| own(it)).cloned().collect();
-            let tenant = tenants.ids().nth(n).expect("one of them");
+            let tenant = tenants.tenant_ids().nth(n).expect("one of them");
             let seen = |step| tenants_view(step, &tenants, tenant).notices;
             let seen = steps.iter().flat_map(seen).filter(own);
             // Once its work is done it is told nothing.
             let seen: Vec<_> = seen.take(heard.len()).collect();
             assert_eq!(seen, heard, "tenant {n} of {seed}");
             let foreign = |notice: &&Notice| match notice {
-                Notice::Requested { .. } => ALL[n] != Work::Requests,
-                Notice::Submitted { .. } => ALL[n] != Work::Jobs,
-                Notice::TaskFinished { task, .. } => (task.get() < 10) != (ALL[n] == Work::Bag),
+                Notice::Requested { .. } => ALL[n] != TenantWork::Requests,
+                Notice::Submitted { .. } => ALL[n] != TenantWork::Jobs,
+                Notice::TaskFinished { task, .. } => {
+                    (task.get() < 10) != (ALL[n] == TenantWork::Bag)
+                }
                 _ => false,
             };
             assert_eq!(heard.iter().find(foreign), None, "tenant {n} of {seed}");

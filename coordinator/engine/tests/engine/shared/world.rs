@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, ResourceVector, VmLimits};
 use dormouse_engine::Run;
-use dormouse_engine::drive::{Modelled, PlayError, TwoTierLaw, beginning, play};
+use dormouse_engine::drive::{ModelledMachines, PlayError, TwoTierLaw, beginning_events, play_run};
 use dormouse_model::{
-    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, UsageInformation, Work,
+    Bag, CheckpointConfig, Event, Notice, Setup, Step, Submission, Task, TenantWork,
+    UsageInformation,
 };
 use dormouse_policies::batch::{Algorithm, BatchScheduler, Config};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet, Policy, build};
@@ -85,7 +86,7 @@ pub(crate) fn jobs_policy() -> Box<dyn Policy> {
 }
 
 /// A run of both, in the order in which they are given.
-pub(crate) fn shared(setup: &Setup, policies: Vec<(Work, Box<dyn Policy>)>) -> Run {
+pub(crate) fn shared(setup: &Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Run {
     let both = setup.clone().with_jobs(PROCESSORS, UsageInformation::Exact);
     Run::of_tenants(both, policies)
 }
@@ -138,14 +139,14 @@ pub(crate) fn played(
     sharing: dormouse_vm::Sharing,
 ) -> Played {
     let (migration_cost, seed) = (Span::from_secs(20), run.setup().seed);
-    let mut world = Modelled::new(TwoTierLaw { sharing, migration_cost, seed });
+    let mut world = ModelledMachines::new(TwoTierLaw { sharing, migration_cost, seed });
     let mut steps = Vec::new();
-    let outside = beginning(&[host]).into_iter().chain(submissions).map(Ok::<_, Infallible>);
+    let outside = beginning_events(&[host]).into_iter().chain(submissions).map(Ok::<_, Infallible>);
     let see = |step: &Step| {
         steps.push(step.clone());
         Ok(())
     };
-    let end = play(&mut run, &mut world, outside, Time::from_secs(10_000_000), see);
+    let end = play_run(&mut run, &mut world, outside, Time::from_secs(10_000_000), see);
     (run, steps, end)
 }
 

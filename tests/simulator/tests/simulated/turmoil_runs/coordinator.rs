@@ -12,7 +12,8 @@ use dormouse_coordinator::admission::Demand;
 use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
 use dormouse_engine::Run;
 use dormouse_model::{
-    Bag, CheckpointConfig, CheckpointOn, MetadataSettings, Scheme, Setup, Task, Work,
+    Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, MetadataSettings, Setup, Task,
+    TenantWork,
 };
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Bytes, Ppm, Price, Span, Speedup, Time};
@@ -99,7 +100,7 @@ impl Coordinators {
                 deadline: Span::from_secs(FAR),
             },
             checkpoint: CheckpointConfig {
-                scheme: Scheme::Budget(Ppm::ZERO),
+                scheme: CheckpointScheme::Budget(Ppm::ZERO),
                 fixed: Span::ZERO,
                 per_megabyte: Span::ZERO,
                 on: CheckpointOn::All,
@@ -127,7 +128,7 @@ impl Coordinators {
         let Scenario { seed, tasks, workers, disk_us, .. } = self.scenario;
         LiveRun {
             setup: self.setup(),
-            policies: vec![(Work::All, self.policy())],
+            policies: vec![(TenantWork::All, self.policy())],
             submissions: Vec::new(),
             requests: Vec::new(),
             open: false,

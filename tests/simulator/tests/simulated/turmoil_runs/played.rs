@@ -79,8 +79,8 @@ pub(crate) fn play(scenario: &Scenario) -> Result<Played, String> {
         return Err(seen.wrong.join("; "));
     }
     let run = &conducted.run;
-    if run.unfinished() != 0 {
-        return Err(format!("{} tasks are lost", run.unfinished()));
+    if run.unfinished_count() != 0 {
+        return Err(format!("{} tasks are lost", run.unfinished_count()));
     }
     replays(&conducted.log, &coordinators, &run.digest())?;
     let steps = LogReader::open(&conducted.log).and_then(|mut log| log.steps());

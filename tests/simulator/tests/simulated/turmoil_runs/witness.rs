@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dormouse_coordinator::Conducted;
-use dormouse_model::{Command as Decided, StartTask};
+use dormouse_model::{Command as Decided, TaskStart};
 use dormouse_proto::v1::{Command, command::Command as C};
 use dormouse_worker::agent::in_process::End;
 
@@ -86,7 +86,7 @@ pub(crate) fn decided(command: &Decided) -> (u32, String) {
     match command {
         Decided::CreateVm { host, vm, .. } => (host.get(), format!("create vm{}", vm.get())),
         Decided::DestroyVm { host, vm } => (host.get(), format!("destroy vm{}", vm.get())),
-        Decided::StartTask(StartTask { host, seats, task, attempt, .. }) => {
+        Decided::StartTask(TaskStart { host, seats, task, attempt, .. }) => {
             let (task, attempt, vm) = (task.get(), attempt.get(), seats.vm.get());
             (host.get(), format!("start task{task}.{attempt} on vm{vm}"))
         }
