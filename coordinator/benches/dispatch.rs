@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{FakeWorker, Under, live};
-use dormouse_coordinator::Observer;
+use dormouse_coordinator::RunObserver;
 use dormouse_model::Step;
 use dormouse_samples::Samples;
 use tokio::sync::mpsc;
@@ -36,10 +36,12 @@ async fn main() -> Result<()> {
         let dir = tempfile::Builder::new().prefix("dispatch-").tempdir_in(&parent)?;
         let out = dir.path().join("run");
         let (steps, heard) = mpsc::unbounded_channel();
-        let observer = Observer { steps: Some(steps), ..Observer::default() };
-        let coordinator =
-            Under::start(dormouse_coordinator::LiveRun { observer, ..live(tasks, vcpus, &out) })
-                .await;
+        let observer = RunObserver { steps: Some(steps), ..RunObserver::default() };
+        let coordinator = Under::start(dormouse_coordinator::LiveRunPlan {
+            observer,
+            ..live(tasks, vcpus, &out)
+        })
+        .await;
         let timing = tokio::spawn(first_to_last(heard));
         match &dormouse {
             Some(program) => {

@@ -8,10 +8,10 @@ use dormouse_cloud::ResourceVector;
 use dormouse_model::{Bag, Setup};
 use dormouse_units::{Bytes, Ppm, Span, Speedup, TypeName};
 
-pub use demand::Demand;
-pub use peak::Peak;
-pub use takes::{TooLong, takes};
-pub(crate) use worker::{Late, check_capabilities, jail_lacks};
+pub use demand::RunDemand;
+pub use peak::VcpuPeak;
+pub use takes::{TooLong, describe_duration};
+pub(crate) use worker::{LateWorker, check_capabilities, jail_lacks};
 
 mod demand;
 mod fastest;
@@ -27,7 +27,7 @@ const LEAST_QUOTA: Ppm = Ppm::new(2_500);
 
 /// What a worker offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct WorkerOffer {
     /// What people call it.
     pub name: String,
     /// Cores, in thousandths.
@@ -38,13 +38,13 @@ pub struct Room {
 
 /// What is to be admitted.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
+pub struct AdmissionRequest<'a> {
     /// The hosts that are to hold the experiment.
-    pub hosts: &'a [Room],
+    pub hosts: &'a [WorkerOffer],
     /// How much faster than real time the experiment runs.
     pub speedup: Speedup,
     /// What the scheduler may want of them at once.
-    pub demand: &'a Demand,
+    pub demand: &'a RunDemand,
     /// Fraction of the cores kept for the agents and CRIU.
     pub reserve: Ppm,
     /// The share of a core per vCPU, if it is given.
@@ -59,7 +59,7 @@ pub struct Request<'a> {
 
 /// What was found to fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admission {
+pub struct RunAdmission {
     /// Share of a core per vCPU of the reference speed.
     pub share: Ppm,
     /// What each host offers to VMs, in the order of the request.
@@ -107,8 +107,8 @@ pub enum AdmissionError {
     #[error(
         "{task} would get {} % of a core ({sums}), but less than {} % can't be kept to by the \
          kernel: {remedy}",
-        percent(*.quota),
-        percent(LEAST_QUOTA)
+        to_percent(*.quota),
+        to_percent(LEAST_QUOTA)
     )]
     Quota {
         /// The task, and on which type, and how.
@@ -210,24 +210,24 @@ pub enum AdmissionError {
     },
 }
 
-fn percent(quota: Ppm) -> f64 {
+fn to_percent(quota: Ppm) -> f64 {
     quota.as_f64() * 100.0
 }
 
-impl Request<'_> {
+impl AdmissionRequest<'_> {
     /// Finds the share, or says why there is none.
     ///
     /// # Errors
     ///
     /// The hosts cannot hold it; see [`AdmissionError`].
-    pub fn admit(&self) -> Result<Admission, AdmissionError> {
+    pub fn admit_run(&self) -> Result<RunAdmission, AdmissionError> {
         let share = self.find_share()?;
         self.check_jobs(share)?;
         let mut cpu_us = Vec::with_capacity(self.setup.bag.tasks.len());
         for index in 0..self.setup.bag.tasks.len() {
             cpu_us.push(self.check_task(index, share)?);
         }
-        Ok(Admission { share, offers: self.offers(share), cpu_us })
+        Ok(RunAdmission { share, offers: self.list_offers(share), cpu_us })
     }
 
     /// The largest share at which the hosts hold the demand, VM by VM; fractions of a vCPU that
@@ -237,7 +237,7 @@ impl Request<'_> {
             let (mut low, mut high) = (1, Ppm::ONE.get());
             while low < high {
                 let middle = (low + high).div_ceil(2);
-                if self.fits(&self.offers(Ppm::new(middle))) {
+                if self.fits_offers(&self.list_offers(Ppm::new(middle))) {
                     low = middle;
                 } else {
                     high = middle - 1;
@@ -248,27 +248,27 @@ impl Request<'_> {
         let has_memory =
             self.setup.memory_of_machine() == Bytes::ZERO || self.memory_refusal().is_none();
         let possible = share > Ppm::ZERO && share <= Ppm::ONE && has_memory;
-        if possible && self.fits(&self.offers(share)) {
+        if possible && self.fits_offers(&self.list_offers(share)) {
             Ok(share)
         } else {
-            Err(self.refusal(share))
+            Err(self.explain_refusal(share))
         }
     }
 
-    fn offers(&self, share: Ppm) -> Vec<ResourceVector> {
+    fn list_offers(&self, share: Ppm) -> Vec<ResourceVector> {
         let setup = (!self.noop).then_some(self.setup);
-        let offers = self.hosts.iter().map(|host| offer(host, self.reserve, share, setup));
-        offers.enumerate().map(|(n, host)| self.demand.offered(n, host)).collect()
+        let offers = self.hosts.iter().map(|host| make_offer(host, self.reserve, share, setup));
+        offers.enumerate().map(|(n, host)| self.demand.offer_nth(n, host)).collect()
     }
 
-    fn fits(&self, offers: &[ResourceVector]) -> bool {
-        held(offers) >= u64::from(self.demand.vcpus())
-            && self.homeless(offers).is_none()
-            && self.demand.placed(offers, self.setup) == self.demand.vms.len()
+    fn fits_offers(&self, offers: &[ResourceVector]) -> bool {
+        held_vcpus(offers) >= u64::from(self.demand.busy_vcpus())
+            && self.homeless_type(offers).is_none()
+            && self.demand.count_placed(offers, self.setup) == self.demand.vms.len()
     }
 
     /// A type that may be launched and has more vCPUs than any host holds; the largest of them.
-    fn homeless(&self, offers: &[ResourceVector]) -> Option<(&TypeName, u32)> {
+    fn homeless_type(&self, offers: &[ResourceVector]) -> Option<(&TypeName, u32)> {
         let kinds = self.demand.kinds.iter().filter_map(|kind| self.setup.catalogue.get(kind));
         let homeless = kinds.filter(|kind| {
             let is_machine = self.setup.is_two_tier(&kind.name) && !self.noop;
@@ -281,9 +281,9 @@ impl Request<'_> {
     }
 
     /// Why the hosts do not hold the demand at this share.
-    fn refusal(&self, share: Ppm) -> AdmissionError {
-        let (offers, hosts) = (self.offers(share), self.describe_hosts());
-        let (demand, held) = (self.demand.vcpus(), held(&offers));
+    fn explain_refusal(&self, share: Ppm) -> AdmissionError {
+        let (offers, hosts) = (self.list_offers(share), self.describe_hosts());
+        let (demand, held) = (self.demand.busy_vcpus(), held_vcpus(&offers));
         let cores = |remedy: String| AdmissionError::Cores {
             demand,
             held,
@@ -299,8 +299,8 @@ impl Request<'_> {
         if let Some(refused) = self.memory_refusal() {
             return refused;
         }
-        if let Some((kind, vcpus)) = self.homeless(&offers) {
-            let (kind, most) = (kind.clone(), most(&offers));
+        if let Some((kind, vcpus)) = self.homeless_type(&offers) {
+            let (kind, most) = (kind.clone(), most_vcpus(&offers));
             if most >= vcpus {
                 let need = self.setup.memory_of_machine();
                 return AdmissionError::MachineRoom { vcpus, need, share, hosts };
@@ -309,9 +309,12 @@ impl Request<'_> {
             return AdmissionError::Kind { kind, vcpus, most, sums, remedy };
         }
         if held < u64::from(demand) {
-            return cores(format!("{} are missing, or give a smaller share", self.missing(share)));
+            return cores(format!(
+                "{} are missing, or give a smaller share",
+                self.missing_cores(share)
+            ));
         }
-        let (vms, placed) = (self.demand.vms.len(), self.demand.placed(&offers, self.setup));
+        let (vms, placed) = (self.demand.vms.len(), self.demand.count_placed(&offers, self.setup));
         let vcpus = self.demand.vms.get(placed).copied().unwrap_or_default();
         let held = offers.iter().map(|offer| offer.vcpus.to_string()).collect::<Vec<_>>();
         let held = held.join(", ");
@@ -320,18 +323,18 @@ impl Request<'_> {
 
     /// How the vCPUs of the host that holds most come about, and what would make them more.
     fn sums_of_the_largest(&self, share: Ppm) -> (String, &'static str) {
-        let by_cores = |host: &Room| vcpus_of(host.millicores, self.reserve, share);
-        let by_memory = |host: &Room| memory_vcpus(host, &self.setup.bag);
-        let holds = |host: &&Room| by_cores(host).min(by_memory(host));
+        let by_cores = |host: &WorkerOffer| vcpus_of(host.millicores, self.reserve, share);
+        let by_memory = |host: &WorkerOffer| memory_vcpus(host, &self.setup.bag);
+        let holds = |host: &&WorkerOffer| by_cores(host).min(by_memory(host));
         let Some(host) = self.hosts.iter().max_by_key(holds) else {
             return ("there are no hosts".to_owned(), "add one");
         };
         if !self.noop && by_memory(host) < by_cores(host) {
-            let (memory, largest) = (host.memory, largest(&self.setup.bag));
+            let (memory, largest) = (host.memory, largest_memory(&self.setup.bag));
             let sums = format!("{} has {memory}, and a task needs up to {largest}", host.name);
             return (sums, "add memory to a host, or take the type off the catalogue");
         }
-        let (cores, kept) = (f64::from(host.millicores) / 1_000.0, percent(self.reserve));
+        let (cores, kept) = (f64::from(host.millicores) / 1_000.0, to_percent(self.reserve));
         let sums = format!(
             "{} has {cores} cores, {kept} % kept for agents and CRIU, {} of a core for each vCPU",
             host.name,
@@ -341,8 +344,8 @@ impl Request<'_> {
     }
 
     /// How many cores there should be more for this share, in words.
-    fn missing(&self, share: Ppm) -> String {
-        let need_ppm = u128::from(self.demand.vcpus()) * u128::from(share.get());
+    fn missing_cores(&self, share: Ppm) -> String {
+        let need_ppm = u128::from(self.demand.busy_vcpus()) * u128::from(share.get());
         let kept = u128::from(self.reserve.rest_of_whole().get()).max(1);
         let need_millicores = (need_ppm * 1_000).div_ceil(kept);
         let have: u128 = self.hosts.iter().map(|h| u128::from(h.millicores)).sum();
@@ -358,8 +361,8 @@ impl Request<'_> {
             if self.hosts.len() == 1 { "" } else { "s" },
             millicores / 1_000,
             millicores % 1_000 / 10,
-            percent(self.reserve),
-            self.demand.vcpus()
+            to_percent(self.reserve),
+            self.demand.busy_vcpus()
         )
     }
 
@@ -369,7 +372,7 @@ impl Request<'_> {
             return Ok(());
         };
         let factor = burstable.baseline;
-        let quota = Ppm::new(clamp(factor.scale_number(u64::from(share.get()))));
+        let quota = Ppm::new(clamp_number(factor.scale_number(u64::from(share.get()))));
         if quota >= LEAST_QUOTA {
             return Ok(());
         }
@@ -415,10 +418,10 @@ impl Request<'_> {
             let at_full = shortest.fraction_of(runtime);
             let baseline =
                 self.setup.catalogue.get(kind).and_then(|t| t.burstable).map(|b| b.baseline);
-            let factor = Ppm::new(clamp(
+            let factor = Ppm::new(clamp_number(
                 baseline.unwrap_or(Ppm::ONE).scale_number(u64::from(at_full.get())),
             ));
-            let quota = Ppm::new(clamp(factor.scale_number(u64::from(share.get()))));
+            let quota = Ppm::new(clamp_number(factor.scale_number(u64::from(share.get()))));
             if quota < LEAST_QUOTA {
                 let mode = if baseline.is_some() { " in baseline mode" } else { "" };
                 let times = baseline.map_or_else(String::new, |b| format!(" × {}", b.as_f64()));
@@ -446,7 +449,7 @@ impl Request<'_> {
             // A factor in thousandths.
             Some(fit @ 1_000..) => format!("use --speedup {} or less", fit / 1_000),
             Some(fit @ 1..) => format!("use --speedup 0.{fit:03} or less"),
-            _ => format!("at no speed-up it fits; {}", self.missing(Ppm::ONE)),
+            _ => format!("at no speed-up it fits; {}", self.missing_cores(Ppm::ONE)),
         }
     }
 
@@ -458,13 +461,13 @@ impl Request<'_> {
                 .to_owned();
         }
         let share = (u64::from(LEAST_QUOTA.get()) * 1_000_000).div_ceil(u64::from(factor.get()));
-        let share = Ppm::new(clamp(share));
-        format!("{} are missing, or limit the number of VMs", self.missing(share))
+        let share = Ppm::new(clamp_number(share));
+        format!("{} are missing, or limit the number of VMs", self.missing_cores(share))
     }
 
     /// The tasks that may run at once need more memory than all hosts have.
     fn memory_refusal(&self) -> Option<AdmissionError> {
-        let (demand, largest) = (self.demand.vcpus(), largest(&self.setup.bag));
+        let (demand, largest) = (self.demand.busy_vcpus(), largest_memory(&self.setup.bag));
         let at_once = u64::from(demand).min(self.setup.bag.tasks.len() as u64);
         let need = Bytes::new(largest.get().saturating_mul(at_once));
         let machine = self.setup.memory_of_machine();
@@ -480,23 +483,23 @@ impl Request<'_> {
     }
 }
 
-fn held(offers: &[ResourceVector]) -> u64 {
+fn held_vcpus(offers: &[ResourceVector]) -> u64 {
     offers.iter().map(|offer| u64::from(offer.vcpus)).sum()
 }
 
-fn most(offers: &[ResourceVector]) -> u32 {
+fn most_vcpus(offers: &[ResourceVector]) -> u32 {
     offers.iter().map(|offer| offer.vcpus).max().unwrap_or(0)
 }
 
-fn largest(bag: &Bag) -> Bytes {
+fn largest_memory(bag: &Bag) -> Bytes {
     bag.tasks.iter().map(|task| task.memory).max().unwrap_or(Bytes::ZERO)
 }
 
 /// How many vCPUs with a task each a host has memory for.
-fn memory_vcpus(host: &Room, bag: &Bag) -> u32 {
-    let vcpus = host.memory.get().checked_div(largest(bag).get()).unwrap_or(u64::MAX);
+fn memory_vcpus(host: &WorkerOffer, bag: &Bag) -> u32 {
+    let vcpus = host.memory.get().checked_div(largest_memory(bag).get()).unwrap_or(u64::MAX);
     // More tasks than there are it never has.
-    if vcpus < bag.tasks.len() as u64 { clamp(vcpus) } else { u32::MAX }
+    if vcpus < bag.tasks.len() as u64 { clamp_number(vcpus) } else { u32::MAX }
 }
 
 /// How many vCPUs so many cores hold at this share.
@@ -504,15 +507,15 @@ fn memory_vcpus(host: &Room, bag: &Bag) -> u32 {
 pub fn vcpus_of(millicores: u32, reserve: Ppm, share: Ppm) -> u32 {
     let usable =
         u64::from(millicores) * 1_000 * u64::from(reserve.rest_of_whole().get()) / 1_000_000;
-    clamp(usable.checked_div(u64::from(share.get())).unwrap_or(0))
+    clamp_number(usable.checked_div(u64::from(share.get())).unwrap_or(0))
 }
 
 /// What a host offers to VMs at this share in a run that is made of this and computes something,
 /// with memory for a task of its bag on every vCPU. What VMs of a bag are said to have is not taken from
 /// the host's memory. Where it is said what the machine for parallel jobs has, that is taken, and beside
 /// it what tasks of a bag need.
-pub(crate) fn offer(
-    host: &Room,
+pub(crate) fn make_offer(
+    host: &WorkerOffer,
     reserve: Ppm,
     share: Ppm,
     setup: Option<&Setup>,
@@ -541,7 +544,7 @@ pub(crate) fn cpu_times(setup: &Setup, share: Ppm, speedup: Speedup) -> Vec<u64>
     tasks.map(|task| cpu_time(shortest(task).unwrap_or_default(), share, speedup)).collect()
 }
 
-fn clamp(n: u64) -> u32 {
+fn clamp_number(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 

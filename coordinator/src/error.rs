@@ -33,7 +33,7 @@ pub enum CoordinatorError {
     #[error(
         "can't write {}{}; make room or choose another folder with --out",
         .path.display(),
-        full(.source)
+        full_disk_hint(.source)
     )]
     Output {
         /// The file or folder that can't be made or written.
@@ -157,7 +157,7 @@ fn listen_remedy(source: &std::io::Error) -> &'static str {
 }
 
 /// Says so where the disk is full: the usual cause.
-pub(crate) fn full(source: &std::io::Error) -> &'static str {
+pub(crate) fn full_disk_hint(source: &std::io::Error) -> &'static str {
     match source.kind() {
         std::io::ErrorKind::StorageFull => ": the disk is full",
         std::io::ErrorKind::QuotaExceeded => ": the disk quota is used up",

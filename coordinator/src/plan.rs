@@ -9,21 +9,21 @@ use dormouse_proto::{
 use dormouse_tasks::own::TaskProgram;
 use dormouse_units::{Ppm, Speedup, Time};
 
-use crate::admission::Demand;
-use crate::protocol::parallel::Programs;
+use crate::admission::RunDemand;
+use crate::protocol::parallel::ParallelPrograms;
 use crate::storage::image_key::ImageSecret;
-use crate::system::world::World;
+use crate::system::world::CoordinatorWorld;
 
 /// What the conductor must know of a [`LiveRun`](crate::LiveRun).
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct ConductorPlan {
     /// Keeps checkpoints and workers of different runs apart.
     pub(crate) run: String,
     /// By which its workers seal checkpoints.
     pub(crate) image_key: ImageSecret,
     pub(crate) workers: u32,
     pub(crate) speedup: Speedup,
-    pub(crate) demand: Demand,
+    pub(crate) demand: RunDemand,
     pub(crate) reserve: Ppm,
     pub(crate) share: Option<Ppm>,
     pub(crate) programs: Vec<TaskProgram>,
@@ -62,18 +62,18 @@ pub(crate) struct Plan {
     pub(crate) distinct: Vec<Vec<String>>,
     pub(crate) program_of: Vec<Option<usize>>,
     /// The world that its coordinator is in.
-    pub(crate) world: World,
+    pub(crate) world: CoordinatorWorld,
 }
 
-impl Plan {
+impl ConductorPlan {
     /// What makes parallel jobs, if there are any, at this share of a core per processor.
-    pub(crate) fn parallel(&self, core: Ppm) -> Option<Programs> {
+    pub(crate) fn parallel_programs(&self, core: Ppm) -> Option<ParallelPrograms> {
         let speedup = self.speedup;
-        self.phase.map(|phase| Programs { speedup, core, phase })
+        self.phase.map(|phase| ParallelPrograms { speedup, core, phase })
     }
 
     /// What every worker must be able to do, by name.
-    pub(crate) fn needs(&self) -> Vec<&'static str> {
+    pub(crate) fn worker_needs(&self) -> Vec<&'static str> {
         let criu = self.needs_criu.then_some(CRIU);
         let checkpoints = self.checkpoints_jobs.then_some(JOB_CHECKPOINTS);
         let memory = self.jobs_have_memory.then_some(JOB_MEMORY);

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Market, VmLimits};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{LiveRunPlan, RunObserver};
 use dormouse_model::{Bag, Setup, Task, TenantWork};
 use dormouse_policies::{BagSchedulerConfig, BagSchedulerName, Fleet};
 use dormouse_tasks::own::TaskProgram;
@@ -57,7 +57,7 @@ impl Size {
     }
 
     /// The run, whose tasks suffice for all that is measured.
-    pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRun> {
+    pub(crate) fn run(self, window: Duration, out: &Path) -> Result<LiveRunPlan> {
         let lasts = RAMP / 2 + SETTLE + window;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some 100,000")]
         let later = (self.per_second() * lasts.as_secs_f64()) as u32;
@@ -74,19 +74,19 @@ impl Size {
         };
         let (catalogue, bag) = (&setup.catalogue, &setup.bag);
         let policy = dormouse_policies::build(&config, catalogue, bag, &setup.checkpoint, 1)?;
-        Ok(LiveRun {
+        Ok(LiveRunPlan {
             setup,
             policies: vec![(TenantWork::All, policy)],
             workers: self.workers,
             speedup: Speedup::times_real(SPEEDUP),
-            demand: Demand {
+            demand: RunDemand {
                 vms: vec![VCPUS; self.vms() as usize],
                 kinds: [KIND.into()].into(),
                 hosts: Vec::new(),
             },
             programs: vec![TaskProgram::Kernel(vec!["vector".to_owned()]); tasks as usize],
             noop: false,
-            observer: Observer::default(),
+            observer: RunObserver::default(),
             ..live(0, VCPUS, out)
         })
     }

@@ -8,7 +8,7 @@ use dormouse_units::{HostId, RandomStream, Time, TypeName, VmId};
 
 /// What a scheduler may want of the hosts at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Demand {
+pub struct RunDemand {
     /// The vCPUs of each VM that may run at once, in the order in which they are launched.
     pub vms: Vec<u32>,
     /// The types that may be launched: on some host there is room for one of each.
@@ -18,10 +18,10 @@ pub struct Demand {
     pub hosts: Vec<ResourceVector>,
 }
 
-impl Demand {
+impl RunDemand {
     /// Most vCPUs that may be busy at once.
     #[must_use]
-    pub fn vcpus(&self) -> u32 {
+    pub fn busy_vcpus(&self) -> u32 {
         self.vms.iter().fold(0, |sum, vcpus| sum.saturating_add(*vcpus))
     }
 
@@ -32,7 +32,7 @@ impl Demand {
     }
 
     /// What the n-th host, which holds so much, is to offer.
-    pub(super) fn offered(&self, n: usize, holds: ResourceVector) -> ResourceVector {
+    pub(super) fn offer_nth(&self, n: usize, holds: ResourceVector) -> ResourceVector {
         match self.hosts.get(n) {
             Some(said) => ResourceVector {
                 vcpus: holds.vcpus.min(said.vcpus),
@@ -46,7 +46,10 @@ impl Demand {
     }
 
     /// The first of its hosts that is none of those that are there.
-    pub(crate) fn vacant<'a>(&self, there: impl Iterator<Item = &'a ResourceVector>) -> usize {
+    pub(crate) fn first_vacant<'a>(
+        &self,
+        there: impl Iterator<Item = &'a ResourceVector>,
+    ) -> usize {
         let mut left: Vec<(usize, &ResourceVector)> = self.hosts.iter().enumerate().collect();
         for host in there {
             // What is there offers just what is said of one, so that a larger one is not taken for it.
@@ -68,7 +71,7 @@ impl Demand {
     /// How many of its VMs find a host, one placed after the other as the provider does. They fill
     /// memory as the setup says, in which the first of as many vCPUs as the machine for parallel jobs
     /// is that one. Where hosts are said it is how many of them are there.
-    pub(super) fn placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
+    pub(super) fn count_placed(&self, offers: &[ResourceVector], setup: &Setup) -> usize {
         if !self.hosts.is_empty() {
             let both = self.hosts.iter().zip(offers);
             return both.take_while(|(said, offer)| is_whole(offer, said)).count();
@@ -78,7 +81,7 @@ impl Demand {
             fleet.add_host(id, *offer);
         }
         let mut placer = setup.terms.placement.make_placer();
-        let rooms = self.rooms(setup);
+        let rooms = self.vm_rooms(setup);
         let mut place = |(vm, room): (u32, &ResourceVector)| {
             let want = PlacementRequest { room: *room, market: Market::OnDemand };
             let chance = &mut RandomStream::new(setup.seed, "placement", vm.into());
@@ -89,7 +92,7 @@ impl Demand {
     }
 
     /// What each of its VMs takes of its host.
-    fn rooms(&self, setup: &Setup) -> Vec<ResourceVector> {
+    fn vm_rooms(&self, setup: &Setup) -> Vec<ResourceVector> {
         let kinds = setup.memory_filled();
         let vcpus_of = |kind| setup.catalogue.get(kind).map_or(0, |kind| kind.vcpus);
         let is_machine = |kind: &&TypeName| setup.is_two_tier(kind);
@@ -120,12 +123,12 @@ mod tests {
     #[test]
     fn a_host_stands_for_one_that_is_said_to_have_no_more() {
         let host = |vcpus, memory| ResourceVector::new(vcpus, Bytes::new(memory));
-        let demand = Demand::of_hosts(&[host(8, 100), host(8, 50)], BTreeSet::new());
-        let vacant = |there: &[ResourceVector]| demand.vacant(there.iter());
+        let demand = RunDemand::of_hosts(&[host(8, 100), host(8, 50)], BTreeSet::new());
+        let vacant = |there: &[ResourceVector]| demand.first_vacant(there.iter());
         assert_eq!([vacant(&[]), vacant(&[host(8, 100)]), vacant(&[host(8, 50)])], [0, 1, 0]);
         assert_eq!(vacant(&[host(8, 50), host(8, 100)]), 2, "all are there");
-        let whole = |memory| demand.is_whole(1, &demand.offered(1, host(9, memory)));
+        let whole = |memory| demand.is_whole(1, &demand.offer_nth(1, host(9, memory)));
         assert_eq!([whole(49), whole(50), whole(51)], [false, true, true]);
-        assert!(Demand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
+        assert!(RunDemand::default().is_whole(0, &host(1, 0)), "nobody said what it is to have");
     }
 }

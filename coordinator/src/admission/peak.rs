@@ -11,7 +11,7 @@ const MARGIN_PERCENT: u32 = 15;
 
 /// The VMs of a run that are alive and not hibernated when they have most vCPUs together.
 #[derive(Clone, Debug, Default)]
-pub struct Peak {
+pub struct VcpuPeak {
     /// The vCPUs of each VM that is alive, and whether it is awake.
     alive: BTreeMap<VmId, (u32, bool)>,
     vms: Vec<u32>,
@@ -19,9 +19,9 @@ pub struct Peak {
     pub last: Time,
 }
 
-impl Peak {
+impl VcpuPeak {
     /// The next step of the run.
-    pub fn see(&mut self, step: &Step) {
+    pub fn take_step(&mut self, step: &Step) {
         self.last = step.at;
         for effect in &step.effects {
             match effect {
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_room_is_for_more_of_the_same_vms() {
-        let with_room = |vms| Peak { vms, ..Peak::default() }.with_room();
+        let with_room = |vms| VcpuPeak { vms, ..VcpuPeak::default() }.with_room();
         assert_eq!(with_room(vec![2; 10]), [vec![2; 11], vec![1]].concat());
         assert_eq!(with_room(vec![4, 4, 2, 2, 2, 2, 8]), [4, 4, 2, 2, 2, 2, 8, 4]);
         assert_eq!(with_room(Vec::new()), [1], "one that never launches any");

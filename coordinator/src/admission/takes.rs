@@ -11,7 +11,7 @@ const LONGEST_S: f64 = 12.0 * 3_600.0;
 #[error(
     "it would take {takes}, more than {}; use a larger --speedup or fewer {fewer}, or --allow-long if \
      that is meant",
-    words(LONGEST_S)
+    duration_words(LONGEST_S)
 )]
 pub struct TooLong {
     /// How long, and how that comes about.
@@ -25,13 +25,13 @@ pub struct TooLong {
 /// # Errors
 ///
 /// That is very long, and isn't meant to be `long`; with fewer of what it has it were less.
-pub fn takes(
+pub fn describe_duration(
     (how, emulated, speedup): (&str, Span, Speedup),
     fewer: &'static str,
     long: bool,
 ) -> Result<String, TooLong> {
     let real_s = speedup.to_real(emulated).as_secs_f64();
-    let (real, emulated) = (words(real_s), words(emulated.as_secs_f64()));
+    let (real, emulated) = (duration_words(real_s), duration_words(emulated.as_secs_f64()));
     let takes = format!("{how} {real} of real time: {emulated} at a speed-up of {speedup}");
     if long || real_s <= LONGEST_S {
         return Ok(format!("it takes {takes}"));
@@ -40,7 +40,7 @@ pub fn takes(
 }
 
 /// A length of time in the unit that fits it.
-fn words(s: f64) -> String {
+fn duration_words(s: f64) -> String {
     match s {
         s if s >= 2.0 * 86_400.0 => format!("{:.1} days", s / 86_400.0),
         s if s >= 2.0 * 3_600.0 => format!("{:.1} hours", s / 3_600.0),
@@ -56,7 +56,7 @@ mod tests {
     #[test]
     fn what_takes_days_has_to_be_meant() {
         let takes = |days: u64, long| {
-            takes(
+            describe_duration(
                 ("at least", Span::from_secs(days * 86_400), Speedup::times_real(30)),
                 "jobs",
                 long,

@@ -8,7 +8,7 @@ use crate::messages::message::ConductorMsg;
 
 /// The one alarm of the run.
 #[derive(Debug)]
-pub(crate) struct Clock;
+pub(crate) struct RunAlarm;
 
 #[derive(Debug)]
 pub(crate) enum ClockMsg {
@@ -41,7 +41,7 @@ impl ClockState {
     }
 }
 
-impl Actor for Clock {
+impl Actor for RunAlarm {
     type Msg = ClockMsg;
     type State = ClockState;
     type Arguments = ActorRef<ConductorMsg>;

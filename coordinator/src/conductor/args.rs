@@ -16,16 +16,16 @@ use tokio::sync::watch;
 use tracing::Span;
 
 use crate::CoordinatorError;
-use crate::admission::Room;
+use crate::admission::WorkerOffer;
 use crate::conductor::outstanding::Outstanding;
 use crate::log::journal::JournalMsg;
-use crate::messages::outside::Door;
-use crate::plan::Plan;
-use crate::sessions::lives::Lives;
-use crate::status::progress::{Posted, Progress};
-use crate::status::vitals::Vitals;
-use crate::storage::store::Store;
-use crate::time::outage::Anchor;
+use crate::messages::outside::JobIntake;
+use crate::plan::ConductorPlan;
+use crate::sessions::lives::SessionRegistry;
+use crate::status::progress::{PostedProgress, RunProgress};
+use crate::status::vitals::CoordinatorVitals;
+use crate::storage::store::CheckpointFolder;
+use crate::time::outage::ClockAnchor;
 
 /// A host of a run that is resumed.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct RestoredHost {
     pub(crate) host: HostId,
     pub(crate) worker: String,
     pub(crate) incarnation: u64,
-    pub(crate) room: Room,
+    pub(crate) room: WorkerOffer,
     pub(crate) lost: Option<String>,
     /// The numbers of its reports that are durable.
     pub(crate) heard: BTreeSet<u64>,
@@ -42,14 +42,14 @@ pub(crate) struct RestoredHost {
 /// What the conductor begins with.
 #[derive(Debug)]
 pub(crate) struct ConductorArgs {
-    pub(crate) plan: Plan,
+    pub(crate) plan: ConductorPlan,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
     /// What was reckoned of it beside what workers say.
     pub(crate) evidence: Evidence,
     pub(crate) last: Time,
     /// What the clock last showed beside the wall clock, of a run that is resumed.
-    pub(crate) anchor: Option<Anchor>,
+    pub(crate) anchor: Option<ClockAnchor>,
     /// Number of the experiment's faults that have been asked for.
     pub(crate) faults_asked: usize,
     pub(crate) begun: bool,
@@ -67,21 +67,21 @@ pub(crate) struct ConductorArgs {
     /// The VMs that customers request, in order of time.
     pub(crate) requests: Vec<(Time, VmRequest)>,
     /// What has been submitted of them, and from outside.
-    pub(crate) door: Door,
+    pub(crate) door: JobIntake,
     /// What the hosts were told by the log and have not done; all that they were ever told is unsent.
     pub(crate) outstanding: Outstanding,
     /// Reports that a crash parted from their accounts, which the log has: their hosts and numbers.
     pub(crate) parted: BTreeSet<(HostId, u64)>,
     pub(crate) journal: ActorRef<JournalMsg>,
-    pub(crate) vitals: Vitals,
+    pub(crate) vitals: CoordinatorVitals,
     /// The run, for whoever traces it.
     pub(crate) span: Span,
-    pub(crate) store: Arc<Store>,
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) warden: ActorCell,
     /// Where all other actors run.
     pub(crate) runtime: Handle,
-    pub(crate) lives: Arc<Lives>,
-    pub(crate) board: watch::Sender<Posted>,
-    pub(crate) progress: Option<watch::Sender<Progress>>,
+    pub(crate) lives: Arc<SessionRegistry>,
+    pub(crate) board: watch::Sender<PostedProgress>,
+    pub(crate) progress: Option<watch::Sender<RunProgress>>,
     pub(crate) failed: UnboundedSender<CoordinatorError>,
 }

@@ -72,12 +72,12 @@ impl CheckQueue {
     }
 
     /// CPU time of all attempts that have ended, as far as this coordinator saw.
-    pub(super) const fn computed(&self) -> Duration {
+    pub(super) const fn computed_time(&self) -> Duration {
         self.computed
     }
 
     /// Keeps the answers of a step, with which a program of the user's own may have ended so, or this parallel job.
-    pub(super) fn see(
+    pub(super) fn take_step(
         &mut self,
         step: &Step,
         end: Option<&ProgramAttemptEnd>,
@@ -106,12 +106,12 @@ impl CheckQueue {
     }
 
     /// Whether they are yet to begin.
-    pub(super) const fn begins(&self) -> bool {
+    pub(super) const fn is_waiting(&self) -> bool {
         self.answers.is_some()
     }
 
     /// There are none any more.
-    pub(super) fn skip(&mut self) {
+    pub(super) fn skip_checks(&mut self) {
         self.answers = None;
     }
 
@@ -120,7 +120,13 @@ impl CheckQueue {
     }
 
     /// Puts an answer among those that may be looked at by this host, where its draw has it.
-    pub(super) fn consider(&mut self, drawn: u64, answer: SeenAnswer, by: HostId, part: u64) {
+    pub(super) fn consider_answer(
+        &mut self,
+        drawn: u64,
+        answer: SeenAnswer,
+        by: HostId,
+        part: u64,
+    ) {
         self.considered.insert(drawn, (answer, by, part));
     }
 
@@ -134,23 +140,23 @@ impl CheckQueue {
         VmId::new(u32::MAX - self.vms)
     }
 
-    pub(super) fn add(&mut self, check: OpenCheck) {
+    pub(super) fn add_check(&mut self, check: OpenCheck) {
         self.hosts.entry(check.by).or_default().queued.push_back(check);
     }
 
     /// Allows the checks so much CPU time in all. Each host has one in any case.
-    pub(super) const fn allow(&mut self, left: Duration) {
+    pub(super) const fn allow_time(&mut self, left: Duration) {
         self.left = left;
     }
 
     /// A check has taken so much CPU time.
-    pub(super) fn spend(&mut self, spent: Duration) {
+    pub(super) fn spend_time(&mut self, spent: Duration) {
         self.left = self.left.saturating_sub(spent);
         self.longest_yet = self.longest_yet.max(spent);
     }
 
     /// Begins the first of each host: the VMs to be made.
-    pub(super) fn begin(&mut self) -> Vec<(HostId, VmId)> {
+    pub(super) fn begin_checks(&mut self) -> Vec<(HostId, VmId)> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
         hosts.into_iter().filter_map(|host| Some((host, self.begin_next(host)?))).collect()
     }
@@ -183,7 +189,7 @@ impl CheckQueue {
     }
 
     /// How long the host with the most should take.
-    pub(super) fn longest(&self) -> Duration {
+    pub(super) fn longest_host(&self) -> Duration {
         let takes = |of: &HostChecks| {
             let all = of.now.iter().map(|(check, _)| check).chain(&of.queued);
             all.fold(Duration::ZERO, |sum, check| {
@@ -198,7 +204,7 @@ impl CheckQueue {
     }
 
     /// Whether a VM is that of a check, though it be of one that was given up.
-    pub(super) const fn has(&self, vm: VmId) -> bool {
+    pub(super) const fn is_check_vm(&self, vm: VmId) -> bool {
         self.vms > 0 && vm.get() >= u32::MAX - self.vms
     }
 
@@ -209,14 +215,14 @@ impl CheckQueue {
     }
 
     /// The check under way on this VM, if this is the first answer to it.
-    pub(super) fn answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
+    pub(super) fn take_answered(&mut self, host: HostId, vm: VmId) -> Option<OpenCheck> {
         let (check, is_answered) = self.hosts.get_mut(&host)?.now.as_mut()?;
         let is_first = check.vm == vm && !std::mem::replace(is_answered, true);
         is_first.then(|| check.clone())
     }
 
     /// The checks of a host that are not answered; there are none of it from now on.
-    pub(super) fn lose(&mut self, host: HostId) -> Vec<OpenCheck> {
+    pub(super) fn lose_host(&mut self, host: HostId) -> Vec<OpenCheck> {
         let Some(HostChecks { now, queued }) = self.hosts.remove(&host) else { return Vec::new() };
         let now = now.filter(|(_, is_answered)| !is_answered).map(|(check, _)| check);
         now.into_iter().chain(queued).collect()
@@ -225,7 +231,7 @@ impl CheckQueue {
     /// All checks that are not answered; there are none from now on.
     pub(super) fn give_up(&mut self) -> Vec<OpenCheck> {
         let hosts: Vec<HostId> = self.hosts.keys().copied().collect();
-        hosts.into_iter().flat_map(|host| self.lose(host)).collect()
+        hosts.into_iter().flat_map(|host| self.lose_host(host)).collect()
     }
 }
 
@@ -242,7 +248,7 @@ mod tests {
     /// Three checks of the first host and one of the second, of 10 ms each.
     fn queue() -> CheckQueue {
         let mut queue = CheckQueue::new(true);
-        queue.allow(Duration::from_millis(35));
+        queue.allow_time(Duration::from_millis(35));
         let arguments: Vec<String> = ["ed", "--id", "7", "--nonce", "1"].map(str::to_owned).into();
         let mut answer = dormouse_tasks::answer::reckoned(&arguments, 3).expect("it is published");
         answer.trail = Some(WorkTrail { every: 1, points: vec![1, 2, 3] });
@@ -256,7 +262,7 @@ mod tests {
             let (answer, ordered) = (Box::new(answer), Duration::from_secs(1));
             let work = CheckWork::Part { order, answer, ordered };
             let (memory, waits) = (Bytes::ZERO, Duration::ZERO);
-            queue.add(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
+            queue.add_check(OpenCheck { vm, task, attempt, of, by, work, memory, takes, waits });
         }
         queue
     }
@@ -264,35 +270,40 @@ mod tests {
     #[test]
     fn a_host_has_one_after_the_other_and_answers_each_once() {
         let mut queue = queue();
-        assert_eq!(queue.longest(), Duration::from_millis(30));
-        let [(ONE, first), (TWO, second)] = queue.begin()[..] else { panic!("{queue:?}") };
-        assert!(queue.has(first) && !queue.has(VmId::new(7)));
+        assert_eq!(queue.longest_host(), Duration::from_millis(30));
+        let [(ONE, first), (TWO, second)] = queue.begin_checks()[..] else { panic!("{queue:?}") };
+        assert!(queue.is_check_vm(first) && !queue.is_check_vm(VmId::new(7)));
         assert!(queue.get(TWO, first).is_none(), "it is another host's");
-        assert!(queue.answered(ONE, second).is_none() && queue.answered(TWO, first).is_none());
-        assert!(queue.answered(ONE, first).is_some());
-        assert!(queue.answered(ONE, first).is_none(), "it has been answered");
-        queue.spend(Duration::from_millis(10));
+        assert!(
+            queue.take_answered(ONE, second).is_none() && queue.take_answered(TWO, first).is_none()
+        );
+        assert!(queue.take_answered(ONE, first).is_some());
+        assert!(queue.take_answered(ONE, first).is_none(), "it has been answered");
+        queue.spend_time(Duration::from_millis(10));
         let next = queue.next_of(ONE).expect("there is time left");
         assert_ne!(next, first);
         // What is left is no more than the one under way on the other host may take: the third is not begun.
-        queue.spend(Duration::from_millis(10));
+        queue.spend_time(Duration::from_millis(10));
         assert_eq!(queue.next_of(ONE), None);
         assert!(queue.are_open(), "the second host's");
         let late: Vec<TaskId> = queue.give_up().into_iter().map(|check| check.task).collect();
         assert_eq!((late, queue.are_open()), (vec![TaskId::new(1)], false));
-        assert!(queue.has(first) && queue.get(ONE, first).is_none(), "late words are no report");
+        assert!(
+            queue.is_check_vm(first) && queue.get(ONE, first).is_none(),
+            "late words are no report"
+        );
     }
 
     #[test]
     fn what_a_lost_host_had_to_do_is_left() {
         let mut queue = queue();
-        let begun = queue.begin();
-        assert!(queue.answered(ONE, begun[0].1).is_some());
-        let left: Vec<TaskId> = queue.lose(ONE).into_iter().map(|check| check.task).collect();
+        let begun = queue.begin_checks();
+        assert!(queue.take_answered(ONE, begun[0].1).is_some());
+        let left: Vec<TaskId> = queue.lose_host(ONE).into_iter().map(|check| check.task).collect();
         assert_eq!(left, [TaskId::new(2), TaskId::new(3)]);
-        assert!(queue.lose(ONE).is_empty() && queue.are_open());
-        assert!(queue.begins());
-        queue.skip();
-        assert!(!queue.begins());
+        assert!(queue.lose_host(ONE).is_empty() && queue.are_open());
+        assert!(queue.is_waiting());
+        queue.skip_checks();
+        assert!(!queue.is_waiting());
     }
 }

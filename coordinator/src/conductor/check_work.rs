@@ -48,7 +48,7 @@ impl CheckWork {
     }
 
     /// The program that a worker starts for it, with this nonce where it is one of `dormouse-task`'s.
-    pub(super) fn program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
+    pub(super) fn make_program(&self, nonce: u64) -> (v1::Program, Option<v1::OwnProgram>) {
         match self {
             Self::Part { order, .. } => {
                 let mut args = order.arguments.clone();
@@ -65,7 +65,11 @@ impl CheckWork {
 
     /// The outcome of a check whose task has come to its end on the other host, by the report of that and the account before
     /// it.
-    pub(super) fn compare(&self, result: Option<&str>, account: Option<&Report>) -> CheckFinding {
+    pub(super) fn compare_result(
+        &self,
+        result: Option<&str>,
+        account: Option<&Report>,
+    ) -> CheckFinding {
         let unanswered = |why: &str| CheckFinding::Unanswered { why: why.to_owned() };
         let compared = match self {
             Self::Part { order, answer, ordered } => {

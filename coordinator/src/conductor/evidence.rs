@@ -9,14 +9,14 @@ use dormouse_units::{HostId, TaskId, VmId};
 use dormouse_vm::ideal::phases_of;
 
 use super::ConductorState;
-use crate::conductor::roster::Standing;
-use crate::limits::measured::{self, Room};
+use crate::conductor::roster::HostStanding;
+use crate::limits::measured::{self, VmRoom};
 use crate::log::journal::JournalMsg;
-use crate::time::outage::micros;
+use crate::time::outage::to_micros;
 
 impl ConductorState {
     /// The host that a VM is on, if that is another one.
-    pub(super) fn anothers(&self, host: HostId, vm: VmId) -> Option<HostId> {
+    pub(super) fn other_host_of(&self, host: HostId, vm: VmId) -> Option<HostId> {
         self.outstanding.host_of(vm).filter(|other| *other != host)
     }
 
@@ -32,15 +32,15 @@ impl ConductorState {
             return;
         }
         let is_joined =
-            self.roster.get(host).is_some_and(|entry| entry.standing == Standing::Joined);
+            self.roster.get(host).is_some_and(|entry| entry.standing == HostStanding::Joined);
         if !self.begun || !is_joined {
             self.early_loads.insert(host, (number, load));
             return;
         }
         let before = self.facts.loads.get(&host);
         match measured::check_load(&load, before, self.been_there(host)) {
-            Ok(()) => self.feed(self.last, Event::HostLoad { host, number, load }),
-            Err(why) => self.disbelieve(host, why),
+            Ok(()) => self.feed_event(self.last, Event::HostLoad { host, number, load }),
+            Err(why) => self.disbelieve_host(host, why),
         }
     }
 
@@ -59,25 +59,25 @@ impl ConductorState {
         match measured::check_report(report, room) {
             Ok(()) => true,
             Err(why) => {
-                self.disbelieve(host, format!("{vm}: {why}"));
+                self.disbelieve_host(host, format!("{vm}: {why}"));
                 false
             }
         }
     }
 
     /// What a VM can have had at most; `None`: that is not known.
-    fn room_of(&self, host: HostId, vm: VmId) -> Option<Room> {
+    fn room_of(&self, host: HostId, vm: VmId) -> Option<VmRoom> {
         let kind = &self.run.provider().find_vm(vm)?.kind;
         let kind = self.run.setup().catalogue.get(kind)?;
-        Some(Room { vcpus: kind.vcpus, there: self.been_there(host)? })
+        Some(VmRoom { vcpus: kind.vcpus, there: self.been_there(host)? })
     }
 
-    fn disbelieve(&mut self, host: HostId, why: String) {
+    fn disbelieve_host(&mut self, host: HostId, why: String) {
         if self.facts.disbelieved.contains_key(&host) {
             return;
         }
         tracing::warn!(%host, why, "a worker is not believed");
-        self.feed(self.last, Event::Disbelieved { host, why });
+        self.feed_event(self.last, Event::Disbelieved { host, why });
     }
 
     /// Looks at the answer of a task that its worker calls right.
@@ -120,7 +120,7 @@ impl ConductorState {
             return;
         }
         let which = (number.get(), attempt.get());
-        let compared = self.store.receipts().compare(task.get(), which, reported);
+        let compared = self.store.receipts().compare_length(task.get(), which, reported);
         let Err(why) = compared.and_then(|()| self.check_dump(report)) else { return };
         let why = format!("{number} of {task}, which it reports as stored: {why}");
         match report {
@@ -128,7 +128,7 @@ impl ConductorState {
             _ => *report = Report::CheckpointFailed { vm, task, attempt, why: why.clone() },
         }
         match self.roster.get(host).is_some_and(|entry| entry.welcomed.is_some()) {
-            true => self.disbelieve(host, why),
+            true => self.disbelieve_host(host, why),
             // A power cut may have taken what a coordinator before this one had.
             false => tracing::warn!(%host, why, "a checkpoint does not count"),
         }
@@ -184,10 +184,10 @@ impl ConductorState {
     /// Says in the log, at the run's end, what the coordinator measured of itself.
     pub(super) fn say_own_load(&mut self) {
         let (clock_late_us, journal_late_us) = self.vitals.punctuality().worst_us();
-        let cpu_us = micros(self.plan.world.own_cpu());
-        let machine = self.plan.world.machine();
+        let cpu_us = to_micros(self.plan.world.own_cpu());
+        let machine = self.plan.world.machine_name();
         let load = Event::CoordinatorLoad { clock_late_us, journal_late_us, cpu_us, machine };
-        self.feed(self.last, load);
+        self.feed_event(self.last, load);
         let _ = self.journal.cast(JournalMsg::Append(std::mem::take(&mut self.batch)));
     }
 }

@@ -7,7 +7,7 @@ use dormouse_engine::{Run, TaskState};
 const NAMED: usize = 5;
 
 /// What each unfinished task waits for, the first few by name.
-pub(super) fn left(run: &Run, facts: &LiveFacts) -> String {
+pub(super) fn explain_unfinished(run: &Run, facts: &LiveFacts) -> String {
     let names = run.setup().bag.tasks.iter().map(|task| task.name.clone());
     let tasks = run.tasks().iter().zip(names.map(Some).chain(std::iter::repeat(None)));
     let unfinished = tasks.filter(|(record, _)| record.state != TaskState::Finished);

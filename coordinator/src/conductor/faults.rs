@@ -4,7 +4,7 @@ use dormouse_model::{Event, HostFault};
 use dormouse_units::{FaultId, HostId, Time, TypeName};
 
 use super::ConductorState;
-use crate::conductor::roster::Standing;
+use crate::conductor::roster::HostStanding;
 
 impl ConductorState {
     /// When the next one is due.
@@ -15,23 +15,23 @@ impl ConductorState {
 
     /// Asks for those that are due.
     pub(super) fn ask_for_faults(&mut self) {
-        let now = self.clock.now();
+        let now = self.clock.show_now();
         while let Some(at) = self.next_fault().filter(|at| *at <= now) {
             let Some(fault) = self.plan.faults.get(self.faults_asked) else { return };
-            let hosts = self.victims(fault);
+            let hosts = self.choose_victims(fault);
             let HostFault { lasts, kind, .. } = *fault;
             let number = FaultId::new(u32::try_from(self.faults_asked).unwrap_or(u32::MAX));
             self.faults_asked += 1;
             if hosts.is_empty() {
                 tracing::warn!("{number}, {}, is meant for hosts that are not there", kind.name());
             }
-            self.feed(self.last.max(at), Event::Fault { fault: number, hosts, lasts, kind });
+            self.feed_event(self.last.max(at), Event::Fault { fault: number, hosts, lasts, kind });
         }
     }
 
     /// The hosts that it is meant for, of those that are part of the run.
-    fn victims(&self, fault: &HostFault) -> Vec<HostId> {
-        let there = self.roster.iter().filter(|(_, entry)| entry.standing == Standing::Joined);
+    fn choose_victims(&self, fault: &HostFault) -> Vec<HostId> {
+        let there = self.roster.iter().filter(|(_, entry)| entry.standing == HostStanding::Joined);
         let is_meant = |host: HostId, worker: &str| {
             let alive = self.run.provider().alive_vms().filter(move |(_, vm)| vm.host == host);
             let kinds = alive.map(|(_, vm)| &vm.kind).collect::<Vec<&TypeName>>();

@@ -6,15 +6,15 @@ use dormouse_units::{Span, Time};
 use tokio::time::Instant;
 
 use super::ConductorState;
-use super::inbox::Arrived;
+use super::inbox::ArrivedReport;
 
 impl ConductorState {
     /// All that was due a moment ago is heard, unless something that was decided on before is still
     /// under way.
     pub(super) fn hear_what_is_due(&mut self) {
         let now = Instant::now();
-        let before = |span| self.clock.at(now.checked_sub(span).unwrap_or(now));
-        let (until, earliest) = (before(self.behind()), before(MAX_REPORT_DELAY));
+        let before = |span| self.clock.show_at(now.checked_sub(span).unwrap_or(now));
+        let (until, earliest) = (before(self.clock_lag()), before(MAX_REPORT_DELAY));
         self.hear_until(until, Some(earliest));
     }
 
@@ -47,27 +47,27 @@ impl ConductorState {
                 return;
             };
             match turn {
-                AgendaKind::Outside => self.come(at),
-                AgendaKind::Follower => self.follow(at),
+                AgendaKind::Outside => self.submit_next(at),
+                AgendaKind::Follower => self.submit_follower(at),
                 AgendaKind::Tick => {
                     ticked = Some(at);
-                    self.feed(at, Event::Tick);
+                    self.feed_event(at, Event::Tick);
                 }
                 AgendaKind::Machine => match self.inbox.pop_due(until) {
-                    Some((due, arrived)) => self.hear(due, arrived),
+                    Some((due, arrived)) => self.feed_report(due, arrived),
                     None => return,
                 },
-                AgendaKind::InstantOver => self.feed(at, Event::InstantOver),
+                AgendaKind::InstantOver => self.feed_event(at, Event::InstantOver),
                 AgendaKind::Cancel => return,
             }
         }
     }
 
     /// Feeds a report, after the account that belongs to it.
-    fn hear(&mut self, due: Time, arrived: Arrived) {
-        let Arrived { host, number, mut report, mut ledger } = arrived;
+    fn feed_report(&mut self, due: Time, arrived: ArrivedReport) {
+        let ArrivedReport { host, number, mut report, mut ledger } = arrived;
         let Some(entry) = self.roster.get_mut(host).filter(|e| !e.is_lost()) else { return };
-        entry.numbers.heard(number);
+        entry.numbers.mark_heard(number);
         if let Some(ledger) = &mut ledger {
             self.strip_end_of_another(ledger);
         }
@@ -80,7 +80,7 @@ impl ConductorState {
             && !is_in_log
             && self.is_believable(host, &report)
         {
-            self.feed(due, Event::Machine { host, number, report });
+            self.feed_event(due, Event::Machine { host, number, report });
         }
         if !self.is_believable(host, &report) {
             return;
@@ -90,11 +90,11 @@ impl ConductorState {
         if let Report::VmDestroyed { vm } = report {
             self.outstanding.destroyed(host, vm);
         }
-        self.feed(due, Event::Machine { host, number, report });
+        self.feed_event(due, Event::Machine { host, number, report });
         let is_stale =
             self.batch.steps.last().is_some_and(|it| it.effects.contains(&Effect::Stale));
         if is_stale && let Some(entry) = self.roster.get_mut(host) {
-            entry.stale.count();
+            entry.stale.count_stale();
         }
     }
 }

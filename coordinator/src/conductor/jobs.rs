@@ -56,42 +56,42 @@ impl ConductorState {
     }
 
     /// Lets come what comes next from outside: of equals the jobs first, as in virtual time.
-    pub(super) fn come(&mut self, at: Time) {
+    pub(super) fn submit_next(&mut self, at: Time) {
         let request = self.next_request();
         match self.next_submission() {
-            Some(job) if request.is_none_or(|request| job <= request) => self.submit(at),
-            _ => self.request(at),
+            Some(job) if request.is_none_or(|request| job <= request) => self.submit_job(at),
+            _ => self.request_next(at),
         }
     }
 
     /// Requests the next VM, or says that all were requested.
-    fn request(&mut self, at: Time) {
+    fn request_next(&mut self, at: Time) {
         let request = self.run.next_request();
         match self.requests.get(request.get() as usize) {
             Some((_, asks)) => {
                 let asks = asks.clone();
-                self.feed(at, Event::Requested { request, asks });
+                self.feed_event(at, Event::Requested { request, asks });
             }
-            None => self.feed(at, Event::AllRequested),
+            None => self.feed_event(at, Event::AllRequested),
         }
     }
 
     /// Submits the next job, or says that all were submitted.
-    fn submit(&mut self, at: Time) {
+    fn submit_job(&mut self, at: Time) {
         let task = self.run.next_task();
         let Some(job) = self.submissions.get(self.door.own) else {
-            return self.feed(at, Event::AllSubmitted);
+            return self.feed_event(at, Event::AllSubmitted);
         };
         let job = Arc::new(job.clone());
-        self.door.submitted(None, &job);
-        self.feed(at, Event::Submitted { task, key: None, job });
+        self.door.note_submitted(None, &job);
+        self.feed_event(at, Event::Submitted { task, key: None, job });
     }
 
     /// Submits the next job that follows others.
-    pub(super) fn follow(&mut self, at: Time) {
+    pub(super) fn submit_follower(&mut self, at: Time) {
         let task = self.run.next_task();
         if let Some(job) = self.followers.take_due() {
-            self.feed(at, WaitingFollowers::submission_event(task, job));
+            self.feed_event(at, WaitingFollowers::submission_event(task, job));
         }
     }
 

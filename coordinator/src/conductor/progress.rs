@@ -9,33 +9,33 @@ use dormouse_units::HostId;
 use tokio::time::Instant;
 
 use super::ConductorState;
-use super::returning::Returning;
-use crate::status::progress::{Posted, Progress};
+use super::returning::ReturningWorkers;
+use crate::status::progress::{PostedProgress, RunProgress};
 
 /// How old that may be which is said while the scheduler thinks.
 const POST_EVERY: Duration = Duration::from_millis(20);
 
 impl ConductorState {
-    pub(super) fn progress(&self) -> Progress {
+    pub(super) fn current_progress(&self) -> RunProgress {
         let tasks = self.run.setup().bag.tasks.len() + self.jobs;
-        let tasks = tasks + self.door.outside();
+        let tasks = tasks + self.door.outside_count();
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let on_hosts = self.returning.as_ref().map(Returning::back);
+        let on_hosts = self.returning.as_ref().map(ReturningWorkers::workers_back);
         let (running, vms) = match on_hosts {
             None => (self.run.tasks().on_vms(), self.run.provider().alive_vms().count()),
             Some(back) => self.running_on(back),
         };
-        Progress {
-            now: self.run.over_at().unwrap_or_else(|| self.clock.now()),
+        RunProgress {
+            now: self.run.over_at().unwrap_or_else(|| self.clock.show_now()),
             begun: self.begun,
             tasks: count(tasks),
             completed: u32::try_from(self.run.tasks().finished_count()).unwrap_or(u32::MAX),
             running: count(running),
             vms: count(vms),
-            workers: count(self.roster.alive()),
+            workers: count(self.roster.alive_count()),
             workers_wanted: self.plan.workers,
-            awaited: self.returning.as_ref().map(Returning::progress),
-            cost: self.run.owed_now(self.clock.now()),
+            awaited: self.returning.as_ref().map(ReturningWorkers::awaited_workers),
+            cost: self.run.owed_now(self.clock.show_now()),
             counts: *self.run.counts(),
             over: self.run.over_at().is_some(),
         }
@@ -53,14 +53,17 @@ impl ConductorState {
     }
 
     /// Says how it goes before the scheduler may think again, unless it was said a moment ago.
-    pub(super) fn post(&self) {
+    pub(super) fn post_progress(&self) {
         if self.board.borrow().at.elapsed() >= POST_EVERY {
-            self.board.send_replace(Posted { progress: self.progress(), at: Instant::now() });
+            self.board.send_replace(PostedProgress {
+                progress: self.current_progress(),
+                at: Instant::now(),
+            });
         }
     }
 
-    pub(super) fn show(&self) {
-        let now = self.progress();
+    pub(super) fn show_progress(&self) {
+        let now = self.current_progress();
         if let Some(progress) = &self.progress {
             progress.send_replace(now);
         }

@@ -12,17 +12,17 @@ use tokio::time::Instant;
 use super::jobs::waits_for_machine;
 use super::{ConductorMsg, ConductorState};
 use crate::CoordinatorError;
-use crate::conductor::roster::{Standing, host_name};
-use crate::protocol::wire::Heard;
-use crate::status::progress::Awaited;
-use crate::time::outage::{self, Back};
+use crate::conductor::roster::{HostStanding, host_name};
+use crate::protocol::wire::DecodedReport;
+use crate::status::progress::AwaitedWorkers;
+use crate::time::outage::{self, ResumedClock};
 
 /// What is said to who wants something of a run that waits.
 const WAITS: &str = "the run goes on once its workers are back: ask again then";
 
 /// The workers that a run waits for before it goes on.
 #[derive(Debug)]
-pub(super) struct Returning {
+pub(super) struct ReturningWorkers {
     awaited: BTreeSet<HostId>,
     back: BTreeSet<HostId>,
     /// Those that do not come back, and why.
@@ -30,14 +30,14 @@ pub(super) struct Returning {
     /// What came meanwhile, to be heard when the run goes on.
     aside: Vec<ConductorMsg>,
     /// What the run goes on with where its VMs went on.
-    went_on: Back,
+    went_on: ResumedClock,
     /// When that was so.
     since: Instant,
 }
 
-impl Returning {
+impl ReturningWorkers {
     /// Waits for these, from now on.
-    pub(super) fn new(awaited: BTreeSet<HostId>, went_on: Back) -> Self {
+    pub(super) fn new(awaited: BTreeSet<HostId>, went_on: ResumedClock) -> Self {
         let (back, lost, aside) = (BTreeSet::new(), Vec::new(), Vec::new());
         Self { awaited, back, lost, aside, went_on, since: Instant::now() }
     }
@@ -56,7 +56,7 @@ impl Returning {
     }
 
     /// The workers that are back.
-    pub(super) const fn back(&self) -> &BTreeSet<HostId> {
+    pub(super) const fn workers_back(&self) -> &BTreeSet<HostId> {
         &self.back
     }
 
@@ -66,7 +66,7 @@ impl Returning {
     }
 
     /// Nothing that a lost host has said is heard when the run goes on: it is no reason to go on.
-    pub(super) fn forget(&mut self, lost: HostId) {
+    pub(super) fn forget_host(&mut self, lost: HostId) {
         self.aside.retain(
             |message| !matches!(message, ConductorMsg::Heard { host, .. } if *host == lost),
         );
@@ -83,16 +83,16 @@ impl Returning {
         self.aside.iter().any(|message| matches!(message, ConductorMsg::Cancel { .. }))
     }
 
-    pub(super) fn progress(&self) -> Awaited {
+    pub(super) fn awaited_workers(&self) -> AwaitedWorkers {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let of = self.awaited.len() + self.back.len() + self.lost.len();
-        Awaited { back: count(self.back.len()), of: count(of) }
+        AwaitedWorkers { back: count(self.back.len()), of: count(of) }
     }
 }
 
 /// Whether a worker says that it has measured: it is a new one.
 fn is_new(message: &ConductorMsg) -> bool {
-    let is_ready = |(_, heard): &(u64, Heard)| matches!(heard, Heard::Ready { .. });
+    let is_ready = |(_, heard): &(u64, DecodedReport)| matches!(heard, DecodedReport::Ready { .. });
     matches!(message, ConductorMsg::Heard { heard, .. } if heard.iter().any(is_ready))
 }
 
@@ -111,7 +111,7 @@ impl ConductorState {
                 // It does not wait for anybody any more.
                 returning.aside.push(message);
                 for host in returning.awaited.clone() {
-                    self.lose(host, "the run was ended before it was back".to_owned());
+                    self.lose_host(host, "the run was ended before it was back".to_owned());
                 }
             }
             other => return Some(other),
@@ -140,7 +140,7 @@ impl ConductorState {
             return Vec::new();
         };
         let new = returning.take_new();
-        let (since, Back { away, at, .. }) = (returning.since, returning.went_on);
+        let (since, ResumedClock { away, at, .. }) = (returning.since, returning.went_on);
         let (last, is_to_end) = (self.last, returning.is_to_end());
         self.feed_lost(last);
         // Only those of workers that are back are left.
@@ -152,23 +152,24 @@ impl ConductorState {
         // They are part of the run before anybody hears of what was lost, and wants room.
         for message in new {
             if let ConductorMsg::Heard { host, through, heard } = message {
-                self.heard(host, through, heard);
+                self.take_reports(host, through, heard);
             }
         }
         // One that has joined by that may have been lost by what else it said.
         self.feed_lost(last);
         // Where one has come that does not suit the run, nobody may ever come who does: the run says so in its end.
-        let has_come =
-            |standing: &Standing| matches!(standing, Standing::Joined | Standing::Unfit { .. });
+        let has_come = |standing: &HostStanding| {
+            matches!(standing, HostStanding::Joined | HostStanding::Unfit { .. })
+        };
         let is_anybody_there = self.roster.iter().any(|(_, entry)| has_come(&entry.standing));
         if !is_anybody_there && !is_to_end {
             return Vec::new();
         }
         let aside = self.returning.take().map(|returning| returning.aside).unwrap_or_default();
-        let now = if went_on { self.clock.now() } else { last };
-        let away_real_us = outage::micros(away + since.elapsed());
+        let now = if went_on { self.clock.show_now() } else { last };
+        let away_real_us = outage::to_micros(away + since.elapsed());
         // Where nothing went on, the clock starts with it.
-        self.feed(now, Event::Resumed { outage: now.since(last), away_real_us });
+        self.feed_event(now, Event::Resumed { outage: now.since(last), away_real_us });
         self.say_clock();
         aside
     }
@@ -177,7 +178,7 @@ impl ConductorState {
     fn feed_lost(&mut self, at: Time) {
         let lost = self.returning.as_mut().map(|returning| std::mem::take(&mut returning.lost));
         for (host, why) in lost.unwrap_or_default() {
-            self.feed(at, Event::HostLost { host, why, unheard: true });
+            self.feed_event(at, Event::HostLost { host, why, unheard: true });
         }
     }
 }

@@ -9,7 +9,7 @@ use tonic::Status;
 /// # Errors
 ///
 /// One is none of BLAKE3, or there are more than a task may have files.
-pub(crate) fn digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
+pub(crate) fn read_digests(said: &[impl AsRef<[u8]>]) -> Result<Vec<Hash>, Status> {
     if said.len() > DIRECTORY_ENTRIES {
         let (count, most) = (said.len(), DIRECTORY_ENTRIES);
         return Err(Status::invalid_argument(format!("{count} contents at once; {most} may be")));

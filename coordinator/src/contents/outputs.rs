@@ -18,7 +18,7 @@ use blake3::Hash;
 use dormouse_model::{KeptFile, ProgramAttemptEnd, ProgramEnd, ProgramExit};
 use dormouse_tasks::own::{folder_of, folder_of_failed};
 
-use super::Contents;
+use super::ContentPool;
 use super::pool::{copy_whole, remove_all};
 use crate::log::journal::OnceDurable;
 
@@ -31,12 +31,12 @@ const SAID: [&str; 2] = ["stdout", "stderr"];
 /// Lays out what an attempt left, once the step that says so is durable.
 #[derive(Debug)]
 pub(crate) struct LayOut {
-    pub(crate) contents: Arc<Contents>,
+    pub(crate) contents: Arc<ContentPool>,
     pub(crate) of: ProgramAttemptEnd,
 }
 
 impl OnceDurable for LayOut {
-    fn happen(self: Box<Self>) {
+    fn on_durable(self: Box<Self>) {
         let contents = Arc::clone(&self.contents);
         let threads = contents.world().threads.clone();
         let work = move || {
@@ -50,7 +50,7 @@ impl OnceDurable for LayOut {
 }
 
 impl LayOut {
-    fn folder(&self) -> PathBuf {
+    fn output_folder(&self) -> PathBuf {
         let ProgramAttemptEnd { task, attempt, finished, .. } = &self.of;
         let name = if *finished { folder_of(*task) } else { folder_of_failed(*task, *attempt) };
         self.contents.run_folder().join(name)
@@ -63,7 +63,7 @@ impl LayOut {
     /// There is no room, or the system refuses; what there was before is still there then. Of a content that is not
     /// here, or is damaged, the file `not-kept` tells.
     pub(crate) fn lay_out(&self) -> io::Result<()> {
-        let folder = self.folder();
+        let folder = self.output_folder();
         if folder.join(EXIT).exists() {
             return Ok(());
         }
@@ -71,16 +71,16 @@ impl LayOut {
         let name = format!("tasks/.{}.{}", self.of.task.get(), self.of.attempt.get());
         let part = self.contents.run_folder().join(name);
         remove_all(&part)?;
-        let done = self.fill(&part).and_then(|()| self.put(&part, &folder));
+        let done = self.fill_folder(&part).and_then(|()| self.put_in_place(&part, &folder));
         remove_all(&part)?;
         done
     }
 
-    fn fill(&self, part: &Path) -> io::Result<()> {
+    fn fill_folder(&self, part: &Path) -> io::Result<()> {
         fs::create_dir_all(part.join(ProgramEnd::OUTPUTS))?;
         let mut missing = self.of.end.not_kept.clone();
         for file in &self.of.end.files {
-            if let Err(why) = self.copy(file, part)? {
+            if let Err(why) = self.copy_file(file, part)? {
                 missing.push(format!("{}: {why}", file.path));
             }
         }
@@ -93,7 +93,7 @@ impl LayOut {
     }
 
     /// Copies one file to its place, or says why it can't be there.
-    fn copy(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
+    fn copy_file(&self, file: &KeptFile, part: &Path) -> io::Result<Result<(), String>> {
         if !is_left(&file.path) {
             return Ok(Err("it is none of the files that a task leaves".to_owned()));
         }
@@ -121,7 +121,7 @@ impl LayOut {
     }
 
     /// Moves what is filled to its place, that which says that all is there at last.
-    fn put(&self, part: &Path, folder: &Path) -> io::Result<()> {
+    fn put_in_place(&self, part: &Path, folder: &Path) -> io::Result<()> {
         if !self.of.finished {
             if let Some(parent) = folder.parent() {
                 fs::create_dir_all(parent)?;
@@ -167,7 +167,7 @@ mod tests {
     use dormouse_units::{Attempt, Bytes, TaskId};
 
     use super::*;
-    use crate::contents::pool::tests::put;
+    use crate::contents::pool::tests::put_content;
 
     fn file(path: &str, content: &[u8], executable: bool) -> KeptFile {
         let (path, digest) = (path.to_owned(), blake3::hash(content).to_hex().to_string());
@@ -185,9 +185,9 @@ mod tests {
     fn what_tasks_leave_is_laid_out_and_failed_attempts_are_apart() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let out = dir.path().to_owned();
-        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
+        let contents = Arc::new(ContentPool::open(&out.join("contents")).expect("room"));
         for content in [&b"said"[..], b"", b"wrong", b"right", b"#!"] {
-            put(&contents, content);
+            put_content(&contents, content);
         }
         let lay_out = |attempt, finished, end: &ProgramEnd| {
             let (task, attempt) = (TaskId::new(7), Attempt::new(attempt));
@@ -225,10 +225,10 @@ mod tests {
     fn what_has_not_come_or_is_damaged_is_said_and_the_rest_is_kept() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let out = dir.path().to_owned();
-        let contents = Arc::new(Contents::open(&out.join("contents")).expect("room"));
-        let damaged = put(&contents, b"damaged");
-        put(&contents, b"whole");
-        fs::write(contents.path(&damaged), "damageD").expect("room");
+        let contents = Arc::new(ContentPool::open(&out.join("contents")).expect("room"));
+        let damaged = put_content(&contents, b"damaged");
+        put_content(&contents, b"whole");
+        fs::write(contents.content_path(&damaged), "damageD").expect("room");
         let files = vec![
             file("outputs/a", b"damaged", false),
             file("outputs/b", b"whole", false),
@@ -242,7 +242,7 @@ mod tests {
         assert!(said.contains("outputs/c") && said.contains("has not come"), "{said}");
         let kept = fs::read_dir(out.join("tasks/0/outputs")).expect("a folder").count();
         assert_eq!(kept, 1);
-        assert!(!it.contents.path(&damaged).exists());
+        assert!(!it.contents.content_path(&damaged).exists());
     }
 
     #[test]

@@ -44,7 +44,7 @@ impl AuditLog {
     }
 
     /// Adds a line. Where that fails it is said, and nobody is refused for it.
-    pub(crate) fn note(&self, entry: &AuditEntry<'_>) {
+    pub(crate) fn note_entry(&self, entry: &AuditEntry<'_>) {
         let AuditEntry { wanted, role, from, token, worker, refused, refusals } = entry;
         if refused.is_some() && *refusals > REFUSALS && !refusals.is_power_of_two() {
             return;
@@ -65,13 +65,13 @@ impl AuditLog {
             line["why"] = json!(why);
             line["refusals"] = json!(refusals);
         }
-        if let Err(error) = self.append(&format!("{line}\n")) {
+        if let Err(error) = self.append_line(&format!("{line}\n")) {
             let path = self.path.display();
             tracing::warn!(%error, "{path} lacks a line of who wanted what");
         }
     }
 
-    fn append(&self, line: &str) -> std::io::Result<()> {
+    fn append_line(&self, line: &str) -> std::io::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         if file.is_none() {
             let options = OpenOptions::new().append(true).create(true).mode(0o600).to_owned();

@@ -21,8 +21,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 use tonic::Status;
 
-use super::sources::source;
-use crate::system::listener::Link;
+use super::sources::source_of;
+use crate::system::listener::ByteLink;
 
 /// How long a connection may take until its first call that is let in, its handshake included.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -43,16 +43,16 @@ pub struct ConnectionBounds {
 /// Counts the connections of one listening port: those whose caller was let in, at most as many as the port's bounds say, and
 /// those that have not shown yet who they are, at most [`MAX_CANDIDATES`]. Copies count the same port.
 #[derive(Clone, Debug)]
-pub struct Candidates(Arc<Port>);
+pub struct UnauthenticatedConnections(Arc<PortConnections>);
 
 #[derive(Debug)]
-struct Port {
+struct PortConnections {
     bounds: ConnectionBounds,
-    connections: Mutex<Connections>,
+    connections: Mutex<ConnectionTable>,
 }
 
 #[derive(Debug, Default)]
-struct Connections {
+struct ConnectionTable {
     came: u64,
     /// Candidates in the order in which they came: number, source, and what closes each.
     queue: VecDeque<(u64, IpAddr, CancellationToken)>,
@@ -62,31 +62,31 @@ struct Connections {
 
 /// A connection's place among the candidates, until it is admitted or ends.
 #[derive(Clone, Debug)]
-pub struct Candidate(Arc<Place>);
+pub struct UnauthenticatedConnection(Arc<ConnectionPlace>);
 
 #[derive(Debug)]
-struct Place {
+struct ConnectionPlace {
     number: u64,
     source: IpAddr,
-    candidates: Candidates,
+    candidates: UnauthenticatedConnections,
     admitted: AtomicBool,
     refusals: AtomicU64,
     out: CancellationToken,
 }
 
 /// A connection, admitted or not: it can't be read or written any more once it has had to go.
-pub struct Socket {
-    stream: Box<dyn Link>,
-    caller: Caller,
+pub struct GuardedSocket {
+    stream: Box<dyn ByteLink>,
+    caller: ConnectionCaller,
     /// Done when it has to go.
     leave: Option<Pin<Box<dyn Future<Output = &'static str> + Send>>>,
 }
 
 /// What a call tells of its connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Caller {
+pub(crate) struct ConnectionCaller {
     pub(crate) address: Option<SocketAddr>,
-    pub(crate) candidate: Candidate,
+    pub(crate) candidate: UnauthenticatedConnection,
     /// Life of a worker whose certificate it has shown.
     pub(crate) life: Option<Arc<WorkerLife>>,
     /// The token with which that worker joined.
@@ -97,21 +97,21 @@ pub(crate) struct Caller {
     pub(crate) came_in_time: bool,
 }
 
-impl Caller {
+impl ConnectionCaller {
     /// Lets the connection stay, because a call of it was let in.
     ///
     /// # Errors
     ///
     /// As many connections as the bounds allow are there.
-    pub(crate) fn stay(&self) -> Result<(), Status> {
-        match self.candidate.admit() {
+    pub(crate) fn stay_connected(&self) -> Result<(), Status> {
+        match self.candidate.admit_connection() {
             true => Ok(()),
             false => Err(Status::resource_exhausted("there are too many connections: close one")),
         }
     }
 }
 
-impl Connections {
+impl ConnectionTable {
     /// Takes out the candidate that has waited longest of those of the source that has most.
     fn longest_of_most(&mut self) -> Option<CancellationToken> {
         let mut counts = BTreeMap::<IpAddr, usize>::new();
@@ -122,7 +122,7 @@ impl Connections {
     }
 
     /// Counts one more connection of this source as let in, if the bounds allow it.
-    fn admit(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
+    fn admit_source(&mut self, source: IpAddr, bounds: ConnectionBounds) -> bool {
         let of_one = self.admitted.get(&source).copied().unwrap_or_default();
         if of_one >= bounds.of_one_address || self.admitted.values().sum::<usize>() >= bounds.in_all
         {
@@ -142,23 +142,23 @@ impl Connections {
     }
 }
 
-impl Candidates {
+impl UnauthenticatedConnections {
     /// A port that has no connection yet.
     #[must_use]
     pub fn new(bounds: ConnectionBounds) -> Self {
-        Self(Arc::new(Port { bounds, connections: Mutex::default() }))
+        Self(Arc::new(PortConnections { bounds, connections: Mutex::default() }))
     }
 
-    fn connections(&self) -> MutexGuard<'_, Connections> {
+    fn connections(&self) -> MutexGuard<'_, ConnectionTable> {
         // Whoever panicked with it had changed it whole.
         self.0.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes a connection that has come from this address: one more candidate.
     #[must_use]
-    pub fn add(&self, stream: Box<dyn Link>, from: SocketAddr) -> Socket {
+    pub fn add_connection(&self, stream: Box<dyn ByteLink>, from: SocketAddr) -> GuardedSocket {
         let out = CancellationToken::new();
-        let source = source(from.ip());
+        let source = source_of(from.ip());
         let number = {
             let mut connections = self.connections();
             connections.came += 1;
@@ -171,7 +171,7 @@ impl Candidates {
             }
             number
         };
-        let place = Place {
+        let place = ConnectionPlace {
             number,
             source,
             candidates: self.clone(),
@@ -185,8 +185,8 @@ impl Candidates {
                 () = tokio::time::sleep(PATIENCE) => "it took too long to show who it is",
             }
         };
-        let candidate = Candidate(Arc::new(place));
-        let caller = Caller {
+        let candidate = UnauthenticatedConnection(Arc::new(place));
+        let caller = ConnectionCaller {
             address: Some(from),
             candidate,
             life: None,
@@ -194,15 +194,15 @@ impl Candidates {
             until: 0,
             came_in_time: false,
         };
-        Socket { stream, caller, leave: Some(Box::pin(leave)) }
+        GuardedSocket { stream, caller, leave: Some(Box::pin(leave)) }
     }
 }
 
-impl Candidate {
+impl UnauthenticatedConnection {
     /// Lets the connection stay, because a call of it was let in; `false`: as many as the bounds allow are there,
     /// and it is closed.
     #[must_use]
-    pub fn admit(&self) -> bool {
+    pub fn admit_connection(&self) -> bool {
         let place = &*self.0;
         if place.admitted.load(Ordering::Relaxed) {
             return true;
@@ -212,7 +212,7 @@ impl Candidate {
         if place.admitted.load(Ordering::Relaxed) {
             return true;
         }
-        if !connections.admit(place.source, place.candidates.0.bounds) {
+        if !connections.admit_source(place.source, place.candidates.0.bounds) {
             place.out.cancel();
             return false;
         }
@@ -222,14 +222,14 @@ impl Candidate {
     }
 
     /// Counts a call of the connection that was refused.
-    pub fn refuse(&self) {
+    pub fn count_refused(&self) {
         if self.0.refusals.fetch_add(1, Ordering::Relaxed) + 1 >= REFUSALS {
             self.0.out.cancel();
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionPlace {
     fn drop(&mut self) {
         let mut connections = self.candidates.connections();
         if self.admitted.load(Ordering::Relaxed) {
@@ -240,21 +240,21 @@ impl Drop for Place {
     }
 }
 
-impl std::fmt::Debug for Socket {
+impl std::fmt::Debug for GuardedSocket {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Socket").field(&self.caller).finish()
     }
 }
 
-impl Socket {
+impl GuardedSocket {
     /// The connection's place among the candidates.
     #[must_use]
-    pub fn candidate(&self) -> Candidate {
+    pub fn candidate(&self) -> UnauthenticatedConnection {
         self.caller.candidate.clone()
     }
 
     /// What calls of the connection tell of it.
-    pub(crate) fn caller(&self) -> Caller {
+    pub(crate) fn caller(&self) -> ConnectionCaller {
         self.caller.clone()
     }
 
@@ -271,7 +271,7 @@ impl Socket {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for GuardedSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -284,7 +284,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for GuardedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -320,24 +320,25 @@ mod tests {
 
     use super::*;
 
-    fn came(port: &Candidates, from: &str) -> (Socket, DuplexStream) {
+    fn came(port: &UnauthenticatedConnections, from: &str) -> (GuardedSocket, DuplexStream) {
         let (near, far) = duplex(64);
-        (port.add(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
+        (port.add_connection(Box::new(near), format!("{from}:1").parse().expect("an address")), far)
     }
 
     /// Whether a connection had to go.
-    async fn is_out(socket: &mut Socket) -> bool {
+    async fn is_out(socket: &mut GuardedSocket) -> bool {
         tokio::time::timeout(Duration::from_millis(1), socket.read_u8()).await.is_ok()
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_flood_from_one_address_costs_another_address_nothing() {
-        let port = Candidates::new(ConnectionBounds { in_all: 4, of_one_address: 2 });
+        let port =
+            UnauthenticatedConnections::new(ConnectionBounds { in_all: 4, of_one_address: 2 });
         let mut right = came(&port, "192.0.2.1");
         let mut flood: Vec<_> = (0..1_100).map(|_| came(&port, "192.0.2.2")).collect();
         assert!(!is_out(&mut right.0).await, "it has waited longest, and is alone of its address");
         assert!(is_out(&mut flood[0].0).await && !is_out(&mut flood[1_099].0).await);
-        assert!(right.0.candidate().admit());
+        assert!(right.0.candidate().admit_connection());
         // Whoever says nothing leaves by itself, and who was let in stays.
         tokio::time::sleep(PATIENCE).await;
         assert!(is_out(&mut flood[1_099].0).await && !is_out(&mut right.0).await);
@@ -345,15 +346,18 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn connections_that_were_let_in_are_bounded_too() {
-        let port = Candidates::new(ConnectionBounds { in_all: 3, of_one_address: 2 });
+        let port =
+            UnauthenticatedConnections::new(ConnectionBounds { in_all: 3, of_one_address: 2 });
         let mut all: Vec<_> = (0..3).map(|_| came(&port, "192.0.2.1")).collect();
-        let admitted = all.iter().map(|(socket, _)| socket.candidate().admit());
+        let admitted = all.iter().map(|(socket, _)| socket.candidate().admit_connection());
         assert_eq!(admitted.collect::<Vec<_>>(), [true, true, false]);
         assert!(is_out(&mut all[2].0).await);
         let (other, too_many) = (came(&port, "192.0.2.2"), came(&port, "192.0.2.3"));
-        assert!(other.0.candidate().admit() && !too_many.0.candidate().admit());
+        assert!(
+            other.0.candidate().admit_connection() && !too_many.0.candidate().admit_connection()
+        );
         // One that ends makes room.
         all.truncate(1);
-        assert!(came(&port, "192.0.2.1").0.candidate().admit());
+        assert!(came(&port, "192.0.2.1").0.candidate().admit_connection());
     }
 }

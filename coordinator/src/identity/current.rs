@@ -12,14 +12,14 @@ use tonic::Status;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// A stream that ends with an error once `check` refuses whoever it is from or for.
-pub(crate) struct Current<S> {
+pub(crate) struct CheckedStream<S> {
     stream: S,
     check: Box<dyn Fn() -> Result<(), Status> + Send>,
     look: Interval,
     is_over: bool,
 }
 
-impl<S> Current<S> {
+impl<S> CheckedStream<S> {
     pub(crate) fn new(stream: S, check: impl Fn() -> Result<(), Status> + Send + 'static) -> Self {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -27,7 +27,7 @@ impl<S> Current<S> {
     }
 }
 
-impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for Current<S> {
+impl<T, S: Stream<Item = Result<T, Status>> + Unpin> Stream for CheckedStream<S> {
     type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

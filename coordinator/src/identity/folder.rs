@@ -40,7 +40,7 @@ pub(crate) fn token_file(folder: &Path, role: Role) -> PathBuf {
 /// # Errors
 ///
 /// It names a bare secret instead, as it did before there were identities.
-pub(crate) fn given() -> Result<Option<PathBuf>, CoordinatorError> {
+pub(crate) fn given_folder() -> Result<Option<PathBuf>, CoordinatorError> {
     let named = |name| std::env::var_os(name).filter(|it| !it.is_empty()).map(PathBuf::from);
     match (named(GIVEN), named(FORMERLY_GIVEN)) {
         (Some(folder), _) => Ok(Some(folder)),
@@ -149,7 +149,7 @@ impl RunIdentity {
                 make_identity(out, VALID)?;
                 return Self::of_run(out, true, None);
             }
-            (None, Some(given)) => copy(given, out)?,
+            (None, Some(given)) => copy_identity(given, out)?,
         };
         for role in Role::ALL {
             let path = token_file(out, role);
@@ -169,7 +169,7 @@ impl RunIdentity {
 }
 
 /// Takes an identity that was made before the run into its folder.
-fn copy(given: &Path, out: &Path) -> Result<Authority, CoordinatorError> {
+fn copy_identity(given: &Path, out: &Path) -> Result<Authority, CoordinatorError> {
     let refuse =
         |path: &Path, why: String| CoordinatorError::GivenIdentity { path: path.to_owned(), why };
     let authority = Authority::load(&given.join(AUTHORITY))
@@ -202,7 +202,7 @@ fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// The run is over: nobody needs its identity any more.
-pub(crate) fn forget(out: &Path) -> io::Result<()> {
+pub(crate) fn forget_identity(out: &Path) -> io::Result<()> {
     for role in Role::ALL {
         match fs::remove_file(token_file(out, role)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -247,8 +247,8 @@ mod tests {
         fs::write(token_file(&out, Role::Worker), "nonsense").expect("room");
         let no = RunIdentity::of_run(&out, true, None).expect_err("no token").to_string();
         assert!(no.contains("run/secret") && no.contains("begins with `dm1.`"), "{no}");
-        forget(&out).expect("it goes");
-        forget(&out).expect("it is gone");
+        forget_identity(&out).expect("it goes");
+        forget_identity(&out).expect("it is gone");
         assert_eq!(fs::read_dir(&out).expect("a folder").count(), 0);
     }
 
@@ -268,7 +268,7 @@ mod tests {
         let renewed = renew_token(&out, Role::Worker, VALID).expect("a new token");
         assert_eq!(worker_line(&out), renewed.line());
         assert_ne!(worker_line(&out), worker_line(&given));
-        forget(&out).expect("it goes");
+        forget_identity(&out).expect("it goes");
         renew_token(&out, Role::Worker, VALID).expect_err("it is over");
         assert!(worker_line(&given).starts_with("dm1.worker."));
     }

@@ -16,7 +16,7 @@ const REFUSED: &str = "refused";
 /// The folder of tokens with which somebody may join once, beside that list.
 const ONCE: &str = "once";
 
-fn list(folder: &Path) -> PathBuf {
+fn list_path(folder: &Path) -> PathBuf {
     folder.join(AUTHORITY).join(REFUSED)
 }
 
@@ -27,7 +27,7 @@ fn list(folder: &Path) -> PathBuf {
 ///
 /// The list can't be written.
 pub fn refuse_token(folder: &Path, token: TokenId) -> Result<(), IdentityError> {
-    let path = list(folder);
+    let path = list_path(folder);
     let write = || {
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
         file.write_all(format!("{token} {}\n", now_s()).as_bytes())?;
@@ -43,7 +43,7 @@ pub fn refuse_token(folder: &Path, token: TokenId) -> Result<(), IdentityError> 
 ///
 /// The list is there and can't be read: then nothing should be let in that might be on it.
 pub fn refused_tokens(folder: &Path) -> io::Result<BTreeSet<TokenId>> {
-    let text = match std::fs::read_to_string(list(folder)) {
+    let text = match std::fs::read_to_string(list_path(folder)) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
         Err(error) => return Err(error),
@@ -54,19 +54,19 @@ pub fn refused_tokens(folder: &Path) -> io::Result<BTreeSet<TokenId>> {
 
 /// Takes the list of an identity that was made before the run into the run's folder.
 pub(crate) fn copy_refused(given: &Path, out: &Path) -> io::Result<()> {
-    match std::fs::copy(list(given), list(out)) {
+    match std::fs::copy(list_path(given), list_path(out)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn once(folder: &Path, token: TokenId) -> PathBuf {
+fn old_path(folder: &Path, token: TokenId) -> PathBuf {
     folder.join(AUTHORITY).join(ONCE).join(token.to_string())
 }
 
 /// Keeps a worker's token with which one worker may join.
 pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityError> {
-    let path = once(folder, token.id());
+    let path = old_path(folder, token.id());
     let write = || {
         path.parent().map_or(Ok(()), dormouse_identity::make_folder)?;
         dormouse_identity::write_private(&path, token.line().as_bytes())
@@ -77,7 +77,7 @@ pub(super) fn keep_once(folder: &Path, token: &Token) -> Result<(), IdentityErro
 /// Takes a token with which one worker may join: whoever shows it next is too late. `None`: it is none that is left.
 pub(super) fn take_once(folder: &Path, carried: &[u8]) -> Option<Token> {
     let shown: Token = std::str::from_utf8(carried).ok()?.parse().ok()?;
-    let path = once(folder, shown.id());
+    let path = old_path(folder, shown.id());
     let kept: Token = std::fs::read_to_string(&path).ok()?.parse().ok()?;
     let is_it = kept.is(carried) && kept.role == Role::Worker && !kept.has_expired();
     // Of those who show it at once one removes it.

@@ -19,25 +19,25 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::CoordinatorError;
-use crate::admission::Demand;
+use crate::admission::RunDemand;
 use crate::identity::{self, RunIdentity};
-use crate::lifecycle::beginning::{Beginning, begin};
-use crate::lifecycle::service::Particulars;
-use crate::lifecycle::stops::Stops;
+use crate::lifecycle::beginning::{StartingRun, begin_run};
+use crate::lifecycle::service::RunParticulars;
+use crate::lifecycle::stops::RunStops;
 use crate::observers::remote::AddressFile;
-use crate::plan::Plan;
-use crate::status::progress::Progress;
-use crate::status::vitals::Vitals;
+use crate::plan::ConductorPlan;
+use crate::status::progress::RunProgress;
+use crate::status::vitals::CoordinatorVitals;
 use crate::storage::image_key::ImageSecret;
-use crate::system::listener::Listener;
-use crate::system::world::World;
+use crate::system::listener::ConnectionListener;
+use crate::system::world::CoordinatorWorld;
 
 /// The time limit of a run that is open.
 const NO_LIMIT: Time = Time::from_micros(1 << 62);
 
 /// The particulars of a live run.
 #[derive(Debug)]
-pub struct LiveRun {
+pub struct LiveRunPlan {
     /// What the run is made of.
     pub setup: Setup,
     /// The run's tenants: the work of each and the policy that schedules it.
@@ -64,7 +64,7 @@ pub struct LiveRun {
     /// How much faster than real time it runs.
     pub speedup: Speedup,
     /// What the scheduler may want of the hosts at once.
-    pub demand: Demand,
+    pub demand: RunDemand,
     /// Fraction of the hosts' cores kept for agents and CRIU.
     pub reserve: Ppm,
     /// Share of a core per vCPU; `None`: the largest that fits.
@@ -103,7 +103,7 @@ pub struct LiveRun {
     /// What is to go wrong at the workers, in order of time.
     pub faults: Vec<HostFault>,
     /// The channels on which the caller follows the run.
-    pub observer: Observer,
+    pub observer: RunObserver,
     /// Ends the run before its time.
     pub cancel: CancellationToken,
     /// Stops the run where it is, to be gone on with: [`CoordinatorError::Paused`]. One that has not
@@ -112,33 +112,33 @@ pub struct LiveRun {
     /// Go on with the run whose log is in the output folder, if there is one.
     pub resume: bool,
     /// The world that the coordinator is in: the system's, unless it is simulated.
-    pub world: World,
+    pub world: CoordinatorWorld,
 }
 
 /// Who looks on while a run goes.
 #[derive(Debug, Default)]
-pub struct Observer {
+pub struct RunObserver {
     /// Every step once it is durable, in order.
     pub steps: Option<mpsc::UnboundedSender<Step>>,
     /// How it goes, four times a second, and at the end.
-    pub progress: Option<watch::Sender<Progress>>,
+    pub progress: Option<watch::Sender<RunProgress>>,
 }
 
 /// A run that listens, before its workers come.
 #[derive(Debug)]
 pub struct BoundRun {
     /// What its log holds, which is this coordinator's alone from here on.
-    beginning: Beginning,
-    observer: Observer,
-    particulars: Particulars,
+    beginning: StartingRun,
+    observer: RunObserver,
+    particulars: RunParticulars,
     address_file: AddressFile,
     out: PathBuf,
-    vitals: Vitals,
+    vitals: CoordinatorVitals,
 }
 
 /// The outcome of a live run.
 #[derive(Debug)]
-pub struct Conducted {
+pub struct LiveOutcome {
     /// The run at its end; cancelled runs say so.
     pub run: Run,
     /// What was measured in the run: shares, CPU time, hosts.
@@ -147,14 +147,14 @@ pub struct Conducted {
     pub log: PathBuf,
 }
 
-impl LiveRun {
+impl LiveRunPlan {
     /// What the service goes by.
     /// Whether a task runs a program of the user's own.
     fn has_own_programs(&self) -> bool {
         self.programs.iter().any(|program| program.own().is_some())
     }
 
-    pub(crate) fn plan(&self, run: String) -> Plan {
+    pub(crate) fn make_plan(&self, run: String) -> ConductorPlan {
         let (mut distinct, mut program_of) = (Vec::<Vec<String>>::new(), Vec::new());
         let measured = if self.noop { &[] } else { &self.programs[..] };
         for program in measured {
@@ -168,7 +168,7 @@ impl LiveRun {
                 distinct.len() - 1
             })));
         }
-        Plan {
+        ConductorPlan {
             answer_seed: 0,
             run,
             image_key: ImageSecret::default(),
@@ -208,30 +208,36 @@ impl LiveRun {
     ///
     /// The particulars contradict each other, the address can't be listened on, the log is another
     /// coordinator's or can't be gone on with, or the identity can't be kept in the output folder.
-    pub async fn bind(self) -> Result<BoundRun, CoordinatorError> {
-        self.check()?;
+    pub async fn bind_run(self) -> Result<BoundRun, CoordinatorError> {
+        self.check_particulars()?;
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
         let listener = TcpListener::bind(addr).await.map_err(listen)?;
-        self.bound(Box::new(listener)).await
+        self.bind_listener(Box::new(listener)).await
     }
 
     /// The same, with connections from there and not from `listen`: a simulation's.
     ///
     /// # Errors
     ///
-    /// See [`LiveRun::bind`].
-    pub async fn bind_on(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
-        self.check()?;
-        self.bound(listener).await
+    /// See [`LiveRunPlan::bind_run`].
+    pub async fn bind_on(
+        self,
+        listener: Box<dyn ConnectionListener>,
+    ) -> Result<BoundRun, CoordinatorError> {
+        self.check_particulars()?;
+        self.bind_listener(listener).await
     }
 
     /// The run on this listener, once its particulars are checked.
-    async fn bound(self, listener: Box<dyn Listener>) -> Result<BoundRun, CoordinatorError> {
+    async fn bind_listener(
+        self,
+        listener: Box<dyn ConnectionListener>,
+    ) -> Result<BoundRun, CoordinatorError> {
         let addr = self.listen;
         let listen = |source| CoordinatorError::Listen { addr, source };
-        let address = listener.address().map_err(listen)?;
-        let entries = self.entries();
+        let address = listener.local_address().map_err(listen)?;
+        let entries = self.entry_count();
         let (experiment, lost_after) = (self.experiment.clone(), self.lost_after);
         let stops = self.stops();
         let workers_stay = self.workers_stay;
@@ -239,11 +245,11 @@ impl LiveRun {
         let wall = self.world.wall.clone();
         let certificates_valid = self.certificates_valid;
         // What is in the folder is another's where its log is.
-        let (beginning, observer) = begin(self).await?;
-        let identity = RunIdentity::of_run(&out, resume, identity::given()?.as_deref())?;
+        let (beginning, observer) = begin_run(self).await?;
+        let identity = RunIdentity::of_run(&out, resume, identity::given_folder()?.as_deref())?;
         let address_file = AddressFile::write(&out, address)
             .map_err(|source| CoordinatorError::Output { path: out.clone(), source })?;
-        let particulars = Particulars {
+        let particulars = RunParticulars {
             experiment,
             entries,
             lost_after,
@@ -255,37 +261,37 @@ impl LiveRun {
             stops,
             workers_stay,
         };
-        let vitals = Vitals::default();
+        let vitals = CoordinatorVitals::default();
         Ok(BoundRun { beginning, observer, particulars, address_file, out, vitals })
     }
 
-    /// [`Self::bind`] and [`BoundRun::conduct`].
+    /// [`Self::bind_run`] and [`BoundRun::conduct_run`].
     ///
     /// # Errors
     ///
     /// See there.
-    pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
-        self.bind().await?.conduct().await
+    pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
+        self.bind_run().await?.conduct_run().await
     }
 
     /// The requests by which its user ends the run before its time.
-    pub(crate) fn stops(&self) -> Stops {
-        Stops { cancel: self.cancel.clone(), pause: self.pause.clone() }
+    pub(crate) fn stops(&self) -> RunStops {
+        RunStops { cancel: self.cancel.clone(), pause: self.pause.clone() }
     }
 
     /// Number of its tasks and parallel jobs; `u32::MAX` for a run that is open.
-    pub(crate) fn entries(&self) -> u32 {
+    pub(crate) fn entry_count(&self) -> u32 {
         let entries = self.setup.bag.tasks.len() + self.submissions.len();
         if self.open { u32::MAX } else { u32::try_from(entries).unwrap_or(u32::MAX) }
     }
 
-    pub(crate) fn check(&self) -> Result<(), CoordinatorError> {
+    pub(crate) fn check_particulars(&self) -> Result<(), CoordinatorError> {
         let (tasks, programs) = (self.setup.bag.tasks.len(), self.programs.len());
         let why = if !self.noop && tasks != programs {
             format!("there are {tasks} tasks, but programs for {programs}")
         } else if self.workers == 0 {
             "it needs at least one worker".to_owned()
-        } else if self.demand.vcpus() == 0 {
+        } else if self.demand.busy_vcpus() == 0 {
             "no vCPU may ever be busy: its demand must be at least 1".to_owned()
         } else if self.reserve >= Ppm::ONE {
             "the reserve must leave something of the hosts: it must be below 1".to_owned()
@@ -303,7 +309,7 @@ impl LiveRun {
     }
 }
 
-impl LiveRun {
+impl LiveRunPlan {
     /// What is wrong with its parallel jobs.
     fn wrong_job(&self) -> Option<String> {
         let machine = match &self.setup.jobs {
@@ -345,7 +351,7 @@ impl BoundRun {
 
     /// What only the coordinator knows of itself, for whoever looks on.
     #[must_use]
-    pub fn vitals(&self) -> Vitals {
+    pub fn vitals(&self) -> CoordinatorVitals {
         self.vitals.clone()
     }
 
@@ -354,14 +360,14 @@ impl BoundRun {
     /// # Errors
     ///
     /// The run broke: see [`CoordinatorError`]. Its workers have been told to clean up.
-    pub async fn conduct(self) -> Result<Conducted, CoordinatorError> {
+    pub async fn conduct_run(self) -> Result<LiveOutcome, CoordinatorError> {
         let Self { beginning, observer, particulars, address_file, out, vitals } = self;
         let log = out.join(dormouse_log::FILE);
         let experiment = particulars.experiment.as_str();
-        let (service, args) = beginning.serve(&out, observer, vitals, experiment).await?;
-        let outcome = service.conduct(args, particulars).await;
+        let (service, args) = beginning.start_actors(&out, observer, vitals, experiment).await?;
+        let outcome = service.conduct_run(args, particulars).await;
         drop(address_file);
         let (run, facts) = outcome?.into_outcome();
-        Ok(Conducted { run, facts, log })
+        Ok(LiveOutcome { run, facts, log })
     }
 }

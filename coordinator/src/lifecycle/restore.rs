@@ -12,18 +12,18 @@ use dormouse_units::{Bytes, HostId, Ppm, Speedup, Time};
 use serde_json::Value;
 
 use crate::CoordinatorError;
-use crate::admission::{self, Room};
+use crate::admission::{self, WorkerOffer};
 use crate::conductor::RestoredHost;
 use crate::conductor::outstanding::Outstanding;
 use crate::conductor::roster::parse_host_name;
-use crate::log::replay::{again, next_step};
-use crate::messages::outside::Door;
-use crate::protocol::announce::announcements;
-use crate::time::outage::Anchor;
+use crate::log::replay::{next_step, replay_step};
+use crate::messages::outside::JobIntake;
+use crate::protocol::announce::list_announcements;
+use crate::time::outage::ClockAnchor;
 
 /// What a log holds of a run.
 #[derive(Debug)]
-pub(crate) struct Restored {
+pub(crate) struct RestoredRun {
     pub(crate) run_name: String,
     pub(crate) run: Run,
     pub(crate) facts: LiveFacts,
@@ -39,21 +39,21 @@ pub(crate) struct Restored {
     pub(crate) begun: bool,
     pub(crate) last: Time,
     /// What its clock last showed beside the wall clock.
-    pub(crate) anchor: Option<Anchor>,
+    pub(crate) anchor: Option<ClockAnchor>,
     /// Number of the experiment's faults that have been asked for.
     pub(crate) faults_asked: usize,
     /// What was submitted, and whether more may come from outside.
-    pub(crate) door: Door,
+    pub(crate) door: JobIntake,
     /// The jobs that follow others and have not been submitted.
     pub(crate) followers: WaitingFollowers,
     pub(crate) good_bytes: u64,
 }
 
-impl Restored {
+impl RestoredRun {
     /// The state of a run that has no log.
-    pub(crate) fn nothing(
+    pub(crate) fn empty_state(
         (run, evidence, answer_seed): (Run, Evidence, u64),
-        (followers, door): (WaitingFollowers, Door),
+        (followers, door): (WaitingFollowers, JobIntake),
         outstanding: Outstanding,
     ) -> Self {
         Self {
@@ -78,15 +78,15 @@ impl Restored {
 }
 
 /// Rebuilds a run from its log.
-pub(crate) fn restore(
+pub(crate) fn restore_run(
     path: &Path,
     header: &Value,
     speedup: Speedup,
     (submissions, requests): (&[Submission], &[(Time, VmRequest)]),
-    (mut followers, mut door): (WaitingFollowers, Door),
+    (mut followers, mut door): (WaitingFollowers, JobIntake),
     mut outstanding: Outstanding,
     (mut run, announces): (Run, bool),
-) -> Result<Restored, CoordinatorError> {
+) -> Result<RestoredRun, CoordinatorError> {
     let refuse = |why: String| CoordinatorError::Resume { path: path.to_owned(), why };
     // What was changed would be taken for what happened.
     check_seal(path)?;
@@ -126,7 +126,7 @@ pub(crate) fn restore(
             break;
         }
         let number = log.line();
-        let (step, commands) = again(&mut run, step, &log).map_err(|difference| {
+        let (step, commands) = replay_step(&mut run, step, &log).map_err(|difference| {
             refuse(format!(
                 "line {number} comes out differently now, as {}; use the version that wrote it",
                 difference.replayed
@@ -147,7 +147,7 @@ pub(crate) fn restore(
                     )));
                 }
                 if key.is_some() || job.after.is_none() {
-                    door.submitted(key.as_ref(), job);
+                    door.note_submitted(key.as_ref(), job);
                 }
             }
             Event::Requested { request, asks } => {
@@ -165,7 +165,8 @@ pub(crate) fn restore(
                     refuse(format!("line {number}: '{name}' is no worker's name"))
                 })?;
                 // What it offers is settled; its cores and memory are asked for no more.
-                let room = Room { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
+                let room =
+                    WorkerOffer { name: worker.to_owned(), millicores: 0, memory: Bytes::ZERO };
                 hosts.insert(
                     *host,
                     RestoredHost {
@@ -209,7 +210,7 @@ pub(crate) fn restore(
             }
             Event::Fault { .. } => faults_asked += 1,
             Event::Begin => begun = true,
-            Event::Clock { .. } => anchor = Anchor::from_event(&step.event),
+            Event::Clock { .. } => anchor = ClockAnchor::from_event(&step.event),
             Event::Tick
             | Event::AllSubmitted
             | Event::Called { .. }
@@ -224,7 +225,7 @@ pub(crate) fn restore(
             | Event::Resumed { .. } => {}
         }
         let announced = if announces {
-            announcements(step.at, &step.notices, |vm| Some(run.provider().find_vm(vm)?.host))
+            list_announcements(step.at, &step.notices, |vm| Some(run.provider().find_vm(vm)?.host))
         } else {
             Vec::new()
         };
@@ -238,7 +239,7 @@ pub(crate) fn restore(
     if let Some(why) = run.failure_reason() {
         return Err(CoordinatorError::Scheduler { why: why.to_owned() });
     }
-    // The seal of a run that has begun says so before a worker is told anything (`Batch::write`): what is damaged is
+    // The seal of a run that has begun says so before a worker is told anything (`JournalBatch::write`): what is damaged is
     // not begun again, as if it never had.
     if !begun
         && !never_had_hosts
@@ -252,7 +253,7 @@ pub(crate) fn restore(
         outstanding.give_up_vms();
     }
     let (hosts, good_bytes) = (hosts.into_values().collect(), log.good_bytes());
-    Ok(Restored {
+    Ok(RestoredRun {
         run_name,
         run,
         facts,

@@ -10,16 +10,16 @@ pub const STOPPED_BY_USER: &str = "its user wanted it so";
 
 /// The two ways in which a user stops a run.
 #[derive(Clone, Debug)]
-pub(crate) struct Stops {
+pub(crate) struct RunStops {
     /// Ends the run.
     pub(crate) cancel: CancellationToken,
     /// Stops the run where it is, to be gone on with.
     pub(crate) pause: CancellationToken,
 }
 
-impl Stops {
+impl RunStops {
     /// Tells the conductor what its user wants, once that is so.
-    pub(crate) async fn heed(self, conductor: ActorRef<ConductorMsg>) {
+    pub(crate) async fn tell_conductor(self, conductor: ActorRef<ConductorMsg>) {
         tokio::select! {
             biased;
             () = self.cancel.cancelled() => {}

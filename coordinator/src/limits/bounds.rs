@@ -16,7 +16,7 @@ const MOST_EMULATED: u64 = 1 << 62;
 /// # Errors
 ///
 /// The number that is too large, and how much it may be.
-pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
+pub(crate) fn check_numbers(report: &v1::Report) -> Result<(), String> {
     let Some(report) = &report.report else { return Ok(()) };
     let most = |most: u64, numbers: &[u64]| match numbers.iter().find(|n| **n > most) {
         Some(n) => Err(format!("{n} can't be: no such number is more than {most}")),
@@ -33,11 +33,11 @@ pub(crate) fn check(report: &v1::Report) -> Result<(), String> {
         }
         _ => {}
     }
-    most(MAX_NUMBER, &numbers(report))
+    most(MAX_NUMBER, &report_numbers(report))
 }
 
 /// The numbers of a report that are of the real world, or summed up.
-fn numbers(report: &R) -> Vec<u64> {
+fn report_numbers(report: &R) -> Vec<u64> {
     match report {
         R::Ready(it) => it.real_repetition_us.clone(),
         R::VmFrozen(it) | R::VmThawed(it) => vec![it.real_took_us],
@@ -113,11 +113,16 @@ mod tests {
             R::Credits(v1::CreditBalance { vm: 1, emulated_us: 0, emulated_at_us: Some(u64::MAX) }),
             R::Ready(v1::Ready { real_repetition_us: vec![1, MAX_NUMBER + 1] }),
         ] {
-            let no = check(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
+            let no =
+                check_numbers(&v1::Report { report: Some(report.clone()) }).expect_err("too much");
             assert!(no.contains("can't be"), "{report:?}: {no}");
         }
         let most = R::VmThawed(v1::VmTook { vm: u32::MAX, real_took_us: MAX_NUMBER });
-        assert_eq!(check(&v1::Report { report: Some(most) }), Ok(()));
-        assert_eq!(check(&v1::Report { report: None }), Ok(()), "that is another's to refuse");
+        assert_eq!(check_numbers(&v1::Report { report: Some(most) }), Ok(()));
+        assert_eq!(
+            check_numbers(&v1::Report { report: None }),
+            Ok(()),
+            "that is another's to refuse"
+        );
     }
 }

@@ -35,7 +35,7 @@ pub(crate) fn check_dump(
         ));
     }
     // A task stands still until its dump is over; where it is not known how long, that is nothing.
-    if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(us(SLACK)) {
+    if real_held_us > 0 && real_dump_us > real_held_us.saturating_add(to_us(SLACK)) {
         return Err(format!(
             "CRIU took {real_dump_us} us, it says, of {real_held_us} us for which the task stood still"
         ));
@@ -45,29 +45,29 @@ pub(crate) fn check_dump(
 
 /// What a VM can have had at most.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct VmRoom {
     /// The vCPUs of the VM, each of which has a core at most.
     pub(crate) vcpus: u32,
     /// How long the host has been there.
     pub(crate) there: Duration,
 }
 
-impl Room {
+impl VmRoom {
     /// The most CPU time that it can have had, microseconds.
     fn cpu_us(self) -> u64 {
         self.wall_us().saturating_mul(u64::from(self.vcpus.max(1)))
     }
 
     fn wall_us(self) -> u64 {
-        us(self.there + SLACK)
+        to_us(self.there + SLACK)
     }
 }
 
-fn us(of: Duration) -> u64 {
+fn to_us(of: Duration) -> u64 {
     u64::try_from(of.as_micros()).unwrap_or(u64::MAX)
 }
 
-fn most(what: &str, is: u64, most: u64) -> Result<(), String> {
+fn check_most(what: &str, is: u64, most: u64) -> Result<(), String> {
     match is > most {
         true => Err(format!("{what} of {is} us can't be: there were {most} at most")),
         false => Ok(()),
@@ -87,16 +87,16 @@ pub(crate) fn check_load(
 ) -> Result<(), String> {
     let LoadReport { elapsed_us, millicores, busy_us, ours_us, machine } = load;
     if let Some(there) = there {
-        most("a time on the host", *elapsed_us, us(there + SLACK))?;
+        check_most("a time on the host", *elapsed_us, to_us(there + SLACK))?;
     }
     if *millicores > MOST_MILLICORES {
         return Err(format!("{millicores} thousandths of a core can't be"));
     }
-    let slack = us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
+    let slack = to_us(SLACK).saturating_mul(u64::from(*millicores).div_ceil(1000).max(1));
     let all = u128::from(*elapsed_us) * u128::from(*millicores) / 1000;
     let all = u64::try_from(all).unwrap_or(u64::MAX).saturating_add(slack);
-    most("a busy time of the host's cores", *busy_us, all)?;
-    most("a worker's part in that", *ours_us, all)?;
+    check_most("a busy time of the host's cores", *busy_us, all)?;
+    check_most("a worker's part in that", *ours_us, all)?;
     let Some(before) = before else { return Ok(()) };
     if *elapsed_us < before.elapsed_us || machine != &before.machine {
         return Err(
@@ -111,11 +111,11 @@ pub(crate) fn check_load(
 /// # Errors
 ///
 /// What can't be, and what can.
-pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
+pub(crate) fn check_report(report: &Report, room: VmRoom) -> Result<(), String> {
     match report {
         &Report::Share { real_promised_us, real_received_us, .. } => {
-            most("a promise of CPU time", real_promised_us, room.cpu_us())?;
-            most("CPU time received", real_received_us, room.cpu_us())
+            check_most("a promise of CPU time", real_promised_us, room.cpu_us())?;
+            check_most("CPU time received", real_received_us, room.cpu_us())
         }
         Report::Ledger { ledger, .. } => check_ledger(ledger, room),
         Report::JobAccount { account, .. } => match &account.ledger {
@@ -126,26 +126,26 @@ pub(crate) fn check_report(report: &Report, room: Room) -> Result<(), String> {
     }
 }
 
-fn check_ledger(of: &AttemptLedger, room: Room) -> Result<(), String> {
+fn check_ledger(of: &AttemptLedger, room: VmRoom) -> Result<(), String> {
     let (wall, cpu) = (room.wall_us(), room.cpu_us());
-    most("a time that a task took", of.real_took_us, wall)?;
-    most("a time that a task stood still", of.real_stood_us, wall)?;
+    check_most("a time that a task took", of.real_took_us, wall)?;
+    check_most("a time that a task stood still", of.real_stood_us, wall)?;
     for (what, is) in [
         ("work", of.real_worked_us),
         ("CPU time on its account", of.real_charged_us),
         ("CPU time of a birth", of.real_birth_us),
         ("CPU time of CRIU", of.real_criu_us),
     ] {
-        most(what, is, cpu)?;
+        check_most(what, is, cpu)?;
     }
-    most("a promised time", of.real_promised_us, MOST_PROMISED)
+    check_most("a promised time", of.real_promised_us, MOST_PROMISED)
 }
 
-fn check_job(of: &JobStartLedger, room: Room) -> Result<(), String> {
+fn check_job(of: &JobStartLedger, room: VmRoom) -> Result<(), String> {
     let cpu = room.cpu_us();
-    most("CPU time received", of.received_us, cpu)?;
-    most("CPU time used beside", of.beside_us, cpu)?;
-    most("CPU time due", of.due_us, MOST_PROMISED)
+    check_most("CPU time received", of.received_us, cpu)?;
+    check_most("CPU time used beside", of.beside_us, cpu)?;
+    check_most("CPU time due", of.due_us, MOST_PROMISED)
 }
 
 #[cfg(test)]
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn no_vm_has_more_than_its_vcpus_and_the_time_that_passed() {
-        let room = Room { vcpus: 2, there: Duration::from_secs(10) };
+        let room = VmRoom { vcpus: 2, there: Duration::from_secs(10) };
         let share = |real_received_us: u64| {
             let (vm, real_promised_us) = (VmId::new(1), S);
             check_report(&Report::Share { vm, real_promised_us, real_received_us }, room)

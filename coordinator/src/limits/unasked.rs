@@ -21,12 +21,12 @@ const MOST_STALE: u32 = 10_000;
 
 /// What is left of what a worker may say unasked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct MessageAllowance {
     left: u32,
     refilled: Instant,
 }
 
-impl Allowance {
+impl MessageAllowance {
     pub(crate) const fn new(now: Instant) -> Self {
         Self { left: BURST, refilled: now }
     }
@@ -36,7 +36,7 @@ impl Allowance {
     /// # Errors
     ///
     /// It has said too much.
-    pub(crate) fn take(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
+    pub(crate) fn take_report(&mut self, report: &v1::Report, now: Instant) -> Result<(), String> {
         if !matches!(report.report, Some(R::Credits(_) | R::VmShare(_) | R::HostLoad(_))) {
             return Ok(());
         }
@@ -59,11 +59,11 @@ impl Allowance {
 
 /// Counts reports of a worker that changed nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stale(u32);
+pub(crate) struct StaleReports(u32);
 
-impl Stale {
+impl StaleReports {
     /// Counts one more.
-    pub(crate) const fn count(&mut self) {
+    pub(crate) const fn count_stale(&mut self) {
         self.0 = self.0.saturating_add(1);
     }
 
@@ -83,30 +83,32 @@ mod tests {
         let report = |report| v1::Report { report: Some(report) };
         let load = report(R::HostLoad(v1::HostLoad::default()));
         let begun = Instant::now();
-        let mut allowance = Allowance::new(begun);
-        let said = (0..).take_while(|_| allowance.take(&load, begun).is_ok()).count();
+        let mut allowance = MessageAllowance::new(begun);
+        let said = (0..).take_while(|_| allowance.take_report(&load, begun).is_ok()).count();
         assert_eq!(said, BURST as usize);
         // What is asked for is not counted.
-        allowance.take(&report(R::VmCreated(v1::VmRef::default())), begun).expect("an answer");
+        allowance
+            .take_report(&report(R::VmCreated(v1::VmRef::default())), begun)
+            .expect("an answer");
         for n in 1..=3 * BURST {
             let now = begun + Duration::from_millis(n.into());
-            allowance.take(&load, now).expect("a thousand a second");
+            allowance.take_report(&load, now).expect("a thousand a second");
         }
         let end = begun + Duration::from_millis((3 * BURST).into());
-        let no = allowance.take(&load, end).expect_err("one too many");
+        let no = allowance.take_report(&load, end).expect_err("one too many");
         assert!(no.contains("1000 times a second"), "{no}");
         // However long it was silent, it may not say more at once.
         let later = end + Duration::from_secs(1 << 40);
-        let said = (0..).take_while(|_| allowance.take(&load, later).is_ok()).count();
+        let said = (0..).take_while(|_| allowance.take_report(&load, later).is_ok()).count();
         assert_eq!(said, BURST as usize);
     }
 
     #[test]
     fn what_changes_nothing_is_forgiven_a_while() {
-        let mut stale = Stale::default();
-        (0..MOST_STALE).for_each(|_| stale.count());
+        let mut stale = StaleReports::default();
+        (0..MOST_STALE).for_each(|_| stale.count_stale());
         assert_eq!(stale.too_many(), None);
-        stale.count();
+        stale.count_stale();
         assert!(stale.too_many().is_some_and(|why| why.contains("10001 times")));
     }
 }

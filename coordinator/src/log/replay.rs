@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Why a log can't be replayed.
 #[derive(Debug, thiserror::Error)]
-pub enum ReplayError {
+pub enum LogReplayError {
     /// The log can't be read.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -32,7 +32,7 @@ pub struct ReplayReport {
     /// The last line of the log was torn and left out.
     pub torn: bool,
     /// The first step that came out differently; the replay ended there.
-    pub difference: Option<Difference>,
+    pub difference: Option<ReplayDifference>,
     /// The digest of all decisions.
     pub decisions_sha256: String,
     /// The run as it was at the end.
@@ -43,7 +43,7 @@ pub struct ReplayReport {
 
 /// A step that came out differently.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// The line of the log, from 1.
     pub line: u64,
     /// The text of that line: the step as it was recorded.
@@ -57,17 +57,17 @@ pub struct Difference {
 /// # Errors
 ///
 /// The log can't be read. That it came out differently is no error but the result.
-pub fn replay(
+pub fn replay_log(
     path: &Path,
     make: impl FnOnce(&Value) -> Result<Run, Box<dyn std::error::Error + Send + Sync>>,
-) -> Result<ReplayReport, ReplayError> {
+) -> Result<ReplayReport, LogReplayError> {
     let mut log = LogReader::open(path)?;
     let mut run = make(log.header())
-        .map_err(|source| ReplayError::Header { path: path.display().to_string(), source })?;
+        .map_err(|source| LogReplayError::Header { path: path.display().to_string(), source })?;
     run.setup().check_counts().map_err(|why| log.damaged(why))?;
     let (mut steps, mut difference, mut facts) = (0, None, LiveFacts::default());
     while let Some(step) = next_step(&mut log)? {
-        match again(&mut run, step, &log) {
+        match replay_step(&mut run, step, &log) {
             Ok((step, _)) => facts.see(&step),
             Err(different) => {
                 difference = Some(different);
@@ -88,17 +88,17 @@ pub(crate) fn next_step(log: &mut LogReader) -> Result<Option<Step>, LogError> {
 }
 
 /// Feeds the event of the step that was read last to the run again, and compares what comes of it.
-pub(crate) fn again(
+pub(crate) fn replay_step(
     run: &mut Run,
     step: Step,
     log: &LogReader,
-) -> Result<(Step, Vec<Command>), Difference> {
+) -> Result<(Step, Vec<Command>), ReplayDifference> {
     let (replayed, commands) = run.handle_again(&step);
     // A step holds only integers and text: this can't fail.
     let (recorded, json) = (log.text(), serde_json::to_string(&replayed).unwrap_or_default());
     if json == recorded {
         Ok((replayed, commands))
     } else {
-        Err(Difference { line: log.line(), recorded, replayed: json })
+        Err(ReplayDifference { line: log.line(), recorded, replayed: json })
     }
 }

@@ -10,13 +10,13 @@ const LONGEST_REASON: usize = 255;
 
 /// An act of the provider that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Injection {
+pub(crate) struct InjectedInterruption {
     pub(crate) target: InterruptionTarget,
     pub(crate) action: InterruptionAction,
     pub(crate) why: String,
 }
 
-impl Injection {
+impl InjectedInterruption {
     /// Reads what a request asks for.
     ///
     /// # Errors
@@ -44,13 +44,13 @@ impl Injection {
                 return Err("it names no VMs: one, those of a type or zone, or all".to_owned());
             }
         };
-        let why = reason(request.why, "no reason was given")?;
+        let why = read_reason(request.why, "no reason was given")?;
         Ok(Self { target, action, why })
     }
 }
 
 /// The VMs that an action can be done to, in words.
-pub(crate) const fn fitting(action: InterruptionAction) -> &'static str {
+pub(crate) const fn fitting_vms(action: InterruptionAction) -> &'static str {
     match action {
         InterruptionAction::Hibernate => "only spot VMs that run hibernate",
         InterruptionAction::Resume => {
@@ -70,7 +70,7 @@ pub(crate) const fn fitting(action: InterruptionAction) -> &'static str {
 /// # Errors
 ///
 /// It is no line of text.
-pub(crate) fn reason(given: String, or: &str) -> Result<String, String> {
+pub(crate) fn read_reason(given: String, or: &str) -> Result<String, String> {
     if given.len() > LONGEST_REASON || given.chars().any(char::is_control) {
         return Err(format!(
             "a reason has at most {LONGEST_REASON} bytes and no control characters"
@@ -92,10 +92,13 @@ mod tests {
             target: Some(Meant::Vm(3)),
             why: "to see".to_owned(),
         };
-        let wanted = Injection::from_request(request.clone()).expect("it can be");
+        let wanted = InjectedInterruption::from_request(request.clone()).expect("it can be");
         let target = InterruptionTarget::Vm(VmId::new(3));
         let why = "to see".to_owned();
-        assert_eq!(wanted, Injection { target, action: InterruptionAction::Hibernate, why });
+        assert_eq!(
+            wanted,
+            InjectedInterruption { target, action: InterruptionAction::Hibernate, why }
+        );
         for (change, word) in [
             ((|it| it.action = 0) as fn(&mut v1::InterruptRequest), "no action"),
             (|it| it.action = 77, "no action"),
@@ -106,7 +109,7 @@ mod tests {
         ] {
             let mut request = request.clone();
             change(&mut request);
-            let no = Injection::from_request(request).expect_err(word);
+            let no = InjectedInterruption::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }

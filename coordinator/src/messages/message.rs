@@ -6,11 +6,11 @@ use ractor::{ActorRef, RpcReplyPort};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio_util::sync::DropGuard;
 
-use crate::messages::interruption::Injection;
-use crate::messages::outside::Asked;
-use crate::protocol::link::Owed;
-use crate::protocol::wire::Heard;
-use crate::status::progress::Progress;
+use crate::messages::interruption::InjectedInterruption;
+use crate::messages::outside::JobSubmission;
+use crate::protocol::link::QueuedCommand;
+use crate::protocol::wire::DecodedReport;
+use crate::status::progress::RunProgress;
 
 /// Messages to the conductor.
 #[derive(Debug)]
@@ -19,11 +19,11 @@ pub(crate) enum ConductorMsg {
     Hello {
         hello: v1::Hello,
         ack: u64,
-        connection: Connection,
+        connection: WorkerConnection,
         reply: RpcReplyPort<Result<ActorRef<SessionMsg>, NoSession>>,
     },
     /// New reports of a host, the last of them numbered `through`.
-    Heard { host: HostId, through: u64, heard: Vec<(u64, Heard)> },
+    Heard { host: HostId, through: u64, heard: Vec<(u64, DecodedReport)> },
     /// The worker of a host is connected, maybe again.
     Attached { host: HostId },
     /// A host's session has given it up.
@@ -35,11 +35,14 @@ pub(crate) enum ConductorMsg {
     /// The run was stuck a while ago; is it still, without a break?
     StillStuck { since: u64 },
     /// A user has a job more.
-    Submit { asked: Asked, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
+    Submit { asked: JobSubmission, reply: RpcReplyPort<Result<v1::SubmitReply, String>> },
     /// No more of them come.
     Shut(RpcReplyPort<Result<v1::CloseReply, String>>),
     /// Somebody who looks on has the provider act. Answered once that is in the log.
-    Interrupt { wanted: Injection, reply: RpcReplyPort<Result<v1::InterruptReply, String>> },
+    Interrupt {
+        wanted: InjectedInterruption,
+        reply: RpcReplyPort<Result<v1::InterruptReply, String>>,
+    },
     /// The user ends the run.
     Cancel { why: String },
     /// The run stops here, to be gone on with later.
@@ -53,14 +56,14 @@ pub(crate) enum ConductorMsg {
     /// Time to say in the log what the clock shows.
     SayClock,
     /// How is the run?
-    Status(RpcReplyPort<Progress>),
+    Status(RpcReplyPort<RunProgress>),
 }
 
 /// Messages to the session of one worker.
 #[derive(Debug)]
 pub(crate) enum SessionMsg {
     /// The worker is connected, and has taken commands up to `ack`.
-    Attach { connection: Connection, ack: u64 },
+    Attach { connection: WorkerConnection, ack: u64 },
     /// Something came over this connection. The permit lets it send more.
     Received { connection: u64, message: v1::FromWorker, permit: OwnedSemaphorePermit },
     /// A connection has broken.
@@ -68,7 +71,7 @@ pub(crate) enum SessionMsg {
     /// The connection can take more messages.
     Writable { connection: u64 },
     /// Commands whose steps are durable, and up to which report all is durable.
-    Release { commands: Vec<Owed>, durable: u64 },
+    Release { commands: Vec<QueuedCommand>, durable: u64 },
     /// Time for a heartbeat.
     Beat,
     /// Answered when all that was released before is on its way.
@@ -81,7 +84,7 @@ pub(crate) enum SessionMsg {
 
 /// One connection of a worker. Dropping it ends the reading of it, too.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub(crate) struct WorkerConnection {
     pub(crate) id: u64,
     /// The version of the protocol that is spoken over it.
     pub(crate) protocol: u32,

@@ -20,7 +20,7 @@ const LEAST_USAGE: Ppm = Ppm::new(10_000);
 
 /// A job that is asked for, as far as it can be judged without the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct JobSubmission {
     pub(crate) key: Arc<str>,
     processes: u32,
     runtime: Span,
@@ -29,7 +29,7 @@ pub(crate) struct Asked {
     memory: Bytes,
 }
 
-impl Asked {
+impl JobSubmission {
     /// What a request asks for.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Asked {
     }
 
     /// The job, submitted at this time under this number.
-    pub(crate) fn job(&self, number: u64, submitted: Time) -> Submission {
+    pub(crate) fn make_submission(&self, number: u64, submitted: Time) -> Submission {
         Submission {
             number,
             submitted,
@@ -96,7 +96,7 @@ impl Asked {
 
 /// How jobs come to a run: those of its workload, and those from outside.
 #[derive(Debug, Default)]
-pub(crate) struct Door {
+pub(crate) struct JobIntake {
     /// Jobs may come from outside.
     pub(crate) is_open: bool,
     /// How many of its workload were submitted.
@@ -105,14 +105,14 @@ pub(crate) struct Door {
     taken: BTreeMap<Arc<str>, Arc<Submission>>,
 }
 
-impl Door {
+impl JobIntake {
     /// Makes the door of a run that begins: no job has come yet.
     pub(crate) fn new(is_open: bool) -> Self {
         Self { is_open, ..Self::default() }
     }
 
     /// A job was submitted: of the workload, or from outside.
-    pub(crate) fn submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
+    pub(crate) fn note_submitted(&mut self, key: Option<&Arc<str>>, job: &Arc<Submission>) {
         match key {
             Some(key) => drop(self.taken.insert(Arc::clone(key), Arc::clone(job))),
             None => self.own += 1,
@@ -120,7 +120,7 @@ impl Door {
     }
 
     /// How many came from outside.
-    pub(crate) fn outside(&self) -> usize {
+    pub(crate) fn outside_count(&self) -> usize {
         self.taken.len()
     }
 
@@ -129,30 +129,33 @@ impl Door {
     /// # Errors
     ///
     /// It was another job: why this one can't be taken.
-    pub(crate) fn known(&self, asked: &Asked) -> Result<Option<v1::SubmitReply>, String> {
+    pub(crate) fn find_known(
+        &self,
+        asked: &JobSubmission,
+    ) -> Result<Option<v1::SubmitReply>, String> {
         let Some(job) = self.taken.get(&asked.key) else { return Ok(None) };
-        if asked.job(job.number, job.submitted) != **job {
+        if asked.make_submission(job.number, job.submitted) != **job {
             let (key, number) = (&asked.key, job.number);
             return Err(format!("'{key}' is the key of job {number}, which is another one"));
         }
-        Ok(Some(reply(job, true)))
+        Ok(Some(submit_reply(job, true)))
     }
 }
 
 /// What is said of a job that was taken.
-pub(crate) fn reply(job: &Submission, known: bool) -> v1::SubmitReply {
+pub(crate) fn submit_reply(job: &Submission, known: bool) -> v1::SubmitReply {
     v1::SubmitReply { number: job.number, emulated_at_us: job.submitted.as_micros(), known }
 }
 
 /// An answer that is given once what it says is durable.
 #[derive(Debug)]
-pub(crate) struct Answer<T: Send + Sync + std::fmt::Debug + 'static> {
+pub(crate) struct DurableAnswer<T: Send + Sync + std::fmt::Debug + 'static> {
     pub(crate) to: RpcReplyPort<Result<T, String>>,
     pub(crate) say: T,
 }
 
-impl<T: Send + Sync + std::fmt::Debug + 'static> OnceDurable for Answer<T> {
-    fn happen(self: Box<Self>) {
+impl<T: Send + Sync + std::fmt::Debug + 'static> OnceDurable for DurableAnswer<T> {
+    fn on_durable(self: Box<Self>) {
         // Whoever has left asks again.
         let _ = self.to.send(Ok(self.say));
     }
@@ -190,26 +193,26 @@ mod tests {
         ] {
             let mut request = request();
             change(&mut request);
-            let no = Asked::from_request(request).expect_err(word);
+            let no = JobSubmission::from_request(request).expect_err(word);
             assert!(no.contains(word), "{no}");
         }
     }
 
     #[test]
     fn one_key_is_one_job() {
-        let mut door = Door::new(true);
-        let asked = Asked::from_request(request()).expect("a job");
-        assert_eq!(door.known(&asked), Ok(None));
-        let job = Arc::new(asked.job(7, Time::from_secs(3)));
+        let mut door = JobIntake::new(true);
+        let asked = JobSubmission::from_request(request()).expect("a job");
+        assert_eq!(door.find_known(&asked), Ok(None));
+        let job = Arc::new(asked.make_submission(7, Time::from_secs(3)));
         assert_eq!(job.estimate, job.runtime);
-        door.submitted(Some(&asked.key), &job);
-        door.submitted(None, &job);
-        assert_eq!((door.own, door.outside()), (1, 1));
-        let known = door.known(&asked).expect("the same").expect("it was taken");
+        door.note_submitted(Some(&asked.key), &job);
+        door.note_submitted(None, &job);
+        assert_eq!((door.own, door.outside_count()), (1, 1));
+        let known = door.find_known(&asked).expect("the same").expect("it was taken");
         assert_eq!((known.number, known.emulated_at_us, known.known), (7, 3_000_000, true));
-        let other =
-            Asked::from_request(v1::SubmitRequest { processes: 1, ..request() }).expect("a job");
-        let no = door.known(&other).expect_err("another job");
+        let other = JobSubmission::from_request(v1::SubmitRequest { processes: 1, ..request() })
+            .expect("a job");
+        let no = door.find_known(&other).expect_err("another job");
         assert!(no.contains("'k' is the key of job 7"), "{no}");
     }
 }

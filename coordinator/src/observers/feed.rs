@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 use tonic::Status;
 
-use crate::protocol::given::Given;
+use crate::protocol::given::OutgoingStream;
 
 /// Readers at once.
 const READERS: usize = 16;
@@ -46,31 +46,34 @@ impl EventFeed {
     /// # Errors
     ///
     /// There are too many readers.
-    pub(crate) fn read(&self, wanted: v1::EventsRequest) -> Result<Given<v1::EventLine>, Status> {
+    pub(crate) fn read(
+        &self,
+        wanted: v1::EventsRequest,
+    ) -> Result<OutgoingStream<v1::EventLine>, Status> {
         let turn = Arc::clone(&self.readers).try_acquire_owned();
         let turn = turn.map_err(|_| {
             Status::resource_exhausted(format!("{READERS} others read the events already"))
         })?;
         let (path, durable, stall) = (self.path.clone(), self.durable.clone(), self.stall);
-        Ok(Given::start(AHEAD, None, |lines| async move {
+        Ok(OutgoingStream::start_giving(AHEAD, None, |lines| async move {
             // Whoever was sent away takes nobody's place, whatever of it the connection still holds.
             let _turn = turn;
-            let file = blocking(move || File::open(path)).await?;
-            let reader = Reader { over: durable.clone(), lines, stall };
-            reader.give(file, durable, wanted).await
+            let file = run_blocking(move || File::open(path)).await?;
+            let reader = FeedReader { over: durable.clone(), lines, stall };
+            reader.give_lines(file, durable, wanted).await
         }))
     }
 }
 
-struct Reader {
+struct FeedReader {
     /// Closed once the run is over.
     over: watch::Receiver<u64>,
     lines: mpsc::Sender<v1::EventLine>,
     stall: Duration,
 }
 
-impl Reader {
-    async fn give(
+impl FeedReader {
+    async fn give_lines(
         mut self,
         mut file: File,
         mut durable: watch::Receiver<u64>,
@@ -81,7 +84,7 @@ impl Reader {
             let until = *durable.borrow_and_update();
             while at < until {
                 let most = CHUNK.min(until - at);
-                let (data, back) = blocking(move || {
+                let (data, back) = run_blocking(move || {
                     let mut data = Vec::new();
                     io::Read::by_ref(&mut file).take(most).read_to_end(&mut data)?;
                     Ok((data, file))
@@ -101,7 +104,7 @@ impl Reader {
                     let seq = number.checked_sub(1);
                     number += 1;
                     if seq.map_or(wanted.header, |seq| seq >= wanted.from_seq)
-                        && !self.line(seq, line).await?
+                        && !self.send_line(seq, line).await?
                     {
                         return Ok(());
                     }
@@ -118,7 +121,7 @@ impl Reader {
     }
 
     /// Sends a line; false where the reader has left.
-    async fn line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
+    async fn send_line(&mut self, seq: Option<u64>, line: Vec<u8>) -> Result<bool, Status> {
         let line = String::from_utf8(line).map_err(|_| {
             let which = seq.map_or("a line".to_owned(), |seq| format!("event {seq}"));
             Status::data_loss(format!("{which} of the log is no text"))
@@ -128,7 +131,7 @@ impl Reader {
         let sent = tokio::select! {
             biased;
             sent = &mut sending => Ok(sent),
-            () = end(&mut self.over) => timeout(LAST, sending).await,
+            () = wait_end(&mut self.over) => timeout(LAST, sending).await,
             () = tokio::time::sleep(self.stall) => {
                 let ms = self.stall.as_millis();
                 let next = seq.unwrap_or_default();
@@ -143,11 +146,11 @@ impl Reader {
 }
 
 /// Waits until no more will be durable.
-async fn end(durable: &mut watch::Receiver<u64>) {
+async fn wait_end(durable: &mut watch::Receiver<u64>) {
     while durable.changed().await.is_ok() {}
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, Status> {
     match tokio::task::spawn_blocking(work).await {

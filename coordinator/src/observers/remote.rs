@@ -116,9 +116,9 @@ impl Drop for AddressFile {
 
 /// Adds the token to every call.
 #[derive(Clone, Debug)]
-struct Carries(Token);
+struct TokenInterceptor(Token);
 
-impl Interceptor for Carries {
+impl Interceptor for TokenInterceptor {
     fn call(&mut self, mut request: Request<()>) -> Result<Request<()>, Status> {
         if let Some(token) = self.0.header() {
             request.metadata_mut().insert(TOKEN_KEY, token);
@@ -129,20 +129,20 @@ impl Interceptor for Carries {
 
 /// The coordinator of a run that goes.
 #[derive(Debug)]
-pub struct Remote {
-    client: v1::observe_client::ObserveClient<InterceptedService<Channel, Carries>>,
+pub struct RemoteCoordinator {
+    client: v1::observe_client::ObserveClient<InterceptedService<Channel, TokenInterceptor>>,
     address: String,
     /// How long it may take to answer.
     within: Duration,
 }
 
-impl Remote {
+impl RemoteCoordinator {
     /// Dials it, and has it prove itself before it is shown the token.
     ///
     /// # Errors
     ///
     /// [`RemoteError::Unreachable`], [`RemoteError::Silent`], [`RemoteError::Impostor`].
-    pub async fn dial(address: &str, token: Token) -> Result<Self, RemoteError> {
+    pub async fn dial_coordinator(address: &str, token: Token) -> Result<Self, RemoteError> {
         Self::dial_within(address, token, ANSWER).await
     }
 
@@ -165,20 +165,21 @@ impl Remote {
             dormouse_identity::channel(&endpoint, client_config(token.authority, None)?);
         let patience = within.min(CONNECT);
         let channel = tokio::time::timeout(patience, connecting).await;
-        let channel = channel.map_err(|_| silent(address, patience))?.map_err(unreachable)?;
-        let client = v1::observe_client::ObserveClient::with_interceptor(channel, Carries(token))
-            .max_decoding_message_size(LARGEST_LINE);
+        let channel = channel.map_err(|_| silent_error(address, patience))?.map_err(unreachable)?;
+        let client =
+            v1::observe_client::ObserveClient::with_interceptor(channel, TokenInterceptor(token))
+                .max_decoding_message_size(LARGEST_LINE);
         Ok(Self { client, address: address.to_owned(), within })
     }
 
     /// What it answers, if it does in time.
-    async fn answer<T>(
+    async fn await_answer<T>(
         &self,
         asked: impl Future<Output = Result<tonic::Response<T>, Status>>,
     ) -> Result<T, RemoteError> {
         match tokio::time::timeout(self.within, asked).await {
             Ok(answer) => Ok(answer?.into_inner()),
-            Err(_) => Err(silent(&self.address, self.within)),
+            Err(_) => Err(silent_error(&self.address, self.within)),
         }
     }
 
@@ -187,9 +188,9 @@ impl Remote {
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn status(&mut self) -> Result<v1::StatusReply, RemoteError> {
+    pub async fn get_status(&mut self) -> Result<v1::StatusReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.status(v1::StatusRequest {})).await
+        self.await_answer(client.status(v1::StatusRequest {})).await
     }
 
     /// Ends the run before its time, for this reason.
@@ -197,9 +198,9 @@ impl Remote {
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn cancel(&mut self, why: String) -> Result<(), RemoteError> {
+    pub async fn cancel_run(&mut self, why: String) -> Result<(), RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
+        self.await_answer(client.cancel(v1::CancelRequest { why })).await.map(drop)
     }
 
     /// Gives it a parallel job more, which is in its log then. Sent again under the same key, it is
@@ -208,12 +209,12 @@ impl Remote {
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn submit(
+    pub async fn submit_job(
         &mut self,
         request: v1::SubmitRequest,
     ) -> Result<v1::SubmitReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.submit(request)).await
+        self.await_answer(client.submit(request)).await
     }
 
     /// Has the provider act on spot VMs; answered once that is in the run's log.
@@ -221,12 +222,12 @@ impl Remote {
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn interrupt(
+    pub async fn interrupt_vms(
         &mut self,
         request: v1::InterruptRequest,
     ) -> Result<v1::InterruptReply, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.interrupt(request)).await
+        self.await_answer(client.interrupt(request)).await
     }
 
     /// Tells it that no more jobs come.
@@ -236,7 +237,7 @@ impl Remote {
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
     pub async fn close(&mut self) -> Result<(), RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.close(v1::CloseRequest {})).await.map(drop)
+        self.await_answer(client.close(v1::CloseRequest {})).await.map(drop)
     }
 
     /// Lines of its log.
@@ -244,13 +245,16 @@ impl Remote {
     /// # Errors
     ///
     /// [`RemoteError::Refused`], [`RemoteError::Silent`].
-    pub async fn events(&mut self, wanted: v1::EventsRequest) -> Result<EventLines, RemoteError> {
+    pub async fn read_events(
+        &mut self,
+        wanted: v1::EventsRequest,
+    ) -> Result<EventLines, RemoteError> {
         let mut client = self.client.clone();
-        self.answer(client.events(wanted)).await.map(EventLines)
+        self.await_answer(client.events(wanted)).await.map(EventLines)
     }
 }
 
-fn silent(address: &str, within: Duration) -> RemoteError {
+fn silent_error(address: &str, within: Duration) -> RemoteError {
     RemoteError::Silent { address: address.to_owned(), within }
 }
 
@@ -286,7 +290,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
         let within = Duration::from_millis(50);
-        let no = Remote::dial_within(&address, token.clone(), within).await.expect_err("silence");
+        let no = RemoteCoordinator::dial_within(&address, token.clone(), within)
+            .await
+            .expect_err("silence");
         assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
         // This one shakes hands, and says nothing more.
         let acceptor = TlsAcceptor::from(server_config(&authority).expect("TLS"));
@@ -297,12 +303,13 @@ mod tests {
             }
         });
         let within = Duration::from_millis(500);
-        let mut remote = Remote::dial_within(&address, token, within).await.expect("it is reached");
+        let mut remote =
+            RemoteCoordinator::dial_within(&address, token, within).await.expect("it is reached");
         let wanted = v1::EventsRequest { from_seq: 0, header: true, follow: true };
         for no in [
-            remote.status().await.map(drop).expect_err("nobody answers"),
-            remote.cancel(String::new()).await.expect_err("nobody answers"),
-            remote.events(wanted).await.map(drop).expect_err("nobody answers"),
+            remote.get_status().await.map(drop).expect_err("nobody answers"),
+            remote.cancel_run(String::new()).await.expect_err("nobody answers"),
+            remote.read_events(wanted).await.map(drop).expect_err("nobody answers"),
         ] {
             assert!(matches!(&no, RemoteError::Silent { .. }), "{no}");
             assert!(no.to_string().contains(&address), "{no}");
@@ -317,10 +324,14 @@ mod tests {
         let token = Token::generate(Role::Operator, authority.fingerprint(), day).expect("a token");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address").to_string();
-        let no = Remote::dial(&address, token.clone()).await.expect_err("silence");
+        let no = RemoteCoordinator::dial_coordinator(&address, token.clone())
+            .await
+            .expect_err("silence");
         assert!(matches!(&no, RemoteError::Silent { within: CONNECT, .. }), "{no}");
         drop(listener);
-        let no = Remote::dial(&address, token).await.expect_err("nobody is there");
+        let no = RemoteCoordinator::dial_coordinator(&address, token)
+            .await
+            .expect_err("nobody is there");
         assert!(matches!(&no, RemoteError::Unreachable { .. }), "{no}");
     }
 
@@ -337,7 +348,8 @@ mod tests {
             let (stream, _) = listener.accept().await.expect("a call");
             acceptor.accept(stream).await.map(drop)
         });
-        let no = Remote::dial(&address, token).await.expect_err("an impostor");
+        let no =
+            RemoteCoordinator::dial_coordinator(&address, token).await.expect_err("an impostor");
         assert!(matches!(&no, RemoteError::Impostor { .. }), "{no}");
         assert!(impostor.await.expect("no panic").is_err(), "it never saw a whole handshake");
     }

@@ -5,7 +5,7 @@ use dormouse_units::{HostId, Time, VmId};
 
 /// What a step at this instant announces to VMs, as commands to their hosts: what their scheduler hears of the
 /// provider. It follows from the log, so that a run that goes on counts its commands as before.
-pub(crate) fn announcements(
+pub(crate) fn list_announcements(
     at: Time,
     notices: &[Notice],
     host_of: impl Fn(VmId) -> Option<HostId>,
@@ -41,6 +41,6 @@ mod tests {
             ProviderAnnouncement::Hibernate(now),
         ];
         let told = told.map(|what| Command::Announce { host, vm, what });
-        assert_eq!(announcements(now, &notices, host_of), told);
+        assert_eq!(list_announcements(now, &notices, host_of), told);
     }
 }

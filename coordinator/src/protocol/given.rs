@@ -9,7 +9,7 @@ use tonic::Status;
 
 /// What is given to a peer. A turn that it keeps it has until whoever reads it has let it go.
 #[derive(Debug)]
-pub struct Given<T> {
+pub struct OutgoingStream<T> {
     items: mpsc::Receiver<T>,
     /// Said before the items end: whether they are all.
     end: oneshot::Receiver<Result<(), Status>>,
@@ -17,10 +17,10 @@ pub struct Given<T> {
     _kept: Option<OwnedSemaphorePermit>,
 }
 
-impl<T: Send + 'static> Given<T> {
+impl<T: Send + 'static> OutgoingStream<T> {
     /// What `giving` sends, at most `ahead` items before they are read. A turn that is not `kept`
     /// until they are read belongs to whoever gives.
-    pub(crate) fn start<F>(
+    pub(crate) fn start_giving<F>(
         ahead: usize,
         kept: Option<OwnedSemaphorePermit>,
         giving: impl FnOnce(mpsc::Sender<T>) -> F,
@@ -45,7 +45,7 @@ impl<T: Send + 'static> Given<T> {
     }
 }
 
-impl<T> Stream for Given<T> {
+impl<T> Stream for OutgoingStream<T> {
     type Item = Result<T, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

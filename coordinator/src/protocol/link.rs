@@ -11,7 +11,7 @@ const BATCH: usize = 1_000;
 
 /// Why a peer can't be believed any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Nonsense {
+pub(crate) enum ProtocolViolation {
     #[error("it acknowledged command {}, but only {} were ever sent", .0.ack, .0.said)]
     Ack(FalseAck),
     #[error("it acknowledged command {ack} after it had forgotten it: {kept} was acknowledged")]
@@ -24,15 +24,15 @@ pub(crate) enum Nonsense {
 
 /// A command that a worker is owed.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Owed {
+pub(crate) struct QueuedCommand {
     pub(crate) command: v1::Command,
     /// When what it does was decided on, on this host's clock.
     pub(crate) since: Instant,
 }
 
-impl Owed {
+impl QueuedCommand {
     /// The command as it goes out now, with how late that is.
-    fn late(&self, now: Instant) -> v1::Command {
+    fn command_now(&self, now: Instant) -> v1::Command {
         let late = now.saturating_duration_since(self.since);
         let real_late_us = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
         v1::Command { real_late_us, ..self.command.clone() }
@@ -41,8 +41,8 @@ impl Owed {
 
 /// One session's numbering. Commands and reports are each numbered from 1.
 #[derive(Debug, Default)]
-pub(crate) struct Link {
-    commands: Outbox<Owed>,
+pub(crate) struct SessionLink {
+    commands: Outbox<QueuedCommand>,
     reports: Inbox,
     /// The last report up to which all are durable.
     durable: u64,
@@ -52,26 +52,26 @@ pub(crate) struct Link {
     restored: bool,
 }
 
-impl Link {
+impl SessionLink {
     /// A session resumed from the log: all commands it was ever owed, and the numbers of the
     /// reports that the log has. Not every report becomes a line of it, nor in their order.
-    pub(crate) fn restored(commands: Vec<Owed>, in_log: BTreeSet<u64>) -> Self {
+    pub(crate) fn restored_link(commands: Vec<QueuedCommand>, in_log: BTreeSet<u64>) -> Self {
         let mut link = Self { in_log, restored: true, ..Self::default() };
         link.push(commands);
         link
     }
 
     /// Commands to be sent.
-    pub(crate) fn push(&mut self, commands: Vec<Owed>) {
+    pub(crate) fn push(&mut self, commands: Vec<QueuedCommand>) {
         self.commands.extend(commands);
     }
 
     /// A new connection: all that the worker hasn't taken is sent again.
-    pub(crate) fn connected(&mut self, ack: u64) -> Result<(), Nonsense> {
-        self.acknowledged(ack)?;
+    pub(crate) fn on_connected(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
+        self.on_acknowledged(ack)?;
         let kept = self.commands.acknowledged();
         if ack < kept {
-            return Err(Nonsense::Forgot { ack, kept });
+            return Err(ProtocolViolation::Forgot { ack, kept });
         }
         self.commands.rewind();
         // Reports heard but not durable yet come again: they are dropped by number.
@@ -79,20 +79,21 @@ impl Link {
     }
 
     /// The worker has taken all commands up to `ack`.
-    pub(crate) fn acknowledged(&mut self, ack: u64) -> Result<(), Nonsense> {
-        self.commands.take_ack(ack).map_err(Nonsense::Ack)
+    pub(crate) fn on_acknowledged(&mut self, ack: u64) -> Result<(), ProtocolViolation> {
+        self.commands.take_ack(ack).map_err(ProtocolViolation::Ack)
     }
 
     /// The reports of a message that are new, each with its number.
-    pub(crate) fn hear(
+    pub(crate) fn take_reports(
         &mut self,
         reports: v1::Reports,
-    ) -> Result<Vec<(u64, v1::Report)>, Nonsense> {
+    ) -> Result<Vec<(u64, v1::Report)>, ProtocolViolation> {
         if std::mem::take(&mut self.restored) {
             // It has forgotten what was acknowledged, and only what is durable was.
             self.reports = Inbox::after(reports.first.saturating_sub(1));
         }
-        let new = self.reports.take(reports.first, reports.reports).map_err(Nonsense::Gap)?;
+        let new =
+            self.reports.take(reports.first, reports.reports).map_err(ProtocolViolation::Gap)?;
         let first = self.reports.taken() + 1 - new.len() as u64;
         let numbered = (first..).zip(new);
         Ok(numbered.filter(|(number, _)| !self.in_log.remove(number)).collect())
@@ -103,7 +104,7 @@ impl Link {
         self.restored
     }
 
-    pub(crate) const fn heard(&self) -> u64 {
+    pub(crate) const fn heard_through(&self) -> u64 {
         self.reports.taken()
     }
 
@@ -113,7 +114,7 @@ impl Link {
     }
 
     /// What to put into the `ack` of the next message.
-    pub(crate) const fn ack(&self) -> u64 {
+    pub(crate) const fn next_ack(&self) -> u64 {
         self.durable
     }
 
@@ -123,7 +124,7 @@ impl Link {
             return None;
         }
         let (first, commands) = self.commands.next(BATCH);
-        Some(v1::Commands { first, commands: commands.map(|owed| owed.late(now)).collect() })
+        Some(v1::Commands { first, commands: commands.map(|owed| owed.command_now(now)).collect() })
     }
 }
 
@@ -141,8 +142,8 @@ mod tests {
         v1::Command { command, ..v1::Command::default() }
     }
 
-    fn owed(vm: u32, since: Instant) -> Owed {
-        Owed { command: command(vm), since }
+    fn owed(vm: u32, since: Instant) -> QueuedCommand {
+        QueuedCommand { command: command(vm), since }
     }
 
     fn reports(first: u64, n: u32) -> v1::Reports {
@@ -158,56 +159,70 @@ mod tests {
 
     #[test]
     fn what_was_not_acknowledged_is_sent_again_and_nothing_else() {
-        let (mut link, now) = (Link::default(), Instant::now());
+        let (mut link, now) = (SessionLink::default(), Instant::now());
         link.push([1, 2, 3].map(|vm| owed(vm, now)).into());
         assert_eq!(link.next_batch(now).map(|b| (b.first, b.commands.len())), Some((1, 3)));
         assert_eq!(link.next_batch(now), None);
-        link.acknowledged(1).expect("it was sent");
-        link.connected(2).expect("it was sent");
+        link.on_acknowledged(1).expect("it was sent");
+        link.on_connected(2).expect("it was sent");
         // How late it is counts what the reconnect took.
         let later = now + Duration::from_millis(70);
         let again = link.next_batch(later).expect("command 3 was not taken");
         let late = v1::Command { real_late_us: 70_000, ..command(3) };
         assert_eq!((again.first, again.commands), (3, vec![late]));
-        assert_eq!(link.acknowledged(9), Err(Nonsense::Ack(FalseAck { ack: 9, said: 3 })));
-        assert_eq!(link.connected(1), Err(Nonsense::Forgot { ack: 1, kept: 2 }));
+        assert_eq!(
+            link.on_acknowledged(9),
+            Err(ProtocolViolation::Ack(FalseAck { ack: 9, said: 3 }))
+        );
+        assert_eq!(link.on_connected(1), Err(ProtocolViolation::Forgot { ack: 1, kept: 2 }));
     }
 
     #[test]
     fn duplicates_are_dropped_and_gaps_are_nonsense() {
-        let mut link = Link::default();
+        let mut link = SessionLink::default();
         let mut numbers = |first, n| {
-            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+            link.take_reports(reports(first, n))
+                .map(|new| new.iter().map(|(number, _)| *number).collect())
         };
         assert_eq!(numbers(1, 3), Ok(vec![1, 2, 3]));
         assert_eq!(numbers(2, 3), Ok(vec![4]));
         assert_eq!(numbers(1, 2), Ok(vec![]));
-        assert_eq!(link.hear(reports(6, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 6 })));
-        assert_eq!(link.hear(reports(0, 1)), Err(Nonsense::Gap(Gap { taken: 4, came: 0 })));
-        assert_eq!(link.ack(), 0);
+        assert_eq!(
+            link.take_reports(reports(6, 1)),
+            Err(ProtocolViolation::Gap(Gap { taken: 4, came: 6 }))
+        );
+        assert_eq!(
+            link.take_reports(reports(0, 1)),
+            Err(ProtocolViolation::Gap(Gap { taken: 4, came: 0 }))
+        );
+        assert_eq!(link.next_ack(), 0);
         link.made_durable(3);
-        assert_eq!(link.ack(), 3);
+        assert_eq!(link.next_ack(), 3);
     }
 
     #[test]
     fn a_restored_session_takes_what_its_log_has_not() {
-        let mut link = Link::restored(Vec::new(), [1, 2, 5, 7].into());
+        let mut link = SessionLink::restored_link(Vec::new(), [1, 2, 5, 7].into());
         let mut numbers = |first, n| {
-            link.hear(reports(first, n)).map(|new| new.iter().map(|(number, _)| *number).collect())
+            link.take_reports(reports(first, n))
+                .map(|new| new.iter().map(|(number, _)| *number).collect())
         };
         assert_eq!(numbers(3, 3), Ok(vec![3, 4]));
         assert_eq!(numbers(6, 3), Ok(vec![6, 8]));
-        assert_eq!(numbers(10, 1), Err(Nonsense::Gap(Gap { taken: 8, came: 10 })));
+        assert_eq!(numbers(10, 1), Err(ProtocolViolation::Gap(Gap { taken: 8, came: 10 })));
     }
 
     #[test]
     fn numbers_that_run_over_are_nonsense() {
         for first in [u64::MAX - 2, u64::MAX] {
             // What a restored session hears first it can't doubt.
-            let mut link = Link::restored(Vec::new(), BTreeSet::new());
+            let mut link = SessionLink::restored_link(Vec::new(), BTreeSet::new());
             let reports = v1::Reports { first, reports: vec![v1::Report::default(); 2] };
             let taken = first - 1;
-            assert_eq!(link.hear(reports), Err(Nonsense::Gap(Gap { taken, came: first })));
+            assert_eq!(
+                link.take_reports(reports),
+                Err(ProtocolViolation::Gap(Gap { taken, came: first }))
+            );
         }
     }
 
@@ -215,7 +230,7 @@ mod tests {
         /// However often the connection breaks, the worker takes every command once, in order.
         #[test]
         fn every_command_arrives_once(steps in prop::collection::vec((0_u32..4, 0_usize..4), 1..60)) {
-            let (mut link, mut made, mut taken) = (Link::default(), 0_u32, Vec::new());
+            let (mut link, mut made, mut taken) = (SessionLink::default(), 0_u32, Vec::new());
             let now = Instant::now();
             let mut flight: VecDeque<v1::Commands> = VecDeque::new();
             let take = |batch: v1::Commands, taken: &mut Vec<v1::Command>| {
@@ -231,11 +246,11 @@ mod tests {
                         // Some of what was under way arrives, the rest is lost with the connection.
                         for _ in 0..n { if let Some(b) = flight.pop_front() { take(b, &mut taken); } }
                         flight.clear();
-                        link.connected(taken.len() as u64).expect("an honest worker");
+                        link.on_connected(taken.len() as u64).expect("an honest worker");
                     }
                 }
             }
-            link.connected(taken.len() as u64).expect("an honest worker");
+            link.on_connected(taken.len() as u64).expect("an honest worker");
             while let Some(batch) = link.next_batch(now) { take(batch, &mut taken); }
             prop_assert_eq!(taken, (1..=made).map(command).collect::<Vec<_>>());
         }

@@ -9,7 +9,7 @@ use dormouse_vm::ideal::phases_of;
 
 /// How parallel jobs are made to last as long as they should.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Programs {
+pub(crate) struct ParallelPrograms {
     pub(crate) speedup: Speedup,
     /// The share of a host core that a processor is.
     pub(crate) core: Ppm,
@@ -17,10 +17,10 @@ pub(crate) struct Programs {
     pub(crate) phase: Duration,
 }
 
-impl Programs {
+impl ParallelPrograms {
     /// The arguments of a job's program: it takes its run time on processors of its own, and its
     /// processes use what they should of them.
-    pub(crate) fn arguments(&self, job: &Submission) -> Vec<String> {
+    pub(crate) fn job_arguments(&self, job: &Submission) -> Vec<String> {
         let real = self.speedup.to_real(job.runtime);
         let phases = phases_of(real, self.phase);
         let cpu_us = self.speedup.cpu_time(job.runtime, self.core).as_micros().max(1);
@@ -42,14 +42,14 @@ impl Programs {
             "--cpu-time".to_owned(),
             format!("{cpu_us}us"),
         ];
-        let fills = filled(job.memory);
+        let fills = memory_to_fill(job.memory);
         let memory = ["--memory".to_owned(), format!("{}B", fills.get())];
         let memory = (fills > Bytes::ZERO).then_some(memory);
         words.into_iter().chain(memory.into_iter().flatten()).collect()
     }
 
     /// The same for the worker, which sees to it.
-    pub(crate) fn plan(&self, job: &Submission) -> v1::Plan {
+    pub(crate) fn job_plan(&self, job: &Submission) -> v1::Plan {
         let real = self.speedup.to_real(job.runtime);
         v1::Plan {
             real_runtime_us: u64::try_from(real.as_micros()).unwrap_or(u64::MAX),
@@ -61,24 +61,24 @@ impl Programs {
 
 /// How much memory of its own a process has to fill for it to have so much in all, with its program,
 /// its page tables and its part of the parent.
-fn filled(memory: Bytes) -> Bytes {
+fn memory_to_fill(memory: Bytes) -> Bytes {
     const PROGRAM: Bytes = Bytes::new(1 << 20);
     memory.saturating_sub(PROGRAM).saturating_sub(Bytes::new(memory.get() / 256))
 }
 
 /// The account of a job that has done this part of its work.
-pub(crate) fn account(
+pub(crate) fn read_account(
     (vm, task, attempt): (VmId, TaskId, Attempt),
     done: Ppm,
     of: &v1::JobAccount,
 ) -> Report {
     let uses = of.uses.iter().map(process_use).collect();
-    let (ledger, real_late_us) = (of.ledger.map(ledger), of.real_late_us);
+    let (ledger, real_late_us) = (of.ledger.map(read_ledger), of.real_late_us);
     let account = Box::new(JobStartAccount { done, uses, ledger, real_late_us });
     Report::JobAccount { vm, task, attempt, account }
 }
 
-fn ledger(of: v1::JobLedger) -> JobStartLedger {
+fn read_ledger(of: v1::JobLedger) -> JobStartLedger {
     JobStartLedger {
         due_us: of.real_due_us,
         received_us: of.real_received_us,
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_job_is_given_what_takes_its_run_time_on_its_processors() {
-        let programs = Programs {
+        let programs = ParallelPrograms {
             speedup: Speedup::times_real(30),
             core: Ppm::new(112_500),
             phase: Duration::from_millis(500),
@@ -131,15 +131,15 @@ mod tests {
             is_cut: false,
             fails: false,
         };
-        let program = programs.arguments(&job).join(" ");
+        let program = programs.job_arguments(&job).join(" ");
         // 300 s at speed-up 30 are 10 s, of which a processor does 1.125 s on a core.
         let expected = "parallel --processes 2 --phases 20 --usage 0.900000,0.400000 \
                         --speed 0.112500 --seed 7 --cpu-time 1125000us";
         assert_eq!(program, expected);
         let fat = Submission { memory: Bytes::new(3 << 20), ..job.clone() };
-        assert_eq!(programs.arguments(&fat).join(" "), format!("{expected} --memory 2084864B"));
+        assert_eq!(programs.job_arguments(&fat).join(" "), format!("{expected} --memory 2084864B"));
         let usage_ppm = vec![900_000, 400_000];
         let planned = v1::Plan { real_runtime_us: 10_000_000, phases: 20, usage_ppm };
-        assert_eq!(programs.plan(&job), planned);
+        assert_eq!(programs.job_plan(&job), planned);
     }
 }

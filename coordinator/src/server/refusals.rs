@@ -10,11 +10,11 @@ const QUIET: Duration = Duration::from_secs(60);
 
 /// The last refusal, by which the first of a burst is told from those that follow.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub(crate) struct RefusalLog {
     last: Mutex<Option<Instant>>,
 }
 
-impl Refusals {
+impl RefusalLog {
     /// A worker is refused at `now`; whether that begins a burst.
     pub(crate) fn begins_burst(&self, now: Instant) -> bool {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn a_burst_of_refusals_is_said_once() {
-        let (refusals, start) = (Refusals::default(), Instant::now());
+        let (refusals, start) = (RefusalLog::default(), Instant::now());
         let at = |s| refusals.begins_burst(start + Duration::from_secs(s));
         assert_eq!([0, 1, 40, 99].map(at), [true, false, false, false]);
         assert_eq!([160, 161].map(at), [true, false]);

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// How a run goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Progress {
+pub struct RunProgress {
     /// Emulated time of the run so far.
     pub now: Time,
     /// All workers were there, and it has begun.
@@ -25,7 +25,7 @@ pub struct Progress {
     pub workers_wanted: u32,
     /// The workers that it waits for before it goes on, of a run that was stopped or whose coordinator
     /// was killed. Of tasks and VMs only those of workers that are back are running.
-    pub awaited: Option<Awaited>,
+    pub awaited: Option<AwaitedWorkers>,
     /// What is owed so far.
     pub cost: Money,
     /// How often what happened.
@@ -36,7 +36,7 @@ pub struct Progress {
 
 /// How many workers of a run that goes on are back, of how many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Awaited {
+pub struct AwaitedWorkers {
     /// Number of workers that are back.
     pub back: u32,
     /// Number of workers that the run had.
@@ -45,7 +45,7 @@ pub struct Awaited {
 
 /// How a run went a moment ago.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Posted {
-    pub(crate) progress: Progress,
+pub(crate) struct PostedProgress {
+    pub(crate) progress: RunProgress,
     pub(crate) at: Instant,
 }

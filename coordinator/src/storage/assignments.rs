@@ -15,14 +15,14 @@ use dormouse_units::{Attempt, Bytes, CheckpointSeq, HostId, TaskId};
 
 /// The attempts that hosts were told to run and that have not ended.
 #[derive(Debug, Default)]
-pub(crate) struct Assignments {
-    table: Mutex<BTreeMap<TaskId, Assigned>>,
+pub(crate) struct AttemptAssignments {
+    table: Mutex<BTreeMap<TaskId, AssignedAttempt>>,
     /// The programs of the user's own, by their tasks.
     programs: BTreeMap<TaskId, Arc<OwnProgram>>,
 }
 
 #[derive(Clone, Debug)]
-struct Assigned {
+struct AssignedAttempt {
     host: HostId,
     attempt: Attempt,
     /// The numbers of the checkpoint that it begins with and of those that it goes back to where that one is damaged;
@@ -45,26 +45,30 @@ pub(crate) enum NotGiven {
     NotLogged { task: TaskId, number: u32 },
 }
 
-impl Assignments {
+impl AttemptAssignments {
     /// Nobody is told anything yet; these tasks are programs of the user's own.
     pub(crate) fn new(programs: BTreeMap<TaskId, Arc<OwnProgram>>) -> Self {
         Self { table: Mutex::default(), programs }
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, Assigned>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<TaskId, AssignedAttempt>> {
         // Every change of it is whole, whoever panicked with it.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A host is told to run an attempt of a task, which ends an earlier one. The log has these checkpoints of the task.
-    pub(crate) fn told(&self, start: &TaskStart, logged: impl Iterator<Item = CheckpointSeq>) {
+    pub(crate) fn assign_attempt(
+        &self,
+        start: &TaskStart,
+        logged: impl Iterator<Item = CheckpointSeq>,
+    ) {
         let &TaskStart { host, attempt, from, memory, .. } = start;
         let newest = from.map_or(0, |(seq, _)| seq.get());
         let from = logged.map(CheckpointSeq::get).filter(|&number| number <= newest).collect();
         let processes = start.seats.cpus.len() as u64;
         let directory = self.programs.get(&start.task).map(|program| program.quota);
         let most = largest_checkpoint(memory, processes, directory.unwrap_or_default());
-        let assigned = Assigned { host, attempt, from, most, sent: 0 };
+        let assigned = AssignedAttempt { host, attempt, from, most, sent: 0 };
         let mut table = self.table();
         if table.get(&start.task).is_none_or(|known| known.attempt < attempt) {
             table.insert(start.task, assigned);
@@ -74,12 +78,12 @@ impl Assignments {
     /// A host is told to run a task once more, for a check: it has the task's inputs and sends what that leaves, of so many bytes
     /// at most, and no checkpoint.
     pub(crate) fn told_check(&self, host: HostId, (task, attempt): (TaskId, Attempt), most: Bytes) {
-        let assigned = Assigned { host, attempt, from: BTreeSet::new(), most, sent: 0 };
+        let assigned = AssignedAttempt { host, attempt, from: BTreeSet::new(), most, sent: 0 };
         self.table().insert(task, assigned);
     }
 
     /// Drops the attempts of these tasks, but for the one of each that goes on, if one does.
-    pub(crate) fn left(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
+    pub(crate) fn drop_attempts(&self, tasks: impl Iterator<Item = (TaskId, Option<Attempt>)>) {
         let mut tasks = tasks.peekable();
         if tasks.peek().is_none() {
             return;
@@ -107,7 +111,7 @@ impl Assignments {
             other => Err(format!(
                 "{host} may not store a checkpoint of attempt {} of {task}: {}",
                 attempt.get(),
-                who(other)
+                describe_assigned(other)
             )),
         }
     }
@@ -141,7 +145,7 @@ impl Assignments {
     }
 
     /// A checkpoint of a task is stored: what was sent for it counts no more.
-    pub(crate) fn stored(&self, task: TaskId) {
+    pub(crate) fn checkpoint_stored(&self, task: TaskId) {
         if let Some(at) = self.table().get_mut(&task) {
             at.sent = 0;
         }
@@ -168,7 +172,7 @@ impl Assignments {
     /// # Errors
     ///
     /// In words: another host runs the task, or nobody does; or one of them is no input of it.
-    pub(crate) fn inputs(
+    pub(crate) fn find_inputs(
         &self,
         host: HostId,
         task: TaskId,
@@ -192,7 +196,7 @@ impl Assignments {
         match self.table().get(&task) {
             Some(at) if at.host == host => Ok(()),
             other => {
-                let who = who(other);
+                let who = describe_assigned(other);
                 Err(format!("{host} may not have contents of {task}: {who}"))
             }
         }
@@ -225,16 +229,18 @@ impl Assignments {
                     (Some(_), None) => " from scratch".to_owned(),
                     (None, _) => String::new(),
                 };
-                let why = format!("{}{from}", who(at));
+                let why = format!("{}{from}", describe_assigned(at));
                 Err(NotGiven::Refused { host, task, number, why })
             }
         }
     }
 }
 
-fn who(assigned: Option<&Assigned>) -> String {
+fn describe_assigned(assigned: Option<&AssignedAttempt>) -> String {
     match assigned {
-        Some(Assigned { host, attempt, .. }) => format!("{host} runs attempt {}", attempt.get()),
+        Some(AssignedAttempt { host, attempt, .. }) => {
+            format!("{host} runs attempt {}", attempt.get())
+        }
         None => "no host runs it".to_owned(),
     }
 }
@@ -263,14 +269,14 @@ mod tests {
     }
 
     /// The log has the checkpoint that the attempt begins with, and the first.
-    fn told(all: &Assignments, start: &TaskStart) {
+    fn told(all: &AttemptAssignments, start: &TaskStart) {
         let newest = start.from.map(|(seq, _)| seq);
-        all.told(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
+        all.assign_attempt(start, newest.into_iter().chain([CheckpointSeq::new(1)]));
     }
 
     #[test]
     fn only_who_runs_an_attempt_stores_and_only_who_begins_with_it_fetches() {
-        let (all, task) = (Assignments::default(), TaskId::new(7));
+        let (all, task) = (AttemptAssignments::default(), TaskId::new(7));
         let (one, two) = (HostId::new(1), HostId::new(2));
         let first = Attempt::default().next();
         let second = first.next();
@@ -295,12 +301,12 @@ mod tests {
         assert!(all.may_fetch(two, task, 3).is_err() && all.may_fetch(one, task, 2).is_err());
         assert_eq!(all.is_input(two, task, "aa"), Ok(false));
         assert!(all.is_input(one, task, "aa").is_err());
-        all.left([(task, Some(second)), (TaskId::new(8), None)].into_iter());
+        all.drop_attempts([(task, Some(second)), (TaskId::new(8), None)].into_iter());
         assert!(all.may_store(two, (task, second)).is_ok(), "it goes on");
-        all.left([(task, Some(second.next()))].into_iter());
+        all.drop_attempts([(task, Some(second.next()))].into_iter());
         assert!(all.may_store(two, (task, second)).is_err(), "another one does");
         told(&all, &start(2, 7, second, Some(2)));
-        all.left([(task, None)].into_iter());
+        all.drop_attempts([(task, None)].into_iter());
         assert!(
             all.may_store(two, (task, second)).is_err() && all.may_fetch(two, task, 2).is_err(),
             "none does"
@@ -309,7 +315,7 @@ mod tests {
 
     #[test]
     fn what_a_worker_has_stored_and_never_said_is_given_to_nobody() {
-        let (all, task, host) = (Assignments::default(), TaskId::new(7), HostId::new(1));
+        let (all, task, host) = (AttemptAssignments::default(), TaskId::new(7), HostId::new(1));
         let attempt = Attempt::default().next();
         told(&all, &start(1, 7, attempt, Some(3)));
         let may = |number| all.may_fetch(host, task, number);
@@ -341,7 +347,7 @@ mod tests {
             deterministic: false,
         };
         let (task, one) = (TaskId::new(7), HostId::new(1));
-        let all = Assignments::new(BTreeMap::from([(task, Arc::new(program))]));
+        let all = AttemptAssignments::new(BTreeMap::from([(task, Arc::new(program))]));
         let attempt = Attempt::default().next();
         told(&all, &start(1, 7, attempt, None));
         let most = largest_checkpoint(Bytes::ZERO, 1, Bytes::new(50)).get();
@@ -349,7 +355,7 @@ mod tests {
         assert_eq!(all.may_send(one, (task, attempt), 2 * most), Ok(()));
         let no = all.may_send(one, (task, attempt), 1).expect_err("too much");
         assert!(no.contains("since its last checkpoint"), "{no}");
-        all.stored(task);
+        all.checkpoint_stored(task);
         assert_eq!(all.may_send(one, (task, attempt), 1), Ok(()));
         assert!(all.may_send(HostId::new(2), (task, attempt), 1).is_err());
         let input = |digest| all.is_input(one, task, digest);

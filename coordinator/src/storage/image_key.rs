@@ -9,7 +9,7 @@ use std::path::Path;
 use dormouse_identity::{ImageKey, write_private};
 
 use crate::CoordinatorError;
-use crate::system::world::Chance;
+use crate::system::world::RandomSource;
 
 /// Name of the secret's file in the output folder; only its owner can read it.
 const FILE: &str = "image-key";
@@ -26,15 +26,15 @@ impl ImageSecret {
     pub(crate) fn of_run(
         out: &Path,
         goes_on: bool,
-        chance: &Chance,
+        chance: &RandomSource,
     ) -> Result<Self, CoordinatorError> {
         let path = out.join(FILE);
         let made = || match goes_on {
             true => match read(&path)? {
                 Some(kept) => Ok(kept),
-                None => make(&path, chance),
+                None => make_secret(&path, chance),
             },
-            false => make(&path, chance),
+            false => make_secret(&path, chance),
         };
         made().map(Self).map_err(|source| CoordinatorError::Output { path: path.clone(), source })
     }
@@ -52,7 +52,7 @@ impl ImageSecret {
 }
 
 /// The run is over: there is nothing left that it seals.
-pub(crate) fn forget(out: &Path) -> io::Result<()> {
+pub(crate) fn forget_secret(out: &Path) -> io::Result<()> {
     match fs::remove_file(out.join(FILE)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
@@ -80,9 +80,9 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// A new secret, kept there.
-fn make(path: &Path, chance: &Chance) -> io::Result<Vec<u8>> {
+fn make_secret(path: &Path, chance: &RandomSource) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; BYTES];
-    chance.fill(&mut bytes)?;
+    chance.fill_bytes(&mut bytes)?;
     write_private(path, &bytes)?;
     Ok(bytes)
 }
@@ -97,7 +97,7 @@ mod tests {
     fn a_run_that_goes_on_has_the_same_secret_and_another_run_has_not() {
         let dir = tempfile::tempdir().expect("a folder");
         let key = |goes_on| {
-            ImageSecret::of_run(dir.path(), goes_on, &Chance::System)
+            ImageSecret::of_run(dir.path(), goes_on, &RandomSource::System)
                 .expect("a secret")
                 .bytes()
                 .to_vec()
@@ -112,7 +112,7 @@ mod tests {
         // It was being written when the coordinator was killed: nobody has it.
         fs::write(dir.path().join(FILE), "half").expect("half a key");
         assert_eq!(key(true).len(), BYTES);
-        forget(dir.path()).and_then(|()| forget(dir.path())).expect("it goes, once");
+        forget_secret(dir.path()).and_then(|()| forget_secret(dir.path())).expect("it goes, once");
         assert!(!dir.path().join(FILE).exists());
     }
 }

@@ -49,7 +49,7 @@ impl CheckpointReceipts {
     }
 
     /// Notes a checkpoint of a task before its worker has the receipt.
-    pub(crate) fn note(&self, task: u32, which: Which, length: StoredLength) {
+    pub(crate) fn note_receipt(&self, task: u32, which: Which, length: StoredLength) {
         self.table().entry(task).or_default().insert(which, length);
     }
 
@@ -60,7 +60,7 @@ impl CheckpointReceipts {
     }
 
     /// Forgets the receipts of a task whose checkpoints are needed no more.
-    pub(crate) fn forget(&self, task: u32) {
+    pub(crate) fn forget_task(&self, task: u32) {
         self.table().remove(&task);
     }
 
@@ -68,7 +68,7 @@ impl CheckpointReceipts {
     ///
     /// # Errors
     /// In words: nothing of it has come, or another length.
-    pub(crate) fn compare(
+    pub(crate) fn compare_length(
         &self,
         task: u32,
         which: Which,
@@ -92,19 +92,20 @@ mod tests {
     #[test]
     fn a_checkpoint_is_there_once_it_has_come_and_as_long_as_it_came() {
         let receipts = CheckpointReceipts::default();
-        let none = receipts.compare(7, (1, 1), Some(0)).expect_err("nothing has come");
+        let none = receipts.compare_length(7, (1, 1), Some(0)).expect_err("nothing has come");
         assert!(none.contains("nothing of it was ever stored"), "{none}");
-        receipts.note(7, (1, 1), StoredLength::new(100, 0));
-        receipts.note(7, (2, 1), StoredLength::new(100, 3));
+        receipts.note_receipt(7, (1, 1), StoredLength::new(100, 0));
+        receipts.note_receipt(7, (2, 1), StoredLength::new(100, 3));
         receipts.note_unmeasured(7, (1, 1));
         receipts.note_unmeasured(7, (3, 1));
-        let compare = |number, reported| receipts.compare(7, (number, 1), Some(reported)).is_ok();
+        let compare =
+            |number, reported| receipts.compare_length(7, (number, 1), Some(reported)).is_ok();
         let cases = [(1, 100), (1, 99), (1, 101), (2, 99), (2, 101), (3, 0), (4, 100)];
         let are = cases.map(|(number, reported)| compare(number, reported));
         assert_eq!(are, [true, false, false, false, true, true, false]);
-        assert_eq!(receipts.compare(7, (1, 1), None), Ok(()));
-        assert!(receipts.compare(7, (1, 2), Some(100)).is_err(), "another attempt's");
-        receipts.forget(7);
+        assert_eq!(receipts.compare_length(7, (1, 1), None), Ok(()));
+        assert!(receipts.compare_length(7, (1, 2), Some(100)).is_err(), "another attempt's");
+        receipts.forget_task(7);
         assert!(!compare(1, 100));
     }
 }

@@ -9,7 +9,7 @@ const KEPT: usize = 3;
 
 /// The checkpoints of a task that nobody needs among these, of which the durable log has this newest one: those of
 /// attempts that were given up, and all but the newest of those that the log has.
-pub(crate) fn superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
+pub(crate) fn find_superfluous(stored: &BTreeSet<Which>, logged: Option<u32>) -> BTreeSet<Which> {
     let given_up = |&(n, a): &Which| stored.iter().any(|&(number, by)| by > a && number <= n);
     let (mut surplus, kept): (BTreeSet<_>, BTreeSet<_>) =
         stored.iter().copied().partition(given_up);

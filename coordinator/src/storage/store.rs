@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use blake3::Hash;
 
-use crate::contents::{Contents, Which};
+use crate::contents::{ContentPool, Which};
 use crate::log::journal::OnceDurable;
-use crate::storage::offsite::Offsite;
+use crate::storage::offsite::OffsiteStore;
 use crate::storage::receipts::{CheckpointReceipts, StoredLength};
-use crate::storage::retention::{first_unlogged, superfluous};
-use crate::system::world::Disk;
+use crate::storage::retention::{find_superfluous, first_unlogged};
+use crate::system::world::LogDisk;
 
 /// So many bytes of a checkpoint are written before it is looked again whether the disk has room.
 const LOOK_AFTER: u64 = 16 << 20;
@@ -22,7 +22,7 @@ const LOOK_AFTER: u64 = 16 << 20;
 const UNLOGGED: usize = 6;
 
 /// A folder of checkpoints, `<task>/<number>.<attempt>`. Its methods block, but for
-/// [`Store::holds`].
+/// [`CheckpointFolder::may_hold`].
 ///
 /// An attempt that was given up may still be sending when the next one has begun, from an earlier
 /// checkpoint, and both use the same numbers. What an attempt took at or after the point from
@@ -33,12 +33,12 @@ const UNLOGGED: usize = 6;
 /// one before, if its worker is lost or the coordinator is: what is newer than all that the log has takes
 /// the place of none of those.
 #[derive(Debug)]
-pub(crate) struct Store {
+pub(crate) struct CheckpointFolder {
     root: PathBuf,
     /// What the checkpoints refer to and don't have in them.
-    contents: Arc<Contents>,
+    contents: Arc<ContentPool>,
     /// The same in a store of objects, where the run has one: what is not in the folder is fetched from there.
-    offsite: Option<Arc<Offsite>>,
+    offsite: Option<Arc<OffsiteStore>>,
     /// Tasks that may have some.
     tasks: Mutex<BTreeSet<u32>>,
     /// The newest checkpoint of each task that the durable log has.
@@ -48,58 +48,58 @@ pub(crate) struct Store {
 
 /// The log has a checkpoint of a task, or goes back to an older one.
 #[derive(Debug)]
-pub(crate) struct Logged {
-    pub(crate) store: Arc<Store>,
+pub(crate) struct LoggedCheckpoint {
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) task: u32,
     pub(crate) newest: Option<u32>,
 }
 
-impl OnceDurable for Logged {
-    fn happen(self: Box<Self>) {
+impl OnceDurable for LoggedCheckpoint {
+    fn on_durable(self: Box<Self>) {
         self.store.has_logged(self.task, self.newest);
     }
 }
 
 /// A task that has finished needs its checkpoints no more.
 #[derive(Debug)]
-pub(crate) struct Forget {
-    pub(crate) store: Arc<Store>,
+pub(crate) struct ForgetTask {
+    pub(crate) store: Arc<CheckpointFolder>,
     pub(crate) task: u32,
 }
 
-impl OnceDurable for Forget {
-    fn happen(self: Box<Self>) {
+impl OnceDurable for ForgetTask {
+    fn on_durable(self: Box<Self>) {
         let Self { store, task } = *self;
         if let Some(offsite) = store.offsite.clone() {
-            tokio::spawn(async move { offsite.forget(task).await });
+            tokio::spawn(async move { offsite.forget_task(task).await });
         }
         let threads = store.contents.world().threads.clone();
-        threads.begin(move || {
-            if let Err(error) = store.forget(task) {
+        threads.begin_work(move || {
+            if let Err(error) = store.forget_task(task) {
                 tracing::warn!(task, %error, "the checkpoints of a task can't be removed");
             }
         });
     }
 }
 
-/// A checkpoint being received. Dropped before [`Incoming::finish`], it leaves nothing.
+/// A checkpoint being received. Dropped before [`IncomingCheckpoint::finish_file`], it leaves nothing.
 #[derive(Debug)]
-pub(crate) struct Incoming {
+pub(crate) struct IncomingCheckpoint {
     folder: PathBuf,
     which: Which,
     part: PathBuf,
     file: File,
-    disk: Arc<dyn Disk>,
+    disk: Arc<dyn LogDisk>,
     bytes: u64,
     /// The bytes that it has when it is looked again whether the disk has room.
     look_at: u64,
     finished: bool,
 }
 
-impl Store {
+impl CheckpointFolder {
     /// The store in this folder, which is made, of checkpoints that refer to these contents. Parts that a crash has
     /// left are removed.
-    pub(crate) fn open(root: &Path, contents: Arc<Contents>) -> io::Result<Self> {
+    pub(crate) fn open(root: &Path, contents: Arc<ContentPool>) -> io::Result<Self> {
         // Memory of tasks is nobody else's to read.
         fs::create_dir_all(root)?;
         fs::set_permissions(root, Permissions::from_mode(0o700))?;
@@ -110,13 +110,13 @@ impl Store {
                 tasks.insert(number);
                 for file in fs::read_dir(&task)? {
                     let file = file?.path();
-                    let Some(which) = which(&file) else {
+                    let Some(which) = parse_name(&file) else {
                         fs::remove_file(&file)?;
                         continue;
                     };
                     // Nobody has kept what it refers to by its length.
                     let length = StoredLength::AtLeast(fs::metadata(&file)?.len());
-                    receipts.note(number, which, length);
+                    receipts.note_receipt(number, which, length);
                 }
             }
         }
@@ -125,53 +125,53 @@ impl Store {
     }
 
     /// The same store, which has its checkpoints in a store of objects, too.
-    pub(crate) fn with_offsite(self, offsite: Option<Arc<Offsite>>) -> Self {
-        self.tasks().extend(offsite.iter().flat_map(|offsite| offsite.tasks()));
-        for (task, which) in offsite.iter().flat_map(|offsite| offsite.checkpoints()) {
+    pub(crate) fn with_offsite(self, offsite: Option<Arc<OffsiteStore>>) -> Self {
+        self.known_tasks().extend(offsite.iter().flat_map(|offsite| offsite.task_numbers()));
+        for (task, which) in offsite.iter().flat_map(|offsite| offsite.all_checkpoints()) {
             self.receipts.note_unmeasured(task, which);
         }
         Self { offsite, ..self }
     }
 
     /// The store of objects that has the checkpoints, too.
-    pub(crate) const fn offsite(&self) -> Option<&Arc<Offsite>> {
+    pub(crate) const fn offsite(&self) -> Option<&Arc<OffsiteStore>> {
         self.offsite.as_ref()
     }
 
     /// The newest checkpoint of a task that the durable log has.
     pub(crate) fn newest_logged(&self, task: u32) -> Option<u32> {
-        self.logged().get(&task).copied()
+        self.logged_numbers().get(&task).copied()
     }
 
-    fn tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+    fn known_tasks(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         // A set of numbers is whole whoever panicked with it.
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn logged(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
+    fn logged_numbers(&self) -> MutexGuard<'_, BTreeMap<u32, u32>> {
         self.logged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The durable log has this newest checkpoint of a task, or none.
     pub(crate) fn has_logged(&self, task: u32, newest: Option<u32>) {
         match newest {
-            Some(newest) => drop(self.logged().insert(task, newest)),
-            None => drop(self.logged().remove(&task)),
+            Some(newest) => drop(self.logged_numbers().insert(task, newest)),
+            None => drop(self.logged_numbers().remove(&task)),
         }
     }
 
     /// Tasks of which there may be checkpoints.
-    pub(crate) fn held(&self) -> Vec<u32> {
-        self.tasks().iter().copied().collect()
+    pub(crate) fn held_tasks(&self) -> Vec<u32> {
+        self.known_tasks().iter().copied().collect()
     }
 
     /// Whether there may be a checkpoint of this task.
-    pub(crate) fn holds(&self, task: u32) -> bool {
-        self.tasks().contains(&task)
+    pub(crate) fn may_hold(&self, task: u32) -> bool {
+        self.known_tasks().contains(&task)
     }
 
     /// The contents that checkpoints refer to.
-    pub(crate) fn contents(&self) -> &Arc<Contents> {
+    pub(crate) fn contents(&self) -> &Arc<ContentPool> {
         &self.contents
     }
 
@@ -186,14 +186,19 @@ impl Store {
     ///
     /// [`io::ErrorKind::NotFound`] where one of these is not here; [`io::ErrorKind::QuotaExceeded`] where
     /// there are too many that the log does not have; or the system refuses.
-    pub(crate) fn finish(&self, task: u32, incoming: Incoming, refers: &[Hash]) -> io::Result<u64> {
+    pub(crate) fn finish_checkpoint(
+        &self,
+        task: u32,
+        incoming: IncomingCheckpoint,
+        refers: &[Hash],
+    ) -> io::Result<u64> {
         let which = incoming.which;
         self.contents.keep_for(task, which, refers)?;
-        let logged = self.logged().get(&task).copied();
-        let bytes = incoming.finish(logged)?;
-        self.receipts.note(task, which, StoredLength::new(bytes, refers.len()));
-        let stored = stored(&self.folder(task))?.into_keys().collect();
-        self.contents.retain(task, &stored)?;
+        let logged = self.logged_numbers().get(&task).copied();
+        let bytes = incoming.finish_file(logged)?;
+        self.receipts.note_receipt(task, which, StoredLength::new(bytes, refers.len()));
+        let stored = list_stored(&self.task_folder(task))?.into_keys().collect();
+        self.contents.retain_only(task, &stored)?;
         Ok(bytes)
     }
 
@@ -201,15 +206,15 @@ impl Store {
     pub(crate) fn take_back(
         &self,
         task: u32,
-        incoming: Incoming,
+        incoming: IncomingCheckpoint,
         refers: &[Hash],
     ) -> io::Result<()> {
         self.contents.keep_for(task, incoming.which, refers)?;
-        incoming.place()
+        incoming.place_file()
     }
 
     /// Whether a checkpoint of a task is in the folder.
-    pub(crate) fn has(&self, task: u32, number: u32) -> io::Result<bool> {
+    pub(crate) fn has_checkpoint(&self, task: u32, number: u32) -> io::Result<bool> {
         match self.open_checkpoint(task, number) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -217,7 +222,7 @@ impl Store {
         }
     }
 
-    fn folder(&self, task: u32) -> PathBuf {
+    fn task_folder(&self, task: u32) -> PathBuf {
         self.root.join(task.to_string())
     }
 
@@ -227,45 +232,50 @@ impl Store {
     ///
     /// [`io::ErrorKind::StorageFull`] where what is free of the disk is kept for the log; or the system
     /// refuses.
-    pub(crate) fn receive(&self, task: u32, which: Which, nonce: u64) -> io::Result<Incoming> {
+    pub(crate) fn receive_checkpoint(
+        &self,
+        task: u32,
+        which: Which,
+        nonce: u64,
+    ) -> io::Result<IncomingCheckpoint> {
         let disk = Arc::clone(&self.contents.world().disk);
         disk.has_room(&self.root)?;
-        self.tasks().insert(task);
-        let folder = self.folder(task);
+        self.known_tasks().insert(task);
+        let folder = self.task_folder(task);
         fs::create_dir_all(&folder)?;
         let (number, attempt) = which;
         let part = folder.join(format!("{number}.{attempt}.{nonce}.part"));
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         let (bytes, look_at) = (0, LOOK_AFTER);
-        Ok(Incoming { folder, which, part, file, disk, bytes, look_at, finished: false })
+        Ok(IncomingCheckpoint { folder, which, part, file, disk, bytes, look_at, finished: false })
     }
 
     /// Opens a stored checkpoint.
     pub(crate) fn open_checkpoint(&self, task: u32, number: u32) -> io::Result<File> {
-        let stored = stored(&self.folder(task))?;
+        let stored = list_stored(&self.task_folder(task))?;
         // Of two, one is about to be dropped.
         let latest = stored.range((number, 0)..=(number, u32::MAX)).next_back();
         File::open(latest.ok_or(io::ErrorKind::NotFound)?.1)
     }
 
     /// Forgets all checkpoints of a task.
-    pub(crate) fn forget(&self, task: u32) -> io::Result<()> {
-        self.tasks().remove(&task);
-        self.logged().remove(&task);
-        self.receipts.forget(task);
-        self.contents.forget(task)?;
-        remove(&self.folder(task))
+    pub(crate) fn forget_task(&self, task: u32) -> io::Result<()> {
+        self.known_tasks().remove(&task);
+        self.logged_numbers().remove(&task);
+        self.receipts.forget_task(task);
+        self.contents.forget_task(task)?;
+        remove(&self.task_folder(task))
     }
 
     /// Forgets all checkpoints of all tasks, and the folder.
     pub(crate) fn close(&self) -> io::Result<()> {
-        self.tasks().clear();
+        self.known_tasks().clear();
         self.contents.close()?;
         remove(&self.root)
     }
 }
 
-impl Incoming {
+impl IncomingCheckpoint {
     pub(crate) fn write(&mut self, data: &[u8]) -> io::Result<()> {
         self.bytes += data.len() as u64;
         if self.bytes >= self.look_at {
@@ -281,11 +291,11 @@ impl Incoming {
     /// It isn't synced: on the disk of the event log, megabytes of images would hold up the log's
     /// own syncs, and with them every command, for seconds. After a power cut the checksums in
     /// the checkpoint tell, and the one before is used.
-    fn finish(self, logged: Option<u32>) -> io::Result<u64> {
+    fn finish_file(self, logged: Option<u32>) -> io::Result<u64> {
         let (which, folder, bytes) = (self.which, self.folder.clone(), self.bytes);
-        self.place()?;
-        let mut stored = stored(&folder)?;
-        let surplus = superfluous(&stored.keys().copied().collect(), logged);
+        self.place_file()?;
+        let mut stored = list_stored(&folder)?;
+        let surplus = find_superfluous(&stored.keys().copied().collect(), logged);
         for (_, path) in stored.extract_if(.., |which, _| surplus.contains(which)) {
             remove_file(&path)?;
         }
@@ -300,7 +310,7 @@ impl Incoming {
     }
 
     /// Gives it its name.
-    fn place(mut self) -> io::Result<()> {
+    fn place_file(mut self) -> io::Result<()> {
         let (number, attempt) = self.which;
         fs::rename(&self.part, self.folder.join(format!("{number}.{attempt}")))?;
         self.finished = true;
@@ -308,7 +318,7 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for IncomingCheckpoint {
     fn drop(&mut self) {
         if !self.finished {
             // What can't be removed now is when the store is opened again.
@@ -333,18 +343,18 @@ fn remove_file(path: &Path) -> io::Result<()> {
 }
 
 /// The checkpoints in a task's folder.
-fn stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
+fn list_stored(folder: &Path) -> io::Result<BTreeMap<Which, PathBuf>> {
     let mut stored = BTreeMap::new();
     for file in fs::read_dir(folder)? {
         let path = file?.path();
-        if let Some(which) = which(&path) {
+        if let Some(which) = parse_name(&path) {
             stored.insert(which, path);
         }
     }
     Ok(stored)
 }
 
-fn which(path: &Path) -> Option<Which> {
+fn parse_name(path: &Path) -> Option<Which> {
     let (number, attempt) = path.file_name()?.to_str()?.split_once('.')?;
     Some((number.parse().ok()?, attempt.parse().ok()?))
 }
@@ -359,9 +369,9 @@ mod tests {
 
     use super::*;
 
-    fn open(root: &Path) -> Store {
-        let contents = Contents::open(&root.join("contents")).expect("room");
-        Store::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
+    fn open(root: &Path) -> CheckpointFolder {
+        let contents = ContentPool::open(&root.join("contents")).expect("room");
+        CheckpointFolder::open(&root.join("checkpoints"), Arc::new(contents)).expect("a store")
     }
 
     fn names(folder: &Path) -> Vec<String> {
@@ -378,12 +388,12 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         for number in 8..13 {
-            let mut incoming = store.receive(7, (number, 1), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
             incoming.write(&[1, 2]).expect("room");
             incoming.write(&[u8::try_from(number).expect("small")]).expect("room");
-            assert_eq!(incoming.finish(Some(number)).expect("room"), 3);
+            assert_eq!(incoming.finish_file(Some(number)).expect("room"), 3);
         }
-        let torn = store.receive(7, (13, 1), 1).expect("room");
+        let torn = store.receive_checkpoint(7, (13, 1), 1).expect("room");
         drop(torn);
         assert_eq!(names(&dir.path().join("checkpoints/7")), ["10.1", "11.1", "12.1"]);
         let mut bytes = Vec::new();
@@ -391,10 +401,10 @@ mod tests {
         file.read_to_end(&mut bytes).expect("readable");
         assert_eq!(bytes, [1, 2, 12]);
         assert!(store.open_checkpoint(7, 9).is_err());
-        assert!(store.holds(7) && !store.holds(8));
-        store.forget(7).expect("it goes");
-        store.forget(7).expect("it is gone");
-        assert!(!store.holds(7));
+        assert!(store.may_hold(7) && !store.may_hold(8));
+        store.forget_task(7).expect("it goes");
+        store.forget_task(7).expect("it is gone");
+        assert!(!store.may_hold(7));
         assert_eq!(names(&dir.path().join("checkpoints")), [""; 0]);
         store.close().expect("it goes");
         assert_eq!(names(dir.path()), [""; 0]);
@@ -405,20 +415,20 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         let put = |number, attempt| {
-            let mut incoming = store.receive(7, (number, attempt), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (number, attempt), 1).expect("room");
             incoming.write(&[u8::try_from(attempt).expect("small")]).expect("room");
-            incoming.finish(Some(number)).expect("room");
+            incoming.finish_file(Some(number)).expect("room");
         };
         let names = || names(&dir.path().join("checkpoints/7"));
         for number in 1..4 {
             put(number, 1);
         }
-        let mut late = store.receive(7, (3, 1), 2).expect("room");
+        let mut late = store.receive_checkpoint(7, (3, 1), 2).expect("room");
         late.write(&[1]).expect("room");
         // The second attempt went on from checkpoint 2.
         put(3, 2);
         assert_eq!(names(), ["1.1", "2.1", "3.1.2.part", "3.2"]);
-        late.finish(Some(3)).expect("room");
+        late.finish_file(Some(3)).expect("room");
         put(4, 1);
         assert_eq!(names(), ["1.1", "2.1", "3.2"]);
         let mut bytes = Vec::new();
@@ -437,8 +447,8 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
         let put = |number| {
-            let incoming = store.receive(7, (number, 1), 1).expect("room");
-            store.finish(7, incoming, &[])
+            let incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
+            store.finish_checkpoint(7, incoming, &[])
         };
         let names = || {
             let mut names = names(&dir.path().join("checkpoints/7"));
@@ -460,7 +470,7 @@ mod tests {
         store.has_logged(7, Some(5));
         put(9).expect("room");
         assert_eq!(names(), "5.1 6.1 7.1 8.1 9.1");
-        store.forget(7).expect("it goes");
+        store.forget_task(7).expect("it goes");
         for number in 1..4 {
             assert_eq!(put(number).expect("room"), 0);
         }
@@ -473,9 +483,9 @@ mod tests {
         let dir = tempfile::tempdir().expect("a temporary folder");
         for _ in 0..2 {
             let store = open(dir.path());
-            let mut incoming = store.receive(7, (2, 1), 1).expect("room");
+            let mut incoming = store.receive_checkpoint(7, (2, 1), 1).expect("room");
             incoming.write(&[7; 9]).expect("room");
-            assert_eq!(incoming.finish(None).expect("room"), 9);
+            assert_eq!(incoming.finish_file(None).expect("room"), 9);
             assert_eq!(names(&dir.path().join("checkpoints/7")), ["2.1"]);
         }
     }
@@ -484,10 +494,10 @@ mod tests {
     fn parts_of_a_crash_are_removed_when_it_is_opened_again() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         let store = open(dir.path());
-        store.receive(1, (1, 1), 1).expect("room").finish(None).expect("room");
+        store.receive_checkpoint(1, (1, 1), 1).expect("room").finish_file(None).expect("room");
         fs::write(dir.path().join("checkpoints/1/2.1.77.part"), "half").expect("room");
         let store = open(dir.path());
-        assert!(store.holds(1));
+        assert!(store.may_hold(1));
         assert_eq!(names(&dir.path().join("checkpoints/1")), ["1.1"]);
     }
 
@@ -498,19 +508,19 @@ mod tests {
         let digest = blake3::hash(b"large");
         let take = |number| {
             store.has_logged(7, Some(number));
-            let incoming = store.receive(7, (number, 1), 1).expect("room");
-            store.finish(7, incoming, &[digest])
+            let incoming = store.receive_checkpoint(7, (number, 1), 1).expect("room");
+            store.finish_checkpoint(7, incoming, &[digest])
         };
         let absent = take(1).expect_err("it is not here");
         assert_eq!(absent.kind(), io::ErrorKind::NotFound);
         assert!(store.open_checkpoint(7, 1).is_err());
-        let mut incoming = store.contents().receive(digest, 5).expect("room");
+        let mut incoming = store.contents().receive_content(digest, 5).expect("room");
         incoming.write(b"large").expect("room");
-        store.contents().finish(incoming).expect("it is whole");
+        store.contents().finish_content(incoming).expect("it is whole");
         (2..6).for_each(|number| assert_eq!(take(number).expect("all is here"), 0));
         let kept = dir.path().join("contents/checkpoints/7");
         assert_eq!(names(&kept), ["3.1", "4.1", "5.1"]);
-        store.forget(7).expect("it goes");
+        store.forget_task(7).expect("it goes");
         assert!(!kept.exists());
     }
 }

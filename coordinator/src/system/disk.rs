@@ -19,11 +19,11 @@ pub(crate) fn has_room(path: &Path) -> io::Result<()> {
     let disk = statvfs(path)?;
     let unit = disk.fragment_size();
     let (free, whole) = (disk.blocks_available() * unit, disk.blocks() * unit);
-    if free < kept(whole) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    if free < kept_space(whole) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
 }
 
 /// What of a disk of so many bytes is kept.
-const fn kept(whole: u64) -> u64 {
+const fn kept_space(whole: u64) -> u64 {
     let part = whole / KEPT_PART;
     if part < KEPT { part } else { KEPT }
 }
@@ -34,8 +34,8 @@ mod tests {
 
     #[test]
     fn a_large_disk_keeps_a_fixed_part_and_a_small_one_a_share() {
-        assert_eq!(kept(1 << 40), KEPT);
-        assert_eq!(kept(40 << 20), 2 << 20);
+        assert_eq!(kept_space(1 << 40), KEPT);
+        assert_eq!(kept_space(40 << 20), 2 << 20);
         assert!(has_room(Path::new("/nowhere/at/all")).is_err());
     }
 }

@@ -12,31 +12,31 @@ use bytes::Bytes;
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, ObjectError>> + Send + 'a>>;
 
 /// A store of objects by their keys. Every call is bounded in time and tried again by itself where that can help.
-pub trait Objects: fmt::Debug + Send + Sync {
+pub trait ObjectStorage: fmt::Debug + Send + Sync {
     /// The keys that begin with these parts of a path, each with its object's length in bytes.
-    fn list(&self, folder: String) -> Pending<'_, Vec<(String, u64)>>;
+    fn list_objects(&self, folder: String) -> Pending<'_, Vec<(String, u64)>>;
 
     /// Begins to store an object, in the place of one that may be there.
-    fn upload(&self, key: String) -> Box<dyn Upload>;
+    fn begin_upload(&self, key: String) -> Box<dyn ObjectUpload>;
 
     /// Opens an object.
-    fn download(&self, key: String) -> Pending<'_, Box<dyn Download>>;
+    fn begin_download(&self, key: String) -> Pending<'_, Box<dyn ObjectDownload>>;
 
     /// Removes an object; one that is not there is as good as removed.
     fn remove(&self, key: String) -> Pending<'_, ()>;
 }
 
-/// An object that is being stored. It exists once [`Upload::finish`] has succeeded; dropped before, it leaves nothing.
-pub trait Upload: fmt::Debug + Send {
+/// An object that is being stored. It exists once [`ObjectUpload::finish_upload`] has succeeded; dropped before, it leaves nothing.
+pub trait ObjectUpload: fmt::Debug + Send {
     /// Sends its next bytes, or has them sent.
     fn write(&mut self, data: Bytes) -> Pending<'_, ()>;
 
     /// Sends what is left; the object is whole and durable then.
-    fn finish(&mut self) -> Pending<'_, ()>;
+    fn finish_upload(&mut self) -> Pending<'_, ()>;
 }
 
 /// An object that is being read.
-pub trait Download: Send {
+pub trait ObjectDownload: Send {
     /// The next bytes; `None` after the last.
     fn next(&mut self) -> Pending<'_, Option<Bytes>>;
 }

@@ -21,12 +21,12 @@ const ECHO: Duration = Duration::from_millis(250);
 /// SIGINT and SIGTERM, one after the other, from the first that came since anybody asked for them:
 /// a process that was told to end before a run begins is told in that run, too.
 #[derive(Debug)]
-pub struct Signals {
+pub struct ProcessSignals {
     heard: watch::Receiver<u32>,
     taken: u32,
 }
 
-impl Signals {
+impl ProcessSignals {
     /// Those of this process.
     ///
     /// # Errors
@@ -36,14 +36,14 @@ impl Signals {
         let mut listens = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
         let heard = match &*listens {
             Some(heard) => heard.clone(),
-            None => listens.insert(listen()?).clone(),
+            None => listens.insert(listen_signals()?).clone(),
         };
         Ok(Self { heard, taken: 0 })
     }
 
     /// Whether one has come.
     #[must_use]
-    pub fn any(&self) -> bool {
+    pub fn any_came(&self) -> bool {
         *self.heard.borrow() > 0
     }
 
@@ -59,7 +59,7 @@ impl Signals {
 }
 
 /// Listens from when this returns on.
-fn listen() -> io::Result<watch::Receiver<u32>> {
+fn listen_signals() -> io::Result<watch::Receiver<u32>> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
     let (mut interrupt, mut terminate) = {
         let _inside = runtime.enter();

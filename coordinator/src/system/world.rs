@@ -18,26 +18,26 @@ use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use crate::system::disk;
-use crate::system::objects::Objects;
-use crate::time::outage::{MachineTime, micros};
+use crate::system::objects::ObjectStorage;
+use crate::time::outage::{MachineTime, to_micros};
 
 /// The surroundings of one coordinator. Clones share them.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct CoordinatorWorld {
     /// The disk that has the run's folder.
-    pub disk: Arc<dyn Disk>,
+    pub disk: Arc<dyn LogDisk>,
     /// The wall clock.
     pub wall: WallClock,
     /// The threads on which work that blocks is done.
-    pub threads: Threads,
+    pub threads: BlockingThreads,
     /// The source of random numbers.
-    pub chance: Chance,
+    pub chance: RandomSource,
     /// The store of objects that has the run's checkpoints beside its folder, if it is to have one.
-    pub objects: Option<Arc<dyn Objects>>,
+    pub objects: Option<Arc<dyn ObjectStorage>>,
 }
 
 /// A disk, as far as faults of it matter to a run.
-pub trait Disk: fmt::Debug + Send + Sync {
+pub trait LogDisk: fmt::Debug + Send + Sync {
     /// Opens the file of a log to be written.
     ///
     /// # Errors
@@ -58,7 +58,7 @@ pub trait Disk: fmt::Debug + Send + Sync {
 #[derive(Debug)]
 struct SystemDisk;
 
-impl Disk for SystemDisk {
+impl LogDisk for SystemDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
         open_file(path, options)
     }
@@ -86,7 +86,7 @@ pub enum WallClock {
 
 /// The threads on which work that blocks is done.
 #[derive(Clone, Debug)]
-pub enum Threads {
+pub enum BlockingThreads {
     /// On threads of the runtime.
     System,
     /// In place; it takes so many microseconds until whoever asked hears that it is done.
@@ -95,7 +95,7 @@ pub enum Threads {
 
 /// A source of random numbers.
 #[derive(Clone, Debug)]
-pub enum Chance {
+pub enum RandomSource {
     /// Random numbers of the system.
     System,
     /// The numbers of a stream, of which so many were drawn.
@@ -107,19 +107,19 @@ pub enum Chance {
     },
 }
 
-impl Default for World {
+impl Default for CoordinatorWorld {
     fn default() -> Self {
         Self {
             disk: Arc::new(SystemDisk),
             wall: WallClock::System,
-            threads: Threads::System,
-            chance: Chance::System,
+            threads: BlockingThreads::System,
+            chance: RandomSource::System,
             objects: None,
         }
     }
 }
 
-impl World {
+impl CoordinatorWorld {
     /// Creates the log at this path, on this disk.
     pub(crate) fn create_log(&self, path: &Path) -> Result<LogWriter, dormouse_log::LogError> {
         LogWriter::create_on(path, &|path, options| self.disk.open(path, options))
@@ -137,34 +137,34 @@ impl World {
     /// The CPU time that this process has used; none where it is the simulation's.
     pub(crate) fn own_cpu(&self) -> Duration {
         match self.threads {
-            Threads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
+            BlockingThreads::System => clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID)
                 .map(Duration::from)
                 .unwrap_or_default(),
-            Threads::InPlace(_) => Duration::ZERO,
+            BlockingThreads::InPlace(_) => Duration::ZERO,
         }
     }
 
     /// What the clocks of this machine show.
     pub(crate) fn machine_time(&self) -> MachineTime {
-        let boot = match (&self.wall, self.machine()) {
+        let boot = match (&self.wall, self.machine_name()) {
             (WallClock::System, boot) if !boot.is_empty() => Some(boot),
             _ => None,
         };
         let since_boot = boot.and_then(|boot| {
-            let us = micros(clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.into());
+            let us = to_micros(clock_gettime(ClockId::CLOCK_BOOTTIME).ok()?.into());
             Some(BootClock { boot, us })
         });
         MachineTime { unix_us: self.wall.unix_us(), since_boot }
     }
 
     /// The machine, as its kernel names it since it was booted; empty where nobody says.
-    pub(crate) fn machine(&self) -> String {
+    pub(crate) fn machine_name(&self) -> String {
         match self.threads {
-            Threads::System => {
+            BlockingThreads::System => {
                 let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
                 id.unwrap_or_default().trim().to_owned()
             }
-            Threads::InPlace(_) => "simulated".to_owned(),
+            BlockingThreads::InPlace(_) => "simulated".to_owned(),
         }
     }
 }
@@ -174,17 +174,17 @@ impl WallClock {
     pub(crate) fn unix_us(&self) -> u64 {
         match self {
             Self::System => {
-                micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
+                to_micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
             }
             Self::Shown(us) => us.load(Ordering::Relaxed),
             Self::Running { since, from } => {
-                from.load(Ordering::Relaxed).saturating_add(micros(since.elapsed()))
+                from.load(Ordering::Relaxed).saturating_add(to_micros(since.elapsed()))
             }
         }
     }
 }
 
-impl Threads {
+impl BlockingThreads {
     /// Does work that blocks.
     ///
     /// # Errors
@@ -199,16 +199,16 @@ impl Threads {
             Self::InPlace(after) => {
                 // A process can be killed before its work is done, and after that, before anybody hears of it.
                 let half = Duration::from_micros(after.load(Ordering::Relaxed)) / 2;
-                pause(half).await;
+                pause_for(half).await;
                 let done = work();
-                pause(half).await;
+                pause_for(half).await;
                 Ok(done)
             }
         }
     }
 
     /// Begins work that blocks, whose end nobody waits for.
-    pub(crate) fn begin(&self, work: impl FnOnce() + Send + 'static) {
+    pub(crate) fn begin_work(&self, work: impl FnOnce() + Send + 'static) {
         match self {
             Self::System => drop(tokio::task::spawn_blocking(work)),
             Self::InPlace(_) => {
@@ -219,16 +219,16 @@ impl Threads {
     }
 }
 
-async fn pause(time: Duration) {
+async fn pause_for(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }
 }
 
-impl Chance {
+impl RandomSource {
     /// A stream of numbers from its beginning.
     #[must_use]
-    pub fn stream(seed: u64) -> Self {
+    pub fn seeded_stream(seed: u64) -> Self {
         Self::Stream { seed, drawn: Arc::default() }
     }
 
@@ -237,7 +237,7 @@ impl Chance {
     /// # Errors
     ///
     /// The system has no random numbers.
-    pub(crate) fn fill(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
+    pub(crate) fn fill_bytes(&self, bytes: &mut [u8]) -> Result<(), getrandom::Error> {
         match self {
             Self::System => getrandom::fill(bytes),
             Self::Stream { seed, drawn } => {
@@ -255,9 +255,9 @@ impl Chance {
     /// # Errors
     ///
     /// The system has no random numbers.
-    pub(crate) fn number(&self) -> Result<u64, getrandom::Error> {
+    pub(crate) fn draw_number(&self) -> Result<u64, getrandom::Error> {
         let mut bytes = [0; 8];
-        self.fill(&mut bytes)?;
+        self.fill_bytes(&mut bytes)?;
         Ok(u64::from_le_bytes(bytes))
     }
 }
@@ -268,19 +268,20 @@ mod tests {
 
     #[test]
     fn a_stream_is_the_same_from_its_beginning_and_goes_on() {
-        let (one, other) = (Chance::stream(7), Chance::stream(7));
-        let numbers = |chance: &Chance| [0, 0].map(|_: u8| chance.number().expect("a number"));
+        let (one, other) = (RandomSource::seeded_stream(7), RandomSource::seeded_stream(7));
+        let numbers =
+            |chance: &RandomSource| [0, 0].map(|_: u8| chance.draw_number().expect("a number"));
         let first = numbers(&one);
         assert_eq!(first, numbers(&other));
         assert_ne!(first[0], first[1]);
         assert_ne!(first, numbers(&one.clone()), "a clone goes on where it is");
-        assert_ne!(first, numbers(&Chance::stream(8)));
+        assert_ne!(first, numbers(&RandomSource::seeded_stream(8)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn work_in_place_takes_as_long_as_it_is_said_to() {
         let after = Arc::new(AtomicU64::new(0));
-        let threads = Threads::InPlace(Arc::clone(&after));
+        let threads = BlockingThreads::InPlace(Arc::clone(&after));
         let began = tokio::time::Instant::now();
         assert_eq!(threads.run(|| 3).await.expect("no panic"), 3);
         assert_eq!(began.elapsed(), Duration::ZERO);

@@ -16,7 +16,7 @@ pub(crate) struct DilatedClock {
 
 impl DilatedClock {
     /// A clock that stands at `start`.
-    pub(crate) fn standing(speedup: Speedup, start: Time) -> Self {
+    pub(crate) fn standing_at(speedup: Speedup, start: Time) -> Self {
         Self { speedup, origin: Arc::default(), start }
     }
 
@@ -33,12 +33,12 @@ impl DilatedClock {
         self.origin.get().is_some()
     }
 
-    pub(crate) fn now(&self) -> Time {
-        self.at(Instant::now())
+    pub(crate) fn show_now(&self) -> Time {
+        self.show_at(Instant::now())
     }
 
     /// What it shows, or showed, at an instant.
-    pub(crate) fn at(&self, instant: Instant) -> Time {
+    pub(crate) fn show_at(&self, instant: Instant) -> Time {
         match self.origin.get() {
             None => self.start,
             Some((origin, start)) => {
@@ -60,27 +60,27 @@ mod tests {
 
     #[test]
     fn time_stands_still_until_it_begins() {
-        let clock = DilatedClock::standing(Speedup::times_real(1_000_000), Time::from_secs(5));
+        let clock = DilatedClock::standing_at(Speedup::times_real(1_000_000), Time::from_secs(5));
         let other = clock.clone();
-        assert_eq!(clock.now(), Time::from_secs(5));
+        assert_eq!(clock.show_now(), Time::from_secs(5));
         assert_eq!(clock.instant_of(Time::from_secs(6)), None);
         clock.run();
         let at = clock.instant_of(Time::from_secs(6)).expect("it runs");
         while Instant::now() < at {
             std::hint::spin_loop();
         }
-        assert!(clock.now() >= Time::from_secs(6) && other.now() >= Time::from_secs(6));
+        assert!(clock.show_now() >= Time::from_secs(6) && other.show_now() >= Time::from_secs(6));
         // It does not begin again.
         clock.run_since(Instant::now(), Time::ZERO);
-        assert!(other.now() >= Time::from_secs(6));
+        assert!(other.show_now() >= Time::from_secs(6));
     }
 
     #[test]
     fn a_clock_that_went_on_unseen_shows_so() {
-        let clock = DilatedClock::standing(Speedup::times_real(10), Time::from_secs(5));
+        let clock = DilatedClock::standing_at(Speedup::times_real(10), Time::from_secs(5));
         let since = Instant::now();
         clock.run_since(since, Time::from_secs(100));
-        let at = |real| clock.at(since + std::time::Duration::from_secs(real));
+        let at = |real| clock.show_at(since + std::time::Duration::from_secs(real));
         assert_eq!((at(0), at(3)), (Time::from_secs(100), Time::from_secs(130)));
         let later = clock.instant_of(Time::from_secs(130)).expect("it runs");
         assert_eq!(later, since + std::time::Duration::from_secs(3));

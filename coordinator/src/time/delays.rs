@@ -11,7 +11,7 @@ const BOUNDS_US: [u64; 12] = [
 
 /// Counts delays. Nobody waits for anybody: each number is an atomic of its own.
 #[derive(Debug, Default)]
-pub(crate) struct Delays {
+pub(crate) struct DelayCounts {
     buckets: [AtomicU64; BOUNDS_US.len() + 1],
     sum_us: AtomicU64,
     last_us: AtomicU64,
@@ -31,10 +31,10 @@ pub struct DelayHistogram {
     pub worst: Option<Duration>,
 }
 
-impl Delays {
+impl DelayCounts {
     /// Something took so long.
-    pub(crate) fn add(&self, took: Duration) {
-        let us = micros(took);
+    pub(crate) fn add_delay(&self, took: Duration) {
+        let us = to_micros(took);
         let bucket = BOUNDS_US.partition_point(|bound| *bound < us);
         self.sum_us.fetch_add(us, Ordering::Relaxed);
         self.last_us.store(us, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl DelayHistogram {
     }
 }
 
-fn micros(span: Duration) -> u64 {
+fn to_micros(span: Duration) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(u64::MAX)
 }
 
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn a_delay_is_in_the_first_bucket_whose_bound_it_does_not_pass() {
-        let delays = Delays::default();
+        let delays = DelayCounts::default();
         let none = delays.histogram();
         assert_eq!((none.count(), none.last, none.worst), (0, None, None));
         for us in [500, 501, 7_000, 2_500_001, 3_000] {
-            delays.add(Duration::from_micros(us));
+            delays.add_delay(Duration::from_micros(us));
         }
         let seen = delays.histogram();
         let of = |us: u64| {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use dormouse_analysis::fidelity::{FidelityVerdict, span_of};
 use dormouse_analysis::{CommandLatency, LiveFacts, RunMode, RunRecord};
 use dormouse_coordinator::CoordinatorError::Admission;
-use dormouse_coordinator::Progress;
+use dormouse_coordinator::RunProgress;
 use dormouse_folders::{HeldFolder, remove_abandoned};
 use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
 use dormouse_units::{TaskId, Time};
@@ -69,7 +69,7 @@ impl Bench {
         &self,
         plan: &CellPlan,
         told: &dyn Fn() -> Option<String>,
-        show: &mut dyn FnMut(&Progress),
+        show: &mut dyn FnMut(&RunProgress),
     ) -> Result<Measured, CalibrateError> {
         let began = Instant::now();
         let cell = |came| Measured::Cell(Cell::now(plan.speedup, plan.load, plan.vcpus, came));
@@ -101,7 +101,7 @@ impl Bench {
         &self,
         experiment: Experiment,
         rehearsal: Rehearsal,
-        show: &mut dyn FnMut(&Progress),
+        show: &mut dyn FnMut(&RunProgress),
     ) -> Result<Outcome, CalibrateError> {
         let scheduler = experiment.scheduler()?;
         let place = self.folder.path();

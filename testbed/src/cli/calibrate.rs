@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::Signals;
+use dormouse_coordinator::ProcessSignals;
 use dormouse_host::calibration::{
     Calibration, Found, HostIdentity, Wanted, default_path, find, write,
 };
@@ -97,16 +97,16 @@ fn measure(
     mut calibration: Calibration,
     file: &Path,
 ) -> Result<(Calibration, Option<(usize, String)>), Failure> {
-    let stop = Signals::of_this_process()
+    let stop = ProcessSignals::of_this_process()
         .map_err(|error| Failure::Broken(format!("cannot listen for signals: {error}")))?;
     let mut progress = args.say.progress(plans.len(), "cells");
     for (n, plan) in plans.iter().enumerate() {
-        if stop.any() {
+        if stop.any_came() {
             return Ok((calibration, Some((n, TOLD.to_owned()))));
         }
         let CellPlan { speedup, load, .. } = *plan;
         let (cell, cells) = (n as u64, plans.len() as u64);
-        let told = || stop.any().then(|| TOLD.to_owned());
+        let told = || stop.any_came().then(|| TOLD.to_owned());
         let measured = bench.measure(plan, &told, &mut |now| {
             let (done, of) = (now.completed, now.tasks);
             let how = format!("speed-up {speedup}, load {load}: {done}/{of} tasks");
@@ -119,7 +119,7 @@ fn measure(
             }
             Ok(Measured::Ended(why)) => return Ok((calibration, Some((n, why)))),
             // A terminal tells the worker, too: without one the run breaks.
-            Err(_) if stop.any() => return Ok((calibration, Some((n, TOLD.to_owned())))),
+            Err(_) if stop.any_came() => return Ok((calibration, Some((n, TOLD.to_owned())))),
             Err(error) => return Err(error.into()),
         }
     }

@@ -88,7 +88,7 @@ fn serve(setup: EndpointSetup, cloud: RecordedCloud) -> Result<RecordedCloud, Fa
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
     let served: Result<_, Failure> = runtime.block_on(async {
-        let mut signals = dormouse_coordinator::Signals::of_this_process()
+        let mut signals = dormouse_coordinator::ProcessSignals::of_this_process()
             .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
         let endpoint = Ec2Endpoint::bind(setup, cloud).await;
         let endpoint = endpoint.map_err(|error| Failure::BadInput(error.to_string()))?;

@@ -44,7 +44,7 @@ pub(crate) fn metadata(args: &MetadataArgs) -> Result<(), Failure> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Broken(format!("the runtime: {error}")))?;
     runtime.block_on(async {
-        let mut signals = dormouse_coordinator::Signals::of_this_process()
+        let mut signals = dormouse_coordinator::ProcessSignals::of_this_process()
             .map_err(|error| Failure::Broken(format!("signals can't be heard: {error}")))?;
         let (begun, zero) = (Instant::now(), unix_now());
         let facts = facts(args, &kind, &settings, zero);

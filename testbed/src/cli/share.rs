@@ -1,7 +1,7 @@
 //! What of a core a vCPU is in a live run of programs whose run times were measured, and how fast that run goes: at a
 //! part of a core they take longer in real time, and the run goes slower, so that their emulated time is what it was.
 
-use dormouse_coordinator::admission::{Request, Room};
+use dormouse_coordinator::admission::{AdmissionRequest, WorkerOffer};
 use dormouse_experiment::LoadedExperiment;
 use dormouse_units::{Bytes, Ppm, Speedup};
 use dormouse_worker::agent::available_millicores;
@@ -72,8 +72,9 @@ fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failu
     let demand = live::rehearse(experiment, loaded.scheduler()?, &[]).demand;
     let live = &experiment.live;
     let workers = live.workers.max(1);
-    let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
-    let request = Request {
+    let room =
+        WorkerOffer { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
+    let request = AdmissionRequest {
         hosts: &vec![room; workers as usize],
         speedup: live.speedup,
         demand: &demand,
@@ -83,7 +84,7 @@ fn fits(loaded: &LoadedExperiment, millicores: u32) -> Result<Option<Ppm>, Failu
         repetition_us: &[],
         noop: true,
     };
-    Ok(request.admit().ok().map(|admission| admission.share))
+    Ok(request.admit_run().ok().map(|admission| admission.share))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use dormouse_coordinator::admission::{Request, Room};
+use dormouse_coordinator::admission::{AdmissionRequest, WorkerOffer};
 use dormouse_host::calibration::{
     Choice, Demand, Found, HostIdentity, SpeedupChoice, Wanted, choose, default_path, find,
     load_at, read,
@@ -61,9 +61,10 @@ fn demand(loaded: &LoadedExperiment) -> Option<Demand> {
     let wanted =
         live::rehearse(&loaded.experiment, loaded.experiment.scheduler().ok()?, &[]).demand;
     let millicores = available_millicores() / live.workers.max(1);
-    let room = Room { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
+    let room =
+        WorkerOffer { name: "this host".to_owned(), millicores, memory: Bytes::new(u64::MAX) };
     let hosts = vec![room; live.workers as usize];
-    let request = Request {
+    let request = AdmissionRequest {
         hosts: &hosts,
         speedup: live.speedup,
         demand: &wanted,
@@ -73,14 +74,14 @@ fn demand(loaded: &LoadedExperiment) -> Option<Demand> {
         repetition_us: &[],
         noop: false,
     };
-    let share = request.slowest()?.share;
+    let share = request.at_slowest()?.share;
     let shortest = setup.bag.tasks.iter().filter_map(|task| task.runtime.values().min()).min()?;
     Some(Demand {
         load: load_at(share),
         shortest_s: shortest.as_secs_f64(),
         reserve: live.reserve.as_f64(),
         wanted: Wanted { worst: live.worst_error, mean: live.mean_error },
-        admitted: request.fastest(),
+        admitted: request.fastest_speedup(),
         speedup: live.speedup.as_f64(),
         said: loaded.speedup,
         // Only a worker knows the smallest amount of work of other programs.

@@ -9,7 +9,7 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dormouse_coordinator::Disk;
+use dormouse_coordinator::LogDisk;
 use dormouse_log::{LogFile, SEAL};
 
 use crate::draw::Draw;
@@ -234,7 +234,7 @@ fn dead() -> io::Error {
     io::Error::other("its process was killed")
 }
 
-impl Disk for MountedDisk {
+impl LogDisk for MountedDisk {
     fn open(&self, path: &Path, options: &OpenOptions) -> io::Result<Box<dyn LogFile>> {
         if !self.disk.0.stage.lives(self.generation) {
             return Err(dead());

@@ -5,7 +5,7 @@ use dormouse_units::{Attempt, TaskId, VmId};
 
 /// What a worker was told to do with a VM, or with an attempt on it, and answers with a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Order {
+pub(super) enum WorkerOrder {
     Create,
     Freeze,
     Thaw,
@@ -16,7 +16,7 @@ pub(super) enum Order {
     Move(TaskId, Attempt),
 }
 
-impl Order {
+impl WorkerOrder {
     /// The VM and the order of a command; `None`: nothing is answered to it. A change of mode or supply and a
     /// checkpoint that can't be taken cost nothing, as the task runs on; of a fault and an announcement a worker
     /// has nothing to say.
@@ -68,7 +68,7 @@ impl Order {
     }
 
     /// The attempt that it is about.
-    pub(super) const fn attempt(self) -> Option<(TaskId, Attempt)> {
+    pub(super) const fn order_attempt(self) -> Option<(TaskId, Attempt)> {
         match self {
             Self::Start(task, attempt)
             | Self::Stop(task, attempt)
@@ -79,12 +79,12 @@ impl Order {
     }
 
     /// Whether it waits for as long as its VM is frozen.
-    pub(super) const fn rests(self) -> bool {
+    pub(super) const fn waits_while_frozen(self) -> bool {
         matches!(self, Self::Start(..) | Self::Stop(..))
     }
 
     /// The order in words, for the user whose worker does not obey it.
-    pub(super) fn words(self, vm: VmId) -> String {
+    pub(super) fn describe_order(self, vm: VmId) -> String {
         match self {
             Self::Create => format!("make {vm}"),
             Self::Freeze => format!("freeze {vm}"),

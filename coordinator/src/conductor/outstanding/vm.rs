@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use dormouse_units::{Attempt, Bytes, Cpus, Seats, TaskId, Tier, Time};
 
-use super::order::Order;
+use super::order::WorkerOrder;
 
 /// An order that has no answer yet.
 #[derive(Debug)]
-pub(super) struct Open {
+pub(super) struct OpenOrder {
     /// The command's number among those that its worker was told.
     pub(super) number: u64,
     /// The real time for which it has had no answer.
@@ -32,25 +32,25 @@ pub(super) struct OnVm {
 
 /// What one VM has been told and has not said.
 #[derive(Debug, Default)]
-pub(super) struct Vm {
+pub(super) struct OutstandingVm {
     /// Parallel jobs share its processors in two tiers: nobody waits until one of them has been killed.
     pub(super) is_two_tier: bool,
     pub(super) is_frozen: bool,
-    pub(super) orders: BTreeMap<Order, Open>,
+    pub(super) orders: BTreeMap<WorkerOrder, OpenOrder>,
     pub(super) attempts: BTreeMap<(TaskId, Attempt), OnVm>,
     /// The last balance of its credits is of this instant: one that comes after it is not of an earlier one.
     pub(super) balance: Time,
 }
 
-impl Vm {
+impl OutstandingVm {
     /// The orders to an attempt that is over.
-    pub(super) fn orders_to(of: (TaskId, Attempt)) -> [Order; 4] {
+    pub(super) fn orders_to(of: (TaskId, Attempt)) -> [WorkerOrder; 4] {
         let (task, attempt) = of;
         [
-            Order::Start(task, attempt),
-            Order::Stop(task, attempt),
-            Order::Promote(task, attempt),
-            Order::Move(task, attempt),
+            WorkerOrder::Start(task, attempt),
+            WorkerOrder::Stop(task, attempt),
+            WorkerOrder::Promote(task, attempt),
+            WorkerOrder::Move(task, attempt),
         ]
     }
 
@@ -61,13 +61,13 @@ impl Vm {
         &self,
         (task, attempt): (TaskId, Attempt),
         began: Option<&Seats>,
-    ) -> impl Iterator<Item = Order> + use<> {
+    ) -> impl Iterator<Item = WorkerOrder> + use<> {
         let is_up = began.is_none_or(|at| at.tier == Tier::Foreground);
-        let moved = Order::Move(task, attempt);
+        let moved = WorkerOrder::Move(task, attempt);
         let to = self.orders.get(&moved).and_then(|open| open.to.as_ref());
         let is_there = is_up && began.is_none_or(|at| Some(&at.cpus) == to);
-        let promoted = is_up.then_some(Order::Promote(task, attempt));
+        let promoted = is_up.then_some(WorkerOrder::Promote(task, attempt));
         let there = is_there.then_some(moved);
-        [Some(Order::Start(task, attempt)), promoted, there].into_iter().flatten()
+        [Some(WorkerOrder::Start(task, attempt)), promoted, there].into_iter().flatten()
     }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, Market, ProviderTerms, VmLimits};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, Observer, World};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{CoordinatorWorld, LiveRunPlan, RunObserver};
 use dormouse_engine::Run;
 use dormouse_model::{
     Bag, CheckpointConfig, CheckpointScheme, Decision, MetadataSettings, Notice, Setup,
@@ -158,8 +158,8 @@ pub fn checked() -> TaskProgram {
 }
 
 /// A no-op run of so many tasks on `vcpus` vCPUs.
-pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
-    LiveRun {
+pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRunPlan {
+    LiveRunPlan {
         setup: setup(tasks, vcpus),
         policies: vec![(TenantWork::All, Box::new(Fifo::new(tasks, vcpus)))],
         submissions: Vec::new(),
@@ -171,7 +171,7 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         listen: SocketAddr::from(([127, 0, 0, 1], 0)),
         workers: 1,
         speedup: Speedup::from_f64(30.0).unwrap(),
-        demand: Demand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
+        demand: RunDemand { vms: vec![vcpus], kinds: [KIND.into()].into(), hosts: Vec::new() },
         reserve: Ppm::new(250_000),
         share: None,
         inputs: std::collections::BTreeMap::new(),
@@ -189,11 +189,11 @@ pub fn live(tasks: usize, vcpus: u32, out: &Path) -> LiveRun {
         workers_stay: false,
         answer_within: dormouse_coordinator::ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
-        observer: Observer::default(),
+        observer: RunObserver::default(),
         cancel: CancellationToken::new(),
         pause: CancellationToken::new(),
         resume: false,
-        world: World::default(),
+        world: CoordinatorWorld::default(),
     }
 }
 

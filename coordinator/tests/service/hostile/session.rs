@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::common::*;
-use dormouse_coordinator::{CoordinatorError, Remote, replay};
+use dormouse_coordinator::{CoordinatorError, RemoteCoordinator, replay_log};
 use dormouse_identity::Role;
 use dormouse_log::LogReader;
 use dormouse_model::{Effect, Event, Step, TenantWork};
@@ -22,12 +22,12 @@ async fn every_task_is_done_and_the_log_replays_to_the_same_decisions() {
     assert_eq!(worker.acked, worker.reports.len() as u64, "all that is durable is acknowledged");
     assert_eq!(done.run.tasks().get(TaskId::new(7)).unwrap().real_cpu_us, 11);
     assert_eq!(done.facts.starts.len(), 200);
-    let report = replay(&done.log, |_| Ok(run_again(200, 8))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(200, 8))).unwrap();
     assert_eq!(report.difference, None);
     assert_eq!(report.decisions_sha256, done.run.digest());
     assert!(!report.torn);
     // The same events through another scheduler come out differently, and that is seen.
-    let other = replay(&done.log, |_| Ok(run_again(200, 7))).unwrap();
+    let other = replay_log(&done.log, |_| Ok(run_again(200, 7))).unwrap();
     assert!(other.difference.is_some());
 }
 
@@ -77,7 +77,12 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     assert_eq!(anew.take_over().await.host, 2);
     let (address, token) =
         (coordinator.at.address.to_string(), coordinator.at.token(Role::Observer));
-    let status = Remote::dial(&address, token).await.unwrap().status().await.unwrap();
+    let status = RemoteCoordinator::dial_coordinator(&address, token)
+        .await
+        .unwrap()
+        .get_status()
+        .await
+        .unwrap();
     assert_eq!((status.workers, status.workers_lost), (2, 1));
     // Its former life dials again: it must clean up.
     first.connect().await.unwrap();
@@ -91,7 +96,7 @@ async fn a_worker_started_anew_is_another_host_and_its_former_life_is_lost() {
     assert_eq!((done.run.unfinished_count(), done.run.counts().hosts_lost), (0, 1));
     assert_eq!(done.run.tasks().get(TaskId::new(task)).unwrap().attempt.get(), attempt + 1);
     assert_eq!(done.facts.hosts.len(), 3);
-    let report = replay(&done.log, |_| Ok(run_again(2, 1))).unwrap();
+    let report = replay_log(&done.log, |_| Ok(run_again(2, 1))).unwrap();
     assert_eq!(report.difference, None);
 }
 
@@ -385,6 +390,6 @@ async fn a_busy_port_is_said_plainly() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut live = live(1, 1, dir.path());
     live.listen = taken.local_addr().unwrap();
-    let no = live.bind().await.unwrap_err();
+    let no = live.bind_run().await.unwrap_err();
     assert!(no.to_string().contains("another program listens there"), "{no}");
 }

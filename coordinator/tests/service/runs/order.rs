@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use crate::common::*;
 use dormouse_cloud::Market;
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{LiveRun, replay};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{LiveRunPlan, replay_log};
 use dormouse_engine::Run;
 use dormouse_engine::drive::{
     BOUNDLESS, ModelledMachines, RequestEvents, TwoTierLaw, beginning_events, play_run,
@@ -81,12 +81,12 @@ fn with_customers(
     wakes: &'static [u64],
     at: &[u64],
     out: &Path,
-) -> (LiveRun, mpsc::UnboundedReceiver<Step>) {
+) -> (LiveRunPlan, mpsc::UnboundedReceiver<Step>) {
     let (steps, seen) = mpsc::unbounded_channel();
     let bag = live(1, 1, out);
-    let demand = Demand { vms: vec![1; 6], ..bag.demand.clone() };
+    let demand = RunDemand { vms: vec![1; 6], ..bag.demand.clone() };
     let (setup, policies, requests) = (shared(), tenants(wakes), requests(at));
-    let mut live = LiveRun { setup, policies, requests, demand, ..bag };
+    let mut live = LiveRunPlan { setup, policies, requests, demand, ..bag };
     live.observer.steps = Some(steps);
     (live, seen)
 }
@@ -186,7 +186,7 @@ async fn requests_that_came_due_without_a_coordinator_are_heard_as_it_goes_on_in
     });
     assert!(ids.eq(0..5));
     let again = |_: &_| Ok(Run::of_tenants(shared(), tenants(WAKES)));
-    assert_eq!(replay(&done.log, again).unwrap().difference, None);
+    assert_eq!(replay_log(&done.log, again).unwrap().difference, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -212,11 +212,11 @@ async fn the_clock_stands_until_the_machine_of_parallel_jobs_is_there_as_in_virt
         fails: false,
     };
     let dir = tempfile::tempdir().unwrap();
-    let live = LiveRun {
+    let live = LiveRunPlan {
         setup: setup(),
         policies: vec![(TenantWork::All, policy())],
         submissions: (1..=3).map(job).collect(),
-        demand: Demand { vms: vec![MACHINE], kinds: [kind.clone()].into(), hosts: Vec::new() },
+        demand: RunDemand { vms: vec![MACHINE], kinds: [kind.clone()].into(), hosts: Vec::new() },
         programs: Vec::new(),
         noop: false,
         speedup: Speedup::from_f64(1_000.0).unwrap(),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::*;
-use dormouse_coordinator::{Conducted, replay};
+use dormouse_coordinator::{LiveOutcome, replay_log};
 use dormouse_log::LogReader;
 use dormouse_model::{Effect, Step};
 use dormouse_proto::v1;
@@ -27,7 +27,7 @@ fn refused(is_so: bool) -> Option<Failing> {
 async fn run(
     out: &Path,
     mut fails: impl FnMut(&v1::StartTask) -> Option<Failing>,
-) -> (Conducted, Vec<u32>) {
+) -> (LiveOutcome, Vec<u32>) {
     let coordinator = Under::start(live(1, 1, out)).await;
     let mut worker = FakeWorker::new("w", &coordinator.at);
     let welcome = worker.join().await;
@@ -64,8 +64,8 @@ async fn run(
 }
 
 /// From which checkpoint to which the task fell back, by the log, which comes out again.
-fn fell_back(done: &Conducted) -> Vec<(u32, Option<u32>)> {
-    let report = replay(&done.log, |_| Ok(run_again(1, 1))).unwrap();
+fn fell_back(done: &LiveOutcome) -> Vec<(u32, Option<u32>)> {
+    let report = replay_log(&done.log, |_| Ok(run_again(1, 1))).unwrap();
     assert_eq!(report.difference, None);
     let mut log = LogReader::open(&done.log).unwrap();
     let mut all = Vec::new();

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use crate::common::*;
-use dormouse_coordinator::Remote;
+use dormouse_coordinator::RemoteCoordinator;
 use dormouse_identity::Role;
 use dormouse_model::{Decision, Notice, TenantWork};
 use dormouse_policies::Policy;
@@ -48,7 +48,7 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
     live.policies = vec![(TenantWork::All, Box::new(thinker))];
     let (coordinator, mut worker, vm) = begun("w", live).await;
     let (at, token) = (coordinator.at.address.to_string(), coordinator.at.token(Role::Operator));
-    let mut remote = Remote::dial(&at, token).await.unwrap();
+    let mut remote = RemoteCoordinator::dial_coordinator(&at, token).await.unwrap();
     worker.report(vm_created(vm)).await;
     for round in 0..ROUNDS {
         let commands = loop {
@@ -75,7 +75,7 @@ async fn while_a_scheduler_thinks_workers_and_whoever_looks_on_are_answered() {
             beats += 1;
         }
         assert!(began.elapsed() >= LOST_AFTER / 4 * 6, "they are not answers to what it says");
-        let status = within("its status", remote.status()).await.unwrap();
+        let status = within("its status", remote.get_status()).await.unwrap();
         // It is told as it was before the scheduler began to think.
         assert!(status.real_age_us > 0 && !status.over, "{status:?}");
         assert!(status.completed as usize <= round, "{status:?}");

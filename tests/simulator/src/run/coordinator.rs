@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_coordinator::admission::Demand;
+use dormouse_coordinator::admission::RunDemand;
 use dormouse_coordinator::{
-    Chance, CoordinatorError, Desk, LiveRun, Observer, Threads, WallClock, World,
+    BlockingThreads, CoordinatorError, CoordinatorWorld, LiveRunPlan, RandomSource, RunObserver,
+    WallClock, WorkerDesk,
 };
 use dormouse_model::MetadataSettings;
 use dormouse_tasks::own::TaskProgram;
@@ -76,14 +77,14 @@ pub(super) fn start(
     host: &Host,
     folder: &Path,
     generation: u64,
-    serves: impl FnOnce(Arc<Desk>) + Send + 'static,
+    serves: impl FnOnce(Arc<WorkerDesk>) + Send + 'static,
 ) -> Process {
     let (cancel, pause) = (CancellationToken::new(), CancellationToken::new());
-    let world = World {
+    let world = CoordinatorWorld {
         disk: Arc::new(host.disk.mounted(generation)),
         wall: WallClock::Running { since: host.since, from: Arc::clone(&host.wall) },
-        threads: Threads::InPlace(Arc::clone(&host.slow)),
-        chance: Chance::stream(plan.seed ^ (generation << 32)),
+        threads: BlockingThreads::InPlace(Arc::clone(&host.slow)),
+        chance: RandomSource::seeded_stream(plan.seed ^ (generation << 32)),
         objects: None,
     };
     let live = live_run(plan, folder, generation > 1, world, (cancel.clone(), pause.clone()));
@@ -103,15 +104,15 @@ pub(super) fn start(
             Err(error) => return drop(say.send(Err(error))),
         };
         has_begun.store(true, Ordering::Relaxed);
-        serves(inner.desk());
+        serves(inner.worker_desk());
         let ended = tokio::select! {
             biased;
             () = killed.cancelled() => None,
-            ended = inner.ended() => Some(ended.map(drop)),
+            ended = inner.wait_end() => Some(ended.map(drop)),
         };
         match ended {
             Some(ended) => drop(say.send(ended)),
-            None => inner.kill(),
+            None => inner.kill_actors(),
         }
     });
     process
@@ -121,15 +122,15 @@ fn live_run(
     plan: &Plan,
     folder: &Path,
     resume: bool,
-    world: World,
+    world: CoordinatorWorld,
     (cancel, pause): (CancellationToken, CancellationToken),
-) -> Result<LiveRun, CoordinatorError> {
+) -> Result<LiveRunPlan, CoordinatorError> {
     let setup = plan.setup.clone();
     let invalid = |why: String| CoordinatorError::Invalid { why };
     let policies = plan.scheduler.policies(&setup).map_err(|error| invalid(error.to_string()))?;
     let speedup = speedup(plan);
     let tasks = setup.bag.tasks.len();
-    Ok(LiveRun {
+    Ok(LiveRunPlan {
         demand: demand(plan),
         policies,
         submissions: plan.submissions.clone(),
@@ -158,7 +159,7 @@ fn live_run(
         workers_stay: plan.workers_stay,
         answer_within: ANSWER_WITHIN,
         limit: Time::from_secs(1_000_000),
-        observer: Observer::default(),
+        observer: RunObserver::default(),
         cancel,
         pause,
         resume,
@@ -173,11 +174,11 @@ pub(super) fn speedup(plan: &Plan) -> Speedup {
 }
 
 /// What the scheduler may want at once: no more than its types' limits, and less where one is enough.
-fn demand(plan: &Plan) -> Demand {
+fn demand(plan: &Plan) -> RunDemand {
     let kinds = plan.setup.catalogue.types.keys().cloned().collect();
     let vms = match &plan.setup.jobs {
         Some(_) => vec![plan.setup.space_of_jobs().processors],
         None => plan.setup.catalogue.types.values().map(|kind| kind.vcpus).collect(),
     };
-    Demand { vms, kinds, hosts: Vec::new() }
+    RunDemand { vms, kinds, hosts: Vec::new() }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use dormouse_coordinator::{CoordinatorError, Desk};
+use dormouse_coordinator::{CoordinatorError, WorkerDesk};
 use dormouse_model::{Event, Step};
 use dormouse_policies::batch::MOST_STARTS;
 use dormouse_units::{Attempt, CheckpointSeq, TaskId};
@@ -240,7 +240,7 @@ impl<'a> Player<'a> {
         self.generation = generation;
         self.played.coordinators += 1;
         let (stage, network) = (self.stage.clone(), self.network.clone());
-        let serves = move |desk: Arc<Desk>| {
+        let serves = move |desk: Arc<WorkerDesk>| {
             if stage.lives(generation) {
                 network.serve(desk, generation);
             }

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use dormouse_cloud::{Catalogue, InstanceType, ProviderTerms, VmLimits};
-use dormouse_coordinator::admission::Demand;
-use dormouse_coordinator::{Chance, LiveRun, Observer, Threads, WallClock, World};
+use dormouse_coordinator::admission::RunDemand;
+use dormouse_coordinator::{
+    BlockingThreads, CoordinatorWorld, LiveRunPlan, RandomSource, RunObserver, WallClock,
+};
 use dormouse_engine::Run;
 use dormouse_model::{
     Bag, CheckpointConfig, CheckpointOn, CheckpointScheme, MetadataSettings, Setup, Task,
@@ -64,7 +66,7 @@ impl Coordinators {
         let life = self.lives.fetch_add(1, Ordering::Relaxed);
         let listener = Listening::begin().await?;
         let bound = self.live(life).bind_on(Box::new(listener)).await?;
-        let done = bound.conduct().await?;
+        let done = bound.conduct_run().await?;
         self.witness.is_over(done);
         Ok(())
     }
@@ -124,9 +126,9 @@ impl Coordinators {
         Run::new(self.setup(), self.policy())
     }
 
-    fn live(&self, life: u64) -> LiveRun {
+    fn live(&self, life: u64) -> LiveRunPlan {
         let Scenario { seed, tasks, workers, disk_us, .. } = self.scenario;
-        LiveRun {
+        LiveRunPlan {
             setup: self.setup(),
             policies: vec![(TenantWork::All, self.policy())],
             submissions: Vec::new(),
@@ -138,7 +140,7 @@ impl Coordinators {
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
             workers: u32::try_from(workers).unwrap(),
             speedup: Speedup::times_real(30),
-            demand: Demand {
+            demand: RunDemand {
                 vms: vec![1; workers],
                 kinds: [KIND.into()].into(),
                 hosts: Vec::new(),
@@ -160,16 +162,16 @@ impl Coordinators {
             workers_stay: false,
             answer_within: dormouse_coordinator::ANSWER_WITHIN,
             limit: Time::from_secs(FAR),
-            observer: Observer::default(),
+            observer: RunObserver::default(),
             cancel: CancellationToken::new(),
             pause: CancellationToken::new(),
             resume: life > 0,
-            world: World {
+            world: CoordinatorWorld {
                 wall: WallClock::Shown(Arc::clone(&self.wall)),
-                threads: Threads::InPlace(Arc::new(AtomicU64::new(disk_us))),
+                threads: BlockingThreads::InPlace(Arc::new(AtomicU64::new(disk_us))),
                 // No life draws what another has drawn.
-                chance: Chance::stream(seed.wrapping_mul(1_000) + life),
-                ..World::default()
+                chance: RandomSource::seeded_stream(seed.wrapping_mul(1_000) + life),
+                ..CoordinatorWorld::default()
             },
         }
     }

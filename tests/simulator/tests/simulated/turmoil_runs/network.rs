@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-use dormouse_coordinator::{Accepting, Listener};
+use dormouse_coordinator::{Accepting, ConnectionListener};
 use dormouse_worker::agent::in_process::{Dialler, Dialling};
 use turmoil::net::{TcpListener, TcpStream};
 
@@ -25,15 +25,15 @@ impl fmt::Debug for Listening {
     }
 }
 
-impl Listener for Listening {
-    fn accept(&mut self) -> Accepting<'_> {
+impl ConnectionListener for Listening {
+    fn accept_connection(&mut self) -> Accepting<'_> {
         Box::pin(async {
             let (stream, from) = self.0.accept().await?;
             Ok((Box::new(stream) as _, from))
         })
     }
 
-    fn address(&self) -> io::Result<SocketAddr> {
+    fn local_address(&self) -> io::Result<SocketAddr> {
         self.0.local_addr()
     }
 }

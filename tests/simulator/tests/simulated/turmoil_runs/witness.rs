@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use dormouse_coordinator::Conducted;
+use dormouse_coordinator::LiveOutcome;
 use dormouse_model::{Command as Decided, TaskStart};
 use dormouse_proto::v1::{Command, command::Command as C};
 use dormouse_worker::agent::in_process::End;
@@ -22,7 +22,7 @@ pub(crate) struct Seen {
     pub(crate) reconnects: u64,
     /// Workers that heard that the run is over.
     pub(crate) over: Vec<String>,
-    pub(crate) conducted: Option<Conducted>,
+    pub(crate) conducted: Option<LiveOutcome>,
 }
 
 impl Witness {
@@ -63,7 +63,7 @@ impl Witness {
         }
     }
 
-    pub(crate) fn is_over(&self, conducted: Conducted) {
+    pub(crate) fn is_over(&self, conducted: LiveOutcome) {
         self.seen().conducted = Some(conducted);
     }
 }
