@@ -11,9 +11,9 @@ use std::{
 };
 
 use crate::{
-    cgroup::Vm,
-    criu::{Criu, RestoreMoment, Step, Version},
-    store::Store,
+    cgroup::VmGroups,
+    criu::{CriuProgram, CriuRelease, RestoreMoment, Step},
+    store::LocalCheckpoints,
     workspace::{TaskName, UserLeases, Workspace},
 };
 
@@ -23,11 +23,11 @@ mod restore;
 mod seen;
 mod take;
 
-pub use error::{Error, Result};
-pub use restore::Restored;
-pub use take::{Snapped, Taken};
+pub use error::{CheckpointerError, Result};
+pub use restore::RestoredTask;
+pub use take::{DumpedTask, SnappedTask};
 
-/// What is done with a restored task before its first instruction, or why it must not run: see [`Criu::restore`].
+/// What is done with a restored task before its first instruction, or why it must not run: see [`CriuProgram::restore_process`].
 pub type BeforeRunning<'a> = dyn FnMut(RestoreMoment) -> Step + Send + 'a;
 
 /// What is done just before a task is stopped for its checkpoint, or why it must not be.
@@ -40,7 +40,7 @@ pub type OnceStopped<'a> = dyn FnMut(u64) -> Step + 'a;
 const SLOWEST: u64 = 16 << 20;
 
 /// How long CRIU may take for so much memory, whose task must not be taken for lost meanwhile.
-fn copying(bytes: u64) -> Duration {
+fn copying_time(bytes: u64) -> Duration {
     Duration::from_micros(bytes.saturating_mul(1_000_000) / SLOWEST)
 }
 
@@ -49,9 +49,9 @@ fn copying(bytes: u64) -> Duration {
 /// Their deadlines are those of tasks without memory: CRIU has longer the more there is to copy.
 #[derive(Debug)]
 pub struct Checkpointer {
-    criu: Criu,
-    version: Version,
-    store: Store,
+    criu: CriuProgram,
+    version: CriuRelease,
+    store: LocalCheckpoints,
     tasks: PathBuf,
     /// Who lends users to tasks, where tasks have users of their own.
     users: Option<Arc<UserLeases>>,
@@ -76,9 +76,14 @@ impl Drop for SlowedDown {
 impl Checkpointer {
     /// With this CRIU, whose version is known from its probe, for the tasks of this workspace.
     #[must_use]
-    pub fn new(criu: Criu, version: Version, store: Store, workspace: &Workspace) -> Self {
+    pub fn new(
+        criu: CriuProgram,
+        version: CriuRelease,
+        store: LocalCheckpoints,
+        workspace: &Workspace,
+    ) -> Self {
         let slower_us = Arc::default();
-        let (tasks, users) = (workspace.tasks(), workspace.users().cloned());
+        let (tasks, users) = (workspace.tasks_directory(), workspace.user_leases().cloned());
         Self { criu, version, store, tasks, users, slower_us }
     }
 
@@ -101,14 +106,15 @@ impl Checkpointer {
 
     /// The store of the checkpoints.
     #[must_use]
-    pub fn store(&self) -> &Store {
+    pub fn store(&self) -> &LocalCheckpoints {
         &self.store
     }
 
     /// The user of a task in a VM whose tasks have users of their own: the owner of its directory.
-    fn user(&self, name: &TaskName, vm: &Vm) -> Result<Option<u32>> {
-        let directory = self.tasks.join(name.path());
+    fn task_user(&self, name: &TaskName, vm: &VmGroups) -> Result<Option<u32>> {
+        let directory = self.tasks.join(name.relative_path());
         let Some(cell) = vm.cell() else { return Ok(None) };
-        cell.user(&directory).map_err(|source| Error::User { task: name.clone(), source })
+        cell.directory_user(&directory)
+            .map_err(|source| CheckpointerError::User { task: name.clone(), source })
     }
 }

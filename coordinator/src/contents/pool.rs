@@ -41,7 +41,7 @@ pub struct ContentPool {
     world: CoordinatorWorld,
 }
 
-/// A content that is being received. Dropped before [`IncomingContent::finish_file`], it leaves nothing.
+/// A content that is being received. Dropped before [`IncomingContent::finish_content`], it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct IncomingContent {
     part: PathBuf,

@@ -82,7 +82,7 @@ impl OnceDurable for ForgetTask {
     }
 }
 
-/// A checkpoint being received. Dropped before [`IncomingCheckpoint::finish_file`], it leaves nothing.
+/// A checkpoint being received. Dropped before [`IncomingCheckpoint::finish`], it leaves nothing.
 #[derive(Debug)]
 pub(crate) struct IncomingCheckpoint {
     folder: PathBuf,

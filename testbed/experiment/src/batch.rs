@@ -6,7 +6,7 @@ use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::CheckpointConfig;
 use dormouse_policies::batch::{Algorithm, BatchSchedulerConfig, OnPromotion};
 use dormouse_policies::program::ProgramConfig;
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use dormouse_workload::{BatchWorkload, Wanted};
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub struct BatchSetup {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<CheckpointConfig>,
     /// How two VMs share a processor in virtual time.
-    pub sharing: Sharing,
+    pub sharing: ProcessorSharing,
 }
 
 impl BatchSetup {

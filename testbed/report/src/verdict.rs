@@ -15,7 +15,7 @@ use dormouse_engine::drive::credit_spec;
 use dormouse_experiment::Experiment;
 use dormouse_model::{LoadReport, Step, Submission};
 use dormouse_units::{Bytes, Ppm, Span, TaskId};
-use dormouse_vm::ideal::Machine;
+use dormouse_vm::ideal::IdealMachine;
 use dormouse_workload::RequestStream;
 
 use crate::jobs::{JobsError, JobsOutcome};
@@ -161,7 +161,7 @@ impl JudgedJobs {
         let credits = setup.credits_of_jobs().map(credit_spec);
         let hold =
             setup.checkpoint_of_jobs().map_or(Span::ZERO, |of| of.checkpoint_cost(Bytes::ZERO));
-        let machine = Machine::with_credits(credits, live.speedup);
+        let machine = IdealMachine::with_credits(credits, live.speedup);
         let promises = promises(&own, submitted, &facts.jobs, pace, machine);
         let utilisations = utilisations(&own, submitted, &facts, live.speedup);
         let kept = PromiseErrors::from_promises(&promises, &facts, &live.allowed(), hold);

@@ -9,7 +9,9 @@ use dormouse_analysis::{CommandLatency, LiveFacts, RunMode, RunRecord};
 use dormouse_coordinator::CoordinatorError::Admission;
 use dormouse_coordinator::RunProgress;
 use dormouse_folders::{HeldFolder, remove_abandoned};
-use dormouse_host::calibration::{CalibrationError, Came, Cell, Samples, folder_of};
+use dormouse_host::calibration::{
+    CalibrationCell, CalibrationError, CellOutcome, Samples, folder_of,
+};
 use dormouse_units::{TaskId, Time};
 
 use super::{CalibrateError, CellPlan};
@@ -37,7 +39,7 @@ pub(crate) struct Bench {
 #[derive(Debug)]
 pub(crate) enum Measured {
     /// The measured cell, or why it was refused.
-    Cell(Cell),
+    Cell(CalibrationCell),
     /// A run was ended before its time, for this reason.
     Ended(String),
 }
@@ -72,7 +74,8 @@ impl Bench {
         show: &mut dyn FnMut(&RunProgress),
     ) -> Result<Measured, CalibrateError> {
         let began = Instant::now();
-        let cell = |came| Measured::Cell(Cell::now(plan.speedup, plan.load, plan.vcpus, came));
+        let cell =
+            |came| Measured::Cell(CalibrationCell::now(plan.speedup, plan.load, plan.vcpus, came));
         let mut all = Samples::default();
         for seed in 1..=u64::from(self.repeat) {
             let experiment = plan.experiment(seed)?;
@@ -88,7 +91,7 @@ impl Bench {
                     None => add(&mut all, &outcome, &twin),
                 },
                 Err(CalibrateError::Live(LiveError::Coordinator(Admission(error)))) => {
-                    return Ok(cell(Came::Refused { why: error.to_string() }));
+                    return Ok(cell(CellOutcome::Refused { why: error.to_string() }));
                 }
                 Err(error) => return Err(error),
             }

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use dormouse_coordinator::ProcessSignals;
 use dormouse_host::calibration::{
-    Calibration, Found, HostIdentity, Wanted, default_path, find, write,
+    Calibration, HostIdentity, StoredCalibration, WantedErrors, default_path, find, write,
 };
-use dormouse_host::doctor::{Depth, Finding, State, examine};
+use dormouse_host::doctor::{ExaminationDepth, Finding, FindingState, examine};
 use serde_json::json;
 
 use super::args::CalibrateArgs;
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let path = args.out.clone().unwrap_or_else(default_path);
     let host = HostIdentity::of_this();
     let plans = plans(args, host.millicores)?;
-    let diagnosis = examine(Depth::Prove);
+    let diagnosis = examine(ExaminationDepth::Prove);
     if let Some(missing) = diagnosis.missing() {
         let fix = diagnosis.lacking(true).and_then(|finding| finding.fix.as_ref());
         let fix = fix.map(|fix| format!("; fix: {fix}")).unwrap_or_default();
@@ -39,15 +39,15 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<(), Failure> {
         }
     };
     for Finding { name, state, found, fix, .. } in &diagnosis.findings {
-        if let (State::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
+        if let (FindingState::Doubtful, "free CPU", Some(fix)) = (state, name.as_ref(), fix) {
             say(format!("{found}: {fix}"));
         }
     }
     let mut former = None;
     match find(&path, || host.clone()) {
-        Found::Current(found) => former = Some(*found),
-        Found::None => {}
-        Found::Unusable(why) => say(format!("what was there is replaced: {why}")),
+        StoredCalibration::Current(found) => former = Some(*found),
+        StoredCalibration::None => {}
+        StoredCalibration::Unusable(why) => say(format!("what was there is replaced: {why}")),
     }
     let bench = Bench::beside(&path, args.repeat)?;
     let seconds: f64 = plans.iter().map(|plan| bench.estimate_s(plan)).sum::<Result<_, _>>()?;
@@ -127,7 +127,7 @@ fn measure(
 }
 
 fn show(args: &CalibrateArgs, calibration: &Calibration, path: &Path) -> Result<(), Failure> {
-    let wanted = Wanted { worst: args.error, mean: args.mean };
+    let wanted = WantedErrors { worst: args.error, mean: args.mean };
     if args.say.json {
         let highest =
             |load: f64| json!({ "load": load, "speedup": calibration.highest(load, &wanted) });

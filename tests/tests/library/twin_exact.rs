@@ -135,7 +135,7 @@ fn every_job_of_a_twin_takes_what_its_decisions_promise_it() {
         }
         let steps = exact(&header);
         let credits = burstable.map(credit_spec);
-        let machine = ideal::Machine::with_credits(credits, pace().speedup);
+        let machine = ideal::IdealMachine::with_credits(credits, pace().speedup);
         let jobs = jobs(&header.experiment);
         let promises =
             promises(&steps, SubmittedJobs::alone(&jobs), &JobFacts::default(), pace(), machine);

@@ -71,33 +71,35 @@ pub(crate) fn check_descriptors(limit: u64) -> Result<(), String> {
 ///
 /// # Errors
 /// In words, what about it is not.
-pub(crate) fn check(command: &Command) -> Result<(), String> {
+pub(crate) fn check_command(command: &Command) -> Result<(), String> {
     match command {
         Command::CreateVm(CreateVm { kind, metadata, .. }) => {
             let zone = metadata.as_ref().map_or(0, |of| of.zone.len());
-            most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
+            check_most("bytes of a name", kind.len().max(zone), NAME_BYTES)?;
             metadata.as_ref().map_or(Ok(()), check_metadata)
         }
         Command::StartTask(start) => check_start(start),
-        Command::MoveTask(MoveTask { vcpus, .. }) => most("vCPUs of a task", vcpus.len(), SEATS),
+        Command::MoveTask(MoveTask { vcpus, .. }) => {
+            check_most("vCPUs of a task", vcpus.len(), SEATS)
+        }
         _ => Ok(()),
     }
 }
 
 fn check_metadata(of: &Metadata) -> Result<(), String> {
-    most("tags of a VM", of.tags.len(), TAGS)?;
+    check_most("tags of a VM", of.tags.len(), TAGS)?;
     let tags = of.tags.iter().map(|tag| tag.name.len().max(tag.value.len()));
-    most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
+    check_most("bytes of a tag", tags.max().unwrap_or(0), TAG_BYTES)?;
     let user_data = of.user_data.as_ref().map_or(0, String::len);
-    most("bytes of user data", user_data, USER_DATA_BYTES)
+    check_most("bytes of user data", user_data, USER_DATA_BYTES)
 }
 
 fn check_start(start: &StartTask) -> Result<(), String> {
     let seats = start.seats.as_ref().map_or(0, |seats| seats.vcpus.len());
-    most("vCPUs of a task", seats, SEATS)?;
-    most("checkpoints of a task", start.checkpoints_ppm.len(), CHECKPOINTS)?;
+    check_most("vCPUs of a task", seats, SEATS)?;
+    check_most("checkpoints of a task", start.checkpoints_ppm.len(), CHECKPOINTS)?;
     let plan = start.plan.as_ref().map_or(0, |plan| plan.usage_ppm.len());
-    most("processes of a plan", plan, SEATS)?;
+    check_most("processes of a plan", plan, SEATS)?;
     match (&start.own, &start.program) {
         (Some(own), _) => check_own(own),
         (None, Some(program)) => check_program(program),
@@ -127,13 +129,14 @@ fn check_own(own: &OwnProgram) -> Result<(), String> {
 /// # Errors
 /// In words, what else it is.
 pub(crate) fn check_program(program: &Program) -> Result<(), String> {
-    most("arguments of a program", program.args.len(), ARGUMENTS)?;
+    check_most("arguments of a program", program.args.len(), ARGUMENTS)?;
     let bytes = program.args.iter().map(String::len).fold(0, usize::saturating_add);
-    most("bytes of a program's arguments", bytes, ARGUMENT_BYTES)?;
-    check_remote(program.args.iter().map(String::as_str)).map_err(|error| super::explain(&error))
+    check_most("bytes of a program's arguments", bytes, ARGUMENT_BYTES)?;
+    check_remote(program.args.iter().map(String::as_str))
+        .map_err(|error| super::explain_error(&error))
 }
 
-fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
+fn check_most(what: &str, found: usize, most: usize) -> Result<(), String> {
     match found <= most {
         true => Ok(()),
         false => Err(format!("{found} {what}, and a worker takes {most}")),
@@ -142,7 +145,7 @@ fn most(what: &str, found: usize, most: usize) -> Result<(), String> {
 
 /// What the VMs of a worker take of its offer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Occupancy {
+pub(crate) struct OfferOccupancy {
     /// VMs that are there.
     pub vms: usize,
     /// The vCPUs of all those VMs.
@@ -151,10 +154,10 @@ pub(crate) struct Occupancy {
     pub core_ppm: u64,
 }
 
-impl Occupancy {
+impl OfferOccupancy {
     /// What a VM takes.
     #[must_use]
-    pub(crate) fn by(create: &CreateVm) -> Self {
+    pub(crate) fn taken_by(create: &CreateVm) -> Self {
         let vcpus = u64::from(create.vcpus);
         let core_ppm = vcpus.saturating_mul(create.core_ppm.map_or(0, u64::from));
         Self { vms: 1, vcpus, core_ppm }
@@ -162,7 +165,7 @@ impl Occupancy {
 
     /// What both take.
     #[must_use]
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn plus_other(self, other: Self) -> Self {
         Self {
             vms: self.vms.saturating_add(other.vms),
             vcpus: self.vcpus.saturating_add(other.vcpus),
@@ -174,7 +177,7 @@ impl Occupancy {
     ///
     /// # Errors
     /// In words, what there is too much of.
-    pub(crate) fn fits(self, millicores: u32) -> Result<(), String> {
+    pub(crate) fn check_fits(self, millicores: u32) -> Result<(), String> {
         let vcpus = u64::from(millicores.div_ceil(1000)) * u64::from(VCPUS_PER_CORE);
         let shares = u64::from(millicores) * 1000 * SHARES_PER_OFFER;
         let Self { vms, vcpus: asked, core_ppm } = self;
@@ -197,7 +200,7 @@ impl Occupancy {
 
 /// A report whose reason is not longer than others take.
 #[must_use]
-pub(crate) fn shorten(mut report: Report) -> Report {
+pub(crate) fn shorten_report(mut report: Report) -> Report {
     use dormouse_proto::v1::report::Report as Body;
     let why = match &mut report.report {
         Some(Body::VmFailed(failed)) => Some(&mut failed.why),
@@ -207,13 +210,13 @@ pub(crate) fn shorten(mut report: Report) -> Report {
         _ => None,
     };
     if let Some(why) = why {
-        *why = shortened(std::mem::take(why));
+        *why = shortened_reason(std::mem::take(why));
     }
     report
 }
 
 /// A reason that is not longer than others take.
-fn shortened(mut why: String) -> String {
+fn shortened_reason(mut why: String) -> String {
     const MORE: &str = " [...]";
     if why.len() > WHY_BYTES {
         let end = (0..=WHY_BYTES - MORE.len()).rev().find(|at| why.is_char_boundary(*at));
@@ -229,20 +232,23 @@ mod tests {
 
     use super::*;
 
-    fn create(vcpus: u32, core_ppm: Option<u32>) -> Occupancy {
-        Occupancy::by(&CreateVm { vcpus, core_ppm, ..CreateVm::default() })
+    fn create(vcpus: u32, core_ppm: Option<u32>) -> OfferOccupancy {
+        OfferOccupancy::taken_by(&CreateVm { vcpus, core_ppm, ..CreateVm::default() })
     }
 
     #[test]
     fn a_worker_has_room_for_what_it_offers_and_not_for_any_number() {
-        assert_eq!(create(64, None).fits(2000), Ok(()));
-        assert_eq!(create(64, Some(15_000)).fits(1000), Ok(()));
-        assert!(create(64, Some(100_000)).fits(1000).is_err_and(|why| why.contains("millionths")));
+        assert_eq!(create(64, None).check_fits(2000), Ok(()));
+        assert_eq!(create(64, Some(15_000)).check_fits(1000), Ok(()));
+        assert!(
+            create(64, Some(100_000)).check_fits(1000).is_err_and(|why| why.contains("millionths"))
+        );
         for vcpus in [100_000, 4_000_000_000] {
-            assert!(create(vcpus, None).fits(2000).is_err_and(|why| why.contains("vCPUs")));
+            assert!(create(vcpus, None).check_fits(2000).is_err_and(|why| why.contains("vCPUs")));
         }
-        let many = (0..=VMS).fold(Occupancy::default(), |all, _| all.and(create(1, None)));
-        assert!(many.fits(64_000).is_err_and(|why| why.contains("VM 513")));
+        let many =
+            (0..=VMS).fold(OfferOccupancy::default(), |all, _| all.plus_other(create(1, None)));
+        assert!(many.check_fits(64_000).is_err_and(|why| why.contains("VM 513")));
     }
 
     #[test]
@@ -252,7 +258,7 @@ mod tests {
             let tags = (0..tags).map(tag).collect();
             let user_data = user_data.map(|bytes| "x".repeat(bytes));
             let metadata = Some(Metadata { tags, user_data, ..Metadata::default() });
-            check(&Command::CreateVm(CreateVm { metadata, ..CreateVm::default() })).is_err()
+            check_command(&Command::CreateVm(CreateVm { metadata, ..CreateVm::default() })).is_err()
         };
         assert!(!refused(TAGS, Some(USER_DATA_BYTES)));
         assert!(refused(TAGS + 1, None) && refused(0, Some(USER_DATA_BYTES + 1)));
@@ -278,7 +284,7 @@ mod tests {
             Some(Program { args: args.iter().map(|arg| (*arg).to_owned()).collect() })
         };
         let start = StartTask { program: program(&["vector"]), ..StartTask::default() };
-        let refused = |start: StartTask| check(&Command::StartTask(start)).is_err();
+        let refused = |start: StartTask| check_command(&Command::StartTask(start)).is_err();
         assert!(!refused(start.clone()));
         let seats = Some(Seats { vcpus: vec![0; SEATS + 1], ..Seats::default() });
         assert!(refused(StartTask { seats, ..start.clone() }));
@@ -288,13 +294,15 @@ mod tests {
         assert!(refused(StartTask::default()));
         assert!(check_program(&Program { args: vec!["x".repeat(ARGUMENT_BYTES + 1)] }).is_err());
         let kind = "k".repeat(NAME_BYTES + 1);
-        assert!(check(&Command::CreateVm(CreateVm { kind, ..CreateVm::default() })).is_err());
+        assert!(
+            check_command(&Command::CreateVm(CreateVm { kind, ..CreateVm::default() })).is_err()
+        );
     }
 
     #[test]
     fn a_long_reason_is_cut_between_characters() {
-        assert_eq!(shortened("short".to_owned()), "short");
-        let cut = shortened("\u{e4}".repeat(WHY_BYTES));
+        assert_eq!(shortened_reason("short".to_owned()), "short");
+        let cut = shortened_reason("\u{e4}".repeat(WHY_BYTES));
         assert!(cut.len() <= WHY_BYTES && cut.ends_with("[...]"), "{}", cut.len());
     }
 }

@@ -4,16 +4,16 @@ use std::{num::NonZero, path::PathBuf, thread, time::Duration};
 
 use dormouse_identity::Token;
 
-use super::cores::Cores;
+use super::cores::HostCores;
 use crate::{
-    cgroup::{Hierarchy, own_cpu_quota},
+    cgroup::{CgroupHierarchy, own_cpu_quota},
     criu::find_criu,
     jail,
 };
 
 /// What an agent is told.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct AgentConfig {
     /// The coordinator's address, `host:port`.
     pub coordinator: String,
     /// The token by which it joins the run. See [`super::read_token`].
@@ -34,12 +34,12 @@ pub struct Config {
     /// knows of it by then.
     pub parent: Option<i32>,
     /// The jail of its tasks.
-    pub jail: jail::Request,
+    pub jail: jail::JailRequest,
     /// The time for which to hold the VMs without a connection; `None`: as the coordinator says.
     pub hold: Option<Duration>,
 }
 
-impl Config {
+impl AgentConfig {
     /// A worker with all cores this process may use and the CRIU that is found.
     #[must_use]
     pub fn new(
@@ -59,7 +59,7 @@ impl Config {
             criu: find_criu(None),
             patience: Duration::from_secs(30),
             parent: None,
-            jail: jail::Request::default(),
+            jail: jail::JailRequest::default(),
             hold: None,
         }
     }
@@ -79,7 +79,7 @@ impl Config {
 /// but no more than the quota of its own control group and of each above that can be seen.
 #[must_use]
 pub fn available_millicores() -> u32 {
-    let quota = Hierarchy::detect().and_then(|hierarchy| own_cpu_quota(&hierarchy));
+    let quota = CgroupHierarchy::detect_version().and_then(|hierarchy| own_cpu_quota(&hierarchy));
     let quota = quota.unwrap_or_else(|error| {
         tracing::debug!(%error, "no quota of processor time is known");
         None
@@ -89,7 +89,7 @@ pub fn available_millicores() -> u32 {
 
 /// The number of cores that this process may run on.
 fn cores_in_affinity() -> u32 {
-    let cores = Cores::of_this_process().count();
+    let cores = HostCores::of_this_process().core_count();
     // One of more cores than a set has bits.
     let or_all = || thread::available_parallelism().map_or(1, NonZero::get);
     u32::try_from(if cores == 0 { or_all() } else { cores }).unwrap_or(u32::MAX)

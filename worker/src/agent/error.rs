@@ -43,13 +43,13 @@ pub enum AgentError {
     },
     /// The worker's control groups cannot be set up.
     #[error("the worker's control groups cannot be set up")]
-    Cgroup(#[source] cgroup::Error),
+    Cgroup(#[source] cgroup::CgroupError),
     /// The guardian or another process.
     #[error("the worker's processes cannot be set up")]
-    Process(#[source] process::Error),
+    Process(#[source] process::ProcessError),
     /// The worker's directory.
     #[error("the worker's directory cannot be set up")]
-    Workspace(#[source] workspace::Error),
+    Workspace(#[source] workspace::WorkspaceError),
     /// A part of the tasks' jail can't be had here, and all of it is demanded.
     #[error(
         "the jail of tasks can't be had here; {remedy}; or begin with --jail partial, which leaves out what \
@@ -59,17 +59,17 @@ pub enum AgentError {
         /// What to add in this place.
         remedy: String,
         /// The part that is lacking, and why.
-        source: jail::Error,
+        source: jail::JailError,
     },
     /// CRIU does not work in the tasks' jail.
     #[error(
         "CRIU does not work in the jail of tasks, which shows it its own folder and /usr; give --criu the \
          program itself, or begin with --jail none"
     )]
-    JailCriu(#[source] Box<criu::Error>),
+    JailCriu(#[source] Box<criu::CriuError>),
     /// The checkpoint store.
     #[error("the worker's checkpoint store cannot be opened")]
-    Store(#[source] store::Error),
+    Store(#[source] store::StoreError),
     /// The contents of files with which tasks begin can't be kept.
     #[error(
         "the directory `contents` in the worker's own can't be used; see to it that it can be written"
@@ -87,7 +87,7 @@ pub enum AgentError {
     },
     /// What a crashed worker left.
     #[error("what a former worker left cannot be cleaned up")]
-    CleanUp(#[source] cleanup::Error),
+    CleanUp(#[source] cleanup::CleanupError),
     /// A thread, a runtime or a signal handler.
     #[error("cannot start {what}")]
     Runtime {
@@ -136,7 +136,7 @@ pub enum AgentError {
         /// The worker's directory.
         root: PathBuf,
         /// What is in the way.
-        source: cgroup::Error,
+        source: cgroup::CgroupError,
     },
 }
 

@@ -2,22 +2,25 @@
 //! The simulator builds workers of them whose machines are state in memory.
 
 pub use super::{
-    cores::Cores,
-    faults::{Dialler, Dialling, Link, Network},
-    gate::{Gate, Inside, Pass, Revoked},
-    launch::Birth,
-    life::{End, Machines, go_on, refused, speedup_of, welcomed},
+    cores::HostCores,
+    faults::{DialledLink, Dialling, HostDialler, WorkerNetwork},
+    gate::{GatedWork, LaunchPass, RevokedLaunch, VmGate},
+    launch::TaskBirth,
+    life::{LifeEnd, LifeMachines, go_on, refuse_start, speedup_of, wait_welcome},
     machine::{
         BoxedFuture, CheckpointUpload, JobDump, JobLeave, LifeContext, MachineBackend, OwnKeep,
         ProgramNotice, ProgressPage, QuotaLift, TakenCheckpoint, TaskDump, TaskLaunch, TaskProcess,
         VmMachine,
     },
-    own::Kept,
-    repeat::{Pauses, is_unanswered},
-    run::Absences,
-    session::{Credentials, Dial, DialError, Heard, Remote, Transport, keep},
+    own::KeptOutputs,
+    repeat::{RetryPauses, is_unanswered},
+    run::RejoinPauses,
+    session::{
+        DialError, DialTarget, GrpcTransport, SessionEvent, SessionTransport, WorkerCredentials,
+        keep_session,
+    },
     snapshot::SnapshotError,
     verdict::CpuTime,
-    vm::{Ask, CommandStamp, JobBirth, JobOrder, JobRank, Leaving, RankTime},
-    vms::{Vms, VmsMsg},
+    vm::{CommandStamp, JobBirth, JobDeparture, JobOrder, JobRank, RankTime, VmCommand},
+    vms::{VmSupervisor, VmsMsg},
 };

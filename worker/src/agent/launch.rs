@@ -9,27 +9,27 @@ use dormouse_tasks::{
 };
 use dormouse_units::Ppm;
 use dormouse_vm::OLDER_CHECKPOINTS;
-use dormouse_vm::life::LaunchError;
+use dormouse_vm::life::LaunchFailure;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tokio::time::Instant;
 use tokio::{sync::OwnedSemaphorePermit, task::spawn_blocking};
 
 use super::{
     bounds,
-    gate::{Gate, Inside, Pass},
-    host::{Host, limit},
+    gate::{GatedWork, LaunchPass, VmGate},
+    host::{LifeHost, limit},
     machine::{ProgressPage, TaskProcess},
     own,
-    report::{explain, key},
+    report::{attempt_key, explain_error},
     snapshot::go_on_with_clock,
     transfer::FetchError,
 };
 use crate::{
-    cgroup::{self, Slot},
+    cgroup::{self, TierSlot},
     checkpointer,
     criu::RestoreMoment,
-    process::{Ended, Program, Task, await_stop, resume_all},
-    store::{DIRECTORY, Expected},
+    process::{ChildProcess, ProcessEnd, ProgramCommand, await_stop, resume_all},
+    store::{DIRECTORY, ExpectedCheckpoint},
     workspace::TaskName,
 };
 
@@ -39,16 +39,16 @@ pub(crate) const RESULT: &str = "result.json";
 
 /// The place where a task is to live.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) groups: Arc<cgroup::Vm>,
-    pub(crate) gate: Arc<Gate>,
+pub(crate) struct TaskPlace {
+    pub(crate) groups: Arc<cgroup::VmGroups>,
+    pub(crate) gate: Arc<VmGate>,
     pub(crate) cpu: u32,
-    pub(crate) slot: Slot,
+    pub(crate) slot: TierSlot,
 }
 
 /// A task that has come to life.
 #[derive(Debug)]
-pub struct Birth {
+pub struct TaskBirth {
     /// The task's process.
     pub process: Arc<dyn TaskProcess>,
     /// The page on which it says how far it is; `None` for programs that say nothing.
@@ -66,7 +66,7 @@ pub struct Birth {
     /// The time at which the inputs of a program of the user's own were in its directory, where it waited for them.
     pub inputs_at: Option<Instant>,
     /// How it ended, where that was so soon that it need not be watched.
-    pub ended: Option<Ended>,
+    pub ended: Option<ProcessEnd>,
     /// What the kernel says of a restored program otherwise than before, a sentence each; `None`: it was not compared.
     pub changes: Option<Vec<String>>,
 }
@@ -78,49 +78,53 @@ const AT_ONCE: Duration = Duration::from_millis(20);
 ///
 /// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
 /// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
-pub(crate) async fn launch(
-    host: Arc<Host>,
-    place: Place,
-    pass: Pass,
+pub(crate) async fn launch_task(
+    host: Arc<LifeHost>,
+    place: TaskPlace,
+    pass: LaunchPass,
     name: TaskName,
     order: StartTask,
-) -> Result<Birth, LaunchError> {
-    let restores = order.from.is_some() && host.keeps(&order) && !is_silent(&order);
+) -> Result<TaskBirth, LaunchFailure> {
+    let restores = order.from.is_some() && host.keeps_checkpoints(&order) && !is_silent(&order);
     if !restores {
         own::bring_inputs(&host, &pass, &order).await?;
     }
     if let Some(from) = order.from.filter(|_| restores) {
         bring_checkpoint(&host, &pass, &name, (&order, from)).await?;
     }
-    let from_scratch = if order.own.is_some() { Way::Own } else { Way::FromScratch };
+    let from_scratch = if order.own.is_some() { LaunchWay::Own } else { LaunchWay::FromScratch };
     let mut way = match restores {
-        true if own::is_saved_by_criu(&order) => Way::Restored,
-        true => Way::OwnSaved,
-        false if is_silent(&order) => Way::Silent,
+        true if own::is_saved_by_criu(&order) => LaunchWay::Restored,
+        true => LaunchWay::OwnSaved,
+        false if is_silent(&order) => LaunchWay::Silent,
         false => from_scratch,
     };
-    let begun = Begun { host, place, name, order };
+    let begun = ReadyLaunch { host, place, name, order };
     loop {
-        pass.thawed().await.map_err(|e| explain(&e))?;
+        pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
         let permit = match way {
-            Way::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
-            Way::FromScratch | Way::Silent | Way::Own | Way::OwnSaved => None,
+            LaunchWay::Restored => Some(turn_at_criu(&begun.host, &pass).await?),
+            LaunchWay::FromScratch | LaunchWay::Silent | LaunchWay::Own | LaunchWay::OwnSaved => {
+                None
+            }
         };
         // It may have been frozen while this waited, and CRIU is others' then.
-        let Some(inside) = pass.birth() else { continue };
-        let meanwhile = pass.stopwatch();
-        let error = match begun.birth(way, &pass, inside, permit).await {
-            Ok(Born::Alive(birth)) => return Ok(birth),
-            Ok(Born::NoImage) => {
+        let Some(inside) = pass.enter_birth() else { continue };
+        let meanwhile = pass.start_stopwatch();
+        let error = match begun.bring_to_life(way, &pass, inside, permit).await {
+            Ok(LaunchOutcome::Alive(birth)) => return Ok(birth),
+            Ok(LaunchOutcome::NoImage) => {
                 tracing::warn!(task = %begun.name, "no checkpoint can be restored: from scratch");
                 own::bring_inputs(&begun.host, &pass, &begun.order).await?;
                 way = from_scratch;
                 continue;
             }
-            Ok(Born::Refused { why }) => LaunchError { why, image: pass.check().is_ok() },
-            Err(why) => LaunchError::from(why),
+            Ok(LaunchOutcome::Refused { why }) => {
+                LaunchFailure { why, image: pass.check_wanted().is_ok() }
+            }
+            Err(why) => LaunchFailure::from(why),
         };
-        if pass.check().is_err() || meanwhile.stood().is_zero() {
+        if pass.check_wanted().is_err() || meanwhile.frozen_meanwhile().is_zero() {
             return Err(error);
         }
         let why = error.why;
@@ -130,7 +134,7 @@ pub(crate) async fn launch(
 
 /// How a task comes to life.
 #[derive(Clone, Copy)]
-enum Way {
+enum LaunchWay {
     Restored,
     FromScratch,
     Silent,
@@ -141,8 +145,8 @@ enum Way {
 }
 
 /// The outcome of bringing a task to life.
-enum Born {
-    Alive(Birth),
+enum LaunchOutcome {
+    Alive(TaskBirth),
     /// There is no checkpoint to be restored.
     NoImage,
     /// There is, and it could not be restored. Nothing runs.
@@ -153,37 +157,37 @@ enum Born {
 
 /// A launch for which all is here.
 #[derive(Clone)]
-struct Begun {
-    host: Arc<Host>,
-    place: Place,
+struct ReadyLaunch {
+    host: Arc<LifeHost>,
+    place: TaskPlace,
     name: TaskName,
     order: StartTask,
 }
 
-impl Begun {
+impl ReadyLaunch {
     /// Brings the task to life in a thread; what went wrong that is no checkpoint's fault otherwise.
-    async fn birth(
+    async fn bring_to_life(
         &self,
-        way: Way,
-        pass: &Pass,
-        inside: Inside,
+        way: LaunchWay,
+        pass: &LaunchPass,
+        inside: GatedWork,
         permit: Option<OwnedSemaphorePermit>,
-    ) -> Result<Born, String> {
+    ) -> Result<LaunchOutcome, String> {
         let (Self { host, place, name, order }, allowed) = (self.clone(), pass.clone());
         let work = move || match way {
-            Way::Restored => restore(&host, &place, &allowed, &name, &order),
-            Way::FromScratch => {
-                from_scratch(&host, &place, &allowed, &name, &order).map(Born::Alive)
+            LaunchWay::Restored => restore_task(&host, &place, &allowed, &name, &order),
+            LaunchWay::FromScratch => {
+                from_scratch(&host, &place, &allowed, &name, &order).map(LaunchOutcome::Alive)
             }
-            Way::Silent => without_words(&host, &place, &order).map(Born::Alive),
-            Way::Own => {
+            LaunchWay::Silent => without_words(&host, &place, &order).map(LaunchOutcome::Alive),
+            LaunchWay::Own => {
                 make_room(&host, &name, &order)?;
-                own::with_inputs(&host, &place, &allowed, &name, &order).map(Born::Alive)
+                own::with_inputs(&host, &place, &allowed, &name, &order).map(LaunchOutcome::Alive)
             }
-            Way::OwnSaved => {
+            LaunchWay::OwnSaved => {
                 make_room(&host, &name, &order)?;
                 let born = own::with_saved(&host, &place, &allowed, &name, &order)?;
-                Ok(born.map_or(Born::NoImage, Born::Alive))
+                Ok(born.map_or(LaunchOutcome::NoImage, LaunchOutcome::Alive))
             }
         };
         bring_to_life(pass, inside, permit, work).await
@@ -191,19 +195,22 @@ impl Begun {
 }
 
 /// A place at CRIU.
-pub(crate) async fn turn_at_criu(host: &Host, pass: &Pass) -> Result<OwnedSemaphorePermit, String> {
+pub(crate) async fn turn_at_criu(
+    host: &LifeHost,
+    pass: &LaunchPass,
+) -> Result<OwnedSemaphorePermit, String> {
     let turn = pass.unless_revoked(Arc::clone(&host.criu).acquire_owned()).await;
-    turn.map_err(|e| explain(&e))?.map_err(|e| explain(&e))
+    turn.map_err(|e| explain_error(&e))?.map_err(|e| explain_error(&e))
 }
 
 /// Does in a thread what brings a process to life.
 pub(crate) async fn bring_to_life<T: Send + 'static>(
-    pass: &Pass,
-    inside: Inside,
+    pass: &LaunchPass,
+    inside: GatedWork,
     permit: Option<OwnedSemaphorePermit>,
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    let working = blocking(move || {
+    let working = run_blocking(move || {
         let born = work();
         drop(inside);
         born
@@ -211,7 +218,7 @@ pub(crate) async fn bring_to_life<T: Send + 'static>(
     tokio::pin!(working);
     tokio::select! {
         born = &mut working => return born,
-        () = pass.frozen() => {}
+        () = pass.wait_frozen() => {}
     }
     // Frozen with its VM, it uses nothing that others wait for.
     drop(permit);
@@ -220,8 +227,8 @@ pub(crate) async fn bring_to_life<T: Send + 'static>(
 
 /// Sees to it that the newest sound checkpoint is here, if there is one.
 pub(crate) async fn bring_checkpoint(
-    host: &Arc<Host>,
-    pass: &Pass,
+    host: &Arc<LifeHost>,
+    pass: &LaunchPass,
     name: &TaskName,
     (order, from): (&StartTask, Kept),
 ) -> Result<(), String> {
@@ -229,94 +236,94 @@ pub(crate) async fn bring_checkpoint(
         let (host, name) = (Arc::clone(host), name.clone());
         let newest = (u64::from(from.checkpoint), from.attempt);
         let order = order.clone();
-        blocking(move || {
+        run_blocking(move || {
             // First of all: what a former attempt left may just be being removed.
-            claim(&host, &name, &order)?;
+            claim_directory(&host, &name, &order)?;
             is_sound(&host, &name, newest)
         })
         .await?
     };
-    pass.check().map_err(|e| explain(&e))?;
+    pass.check_wanted().map_err(|e| explain_error(&e))?;
     if here { Ok(()) } else { fetch_newest(host, pass, order, from).await }
 }
 
 /// Whether the local copy of a checkpoint, taken by this attempt, can be used. Newer ones, of
 /// which the coordinator does not know, are from a future that did not happen, and so is one of
 /// this number that another attempt took.
-fn is_sound(host: &Host, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
-    host.store().remove_newer(name, newest).map_err(|e| explain(&e))?;
-    if !host.store().complete(name).map_err(|e| explain(&e))?.contains(&newest) {
+fn is_sound(host: &LifeHost, name: &TaskName, (newest, by): (u64, u32)) -> Result<bool, String> {
+    host.store().remove_newer(name, newest).map_err(|e| explain_error(&e))?;
+    if !host.store().complete_numbers(name).map_err(|e| explain_error(&e))?.contains(&newest) {
         return Ok(false);
     }
-    let loaded = host.store().load(name, newest);
+    let loaded = host.store().load_checkpoint(name, newest);
     if loaded.as_ref().is_ok_and(|checkpoint| checkpoint.manifest().progress.attempt != by) {
-        host.store().remove_newer(name, newest.saturating_sub(1)).map_err(|e| explain(&e))?;
+        host.store().remove_newer(name, newest.saturating_sub(1)).map_err(|e| explain_error(&e))?;
         return Ok(false);
     }
-    let verified = loaded.and_then(|checkpoint| checkpoint.verify());
+    let verified = loaded.and_then(|checkpoint| checkpoint.verify_files());
     if let Err(error) = &verified {
-        tracing::warn!(why = explain(error), task = %name, newest, "a local checkpoint is damaged");
+        tracing::warn!(why = explain_error(error), task = %name, newest, "a local checkpoint is damaged");
     }
     Ok(verified.is_ok())
 }
 
 /// Fetches the newest sound one the coordinator has. None at all is no error.
 async fn fetch_newest(
-    host: &Host,
-    pass: &Pass,
+    host: &LifeHost,
+    pass: &LaunchPass,
     order: &StartTask,
     from: Kept,
 ) -> Result<(), String> {
-    let (task, _) = key(order.task);
+    let (task, _) = attempt_key(order.task);
     let oldest = from.checkpoint.saturating_sub(OLDER_CHECKPOINTS).max(1);
     for checkpoint in (oldest..=from.checkpoint).rev() {
         let (run, attempt) = (host.run.clone(), from.attempt);
         // The newest is that of the attempt that the log has; one before it may be of an attempt before that.
         let first = if checkpoint == from.checkpoint { attempt } else { 1 };
         let reference = CheckpointRef { run, task: task.get(), checkpoint, attempt };
-        let expected = Expected {
-            task: host.task_name(task).map_err(|e| explain(&e))?,
+        let expected = ExpectedCheckpoint {
+            task: host.task_name(task).map_err(|e| explain_error(&e))?,
             sequence: u64::from(checkpoint),
             attempts: first..=attempt,
             program: program_of(order),
             bytes: bounds::image_bytes(order),
         };
-        match host.transfers.fetch(host.store(), pass, reference, &expected).await {
+        match host.transfers.fetch_checkpoint(host.store(), pass, reference, &expected).await {
             Ok(()) => return Ok(()),
             Err(error @ FetchError::Absent(_)) => {
-                let why = explain(&error);
+                let why = explain_error(&error);
                 tracing::warn!(why, %task, checkpoint, "a checkpoint cannot be had");
             }
             Err(error) => {
-                return Err(format!("checkpoint {checkpoint}: {}", explain(&error)));
+                return Err(format!("checkpoint {checkpoint}: {}", explain_error(&error)));
             }
         }
     }
     Ok(())
 }
 
-fn restore(
-    host: &Host,
-    place: &Place,
-    pass: &Pass,
+fn restore_task(
+    host: &LifeHost,
+    place: &TaskPlace,
+    pass: &LaunchPass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Born, String> {
-    let Some(checkpointer) = &host.checkpointer else { return Ok(Born::NoImage) };
-    claim(host, name, order)?;
+) -> Result<LaunchOutcome, String> {
+    let Some(checkpointer) = &host.checkpointer else { return Ok(LaunchOutcome::NoImage) };
+    claim_directory(host, name, order)?;
     if let Some(own) = &order.own {
-        host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain(&e))?;
+        host.workspace().bound_task(name, own.directory_bytes).map_err(|e| explain_error(&e))?;
     }
-    let Place { groups, cpu, slot, .. } = place;
-    let before = base(place)?;
+    let TaskPlace { groups, cpu, slot, .. } = place;
+    let before = charged_base(place)?;
     // It comes to life standing still, and gets there late under its quota.
-    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain_error(&e))?;
     let mut begun_ns = None;
     let mut wanted = |moment| {
         match moment {
-            RestoreMoment::Made => pass.check()?,
+            RestoreMoment::Made => pass.check_wanted()?,
             // A program of the user's own runs from here on.
-            RestoreMoment::Runs => begun_ns = Some(base(place)?),
+            RestoreMoment::Runs => begun_ns = Some(charged_base(place)?),
         }
         Ok(())
     };
@@ -324,8 +331,10 @@ fn restore(
         checkpointer.restore_with(name, groups, *cpu, *slot, limit::RESTORE, &mut wanted);
     let restored = match restored {
         Ok(restored) => restored,
-        Err(checkpointer::Error::NoCheckpoint { .. }) => return Ok(Born::NoImage),
-        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
+        Err(checkpointer::CheckpointerError::NoCheckpoint { .. }) => {
+            return Ok(LaunchOutcome::NoImage);
+        }
+        Err(error) => return Ok(LaunchOutcome::Refused { why: explain_error(&error) }),
     };
     let checkpoint = &restored.checkpoint;
     let done_ppm = checkpoint.manifest().progress.progress_ppm;
@@ -333,96 +342,100 @@ fn restore(
     let runs = order.own.is_some() && checkpoint.manifest().keepsakes.is_some();
     let stands = match runs {
         true => Ok(()),
-        false => await_stop(pid, limit::BIRTH).map_err(|e| explain(&e)),
+        false => await_stop(pid, limit::BIRTH).map_err(|e| explain_error(&e)),
     };
     let seen = stands.and_then(|()| {
-        let page = ProgressReader::open(host.workspace().task(name).join(PROGRESS))
-            .map_err(|e| explain(&e))?;
+        let page = ProgressReader::open(host.workspace().task_directory(name).join(PROGRESS))
+            .map_err(|e| explain_error(&e))?;
         let was = page.read().unwrap_or_default();
         // Another attempt may have the place by now.
-        pass.check().map_err(|e| explain(&e))?;
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
         if order.own.is_none() {
             go_on_with_clock(host, name, &page, pid)?;
         }
         let born = match begun_ns.filter(|_| runs) {
             Some(born) => born,
-            None => base(place)?,
+            None => charged_base(place)?,
         };
         Ok((page, was, born))
     });
     drop(lifted);
     let seen = seen.and_then(|(page, was, born)| {
         if !runs {
-            let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain(&e))?;
-            resume_all(all.into_iter().chain([pid])).map_err(|e| explain(&e))?;
+            let all = groups.slot_pids(*cpu, *slot).map_err(|e| explain_error(&e))?;
+            resume_all(all.into_iter().chain([pid])).map_err(|e| explain_error(&e))?;
         }
         first_instruction(&page, pass, &restored.task, was.heartbeat)?;
         let came_with = Ppm::new(u32::try_from(was.ppm).unwrap_or(done_ppm));
-        Ok(Seen { page, born, came_with })
+        Ok(SeenBirth { page, born, came_with })
     });
     let changes = restored.changes.filter(|_| order.own.is_some());
-    Ok(match settled(restored.task, pass, seen, done_ppm, before) {
-        Ok(birth) => Born::Alive(Birth { changes, ..birth }),
-        Err(why) => Born::Refused { why },
+    Ok(match settle_birth(restored.task, pass, seen, done_ppm, before) {
+        Ok(birth) => LaunchOutcome::Alive(TaskBirth { changes, ..birth }),
+        Err(why) => LaunchOutcome::Refused { why },
     })
 }
 
 fn from_scratch(
-    host: &Host,
-    place: &Place,
-    pass: &Pass,
+    host: &LifeHost,
+    place: &TaskPlace,
+    pass: &LaunchPass,
     name: &TaskName,
     order: &StartTask,
-) -> Result<Birth, String> {
+) -> Result<TaskBirth, String> {
     make_room(host, name, order)?;
-    let directory = host.workspace().task(name);
+    let directory = host.workspace().task_directory(name);
     let progress = directory.join(PROGRESS);
     // There before the task is, which waits for its quota: however late its first
     // instruction is seen, none of its work is done without.
-    progress::create_held(&progress).map_err(|e| explain(&e))?;
-    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let Place { groups, cpu, slot, .. } = place;
-    let entry = groups.entry(*cpu, *slot).map_err(|e| explain(&e))?;
-    let before = base(place)?;
+    progress::create_held(&progress).map_err(|e| explain_error(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+    let TaskPlace { groups, cpu, slot, .. } = place;
+    let entry = groups.slot_groups(*cpu, *slot).map_err(|e| explain_error(&e))?;
+    let before = charged_base(place)?;
     // Nothing of the birth is the task's own work; it is not promised, and not counted.
-    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain(&e))?;
-    let process = Program::new(host.program(), &directory)
-        .args(arguments(order))
+    let lifted = groups.lift_quota(*cpu, *slot).map_err(|e| explain_error(&e))?;
+    let process = ProgramCommand::new(host.task_program(), &directory)
+        .args(program_arguments(order))
         .args(["--cpu-time", &format!("{}us", order.real_cpu_us.max(1)), "--progress"])
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
     let seen = first_instruction(&page, pass, &process, 0);
     drop(lifted);
     let seen = seen.and_then(|()| {
-        let born = base(place)?;
+        let born = charged_base(place)?;
         // Another attempt may have the place by now.
-        pass.check().map_err(|e| explain(&e))?;
-        progress::let_go(&progress).map_err(|e| explain(&e))?;
-        Ok(Seen { page, born, came_with: Ppm::ZERO })
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
+        progress::let_go(&progress).map_err(|e| explain_error(&e))?;
+        Ok(SeenBirth { page, born, came_with: Ppm::ZERO })
     });
-    settled(process, pass, seen, 0, before)
+    settle_birth(process, pass, seen, 0, before)
 }
 
 /// Starts a program that does nothing and says nothing: there is no progress to follow and
 /// no result to keep, so all of a run share one directory.
-fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth, String> {
-    let name = TaskName::new(host.run.clone(), "noop").map_err(|e| explain(&e))?;
-    let directory = host.workspace().create_task(&name).map_err(|e| explain(&e))?;
-    let entry = place.groups.entry(place.cpu, place.slot).map_err(|e| explain(&e))?;
-    let base_ns = base(place)?;
-    let process = Program::new(host.program(), directory)
-        .args(arguments(order))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
+fn without_words(
+    host: &LifeHost,
+    place: &TaskPlace,
+    order: &StartTask,
+) -> Result<TaskBirth, String> {
+    let name = TaskName::new(host.run.clone(), "noop").map_err(|e| explain_error(&e))?;
+    let directory = host.workspace().create_task(&name).map_err(|e| explain_error(&e))?;
+    let entry = place.groups.slot_groups(place.cpu, place.slot).map_err(|e| explain_error(&e))?;
+    let base_ns = charged_base(place)?;
+    let process = ProgramCommand::new(host.task_program(), directory)
+        .args(program_arguments(order))
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
     let at = Instant::now();
-    let ended = process.wait(AT_ONCE).map_err(|e| explain(&e))?;
+    let ended = process.wait_end(AT_ONCE).map_err(|e| explain_error(&e))?;
     let (done_ppm, came_with, born_ns) = (0, Ppm::ZERO, base_ns);
     let (page, inputs_at, changes) = (None, None, None);
     let process = Arc::new(process);
-    Ok(Birth {
+    Ok(TaskBirth {
         process,
         page,
         done_ppm,
@@ -437,16 +450,16 @@ fn without_words(host: &Host, place: &Place, order: &StartTask) -> Result<Birth,
 }
 
 /// Claims the task's directory, for one that begins from scratch.
-fn make_room(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    claim(host, name, order)?;
+fn make_room(host: &LifeHost, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    claim_directory(host, name, order)?;
     if order.from.is_none() {
         // Of a life that the coordinator does not want continued.
-        host.store().remove_task(name).map_err(|e| explain(&e))?;
+        host.store().remove_task(name).map_err(|e| explain_error(&e))?;
     }
     Ok(())
 }
 
-fn arguments(order: &StartTask) -> &[String] {
+fn program_arguments(order: &StartTask) -> &[String] {
     order.program.as_ref().map_or(&[], |program| &program.args)
 }
 
@@ -455,17 +468,17 @@ fn program_of(order: &StartTask) -> String {
     match &order.own {
         Some(_) if own::is_saved_by_criu(order) => supervisor::KIND.to_owned(),
         Some(_) => DIRECTORY.to_owned(),
-        None => arguments(order).first().cloned().unwrap_or_default(),
+        None => program_arguments(order).first().cloned().unwrap_or_default(),
     }
 }
 
 /// Whether a task is a program that says nothing.
 pub(crate) fn is_silent(order: &StartTask) -> bool {
-    arguments(order).first().is_some_and(|kind| kind == "noop")
+    program_arguments(order).first().is_some_and(|kind| kind == "noop")
 }
 
 /// What was seen of a task that comes to life.
-pub(crate) struct Seen {
+pub(crate) struct SeenBirth {
     pub(crate) page: ProgressReader,
     /// CPU time of its slot before its first own instruction.
     pub(crate) born: u64,
@@ -473,20 +486,20 @@ pub(crate) struct Seen {
 }
 
 /// A birth, or the end of a process that did not come to life.
-pub(crate) fn settled(
-    process: Task,
-    pass: &Pass,
-    seen: Result<Seen, String>,
+pub(crate) fn settle_birth(
+    process: ChildProcess,
+    pass: &LaunchPass,
+    seen: Result<SeenBirth, String>,
     done_ppm: u32,
     base_ns: u64,
-) -> Result<Birth, String> {
+) -> Result<TaskBirth, String> {
     let at = Instant::now();
     match seen {
-        Ok(Seen { page, born: born_ns, came_with }) => {
+        Ok(SeenBirth { page, born: born_ns, came_with }) => {
             let page: Option<Arc<dyn ProgressPage>> = Some(Arc::new(page));
             let process = Arc::new(process);
             let (ended, inputs_at, changes) = (None, None, None);
-            let birth = Birth {
+            let birth = TaskBirth {
                 process,
                 page,
                 done_ppm,
@@ -508,22 +521,24 @@ pub(crate) fn settled(
 }
 
 /// Ends a process that did not come to life; why it did not is said otherwise.
-pub(crate) fn put_down(process: &Task, pass: &Pass) {
-    let _ = process.kill();
+pub(crate) fn put_down(process: &ChildProcess, pass: &LaunchPass) {
+    let _ = process.kill_all();
     // Frozen, it dies with the thaw.
-    let dying = pass.stopwatch();
-    while matches!(process.wait(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
+    let dying = pass.start_stopwatch();
+    while matches!(process.wait_end(limit::KILL.saturating_sub(dying.elapsed())), Ok(None))
         && dying.elapsed() < limit::KILL
     {}
 }
 
-fn claim(host: &Host, name: &TaskName, order: &StartTask) -> Result<(), String> {
-    let (task, attempt) = key(order.task);
-    host.places.claim(host.workspace(), name, task, attempt).map_err(|e| explain(&e))
+fn claim_directory(host: &LifeHost, name: &TaskName, order: &StartTask) -> Result<(), String> {
+    let (task, attempt) = attempt_key(order.task);
+    host.places
+        .claim_directory(host.workspace(), name, task, attempt)
+        .map_err(|e| explain_error(&e))
 }
 
-pub(crate) fn base(place: &Place) -> Result<u64, String> {
-    place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain(&e))
+pub(crate) fn charged_base(place: &TaskPlace) -> Result<u64, String> {
+    place.groups.slot_cpu_ns(place.cpu, place.slot).map_err(|e| explain_error(&e))
 }
 
 /// Waits until the task has done something: its heart has beaten since `before`. The end of
@@ -533,15 +548,15 @@ pub(crate) fn base(place: &Place) -> Result<u64, String> {
 /// millisecond, for the few that a birth takes.
 pub(crate) fn first_instruction(
     page: &ProgressReader,
-    pass: &Pass,
-    task: &Task,
+    pass: &LaunchPass,
+    task: &ChildProcess,
     before: u64,
 ) -> Result<(), String> {
-    let begun = pass.stopwatch();
+    let begun = pass.start_stopwatch();
     let mut last = State::Starting;
     while begun.elapsed() < limit::BIRTH {
-        pass.check().map_err(|e| explain(&e))?;
-        let progress = page.read().map_err(|e| explain(&e))?;
+        pass.check_wanted().map_err(|e| explain_error(&e))?;
+        let progress = page.read().map_err(|e| explain_error(&e))?;
         if progress.state != State::Starting && progress.heartbeat > before {
             return Ok(());
         }
@@ -557,8 +572,8 @@ pub(crate) fn first_instruction(
     ))
 }
 
-async fn blocking<T: Send + 'static>(
+async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    spawn_blocking(work).await.map_err(|e| explain(&e))?
+    spawn_blocking(work).await.map_err(|e| explain_error(&e))?
 }

@@ -60,12 +60,12 @@ mod vm;
 mod vms;
 mod watch;
 
-pub use config::{Config, available_millicores};
+pub use config::{AgentConfig, available_millicores};
 pub use error::{AgentError, Result};
-pub use prepare::{Prepared, prepare_process, raise_priority};
-pub use run::{Ended, run};
+pub use prepare::{PreparedWorker, prepare_process, raise_priority};
+pub use run::{AgentEnd, run};
 pub use secret::{read_token, read_token_within};
 
 pub(crate) use host::limit;
 pub(crate) use launch::{PROGRESS, RESULT};
-pub(crate) use report::explain;
+pub(crate) use report::explain_error;

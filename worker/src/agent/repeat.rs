@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tonic::{Code, Status};
 
-use super::gate::{Pass, Revoked};
+use super::gate::{LaunchPass, RevokedLaunch};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
@@ -21,17 +21,17 @@ pub fn is_unanswered(status: &Status) -> bool {
 
 /// The pauses between one attempt and the next.
 #[derive(Debug)]
-pub struct Pauses {
+pub struct RetryPauses {
     next: Duration,
 }
 
-impl Default for Pauses {
+impl Default for RetryPauses {
     fn default() -> Self {
         Self { next: FIRST_PAUSE }
     }
 }
 
-impl Pauses {
+impl RetryPauses {
     /// The time to wait now: twice as long each time, up to some seconds.
     pub fn next_pause(&mut self) -> Duration {
         let pause = self.next;
@@ -44,7 +44,7 @@ impl Pauses {
     /// # Errors
     ///
     /// It is not wanted any more.
-    pub(crate) async fn wait(&mut self, pass: &Pass) -> Result<(), Revoked> {
+    pub(crate) async fn wait_pause(&mut self, pass: &LaunchPass) -> Result<(), RevokedLaunch> {
         pass.unless_revoked(sleep(self.next_pause())).await
     }
 }

@@ -23,7 +23,7 @@ use dormouse_proto::{
         coordinator_client::CoordinatorClient,
     },
 };
-use parcel::{ChunkReader, ChunkWriter, Parcel};
+use parcel::{ChunkMessage, ChunkReader, ChunkWriter};
 use tokio::{
     sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch},
     task::spawn_blocking,
@@ -34,12 +34,12 @@ use tonic::{Code, Request, Status, Streaming, metadata::MetadataValue, transport
 use tracing::{Instrument as _, debug_span};
 
 use super::{
-    gate::{Pass, Revoked},
-    repeat::{Pauses, is_unanswered},
-    report::explain,
+    gate::{LaunchPass, RevokedLaunch},
+    repeat::{RetryPauses, is_unanswered},
+    report::explain_error,
 };
 use crate::SPANS;
-use crate::store::{Arrival, Checkpoint, Expected, Store};
+use crate::store::{CheckpointArrival, ExpectedCheckpoint, LocalCheckpoints, StoredCheckpoint};
 
 mod contents;
 mod parcel;
@@ -59,7 +59,7 @@ const TURN: Duration = Duration::from_secs(300);
 
 /// A transfer that does not get on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Stuck {
+pub(crate) enum StuckTransfer {
     #[error(
         "nothing of it moved for {} ms between this worker's disk and the coordinator; \
          see that either works and has room", after.as_millis()
@@ -91,10 +91,10 @@ pub(crate) enum FetchError {
     Unknown,
     /// It was given up.
     #[error("it is given up")]
-    Stuck(#[from] Stuck),
+    Stuck(#[from] StuckTransfer),
     /// Nobody waits for it any more.
     #[error(transparent)]
-    Revoked(#[from] Revoked),
+    Revoked(#[from] RevokedLaunch),
 }
 
 /// Why a checkpoint is not with the coordinator.
@@ -123,12 +123,12 @@ impl From<Status> for NotSent {
 
 /// What is sent, as the wire takes it; it says how many bytes of it have moved.
 #[derive(Debug)]
-struct Outgoing<M> {
+struct OutgoingChunks<M> {
     chunks: mpsc::Receiver<M>,
     moved: watch::Sender<u64>,
 }
 
-impl<M: Parcel> Stream for Outgoing<M> {
+impl<M: ChunkMessage> Stream for OutgoingChunks<M> {
     type Item = M;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<M>> {
@@ -141,9 +141,9 @@ impl<M: Parcel> Stream for Outgoing<M> {
 }
 
 /// A writer that adds what passes to a count.
-struct Counted<'a, W>(&'a mut W, &'a AtomicU64);
+struct CountedWriter<'a, W>(&'a mut W, &'a AtomicU64);
 
-impl<W: Write> Write for Counted<'_, W> {
+impl<W: Write> Write for CountedWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.0.write(bytes)?;
         self.1.fetch_add(written as u64, Ordering::Relaxed);
@@ -159,11 +159,11 @@ impl<W: Write> Write for Counted<'_, W> {
 type Stored = Pin<Box<dyn Future<Output = Result<u64, Status>> + Send>>;
 
 /// A call that sends chunks.
-type Put<M> = Box<dyn FnOnce(Outgoing<M>) -> Stored + Send>;
+type Put<M> = Box<dyn FnOnce(OutgoingChunks<M>) -> Stored + Send>;
 
 /// What all transfers of a worker share.
 #[derive(Debug)]
-pub(crate) struct Transfers {
+pub(crate) struct WorkerTransfers {
     coordinator: CoordinatorClient<Channel>,
     contents: ContentStoreClient<Channel>,
     uploads: Arc<Semaphore>,
@@ -177,8 +177,8 @@ pub(crate) struct Transfers {
     packs: bool,
 }
 
-impl Transfers {
-    fn deadline(&self) -> Deadline {
+impl WorkerTransfers {
+    fn new_deadline(&self) -> Deadline {
         self.within.map_or_else(Deadline::begin, Deadline::within)
     }
 
@@ -200,15 +200,15 @@ impl Transfers {
     /// Sends a checkpoint, again and again while the coordinator is away and the VM is there, and the contents that
     /// it lacks before; how many bytes have moved once the coordinator has it for good. `sent` says meanwhile how many
     /// have left the disk.
-    pub(crate) async fn put(
+    pub(crate) async fn put_checkpoint(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         reference: CheckpointRef,
-        checkpoint: Checkpoint,
+        checkpoint: StoredCheckpoint,
         sent: Arc<AtomicU64>,
     ) -> Result<u64, String> {
         let CheckpointRef { task, checkpoint: number, .. } = reference;
-        let (mut pauses, mut has_lacked) = (Pauses::default(), false);
+        let (mut pauses, mut has_lacked) = (RetryPauses::default(), false);
         loop {
             let span = debug_span!(target: SPANS, "send", task, checkpoint = number);
             sent.store(0, Ordering::Relaxed);
@@ -218,7 +218,7 @@ impl Transfers {
                 Err(NotSent { lacks: true, .. }) if !has_lacked => has_lacked = true,
                 Err(NotSent { unanswered: true, why, .. }) => {
                     tracing::debug!(task, number, why, "a checkpoint is sent again");
-                    pauses.wait(pass).await.map_err(|_| why)?;
+                    pauses.wait_pause(pass).await.map_err(|_| why)?;
                 }
                 done => return done.map_err(|NotSent { why, .. }| why),
             }
@@ -228,13 +228,15 @@ impl Transfers {
     async fn send(
         &self,
         reference: CheckpointRef,
-        checkpoint: Checkpoint,
+        checkpoint: StoredCheckpoint,
         sent: Arc<AtomicU64>,
     ) -> Result<u64, NotSent> {
         let contents = checkpoint.manifest().large_contents();
-        let refers: Vec<_> = contents.iter().map(|(digest, _)| contents::wire(digest)).collect();
+        let refers: Vec<_> =
+            contents.iter().map(|(digest, _)| contents::digest_bytes(digest)).collect();
         let (kept, open) = (checkpoint.clone(), checkpoint.clone());
-        let open: Open = Arc::new(move |digest| open.open_content(digest).map_err(|e| explain(&e)));
+        let open: Open =
+            Arc::new(move |digest| open.open_content(digest).map_err(|e| explain_error(&e)));
         let of = (&*reference.run, reference.task, reference.attempt);
         let before = self.send_contents(of, contents, open).await?;
         sent.fetch_add(before, Ordering::Relaxed);
@@ -245,19 +247,19 @@ impl Transfers {
             })
         });
         let export = move |writer: &mut ChunkWriter<CheckpointChunk>| {
-            kept.export(&mut Counted(writer, &sent)).map_err(|e| explain(&e))
+            kept.export_checkpoint(&mut CountedWriter(writer, &sent)).map_err(|e| explain_error(&e))
         };
-        Ok(before + self.upload((reference, refers), export, put).await?)
+        Ok(before + self.upload_chunks((reference, refers), export, put).await?)
     }
 
     /// Sends what `write` writes by the call `put`, which tells how many bytes are stored; so many bytes.
-    async fn upload<M: Parcel>(
+    async fn upload_chunks<M: ChunkMessage>(
         &self,
         of: M::Of,
         write: impl FnOnce(&mut ChunkWriter<M>) -> Result<u64, String> + Send + 'static,
         put: Put<M>,
     ) -> Result<u64, NotSent> {
-        let turn = turn(&self.uploads).await.map_err(|e| explain(&e))?;
+        let turn = take_turn(&self.uploads).await.map_err(|e| explain_error(&e))?;
         let (chunks, stream) = mpsc::channel(IN_FLIGHT);
         let packing = self.packs.then(Packing::begin);
         let reader = spawn_blocking(move || {
@@ -266,13 +268,14 @@ impl Transfers {
             written
         });
         let (tell, moved) = watch::channel(0);
-        let stream = Outgoing { chunks: stream, moved: tell };
-        let limits = (self.still, self.deadline());
+        let stream = OutgoingChunks { chunks: stream, moved: tell };
+        let limits = (self.still, self.new_deadline());
         let sent = unless_stuck(limits, moved, put(stream)).await;
-        let sent = sent.map_err(|e| explain(&e))?;
+        let sent = sent.map_err(|e| explain_error(&e))?;
         // With the stream it ends, unless the disk keeps it.
-        let written = timeout(self.still, reader).await.map_err(|_| explain(&self.stuck()))?;
-        let written = written.map_err(|e| explain(&e))?;
+        let written =
+            timeout(self.still, reader).await.map_err(|_| explain_error(&self.stuck_error()))?;
+        let written = written.map_err(|e| explain_error(&e))?;
         match (sent, written) {
             // Why the stream broke off is in the status, unless it was the store's doing.
             (Err(status), Err(why)) if status.code() == Code::Cancelled => Err(why.into()),
@@ -287,20 +290,20 @@ impl Transfers {
 
     /// Fetches a checkpoint into the local store, again and again while the coordinator is away. What
     /// came of one that is given up is removed.
-    pub(crate) async fn fetch(
+    pub(crate) async fn fetch_checkpoint(
         &self,
-        store: &Store,
-        pass: &Pass,
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
         reference: CheckpointRef,
-        expected: &Expected,
+        expected: &ExpectedCheckpoint,
     ) -> Result<(), FetchError> {
         let CheckpointRef { task, checkpoint, .. } = reference;
-        let mut pauses = Pauses::default();
+        let mut pauses = RetryPauses::default();
         loop {
             let span = debug_span!(target: SPANS, "fetch", task, checkpoint);
             let whole = self.get_whole(store, pass, (reference.clone(), expected));
             match whole.instrument(span).await {
-                Err(FetchError::Unanswered(_)) => pauses.wait(pass).await?,
+                Err(FetchError::Unanswered(_)) => pauses.wait_pause(pass).await?,
                 done => return done,
             }
         }
@@ -309,43 +312,48 @@ impl Transfers {
     /// Fetches a checkpoint, and then the contents of it that are not here.
     async fn get_whole(
         &self,
-        store: &Store,
-        pass: &Pass,
-        (reference, expected): (CheckpointRef, &Expected),
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
+        (reference, expected): (CheckpointRef, &ExpectedCheckpoint),
     ) -> Result<(), FetchError> {
         let of = (reference.run.clone(), reference.task, reference.attempt);
         let arrival = self.get(store, pass, (reference, expected)).await?;
-        for &(digest, bytes) in arrival.missing() {
-            let incoming = arrival.receive(digest, bytes);
-            let incoming = incoming.map_err(|e| FetchError::Transport(explain(&e)))?;
+        for &(digest, bytes) in arrival.missing_contents() {
+            let incoming = arrival.receive_content(digest, bytes);
+            let incoming = incoming.map_err(|e| FetchError::Transport(explain_error(&e)))?;
             let of = (&*of.0, of.1, of.2);
-            self.get_content(pass, contents::reference(of, &digest, bytes), incoming).await?;
+            self.get_content(pass, contents::content_reference(of, &digest, bytes), incoming)
+                .await?;
         }
-        let completed = spawn_blocking(move || arrival.complete().map(drop)).await;
-        let completed = completed.map_err(|e| FetchError::Transport(explain(&e)))?;
-        completed.map_err(|e| FetchError::Absent(explain(&e)))
+        let completed = spawn_blocking(move || arrival.complete_arrival().map(drop)).await;
+        let completed = completed.map_err(|e| FetchError::Transport(explain_error(&e)))?;
+        completed.map_err(|e| FetchError::Absent(explain_error(&e)))
     }
 
     async fn get(
         &self,
-        store: &Store,
-        pass: &Pass,
-        (reference, expected): (CheckpointRef, &Expected),
-    ) -> Result<Arrival, FetchError> {
-        let turn = pass.unless_revoked(turn(&self.fetches)).await??;
+        store: &LocalCheckpoints,
+        pass: &LaunchPass,
+        (reference, expected): (CheckpointRef, &ExpectedCheckpoint),
+    ) -> Result<CheckpointArrival, FetchError> {
+        let turn = pass.unless_revoked(take_turn(&self.fetches)).await??;
         let mut coordinator = self.coordinator.clone();
         let asked = timeout(self.still, coordinator.get_checkpoint(takes_packed(reference)));
-        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck())?;
-        let stream = response.map_err(told)?.into_inner();
+        let response = pass.unless_revoked(asked).await?.map_err(|_| self.stuck_error())?;
+        let stream = response.map_err(fetch_error)?.into_inner();
         let (store, expected) = (store.clone(), expected.clone());
-        let import = move |reader: &mut ChunkReader| store.receive(reader, &expected);
-        self.take(pass, turn, stream, import).await
+        let import = move |reader: &mut ChunkReader| store.receive_checkpoint(reader, &expected);
+        self.take_stream(pass, turn, stream, import).await
     }
 
     /// Has `read` read, in a thread, what a stream brings.
-    async fn take<M: Parcel, T: Send + 'static, E: std::error::Error + Send + 'static>(
+    async fn take_stream<
+        M: ChunkMessage,
+        T: Send + 'static,
+        E: std::error::Error + Send + 'static,
+    >(
         &self,
-        pass: &Pass,
+        pass: &LaunchPass,
         turn: OwnedSemaphorePermit,
         stream: Streaming<M>,
         read: impl FnOnce(&mut ChunkReader) -> Result<T, E> + Send + 'static,
@@ -356,51 +364,55 @@ impl Transfers {
             drop(turn);
             taken
         });
-        let received = pass.unless_revoked(self.receive(stream, chunks)).await;
+        let received = pass.unless_revoked(self.pass_chunks(stream, chunks)).await;
         let received = received.unwrap_or_else(|revoked| Err(revoked.into()));
         // With the chunks it ends, unless the disk keeps it.
-        let taken = timeout(self.still, writer).await.map_err(|_| self.stuck())?;
-        let taken = taken.map_err(|e| FetchError::Transport(explain(&e)))?;
+        let taken = timeout(self.still, writer).await.map_err(|_| self.stuck_error())?;
+        let taken = taken.map_err(|e| FetchError::Transport(explain_error(&e)))?;
         match (taken, received) {
             (Ok(taken), _) => Ok(taken),
             (Err(_), Err(broken)) => Err(broken),
-            (Err(error), Ok(())) => Err(FetchError::Absent(explain(&error))),
+            (Err(error), Ok(())) => Err(FetchError::Absent(explain_error(&error))),
         }
     }
 
     /// Passes chunks on until they end or nobody takes them.
-    async fn receive<M: Parcel>(
+    async fn pass_chunks<M: ChunkMessage>(
         &self,
         mut stream: Streaming<M>,
         chunks: mpsc::Sender<Bytes>,
     ) -> Result<(), FetchError> {
-        let (deadline, mut bytes) = (self.deadline(), 0);
+        let (deadline, mut bytes) = (self.new_deadline(), 0);
         loop {
             let left = deadline.left(bytes);
             let next = timeout(self.still.min(left), stream.message()).await.map_err(|_| {
-                if left < self.still { Stuck::Slow(deadline.missed(bytes)) } else { self.stuck() }
+                if left < self.still {
+                    StuckTransfer::Slow(deadline.missed(bytes))
+                } else {
+                    self.stuck_error()
+                }
             })?;
-            let Some(mut chunk) = next.map_err(told)? else { return Ok(()) };
+            let Some(mut chunk) = next.map_err(fetch_error)? else { return Ok(()) };
             bytes += chunk.data().len() as u64;
-            let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain(&e)))?;
+            let data = unpack(&mut chunk).map_err(|e| FetchError::Absent(explain_error(&e)))?;
             let taken = timeout(self.still, chunks.send(data)).await;
             // The import has failed; it says why.
-            if taken.map_err(|_| self.stuck())?.is_err() {
+            if taken.map_err(|_| self.stuck_error())?.is_err() {
                 return Ok(());
             }
         }
     }
 
-    fn stuck(&self) -> Stuck {
-        Stuck::Still { after: self.still }
+    fn stuck_error(&self) -> StuckTransfer {
+        StuckTransfer::Still { after: self.still }
     }
 }
 
 /// A place among those under way in one direction, for as long as a thread is at work on it.
-async fn turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Stuck> {
+async fn take_turn(turns: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, StuckTransfer> {
     match timeout(TURN, Arc::clone(turns).acquire_owned()).await {
         Ok(Ok(turn)) => Ok(turn),
-        _ => Err(Stuck::NoTurn { after: TURN }),
+        _ => Err(StuckTransfer::NoTurn { after: TURN }),
     }
 }
 
@@ -409,14 +421,14 @@ async fn unless_stuck<T>(
     (still, deadline): (Duration, Deadline),
     mut moved: watch::Receiver<u64>,
     transfer: impl Future<Output = T>,
-) -> Result<T, Stuck> {
+) -> Result<T, StuckTransfer> {
     tokio::pin!(transfer);
-    let stuck = |_| Stuck::Still { after: still };
+    let stuck = |_| StuckTransfer::Still { after: still };
     loop {
         let bytes = *moved.borrow_and_update();
         let left = deadline.left(bytes);
         if left.is_zero() {
-            return Err(Stuck::Slow(deadline.missed(bytes)));
+            return Err(StuckTransfer::Slow(deadline.missed(bytes)));
         }
         tokio::select! {
             done = &mut transfer => return Ok(done),
@@ -440,7 +452,7 @@ fn takes_packed<T>(of: T) -> Request<T> {
     request
 }
 
-fn told(status: Status) -> FetchError {
+fn fetch_error(status: Status) -> FetchError {
     let text = format!("{}: {}", status.code(), status.message());
     match status.code() {
         Code::NotFound | Code::DataLoss => FetchError::Absent(text),

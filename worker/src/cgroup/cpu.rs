@@ -4,7 +4,7 @@ use std::{path::Path, time::Duration};
 
 use cgroups_rs::cpu::CpuController;
 
-use super::{Error, Result, file};
+use super::{CgroupError, Result, file};
 
 const PPM: u64 = 1_000_000;
 /// The kernel refuses quotas and periods below one millisecond and periods above one second.
@@ -39,20 +39,20 @@ impl CpuQuota {
     }
 
     /// Whether it is at most as much of a core as `other`.
-    pub(crate) fn le(self, other: Self) -> bool {
+    pub(crate) fn is_at_most(self, other: Self) -> bool {
         self.quota_us * other.period_us <= other.quota_us * self.period_us
     }
 
     /// What may be used per period.
     #[must_use]
-    pub fn slice(self) -> Duration {
+    pub fn period_slice(self) -> Duration {
         Duration::from_micros(self.quota_us)
     }
 }
 
 /// The number of times that a group ran into its quota.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Throttling {
+pub struct CpuThrottling {
     /// Periods in which the group wanted to run.
     pub periods: u64,
     /// Periods in which it used up its quota.
@@ -89,7 +89,7 @@ pub(crate) fn set_quota(path: &Path, v2: bool, quota: Option<CpuQuota>) -> Resul
             })
         }
     };
-    result.map_err(|source| Error::Setting {
+    result.map_err(|source| CgroupError::Setting {
         path: path.to_owned(),
         setting: "the CPU quota",
         value: quota.map_or_else(
@@ -132,7 +132,7 @@ pub(crate) fn set_foreground(path: &Path, v2: bool, foreground: bool) -> Result<
 ///
 /// What its VMs may use is capped by their quotas, and below that cap is promised to them. It is
 /// not more, so that the worker itself, an ordinary process, is not kept waiting.
-pub(crate) fn favour(path: &Path, v2: bool) -> Result<()> {
+pub(crate) fn favour_group(path: &Path, v2: bool) -> Result<()> {
     let (weight, value) = if v2 { ("cpu.weight", "1600") } else { ("cpu.shares", "16384") };
     file::write(&path.join(weight), value)
 }
@@ -146,9 +146,9 @@ pub(crate) fn usage_ns(path: &Path, v2: bool) -> Result<u64> {
     }
 }
 
-pub(crate) fn throttling(path: &Path, v2: bool) -> Result<Throttling> {
+pub(crate) fn read_throttling(path: &Path, v2: bool) -> Result<CpuThrottling> {
     let stat = path.join("cpu.stat");
-    Ok(Throttling {
+    Ok(CpuThrottling {
         periods: file::read_key(&stat, "nr_periods")?,
         throttled_periods: file::read_key(&stat, "nr_throttled")?,
         throttled_ns: if v2 {
@@ -215,15 +215,15 @@ mod tests {
         fs::write(at("cpuacct.usage"), "123456789\n").unwrap();
         assert_eq!(usage_ns(dir.path(), false).unwrap(), 123_456_789);
         fs::write(at("cpu.stat"), "nr_periods 7\nnr_throttled 3\nthrottled_time 900\n").unwrap();
-        let seen = throttling(dir.path(), false).unwrap();
-        assert_eq!(seen, Throttling { periods: 7, throttled_periods: 3, throttled_ns: 900 });
+        let seen = read_throttling(dir.path(), false).unwrap();
+        assert_eq!(seen, CpuThrottling { periods: 7, throttled_periods: 3, throttled_ns: 900 });
         fs::write(
             at("cpu.stat"),
             "usage_usec 42\nuser_usec 40\nnr_periods 7\nnr_throttled 3\nthrottled_usec 9\n",
         )
         .unwrap();
         assert_eq!(usage_ns(dir.path(), true).unwrap(), 42_000);
-        assert_eq!(throttling(dir.path(), true).unwrap().throttled_ns, 9_000);
+        assert_eq!(read_throttling(dir.path(), true).unwrap().throttled_ns, 9_000);
         fs::write(at("cpu.stat"), "nonsense\n").unwrap();
         let error = usage_ns(dir.path(), true).unwrap_err().to_string();
         assert!(error.contains("usage_usec <number>") && error.contains("nonsense"), "{error}");

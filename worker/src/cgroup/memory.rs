@@ -4,9 +4,9 @@ use std::{path::Path, sync::atomic::Ordering};
 
 use cgroups_rs::memory::MemController;
 
-use super::{Controller, Error, Result, Vm, file};
+use super::{CgroupController, CgroupError, Result, VmGroups, file};
 
-impl Vm {
+impl VmGroups {
     /// Memory that its tasks may have together, in bytes, where that is limited.
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
@@ -18,7 +18,7 @@ impl Vm {
     /// # Errors
     /// Where the counter cannot be read.
     pub fn memory_bytes(&self) -> Result<u64> {
-        file::read_u64(&self.group(Controller::Memory).join(if self.hierarchy.is_v2() {
+        file::read_u64(&self.group_path(CgroupController::Memory).join(if self.hierarchy.is_v2() {
             "memory.current"
         } else {
             "memory.usage_in_bytes"
@@ -31,7 +31,7 @@ impl Vm {
     /// Where the kernel does not say.
     pub fn kills_for_memory(&self) -> Result<u64> {
         let file = if self.hierarchy.is_v2() { "memory.events" } else { "memory.oom_control" };
-        file::read_key(&self.group(Controller::Memory).join(file), "oom_kill")
+        file::read_key(&self.group_path(CgroupController::Memory).join(file), "oom_kill")
     }
 
     /// Whether there was such a kill since there were `before` of them, other than those for which
@@ -57,7 +57,7 @@ pub(super) fn set_limit(path: &Path, v2: bool, bytes: u64) -> Result<()> {
     let limit = i64::try_from(bytes).unwrap_or(i64::MAX);
     let controller = MemController::new(path.to_owned(), v2);
     let fail = |setting| {
-        move |source| Error::Setting {
+        move |source| CgroupError::Setting {
             path: path.to_owned(),
             setting,
             value: format!("{bytes} bytes"),

@@ -7,13 +7,16 @@ use std::{
 };
 
 use crate::{
-    cgroup::{self, Slot, Vm},
-    jail::inside,
+    cgroup::{self, TierSlot, VmGroups},
+    jail::path_inside,
     store::OpenFile,
 };
 
 /// The processes in these slots.
-pub(super) fn processes(vm: &Vm, seats: &[(u32, Slot)]) -> cgroup::Result<BTreeSet<i32>> {
+pub(super) fn seen_processes(
+    vm: &VmGroups,
+    seats: &[(u32, TierSlot)],
+) -> cgroup::Result<BTreeSet<i32>> {
     let slots = seats.iter().map(|(vcpu, slot)| vm.slot_pids(*vcpu, *slot));
     Ok(slots.collect::<cgroup::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
@@ -37,7 +40,7 @@ pub(super) fn open_files(pid: i32) -> Vec<OpenFile> {
             continue;
         };
         // What a task's view has for itself is made anew, or is in its directory.
-        let Some(path) = inside(&path) else { continue };
+        let Some(path) = path_inside(&path) else { continue };
         if metadata.is_file() && path.is_absolute() && path.exists() {
             found.insert(path, metadata.len());
         }

@@ -8,7 +8,7 @@ use std::{
 
 use blake3::Hash;
 
-use crate::sparse::{SparseFile, create};
+use crate::sparse::{SparseFile, create_private};
 
 /// Keeps apart what is received at once: two tasks may wait for the same content.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
@@ -34,9 +34,9 @@ pub enum ContentError {
     },
 }
 
-/// A content that is being received. Dropped before [`Incoming::finish`], it leaves nothing.
+/// A content that is being received. Dropped before [`ContentDownload::finish`], it leaves nothing.
 #[derive(Debug)]
-pub struct Incoming {
+pub struct ContentDownload {
     /// What is written until it is whole; `None` once nothing is to be written any more.
     file: Option<SparseFile>,
     part: PathBuf,
@@ -45,16 +45,20 @@ pub struct Incoming {
     length: u64,
 }
 
-impl Incoming {
+impl ContentDownload {
     /// Begins to receive a content of this length into the directory `root`, under its digest.
     ///
     /// # Errors
     /// The file can't be made.
-    pub(crate) fn begin(root: &Path, digest: Hash, length: u64) -> Result<Self, ContentError> {
+    pub(crate) fn begin_download(
+        root: &Path,
+        digest: Hash,
+        length: u64,
+    ) -> Result<Self, ContentError> {
         let place = root.join(digest.to_hex().as_str());
         let number = RECEIVED.fetch_add(1, Ordering::Relaxed);
         let part = place.with_extension(format!("{number}.part"));
-        let file = create(&part).map_err(|source| ContentError::File { digest, source })?;
+        let file = create_private(&part).map_err(|source| ContentError::File { digest, source })?;
         Ok(Self { file: Some(SparseFile::new(file)), part, place, digest, length })
     }
 
@@ -76,12 +80,12 @@ impl Incoming {
     ///
     /// # Errors
     /// Something else came, or less of it.
-    pub fn finish(mut self) -> Result<(), ContentError> {
+    pub fn finish_download(mut self) -> Result<(), ContentError> {
         let (digest, length) = (self.digest, self.length);
         let Some(file) = self.file.take() else { return Ok(()) };
         let came = file.length();
         let failed = |source| ContentError::File { digest, source };
-        let (_, found) = file.finish().map_err(failed)?;
+        let (_, found) = file.finish_file().map_err(failed)?;
         if came != length {
             let what = format!("it has {came} bytes and not {length}");
             return Err(ContentError::Another { digest, what });
@@ -94,7 +98,7 @@ impl Incoming {
     }
 }
 
-impl Drop for Incoming {
+impl Drop for ContentDownload {
     fn drop(&mut self) {
         // After the rename there is nothing; what can't be removed now is with the worker's next start.
         let _ = fs::remove_file(&self.part);

@@ -9,12 +9,12 @@ use std::{
 use crate::{cgroup, process};
 
 /// The result of a CRIU call.
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub type Result<T, E = CriuError> = std::result::Result<T, E>;
 
 /// A CRIU call that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Error {
+pub enum CriuError {
     /// The program could not be started.
     #[error("cannot start {}; obtain a CRIU that works with scripts/get-criu", program.display())]
     Start {
@@ -123,7 +123,7 @@ pub enum Error {
         /// The request that needed the control group.
         call: &'static str,
         /// The control group's error.
-        source: Box<cgroup::Error>,
+        source: Box<cgroup::CgroupError>,
     },
     /// The restored process could not be taken over.
     #[error("criu {call}: the process cannot be taken over")]
@@ -131,11 +131,11 @@ pub enum Error {
         /// The request that made the process.
         call: &'static str,
         /// The process's error.
-        source: Box<process::Error>,
+        source: Box<process::ProcessError>,
     },
 }
 
-impl Error {
+impl CriuError {
     /// Whether CRIU met a process or thread that just ended, or a connection that was just being made: the next try finds
     /// neither.
     #[must_use]
@@ -168,7 +168,7 @@ pub struct LogTail {
 const NOISE: &str = "RLIMIT_NOFILE";
 
 /// What CRIU says is wrong, without what it says always.
-pub(crate) fn told(message: &str) -> Option<&str> {
+pub(crate) fn criu_message(message: &str) -> Option<&str> {
     Some(message.trim()).filter(|message| !message.is_empty() && !message.contains(NOISE))
 }
 
@@ -193,7 +193,7 @@ impl LogTail {
             let skip = lines.len().saturating_sub(Self::LINES);
             lines.into_iter().skip(skip).map(str::to_owned).collect()
         };
-        let is_error = |line: &&str| line.contains(ERROR) && told(line).is_some();
+        let is_error = |line: &&str| line.contains(ERROR) && criu_message(line).is_some();
         let mut lines = tail(text.lines().filter(is_error).collect());
         if lines.is_empty() {
             lines = tail(text.lines().collect());

@@ -17,7 +17,7 @@ use nix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::status::Status;
+use super::status::ThreadStatus;
 use crate::process::pidfd;
 
 /// The most threads, and the most timers, of a task that are noted, or put back.
@@ -29,7 +29,7 @@ const TIMER: &str = "anon_inode:[timerfd]";
 /// namespace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Keepsakes {
+pub struct TaskKeepsakes {
     /// The threads that have bound themselves to some cores.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bound: Vec<BoundThread>,
@@ -62,7 +62,7 @@ pub struct ExpiredTimer {
     pub period_ns: u64,
 }
 
-impl Keepsakes {
+impl TaskKeepsakes {
     /// Notes what CRIU loses of the task whose first process is `first` and which is among these processes, while all of it stands
     /// still. What can't be read of one that has just ended is not noted.
     #[must_use]
@@ -72,7 +72,7 @@ impl Keepsakes {
         let (mut bound, mut timers) = (Vec::new(), Vec::new());
         let own = |pid: &&i32| namespace.is_some() && pid_namespace(**pid) == namespace;
         for &pid in processes.iter().filter(own) {
-            for thread in threads(pid) {
+            for thread in thread_ids(pid) {
                 // The first process binds itself to nothing: what it has it was given.
                 let cores = sched_getaffinity(Pid::from_raw(thread)).ok();
                 if let Some(cores) = cores.filter(|cores| Some(*cores) != common)
@@ -102,21 +102,21 @@ impl Keepsakes {
             return Vec::new();
         }
         // CRIU's own processes are not a PID namespace below the worker's.
-        let depth = Status::of_task("self").map_or(1, |own| own.numbers.len());
-        let known = processes.iter().flat_map(|pid| threads(*pid)).filter_map(|thread| {
-            let numbers = Status::of_task(&thread.to_string()).ok()?.numbers;
+        let depth = ThreadStatus::of_task("self").map_or(1, |own| own.numbers.len());
+        let known = processes.iter().flat_map(|pid| thread_ids(*pid)).filter_map(|thread| {
+            let numbers = ThreadStatus::of_task(&thread.to_string()).ok()?.numbers;
             numbers.get(depth).map(|own| (*own, thread))
         });
         let known: BTreeMap<u32, i32> = known.collect();
         let here = |number: u32| known.get(&number).copied();
         let mut lost = Vec::new();
         for BoundThread { thread, cores } in self.bound.iter().take(MOST) {
-            if let Err(why) = here(*thread).map_or(Ok(()), |thread| bind(thread, cores)) {
+            if let Err(why) = here(*thread).map_or(Ok(()), |thread| bind_thread(thread, cores)) {
                 lost.push(format!("thread {thread} runs on any core and not on {cores:?}: {why}"));
             }
         }
         for timer in self.timers.iter().take(MOST) {
-            if let Err(why) = here(timer.process).map_or(Ok(()), |pid| timer.arm(pid)) {
+            if let Err(why) = here(timer.process).map_or(Ok(()), |pid| timer.arm_timer(pid)) {
                 let ExpiredTimer { process, fd, period_ns, .. } = timer;
                 lost.push(format!(
                     "the timer {fd} of process {process}, of {period_ns} ns, runs out no more: {why}"
@@ -143,7 +143,7 @@ impl ExpiredTimer {
 
     /// Has the timer of process `pid` run again, from now on, and be as often run out as it was.
     #[expect(unsafe_code, reason = "nix has no timers that are not its own, and not this ioctl")]
-    fn arm(self, pid: i32) -> io::Result<()> {
+    fn arm_timer(self, pid: i32) -> io::Result<()> {
         /// TFD_IOC_SET_TICKS (linux/timerfd.h), of kernels with checkpoint and restore.
         const SET_TICKS: libc::Ioctl = 0x4008_5400;
         let timer = pidfd::file_of(pidfd::open(pid)?.as_fd(), self.fd)?;
@@ -179,7 +179,7 @@ impl ExpiredTimer {
     }
 }
 
-fn bind(thread: i32, cores: &[u16]) -> nix::Result<()> {
+fn bind_thread(thread: i32, cores: &[u16]) -> nix::Result<()> {
     let mut set = CpuSet::new();
     // Cores beyond what a set can hold are none of this host's.
     let _ = cores.iter().filter(|core| set.set(usize::from(**core)).is_err()).count();
@@ -193,14 +193,14 @@ fn numbers_of(cores: &CpuSet) -> Vec<u16> {
 
 /// The number that a thread has in its innermost PID namespace.
 fn own_number(thread: i32) -> Option<u32> {
-    Status::of_task(&thread.to_string()).ok()?.numbers.last().copied()
+    ThreadStatus::of_task(&thread.to_string()).ok()?.numbers.last().copied()
 }
 
 fn pid_namespace(thread: i32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{thread}/ns/pid")).ok()
 }
 
-fn threads(pid: i32) -> Vec<i32> {
+fn thread_ids(pid: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
@@ -243,15 +243,15 @@ mod tests {
 
     #[test]
     fn what_is_empty_says_nothing_and_reads_back() {
-        let none = Keepsakes::default();
+        let none = TaskKeepsakes::default();
         assert_eq!(serde_json::to_string(&none).unwrap(), "{}");
         assert_eq!(none.put_back(&BTreeSet::from([1])), Vec::<String>::new());
-        let some = Keepsakes {
+        let some = TaskKeepsakes {
             bound: vec![BoundThread { thread: 2, cores: vec![0, 3] }],
             timers: ExpiredTimer::parse(7, 4, EXPIRED).into_iter().collect(),
         };
         let json = serde_json::to_string(&some).unwrap();
-        assert_eq!(serde_json::from_str::<Keepsakes>(&json).unwrap(), some);
+        assert_eq!(serde_json::from_str::<TaskKeepsakes>(&json).unwrap(), some);
     }
 
     #[test]
@@ -259,9 +259,9 @@ mod tests {
         let mine = sched_getaffinity(Pid::from_raw(0)).unwrap();
         let numbers = numbers_of(&mine);
         assert!(!numbers.is_empty());
-        bind(0, &numbers).unwrap();
+        bind_thread(0, &numbers).unwrap();
         assert_eq!(sched_getaffinity(Pid::from_raw(0)).unwrap(), mine);
         // None of these is here.
-        bind(0, &[u16::MAX]).unwrap_err();
+        bind_thread(0, &[u16::MAX]).unwrap_err();
     }
 }

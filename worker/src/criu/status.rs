@@ -4,7 +4,7 @@ use std::{fs, io};
 
 /// The users, capabilities and fences of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Status {
+pub(crate) struct ThreadStatus {
     /// One letter: `R` and `t` live, `Z` and `X` are dead.
     pub(crate) state: String,
     /// Real, effective, saved and file system user, and the same of the group.
@@ -23,7 +23,7 @@ pub(crate) struct Status {
     pub(crate) seccomp: u32,
 }
 
-impl Status {
+impl ThreadStatus {
     /// Reads that of a thread, `task` being what it is called in `/proc`, such as `self` or `7/task/8`.
     ///
     /// # Errors
@@ -72,12 +72,12 @@ mod tests {
 
     #[test]
     fn this_process_is_understood_and_half_a_status_is_not() {
-        let own = Status::of_task("self").unwrap();
+        let own = ThreadStatus::of_task("self").unwrap();
         assert_eq!((own.users.len(), own.groups.len(), own.is_dead()), (4, 4, false));
         assert_eq!(own.users[1], nix::unistd::geteuid().as_raw());
         assert_eq!(own.effective & !own.permitted, 0);
         let text = fs::read_to_string("/proc/self/status").unwrap();
         let half = text.split("CapBnd").next().unwrap();
-        assert_eq!((Status::parse(&text).is_some(), Status::parse(half)), (true, None));
+        assert_eq!((ThreadStatus::parse(&text).is_some(), ThreadStatus::parse(half)), (true, None));
     }
 }

@@ -14,7 +14,7 @@ pub(super) const MAX_ATTRIBUTES: usize = 1 << 20;
 /// The system refuses, or a name is no text.
 pub(crate) fn read_attributes(of: impl AsFd) -> io::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    let names = match list(&of) {
+    let names = match list_attributes(&of) {
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => return Ok(found),
         names => names?,
     };
@@ -39,7 +39,7 @@ pub(super) fn set_attributes(
 ) -> io::Result<()> {
     let wrong = || io::Error::from(io::ErrorKind::InvalidData);
     for (name, hex) in attributes {
-        set(&of, name, &bytes_of(hex).ok_or_else(wrong)?)?;
+        set_attribute(&of, name, &bytes_of(hex).ok_or_else(wrong)?)?;
     }
     Ok(())
 }
@@ -74,7 +74,7 @@ fn read_all(read: impl Fn(*mut libc::c_void, usize) -> libc::ssize_t) -> io::Res
 }
 
 #[expect(unsafe_code, reason = "neither nix nor the standard library has attributes")]
-fn list(of: &impl AsFd) -> io::Result<Vec<u8>> {
+fn list_attributes(of: &impl AsFd) -> io::Result<Vec<u8>> {
     let fd = of.as_fd().as_raw_fd();
     // SAFETY: the kernel writes so many bytes at most, which are the caller's.
     read_all(|to, room| unsafe { libc::flistxattr(fd, to.cast(), room) })
@@ -88,7 +88,7 @@ fn get(of: &impl AsFd, name: &str) -> io::Result<Vec<u8>> {
 }
 
 #[expect(unsafe_code, reason = "neither nix nor the standard library has attributes")]
-fn set(of: &impl AsFd, name: &str, value: &[u8]) -> io::Result<()> {
+fn set_attribute(of: &impl AsFd, name: &str, value: &[u8]) -> io::Result<()> {
     let (fd, name) = (of.as_fd().as_raw_fd(), CString::new(name)?);
     // SAFETY: the kernel reads the name and so many bytes of the value.
     match unsafe { libc::fsetxattr(fd, name.as_ptr(), value.as_ptr().cast(), value.len(), 0) } {

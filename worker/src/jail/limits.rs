@@ -12,24 +12,24 @@ pub const PIDS_PER_VCPU: u64 = 64;
 
 /// What a program may have that differs from program to program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct ProgramBounds {
     /// The size that a file of it may grow to, in bytes.
     pub file_bytes: u64,
     /// Processes and threads that it may have at once; `None`: as many as its VM may.
     pub processes: Option<u64>,
 }
 
-impl Default for Bounds {
+impl Default for ProgramBounds {
     fn default() -> Self {
         Self { file_bytes: FILE_BYTES, processes: None }
     }
 }
 
-impl Bounds {
+impl ProgramBounds {
     /// The limits of a task (getrlimit(2)): soft and hard are the same.
     ///
     /// Only such as need no privilege to be set again by CRIU, which may have no CAP_SYS_RESOURCE.
-    pub(super) fn limits(self) -> [(libc::__rlimit_resource_t, u64); 6] {
+    pub(super) fn resource_limits(self) -> [(libc::__rlimit_resource_t, u64); 6] {
         [
             (libc::RLIMIT_CORE, 0),
             (libc::RLIMIT_FSIZE, self.file_bytes),

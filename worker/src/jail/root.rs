@@ -16,7 +16,7 @@ use nix::{
     unistd::pivot_root,
 };
 
-use super::{Error, Part, Result};
+use super::{JailError, JailPart, Result};
 
 /// The directory of the namespace that is the root of tasks.
 pub const CELL: &str = "/cell";
@@ -80,7 +80,7 @@ const FOLDER_LINKS: [(&str, &str); 4] =
 
 /// What of the worker's is to be seen in a jail.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct JailLayout {
     /// A directory of the worker's to make the root in; it stays empty.
     pub mount_point: PathBuf,
     /// The directories of tasks, at the path where tasks find them.
@@ -91,15 +91,15 @@ pub struct Layout {
     pub criu: Option<PathBuf>,
 }
 
-impl Layout {
+impl JailLayout {
     /// The path of CRIU in the namespace.
     pub(super) fn criu_inside(&self) -> Option<PathBuf> {
-        let name = canonical(self.criu.as_deref()?).ok()?.file_name()?.to_owned();
+        let name = canonical_program(self.criu.as_deref()?).ok()?.file_name()?.to_owned();
         Some(Path::new("/").join(CRIU).join(name))
     }
 }
 
-fn canonical(program: &Path) -> io::Result<PathBuf> {
+fn canonical_program(program: &Path) -> io::Result<PathBuf> {
     if program.components().count() > 1 {
         return fs::canonicalize(program);
     }
@@ -109,74 +109,85 @@ fn canonical(program: &Path) -> io::Result<PathBuf> {
 }
 
 /// Makes the namespace, for tasks that use the worker's network or have one of their own. This thread is in it afterwards, and good for nothing else.
-pub(super) fn make(layout: &Layout, lent: &[PathBuf], shares_network: bool) -> Result<OwnedFd> {
-    let at = |step: &str| Error::at(Part::Mounts, step);
+pub(super) fn make_root(
+    layout: &JailLayout,
+    lent: &[PathBuf],
+    shares_network: bool,
+) -> Result<OwnedFd> {
+    let at = |step: &str| JailError::at_step(JailPart::Mounts, step);
     unshare(CloneFlags::CLONE_NEWNS).map_err(|e| at("making the namespace")(e.into()))?;
     // Nothing of it is seen outside. What is laid over a task's directory later is seen here: its quota.
-    mount(none(), "/", none(), MsFlags::MS_REC | MsFlags::MS_SLAVE, none())
+    mount(no_text(), "/", no_text(), MsFlags::MS_REC | MsFlags::MS_SLAVE, no_text())
         .map_err(|e| at("making the mounts its own")(e.into()))?;
     let root = &layout.mount_point;
-    build(root, (layout, lent), shares_network).map_err(|(step, source)| at(&step)(source))?;
-    enter(root).map_err(at("changing the root"))?;
+    build_root(root, (layout, lent), shares_network).map_err(|(step, source)| at(&step)(source))?;
+    enter_root(root).map_err(at("changing the root"))?;
     File::open("/proc/thread-self/ns/mnt").map(OwnedFd::from).map_err(at("opening the namespace"))
 }
 
 /// What was done when it failed, and why.
 type Step<T = ()> = std::result::Result<T, (String, io::Error)>;
 
-fn build(root: &Path, (layout, lent): (&Layout, &[PathBuf]), shares_network: bool) -> Step {
-    create(root, 0o755)?;
-    tmpfs(root, "mode=755,size=16m")?;
+fn build_root(
+    root: &Path,
+    (layout, lent): (&JailLayout, &[PathBuf]),
+    shares_network: bool,
+) -> Step {
+    create_directory(root, 0o755)?;
+    mount_tmpfs(root, "mode=755,size=16m")?;
     let criu = match &layout.criu {
-        Some(program) => Some(canonical(program).map_err(|e| (say("find", program), e))?),
+        Some(program) => {
+            Some(canonical_program(program).map_err(|e| (describe_action("find", program), e))?)
+        }
         None => None,
     };
     let cell = root.join(CELL.trim_start_matches('/'));
     for (place, settings) in [(root, &SETTINGS[..SETTINGS_OF_CRIU]), (&cell, &SETTINGS[..])] {
-        system(place)?;
+        bind_system(place)?;
         copy_settings(place, settings)?;
-        devices(place)?;
+        bind_devices(place)?;
     }
     for directory in ["proc", "run", "tmp", HOLD.trim_start_matches('/')] {
-        create(&root.join(directory), 0o755)?;
+        create_directory(&root.join(directory), 0o755)?;
     }
     let nothing = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     // CRIU tells the terminals of tasks from those of its own.
     let terminals = root.join("dev/pts");
-    create(&terminals, 0o755)?;
+    create_directory(&terminals, 0o755)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
     mount(Some("devpts"), &terminals, Some("devpts"), flags, Some("newinstance,mode=620"))
-        .map_err(|e| (say("mount", &terminals), e.into()))?;
+        .map_err(|e| (describe_action("mount", &terminals), e.into()))?;
     let proc = root.join("proc");
-    mount(Some("proc"), &proc, Some("proc"), nothing, none())
-        .map_err(|e| (say("mount", &proc), e.into()))?;
+    mount(Some("proc"), &proc, Some("proc"), nothing, no_text())
+        .map_err(|e| (describe_action("mount", &proc), e.into()))?;
     // CRIU keeps in /run what it finds out about the kernel, and tries mounts in /tmp.
-    tmpfs(&root.join("run"), "mode=755,size=4m")?;
-    tmpfs(&root.join("tmp"), "mode=700,size=4m")?;
+    mount_tmpfs(&root.join("run"), "mode=755,size=4m")?;
+    mount_tmpfs(&root.join("tmp"), "mode=700,size=4m")?;
     if let Some(directory) = criu.as_deref().and_then(Path::parent) {
-        bind(directory, &root.join(CRIU), MsFlags::MS_NOSUID)?;
+        bind_path(directory, &root.join(CRIU), MsFlags::MS_NOSUID)?;
     }
     small_system(&cell, shares_network)?;
     let inside = |path: &Path| cell.join(path.strip_prefix("/").unwrap_or(path));
     let read_only = MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     for folder in lent {
-        bind(folder, &inside(folder), read_only)?;
+        bind_path(folder, &inside(folder), read_only)?;
     }
-    bind(&layout.programs, &inside(&layout.programs), read_only)?;
-    bind(&layout.tasks, &inside(&layout.tasks), nothing)
+    bind_path(&layout.programs, &inside(&layout.programs), read_only)?;
+    bind_path(&layout.tasks, &inside(&layout.tasks), nothing)
 }
 
 /// The directories that programs and libraries are in, read-only.
-fn system(place: &Path) -> Step {
+fn bind_system(place: &Path) -> Step {
     for name in SYSTEM {
         let (from, to) = (Path::new("/").join(name), place.join(name));
         match fs::symlink_metadata(&from) {
             Ok(found) if found.is_symlink() => {
-                let target = fs::read_link(&from).map_err(|e| (say("read", &from), e))?;
-                symlink(target, &to).map_err(|e| (say("link", &to), e))?;
+                let target =
+                    fs::read_link(&from).map_err(|e| (describe_action("read", &from), e))?;
+                symlink(target, &to).map_err(|e| (describe_action("link", &to), e))?;
             }
             Ok(found) if found.is_dir() => {
-                bind(&from, &to, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
+                bind_path(&from, &to, MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NODEV)?;
             }
             _ => {}
         }
@@ -198,9 +209,10 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
         "var/log",
     ];
     for folder in folders.into_iter().chain(["sys", MADE.trim_start_matches('/')]) {
-        create(&cell.join(folder), 0o755)?;
+        create_directory(&cell.join(folder), 0o755)?;
     }
-    let link = |target: &str, at: &Path| symlink(target, at).map_err(|e| (say("link", at), e));
+    let link =
+        |target: &str, at: &Path| symlink(target, at).map_err(|e| (describe_action("link", at), e));
     for (name, target) in FOLDER_LINKS {
         link(target, &cell.join(name))?;
     }
@@ -220,7 +232,7 @@ fn small_system(cell: &Path, shares_network: bool) -> Step {
         // Without it programs do with less.
         if let Ok(text) = fs::read_to_string(Path::new("/sys").join(path)) {
             let (folder, _) = path.rsplit_once('/').unwrap_or(("", path));
-            create(&cell.join("sys").join(folder), 0o755)?;
+            create_directory(&cell.join("sys").join(folder), 0o755)?;
             write(&cell.join("sys").join(path), &text)?;
         }
     }
@@ -233,14 +245,14 @@ fn name_service(shares_network: bool) -> (String, String) {
     let databases = ["passwd", "group", "shadow", "networks", "protocols", "services", "rpc"];
     let files: String = databases.iter().map(|name| format!("{name}: files\n")).collect();
     let servers = match shares_network {
-        true => servers(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
+        true => server_lines(&fs::read_to_string("/etc/resolv.conf").unwrap_or_default()),
         false => "# None: a task's network has nothing but itself.\n".to_owned(),
     };
     (format!("{files}hosts: {hosts}\n"), servers)
 }
 
 /// The lines of the host's `resolv.conf` that say which servers are asked, and how.
-fn servers(resolver: &str) -> String {
+fn server_lines(resolver: &str) -> String {
     let says = |line: &&str| {
         matches!(line.split_whitespace().next(), Some("nameserver" | "search" | "options"))
     };
@@ -250,7 +262,7 @@ fn servers(resolver: &str) -> String {
 /// Copies settings of the host into a root, of which everybody may read them.
 fn copy_settings(place: &Path, settings: &[&str]) -> Step {
     let etc = place.join("etc");
-    create(&etc, 0o755)?;
+    create_directory(&etc, 0o755)?;
     for setting in settings {
         let (folder, name) = setting.rsplit_once('/').unwrap_or(("", setting));
         let from = Path::new("/etc").join(folder);
@@ -258,7 +270,7 @@ fn copy_settings(place: &Path, settings: &[&str]) -> Step {
             let found = entry.file_name();
             let found = found.to_string_lossy();
             if found == name || name.strip_suffix('*').is_some_and(|it| found.starts_with(it)) {
-                create(&etc.join(folder), 0o755)?;
+                create_directory(&etc.join(folder), 0o755)?;
                 copy_readable(&entry.path(), &etc.join(folder).join(entry.file_name()))?;
             }
         }
@@ -268,18 +280,18 @@ fn copy_settings(place: &Path, settings: &[&str]) -> Step {
 
 /// Copies a file, a link, or a folder with what is in it; not what only some may read, nor what is none of these.
 fn copy_readable(from: &Path, to: &Path) -> Step {
-    let read = |e| (say("read", from), e);
+    let read = |e| (describe_action("read", from), e);
     let found = fs::symlink_metadata(from).map_err(read)?;
     let may = |bits: u32| found.permissions().mode() & bits == bits;
     if found.is_symlink() {
         let target = fs::read_link(from).map_err(read)?;
-        return symlink(target, to).map_err(|e| (say("link", to), e));
+        return symlink(target, to).map_err(|e| (describe_action("link", to), e));
     }
     if found.is_file() && may(0o004) {
-        return fs::copy(from, to).map(drop).map_err(|e| (say("copy", to), e));
+        return fs::copy(from, to).map(drop).map_err(|e| (describe_action("copy", to), e));
     }
     if found.is_dir() && may(0o005) {
-        create(to, 0o755)?;
+        create_directory(to, 0o755)?;
         for entry in fs::read_dir(from).map_err(read)? {
             let entry = entry.map_err(read)?;
             copy_readable(&entry.path(), &to.join(entry.file_name()))?;
@@ -291,63 +303,63 @@ fn copy_readable(from: &Path, to: &Path) -> Step {
 fn write(path: &Path, text: &str) -> Step {
     fs::write(path, text)
         .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644)))
-        .map_err(|e| (say("write", path), e))
+        .map_err(|e| (describe_action("write", path), e))
 }
 
-fn devices(place: &Path) -> Step {
+fn bind_devices(place: &Path) -> Step {
     let directory = place.join("dev");
-    create(&directory, 0o755)?;
+    create_directory(&directory, 0o755)?;
     for name in DEVICES {
         let (from, to) = (Path::new("/dev").join(name), directory.join(name));
-        File::create(&to).map_err(|e| (say("create", &to), e))?;
-        mount(Some(&from), &to, none(), MsFlags::MS_BIND, none())
-            .map_err(|e| (say("bind", &to), e.into()))?;
+        File::create(&to).map_err(|e| (describe_action("create", &to), e))?;
+        mount(Some(&from), &to, no_text(), MsFlags::MS_BIND, no_text())
+            .map_err(|e| (describe_action("bind", &to), e.into()))?;
     }
     Ok(())
 }
 
 /// Makes `root` the root of this thread's namespace, read-only, and leaves all else behind.
-fn enter(root: &Path) -> io::Result<()> {
+fn enter_root(root: &Path) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     pivot_root(".", ".")?;
     umount2(".", MntFlags::MNT_DETACH)?;
     std::env::set_current_dir("/")?;
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY;
-    mount(none(), "/", none(), again | MsFlags::MS_NOSUID, none())?;
+    mount(no_text(), "/", no_text(), again | MsFlags::MS_NOSUID, no_text())?;
     Ok(())
 }
 
-fn bind(from: &Path, to: &Path, flags: MsFlags) -> Step {
-    create(to, 0o755)?;
-    let failed = |e: nix::Error| (say("bind", to), io::Error::from(e));
-    mount(Some(from), to, none(), MsFlags::MS_BIND, none()).map_err(failed)?;
+fn bind_path(from: &Path, to: &Path, flags: MsFlags) -> Step {
+    create_directory(to, 0o755)?;
+    let failed = |e: nix::Error| (describe_action("bind", to), io::Error::from(e));
+    mount(Some(from), to, no_text(), MsFlags::MS_BIND, no_text()).map_err(failed)?;
     let again = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | flags;
-    mount(none(), to, none(), again, none()).map_err(failed)
+    mount(no_text(), to, no_text(), again, no_text()).map_err(failed)
 }
 
-fn tmpfs(at: &Path, options: &str) -> Step {
+fn mount_tmpfs(at: &Path, options: &str) -> Step {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("dormouse-jail"), at, Some("tmpfs"), flags, Some(options))
-        .map_err(|e| (say("mount", at), e.into()))
+        .map_err(|e| (describe_action("mount", at), e.into()))
 }
 
 /// Makes a directory, and those above it, whatever the umask.
-fn create(path: &Path, mode: u32) -> Step {
+fn create_directory(path: &Path, mode: u32) -> Step {
     let missing = path.ancestors().take_while(|path| !path.exists()).collect::<Vec<_>>();
     for path in missing.into_iter().rev() {
         DirBuilder::new()
             .mode(mode)
             .create(path)
             .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
-            .map_err(|e| (say("create", path), e))?;
+            .map_err(|e| (describe_action("create", path), e))?;
     }
     Ok(())
 }
 
-fn say(action: &str, path: &Path) -> String {
+fn describe_action(action: &str, path: &Path) -> String {
     format!("{action} {}", path.display())
 }
 
-fn none() -> Option<&'static str> {
+fn no_text() -> Option<&'static str> {
     None
 }

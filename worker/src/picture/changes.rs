@@ -38,7 +38,7 @@ impl PictureChange {
     }
 
     /// A process that was there, and is not after a restore.
-    pub(super) fn gone(process: u32, name: &str) -> Self {
+    pub(super) fn process_gone(process: u32, name: &str) -> Self {
         Self::new((process, name), GONE, (Some(name), None))
     }
 

@@ -7,8 +7,8 @@ use std::{
     path::Path,
 };
 
-use super::{process::digest, socket};
-use crate::{directory::read_attributes, jail::inside, process::pidfd};
+use super::{process::short_digest, socket};
+use crate::{directory::read_attributes, jail::path_inside, process::pidfd};
 
 /// The fields of `/proc/PID/fdinfo` that say what a program can see; others are numbers of this kernel.
 const FIELDS: [&str; 7] =
@@ -49,20 +49,20 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
         let about = format!("descriptor {number}");
         let link_text = link.to_string_lossy();
         let is_socket = link_text.starts_with("socket:");
-        let name = shared
-            .name(&link_text)
-            .unwrap_or_else(|| named(&inside(&link).as_deref().unwrap_or(&link).to_string_lossy()));
+        let name = shared.name(&link_text).unwrap_or_else(|| {
+            file_name(&path_inside(&link).as_deref().unwrap_or(&link).to_string_lossy())
+        });
         for (what, fact) in in_info(&info) {
             facts.push((format!("{about}: {what}"), fact));
         }
         let open = || pidfd::file_of(process.as_ref()?.as_fd(), number).ok();
         if is_socket && let Some(socket) = open() {
-            let of_socket = socket::facts(&socket).into_iter();
+            let of_socket = socket::socket_facts(&socket).into_iter();
             facts.extend(of_socket.map(|(what, fact)| (format!("{about}: {what}"), fact)));
         }
         // Not opened by its name, which would break a lease that the program has on it.
         if may_have_attributes(&link)
-            && let Some(attributes) = open().as_ref().and_then(attributes)
+            && let Some(attributes) = open().as_ref().and_then(user_attributes)
         {
             facts.push((format!("{about}: extended attributes"), attributes));
         }
@@ -72,7 +72,7 @@ pub(super) fn all_of(pid: i32, shared: &mut SharedObjects) -> Vec<(String, Strin
 }
 
 /// A file's name; one whose file has none any more is only that: CRIU gives it another before it takes it away.
-pub(super) fn named(path: &str) -> String {
+pub(super) fn file_name(path: &str) -> String {
     match path.strip_suffix(DELETED) {
         Some(_) if path.starts_with('/') => "a file without a name".to_owned(),
         _ => path.to_owned(),
@@ -98,9 +98,9 @@ fn in_info(info: &str) -> Vec<(String, String)> {
     let list = |what: &str, found: Vec<String>| {
         (!found.is_empty()).then(|| (what.to_owned(), found.join("; ")))
     };
-    facts.extend(list("locks", info.lines().filter_map(lock).collect()));
+    facts.extend(list("locks", info.lines().filter_map(lock_words).collect()));
     // The kernel lists them by the places of their files in its memory.
-    let mut watches: Vec<String> = info.lines().filter_map(watch).collect();
+    let mut watches: Vec<String> = info.lines().filter_map(watch_words).collect();
     watches.sort_unstable();
     facts.extend(list("watches", watches));
     facts
@@ -141,7 +141,7 @@ fn words_of(key: &str) -> &str {
 }
 
 /// The kind and range of a lock, without the process and the file, which are numbers of this kernel.
-fn lock(line: &str) -> Option<String> {
+fn lock_words(line: &str) -> Option<String> {
     let mut words = line.strip_prefix("lock:")?.split_whitespace().skip(1);
     let kind: Vec<_> = words.by_ref().take(3).collect();
     let range: Vec<_> = words.skip(2).collect();
@@ -149,7 +149,7 @@ fn lock(line: &str) -> Option<String> {
 }
 
 /// What a descriptor of inotify(7) or epoll(7) watches for, without numbers of files.
-fn watch(line: &str) -> Option<String> {
+fn watch_words(line: &str) -> Option<String> {
     let kept: &[&str] = match line.split_whitespace().next()? {
         "inotify" => &["wd:", "mask:"],
         "tfd:" => &["tfd:", "events:", "data:"],
@@ -170,9 +170,10 @@ fn may_have_attributes(link: &Path) -> bool {
 }
 
 /// The user's attributes of an open file or directory; `None` where it has none.
-fn attributes(file: &OwnedFd) -> Option<String> {
+fn user_attributes(file: &OwnedFd) -> Option<String> {
     let found = read_attributes(file).ok().filter(|found| !found.is_empty())?;
-    let told = found.iter().map(|(name, value)| format!("{name} ({})", digest(value.as_bytes())));
+    let told =
+        found.iter().map(|(name, value)| format!("{name} ({})", short_digest(value.as_bytes())));
     Some(told.collect::<Vec<_>>().join(", "))
 }
 
@@ -188,9 +189,9 @@ mod tests {
             ["pipe:[8]", "socket:[9]", "pipe:[8]", "pipe:[10]"].map(|it| shared.name(it).unwrap());
         assert_eq!(names, ["pipe 1", "socket 2", "pipe 1", "pipe 3"]);
         assert_eq!(shared.name("anon_inode:[eventfd]"), None);
-        assert_eq!(named("/a/x (deleted)"), "a file without a name");
-        assert_eq!(named("/memfd:x (deleted)"), "a file without a name");
-        assert_eq!(named("/a/x"), "/a/x");
+        assert_eq!(file_name("/a/x (deleted)"), "a file without a name");
+        assert_eq!(file_name("/memfd:x (deleted)"), "a file without a name");
+        assert_eq!(file_name("/a/x"), "/a/x");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use nix::{
 use serde::{Deserialize, Serialize};
 
 use super::descriptor::{self, SharedObjects};
-use crate::jail::inside;
+use crate::jail::path_inside;
 
 /// What the kernel says of a process and its threads.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,10 +78,10 @@ pub(super) fn look_at(
         facts.insert(about.to_owned(), one_line(&fact, FACT_BYTES).into_owned());
     };
     for (key, about) in STATUS {
-        let said = field(&status, key).map(|value| match key {
-            "SigIgn" | "SigCgt" => signals(value, 0),
-            "ShdPnd" => signals(value, STOPS | CONTINUE),
-            _ => words(value),
+        let said = status_field(&status, key).map(|value| match key {
+            "SigIgn" | "SigCgt" => signal_words(value, 0),
+            "ShdPnd" => signal_words(value, STOPS | CONTINUE),
+            _ => join_words(value),
         });
         if let Some(said) = said {
             put(about, said);
@@ -91,27 +91,27 @@ pub(super) fn look_at(
         // The last is the number in the innermost namespace.
         put(
             about,
-            field(&status, key)
+            status_field(&status, key)
                 .and_then(|it| it.split_whitespace().last())
                 .unwrap_or_default()
                 .to_owned(),
         );
     }
     for (file, about) in SETTINGS {
-        put(about, words(&read(file)));
+        put(about, join_words(&read(file)));
     }
     for (link, about) in
         [("cwd", "working directory"), ("root", "root directory"), ("exe", "program")]
     {
         let to = fs::read_link(format!("/proc/{pid}/{link}")).ok();
-        let to = to.map(|to| inside(&to).unwrap_or(to));
-        put(about, to.map(|to| descriptor::named(&to.to_string_lossy())).unwrap_or_default());
+        let to = to.map(|to| path_inside(&to).unwrap_or(to));
+        put(about, to.map(|to| descriptor::file_name(&to.to_string_lossy())).unwrap_or_default());
     }
     for (file, about) in [("cmdline", "command line"), ("environ", "environment")] {
-        put(about, digest(&fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default()));
+        put(about, short_digest(&fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default()));
     }
     put("controlling terminal", stat_field(&stat, 7).unwrap_or_default());
-    for (name, limit) in limits(&read("limits")) {
+    for (name, limit) in read_limits(&read("limits")) {
         put(&format!("limit: {name}"), limit);
     }
     for (id, timer) in posix_timers(&read("timers")) {
@@ -121,19 +121,19 @@ pub(super) fn look_at(
         put(STOP_TOLD, told.to_owned());
     }
     for (about, fact) in
-        threads(pid).into_iter().flat_map(|thread| thread_facts(pid, thread, first))
+        thread_numbers(pid).into_iter().flat_map(|thread| thread_facts(pid, thread, first))
     {
         put(&about, fact);
     }
     for (about, fact) in descriptor::all_of(pid, shared) {
         put(&about, fact);
     }
-    let name = one_line(field(&status, "Name").unwrap_or_default(), 64).into_owned();
+    let name = one_line(status_field(&status, "Name").unwrap_or_default(), 64).into_owned();
     ProcessPicture { name, facts }
 }
 
 /// The value of a line of a file such as `/proc/PID/status`.
-pub(super) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+pub(super) fn status_field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
 
@@ -145,7 +145,7 @@ pub(super) fn own_number(pid: i32) -> Option<u32> {
 /// The numbers that a process has in each PID namespace that it is in, the outermost first; none of one that has ended.
 pub(super) fn numbers_of(process: &str) -> Vec<u32> {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let numbers = field(&status, "NSpid").unwrap_or_default().split_whitespace();
+    let numbers = status_field(&status, "NSpid").unwrap_or_default().split_whitespace();
     numbers.filter_map(|number| number.parse().ok()).collect()
 }
 
@@ -161,13 +161,14 @@ fn thread_facts(pid: i32, thread: i32, first: i32) -> Vec<(String, String)> {
         true => what.to_owned(),
         false => format!("thread {number}: {what}"),
     };
-    let mut facts = vec![(of("name"), field(&status, "Name").unwrap_or_default().to_owned())];
+    let mut facts =
+        vec![(of("name"), status_field(&status, "Name").unwrap_or_default().to_owned())];
     for (field, what) in [(19, "nice"), (40, "real-time priority"), (41, "scheduling policy")] {
         facts.push((of(what), stat_field(&stat, field).unwrap_or_default()));
     }
     facts.push((of(IO_PRIORITY), io_priority(thread)));
-    if let Some(pending) = field(&status, "SigPnd") {
-        facts.push((of("pending signals of its own"), signals(pending, STOPS | CONTINUE)));
+    if let Some(pending) = status_field(&status, "SigPnd") {
+        facts.push((of("pending signals of its own"), signal_words(pending, STOPS | CONTINUE)));
     }
     facts.push((of("blocked signals"), blocked_signals(pid, thread, &status)));
     let cores = sched_getaffinity(Pid::from_raw(thread)).ok();
@@ -190,7 +191,8 @@ fn core_numbers(cores: &CpuSet) -> String {
 /// The signals that a thread blocks. Restored and just before its first instruction it is in rt_sigreturn(2), which sets
 /// them from the frame on its stack.
 fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
-    let said = field(status, "SigBlk").map_or_else(|| UNKNOWN.to_owned(), |set| signals(set, 0));
+    let said = status_field(status, "SigBlk")
+        .map_or_else(|| UNKNOWN.to_owned(), |set| signal_words(set, 0));
     let call = fs::read_to_string(format!("/proc/{pid}/task/{thread}/syscall")).unwrap_or_default();
     let mut words = call.split_whitespace();
     let number: Option<libc::c_long> = words.next().and_then(|word| word.parse().ok());
@@ -206,7 +208,7 @@ fn blocked_signals(pid: i32, thread: i32, status: &str) -> String {
         memory.read_exact(&mut mask).ok()?;
         Some(u64::from_ne_bytes(mask))
     });
-    mask.map_or_else(|| UNKNOWN.to_owned(), |mask| signals(&format!("{mask:x}"), 0))
+    mask.map_or_else(|| UNKNOWN.to_owned(), |mask| signal_words(&format!("{mask:x}"), 0))
 }
 
 /// Where the blocked signals are in the frame that rt_sigreturn(2) finds at the stack pointer.
@@ -219,7 +221,7 @@ const MASK_IN_FRAME: Option<u64> = match () {
 };
 
 /// What a set of signals is in words, without those of the set `but`: CRIU sends what stops a process to one that stood still.
-fn signals(hex: &str, but: u64) -> String {
+fn signal_words(hex: &str, but: u64) -> String {
     let Ok(set) = u64::from_str_radix(hex, 16) else { return UNKNOWN.to_owned() };
     let set = set & !but;
     let named = (0..64_i32).filter(|n| set >> n & 1 == 1).map(|n| {
@@ -235,10 +237,10 @@ fn signals(hex: &str, but: u64) -> String {
 /// Whether the parent of a stopped process has been told of it by waitpid(2); `None` for one that is not stopped, or whose parent is
 /// not of the task.
 fn stop_told(status: &str, stat: &str, is_stopped: bool) -> Option<&'static str> {
-    let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| field(status, key));
+    let pending = ["SigPnd", "ShdPnd"].into_iter().filter_map(|key| status_field(status, key));
     let stops =
         pending.filter_map(|hex| u64::from_str_radix(hex, 16).ok()).any(|set| set & STOPS != 0);
-    if field(status, "NSpid").is_some_and(|it| it.split_whitespace().last() == Some("1")) {
+    if status_field(status, "NSpid").is_some_and(|it| it.split_whitespace().last() == Some("1")) {
         return None;
     }
     match (is_stopped, stops) {
@@ -258,7 +260,7 @@ fn stat_field(stat: &str, number: usize) -> Option<String> {
 }
 
 /// The limits of `/proc/PID/limits`, each by its name.
-fn limits(text: &str) -> Vec<(String, String)> {
+fn read_limits(text: &str) -> Vec<(String, String)> {
     let of_line = |line: &str| {
         let (name, rest) = line.strip_prefix("Max ")?.split_at_checked(22)?;
         let mut values = rest.split_whitespace();
@@ -320,18 +322,18 @@ pub(super) fn set_io_priority(thread: i32, said: &str) -> Option<io::Result<()>>
     Some(if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) })
 }
 
-fn words(text: &str) -> String {
+fn join_words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What tells one content from another.
-pub(super) fn digest(bytes: &[u8]) -> String {
+pub(super) fn short_digest(bytes: &[u8]) -> String {
     let hash = blake3::hash(bytes).to_hex();
     format!("{} bytes, BLAKE3 {}", bytes.len(), hash.get(..16).unwrap_or_default())
 }
 
 /// The threads of a process, by their numbers here.
-pub(super) fn threads(pid: i32) -> BTreeSet<i32> {
+pub(super) fn thread_numbers(pid: i32) -> BTreeSet<i32> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
@@ -342,12 +344,12 @@ mod tests {
 
     #[test]
     fn signals_are_named_but_for_those_by_which_criu_stops() {
-        assert_eq!(signals("0000000000000000", 0), "none");
-        assert_eq!(signals("0000000000004203", 0), "SIGHUP SIGINT SIGUSR1 SIGTERM");
-        assert_eq!(signals("00000000003e0000", STOPS | CONTINUE), "none");
-        assert_eq!(signals("00000000003e0000", CONTINUE), "SIGSTOP SIGTSTP SIGTTIN SIGTTOU");
-        assert_eq!(signals("8000000000000000", 0), "64");
-        assert_eq!(signals("what", 0), UNKNOWN);
+        assert_eq!(signal_words("0000000000000000", 0), "none");
+        assert_eq!(signal_words("0000000000004203", 0), "SIGHUP SIGINT SIGUSR1 SIGTERM");
+        assert_eq!(signal_words("00000000003e0000", STOPS | CONTINUE), "none");
+        assert_eq!(signal_words("00000000003e0000", CONTINUE), "SIGSTOP SIGTSTP SIGTTIN SIGTTOU");
+        assert_eq!(signal_words("8000000000000000", 0), "64");
+        assert_eq!(signal_words("what", 0), UNKNOWN);
     }
 
     #[test]
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(stat_field(stat, 90), None);
         let text = "Limit                     Soft Limit           Hard Limit           Units     \n\
                     Max open files            1024                 4096                 files     \n";
-        assert_eq!(limits(text), [("open files".to_owned(), "1024 of 4096".to_owned())]);
+        assert_eq!(read_limits(text), [("open files".to_owned(), "1024 of 4096".to_owned())]);
         let timers = "ID: 1\nsignal: 34/00000000\nnotify: signal/pid.812\nClockID: 1\n";
         assert_eq!(
             posix_timers(timers),

@@ -15,12 +15,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Entry;
+use super::ProcessGroups;
 use super::{
-    Task,
+    ChildProcess,
     exec::{BlockedSignals, born_in},
     reaper,
-    stack::Stack,
+    stack::GuardedStack,
 };
 
 /// What the new process runs. It must not return, allocate, lock or unwind: it shares all memory
@@ -28,8 +28,8 @@ use super::{
 pub(crate) type Child = extern "C" fn(*const c_void) -> !;
 
 /// What the new process uses of this one's memory.
-struct Ground<T> {
-    stack: Stack,
+struct CloneMemory<T> {
+    stack: GuardedStack,
     /// Until the new process executes a program or ends: then the kernel makes it zero, and wakes
     /// who waits for that (`CLONE_CHILD_CLEARTID`).
     in_use: AtomicU32,
@@ -37,9 +37,9 @@ struct Ground<T> {
 }
 
 /// The fate of a new process.
-pub(super) enum Cloned<T> {
+pub(super) enum CloneOutcome<T> {
     /// The process has executed a program or ended, and no longer uses what it was given.
-    Past(Task, T),
+    Past(ChildProcess, T),
     /// The process had done neither by the deadline. It has been killed, and is reaped when it is dead.
     Late,
 }
@@ -53,14 +53,15 @@ pub(super) enum Cloned<T> {
 #[expect(unsafe_code, reason = "a system call after which two processes go on")]
 pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     flags: i32,
-    entry: Option<&Entry>,
+    entry: Option<&ProcessGroups>,
     child: Child,
     arg: T,
     deadline: Duration,
-) -> io::Result<Cloned<T>> {
+) -> io::Result<CloneOutcome<T>> {
     let begun = Instant::now();
     let mut pidfd: RawFd = -1;
-    let ground = Box::new(Ground { stack: Stack::new()?, in_use: AtomicU32::new(1), arg });
+    let ground =
+        Box::new(CloneMemory { stack: GuardedStack::new()?, in_use: AtomicU32::new(1), arg });
     // SAFETY: all-zero is a valid clone_args: no stack, no TLS, no flags.
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     if let Some(entry) = entry {
@@ -71,24 +72,24 @@ pub(super) unsafe fn clone_and_wait<T: Send + 'static>(
     args.pidfd = &raw mut pidfd as u64;
     args.child_tid = ground.in_use.as_ptr() as u64;
     args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
-    (args.stack, args.stack_size) = ground.stack.range();
-    let _blocked = BlockedSignals::all()?;
+    (args.stack, args.stack_size) = ground.stack.address_range();
+    let _blocked = BlockedSignals::block_all()?;
     // SAFETY: as promised by the caller; the ground stays until the new process uses it no more.
     let result = unsafe { clone3(&args, child, ptr::from_ref(&ground.arg).cast()) };
     let task = match i32::try_from(result) {
         // SAFETY: the kernel stored a new descriptor here, which nobody else owns.
-        Ok(pid @ 1..) => Task::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }),
+        Ok(pid @ 1..) => ChildProcess::new(pid, unsafe { OwnedFd::from_raw_fd(pidfd) }),
         Ok(error) => return Err(io::Error::from_raw_os_error(-error)),
         Err(_) => return Err(io::Error::from(io::ErrorKind::InvalidData)),
     };
     if is_released(&ground.in_use, begun, deadline) {
-        let Ground { arg, .. } = *ground;
-        return Ok(Cloned::Past(task, arg));
+        let CloneMemory { arg, .. } = *ground;
+        return Ok(CloneOutcome::Past(task, arg));
     }
     // Whatever it waits for, it executes nothing of its own any more. It may have ended by itself.
-    let _ = task.kill();
+    let _ = task.kill_all();
     reaper::reap_later(task, ground);
-    Ok(Cloned::Late)
+    Ok(CloneOutcome::Late)
 }
 
 /// Every handler is reset in the new process (linux/sched.h); the libc crate has it as a signed,
@@ -186,15 +187,15 @@ mod tests {
     use nix::sys::signal::{SaFlags, SigAction, SigHandler, SigSet, Signal, sigaction};
 
     use super::*;
-    use crate::process::{Ended, exec::Image, stack};
+    use crate::process::{ProcessEnd, exec::ExecImage, stack};
 
     const SOON: Duration = Duration::from_secs(10);
 
-    fn run<T: Send + 'static>(child: Child, arg: T) -> Option<Ended> {
+    fn run<T: Send + 'static>(child: Child, arg: T) -> Option<ProcessEnd> {
         // SAFETY: the tests' children make system calls only.
         match unsafe { clone_and_wait(0, None, child, arg, SOON) }.unwrap() {
-            Cloned::Past(task, _) => task.wait(SOON).unwrap(),
-            Cloned::Late => None,
+            CloneOutcome::Past(task, _) => task.wait_end(SOON).unwrap(),
+            CloneOutcome::Late => None,
         }
     }
 
@@ -208,7 +209,7 @@ mod tests {
         // SAFETY: system calls only; `image` is the test's.
         unsafe {
             libc::kill(libc::getpid(), libc::SIGUSR1);
-            (*image.cast::<Image>()).execute();
+            (*image.cast::<ExecImage>()).execute_program();
             libc::_exit(1)
         }
     }
@@ -218,9 +219,9 @@ mod tests {
         let action = SigAction::new(SigHandler::Handler(handle), SaFlags::empty(), SigSet::empty());
         // SAFETY: the handler stores to an atomic only.
         unsafe { sigaction(Signal::SIGUSR1, &action) }.unwrap();
-        let image = Image::new("true".as_ref(), [], []).unwrap();
+        let image = ExecImage::new("true".as_ref(), [], []).unwrap();
         // It waits for the mask to be lifted, and then does what it does by default.
-        assert_eq!(run(signal_itself, image), Some(Ended::Killed(libc::SIGUSR1)));
+        assert_eq!(run(signal_itself, image), Some(ProcessEnd::Killed(libc::SIGUSR1)));
         assert!(!HANDLED.load(Ordering::SeqCst));
     }
 
@@ -236,7 +237,7 @@ mod tests {
 
     #[test]
     fn below_the_stack_there_is_nothing() {
-        assert_eq!(run(read_below_the_stack, ()), Some(Ended::Killed(libc::SIGSEGV)));
+        assert_eq!(run(read_below_the_stack, ()), Some(ProcessEnd::Killed(libc::SIGSEGV)));
     }
 
     extern "C" fn wait_for_ever(_: *const c_void) -> ! {
@@ -252,7 +253,7 @@ mod tests {
         let brief = Duration::from_millis(20);
         // SAFETY: it makes one system call.
         let cloned = unsafe { clone_and_wait(0, None, wait_for_ever, (), brief) }.unwrap();
-        assert!(matches!(cloned, Cloned::Late));
+        assert!(matches!(cloned, CloneOutcome::Late));
         assert!(begun.elapsed() >= brief);
         while !fs::read_to_string("/proc/thread-self/children").unwrap().is_empty() {
             assert!(begun.elapsed() < SOON, "it is not reaped");

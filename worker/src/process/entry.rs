@@ -2,11 +2,11 @@
 
 use std::{os::fd::OwnedFd, sync::Arc};
 
-use crate::jail::Cell;
+use crate::jail::JailCell;
 
 /// How a new process is put into its groups before it runs its program.
 #[derive(Debug)]
-pub struct Entry {
+pub struct ProcessGroups {
     /// Files to which the new (single-threaded) process writes `0`, meaning itself.
     ///
     /// Version 1 gets `tasks` and not `cgroup.procs`: a thread that moves only itself takes no
@@ -15,5 +15,5 @@ pub struct Entry {
     /// Version 2: the group to be born in (`CLONE_INTO_CGROUP`).
     pub(crate) born_in: Option<OwnedFd>,
     /// The namespaces and the confinement of the tasks of a VM, where it has such.
-    pub(crate) cell: Option<Arc<Cell>>,
+    pub(crate) cell: Option<Arc<JailCell>>,
 }

@@ -4,7 +4,7 @@ use std::{fs, io, path::PathBuf};
 
 use nix::unistd::{SysconfVar, sysconf};
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
 /// What a process and all its descendants have in memory, in bytes; what they share counts for each.
 ///
@@ -12,14 +12,14 @@ use super::{Error, Result};
 /// Where there is no such process.
 pub fn resident_bytes(pid: i32) -> Result<u64> {
     let path = PathBuf::from(format!("/proc/{pid}/statm"));
-    let fail = |source| Error::Proc { path: path.clone(), source };
+    let fail = |source| ProcessError::Proc { path: path.clone(), source };
     let statm = fs::read_to_string(&path).map_err(fail)?;
     let strange = || fail(io::Error::new(io::ErrorKind::InvalidData, "no resident pages in it"));
     let pages = resident_pages(&statm).ok_or_else(strange)?;
     let page = sysconf(SysconfVar::PAGE_SIZE).map_err(|e| fail(e.into()))?;
     let own = pages * page.and_then(|size| u64::try_from(size).ok()).unwrap_or(4096);
     // Of one that ends meanwhile there is nothing.
-    let others = children(pid).into_iter().filter_map(|child| resident_bytes(child).ok());
+    let others = child_pids(pid).into_iter().filter_map(|child| resident_bytes(child).ok());
     Ok(own + others.sum::<u64>())
 }
 
@@ -29,7 +29,7 @@ fn resident_pages(statm: &str) -> Option<u64> {
 }
 
 /// The children of all its threads.
-fn children(pid: i32) -> Vec<i32> {
+fn child_pids(pid: i32) -> Vec<i32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists =
         threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
@@ -56,7 +56,7 @@ mod tests {
         // By then there are both.
         parent.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let pid = i32::try_from(parent.id()).unwrap();
-        let below = children(pid);
+        let below = child_pids(pid);
         assert_eq!(below.len(), 2);
         let of = |pid| resident_bytes(pid).unwrap();
         assert!(of(pid) > of(below[0]) + of(below[1]));
@@ -65,6 +65,6 @@ mod tests {
                 .unwrap();
         }
         parent.wait().unwrap();
-        assert!(matches!(resident_bytes(pid), Err(Error::Proc { .. })));
+        assert!(matches!(resident_bytes(pid), Err(ProcessError::Proc { .. })));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
 /// The PIDs, in this process's namespace, of the children of `parent` that are called `inside`
 /// in their own; in that order. A rank that has ended is left out.
@@ -12,7 +12,7 @@ use super::{Error, Result};
 ///
 /// # Errors
 /// Where `parent` is gone or the kernel does not list children.
-pub fn ranks(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
+pub fn rank_pids(parent: i32, inside: &[i32]) -> Result<Vec<i32>> {
     of_thread(parent, parent, inside)
 }
 
@@ -28,19 +28,19 @@ pub(crate) fn init_among_children() -> Result<Option<i32>> {
 
 fn of_thread(parent: i32, thread: i32, inside: &[i32]) -> Result<Vec<i32>> {
     let path = PathBuf::from(format!("/proc/{parent}/task/{thread}/children"));
-    let children =
-        fs::read_to_string(&path).map_err(|source| Error::Proc { path: path.clone(), source })?;
+    let children = fs::read_to_string(&path)
+        .map_err(|source| ProcessError::Proc { path: path.clone(), source })?;
     let children: Vec<(i32, i32)> = children
         .split_whitespace()
         .filter_map(|pid| pid.parse().ok())
         // One that is gone by now has no name any more.
-        .filter_map(|pid| Some((name_inside(&fs::read_to_string(status(pid)).ok()?)?, pid)))
+        .filter_map(|pid| Some((name_inside(&fs::read_to_string(read_status(pid)).ok()?)?, pid)))
         .collect();
     let child = |name: &i32| children.iter().find(|(inside, _)| inside == name);
     Ok(inside.iter().filter_map(child).map(|(_, pid)| *pid).collect())
 }
 
-fn status(pid: i32) -> String {
+fn read_status(pid: i32) -> String {
     format!("/proc/{pid}/status")
 }
 
@@ -77,6 +77,6 @@ mod tests {
             child.wait().unwrap();
         }
         assert_eq!(found.unwrap(), [here[1], here[0]]);
-        assert!(ranks(i32::MAX, &[1]).is_err());
+        assert!(rank_pids(i32::MAX, &[1]).is_err());
     }
 }

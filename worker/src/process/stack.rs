@@ -9,12 +9,12 @@ pub(super) const SIZE: usize = 32 << 10;
 
 /// A stack with a page below it that nobody may touch: what grows beyond it dies, and overwrites
 /// nothing of the worker's.
-pub(super) struct Stack {
+pub(super) struct GuardedStack {
     mapping: usize,
     guard: usize,
 }
 
-impl Stack {
+impl GuardedStack {
     #[expect(unsafe_code, reason = "no library maps memory here")]
     pub(super) fn new() -> io::Result<Self> {
         let page = sysconf(SysconfVar::PAGE_SIZE)?.and_then(|size| usize::try_from(size).ok());
@@ -36,12 +36,12 @@ impl Stack {
     }
 
     /// The address of the stack's lowest byte and its size in bytes.
-    pub(super) fn range(&self) -> (u64, u64) {
+    pub(super) fn address_range(&self) -> (u64, u64) {
         ((self.mapping + self.guard) as u64, SIZE as u64)
     }
 }
 
-impl Drop for Stack {
+impl Drop for GuardedStack {
     #[expect(unsafe_code, reason = "no library maps memory here")]
     fn drop(&mut self) {
         // SAFETY: mapped by `new` and used by nobody any more. Unmapping a whole mapping can't fail.

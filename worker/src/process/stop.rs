@@ -20,7 +20,7 @@ use nix::{
     unistd::Pid,
 };
 
-use super::{Error, Result};
+use super::{ProcessError, Result};
 
 /// Time between two looks whether a process stands still yet.
 const LOOK: Duration = Duration::from_micros(100);
@@ -31,18 +31,18 @@ const LOOK: Duration = Duration::from_micros(100);
 /// Where the worker may not.
 pub fn ask_to_stop(pid: i32) -> Result<()> {
     // A second signal would wait in it, and interrupt CRIU's code there.
-    if state(pid).is_ok_and(|state| state == 'T') {
+    if read_state(pid).is_ok_and(|state| state == 'T') {
         return Ok(());
     }
-    send(pid, Signal::SIGSTOP, "stop")
+    send_signal(pid, Signal::SIGSTOP, "stop")
 }
 
 /// Lets a child go on that stands still. One that has ended is no error.
 ///
 /// # Errors
 /// Where the worker may not.
-pub fn resume(pid: i32) -> Result<()> {
-    send(pid, Signal::SIGCONT, "resume")
+pub fn resume_process(pid: i32) -> Result<()> {
+    send_signal(pid, Signal::SIGCONT, "resume")
 }
 
 /// Waits until a child that was asked to stop stands still, or has ended.
@@ -52,14 +52,14 @@ pub fn resume(pid: i32) -> Result<()> {
 pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
     let begun = Instant::now();
     loop {
-        let state = state(pid)?;
+        let state = read_state(pid)?;
         if matches!(state, 'T' | 't' | 'Z' | 'X') {
             return Ok(());
         }
         if begun.elapsed() >= deadline {
             let why = format!("it was still in state {state} after {} ms", deadline.as_millis());
             let source = io::Error::new(io::ErrorKind::TimedOut, why);
-            return Err(Error::Process { action: "stop", pid, source });
+            return Err(ProcessError::Process { action: "stop", pid, source });
         }
         thread::sleep(LOOK);
     }
@@ -70,7 +70,7 @@ pub fn await_stop(pid: i32, deadline: Duration) -> Result<()> {
 /// # Errors
 /// The first that the worker may not resume.
 pub fn resume_all(pids: impl IntoIterator<Item = i32>) -> Result<()> {
-    let results: Vec<_> = pids.into_iter().map(resume).collect();
+    let results: Vec<_> = pids.into_iter().map(resume_process).collect();
     results.into_iter().collect()
 }
 
@@ -81,34 +81,37 @@ pub fn resume_all(pids: impl IntoIterator<Item = i32>) -> Result<()> {
 /// Where there is no such process.
 pub fn cpu_ns(pid: i32) -> Result<u64> {
     let (path, text) = read(pid, "schedstat")?;
-    text.split_whitespace().next().and_then(|word| word.parse().ok()).ok_or_else(|| strange(path))
+    text.split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| strange_file(path))
 }
 
-fn send(pid: i32, signal: Signal, action: &'static str) -> Result<()> {
+fn send_signal(pid: i32, signal: Signal, action: &'static str) -> Result<()> {
     match kill(Pid::from_raw(pid), signal) {
         Ok(()) | Err(nix::Error::ESRCH) => Ok(()),
-        Err(source) => Err(Error::Process { action, pid, source: source.into() }),
+        Err(source) => Err(ProcessError::Process { action, pid, source: source.into() }),
     }
 }
 
 /// The letter of proc(5).
-fn state(pid: i32) -> Result<char> {
+fn read_state(pid: i32) -> Result<char> {
     let (path, text) = read(pid, "stat")?;
     // The name before it may hold anything, brackets and blanks included.
     let after = text.rsplit_once(')').map_or("", |(_, after)| after);
-    after.trim_start().chars().next().ok_or_else(|| strange(path))
+    after.trim_start().chars().next().ok_or_else(|| strange_file(path))
 }
 
 fn read(pid: i32, what: &str) -> Result<(PathBuf, String)> {
     let path = PathBuf::from(format!("/proc/{pid}/{what}"));
     match fs::read_to_string(&path) {
         Ok(text) => Ok((path, text)),
-        Err(source) => Err(Error::Proc { path, source }),
+        Err(source) => Err(ProcessError::Proc { path, source }),
     }
 }
 
-fn strange(path: PathBuf) -> Error {
-    Error::Proc { path, source: io::ErrorKind::InvalidData.into() }
+fn strange_file(path: PathBuf) -> ProcessError {
+    ProcessError::Proc { path, source: io::ErrorKind::InvalidData.into() }
 }
 
 #[cfg(test)]
@@ -127,7 +130,7 @@ mod tests {
         await_stop(pid, SOON).unwrap();
         let before = cpu_ns(pid).unwrap();
         assert_eq!(cpu_ns(pid).unwrap(), before);
-        resume(pid).unwrap();
+        resume_process(pid).unwrap();
         let begun = Instant::now();
         while cpu_ns(pid).unwrap() == before {
             assert!(begun.elapsed() < SOON, "it does not go on");
@@ -140,7 +143,7 @@ mod tests {
         await_stop(pid, SOON).unwrap();
         ask_to_stop(pid).unwrap();
         child.wait().unwrap();
-        resume(pid).unwrap();
+        resume_process(pid).unwrap();
         assert!(cpu_ns(pid).is_err());
     }
 }

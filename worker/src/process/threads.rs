@@ -9,7 +9,7 @@ pub(crate) const LIST: &str = "/proc/self/task";
 ///
 /// # Errors
 /// Where `/proc` is not mounted: that nobody can count them does not make them one.
-pub(crate) fn count() -> io::Result<usize> {
+pub(crate) fn count_threads() -> io::Result<usize> {
     count_in(Path::new(LIST))
 }
 
@@ -25,7 +25,7 @@ mod tests {
     #[test]
     fn threads_that_cannot_be_counted_are_an_error() {
         // The harness has one beside that of the test.
-        assert!(count().unwrap() > 1);
+        assert!(count_threads().unwrap() > 1);
         let nowhere = count_in(Path::new("/nowhere/task")).unwrap_err();
         assert_eq!(nowhere.kind(), io::ErrorKind::NotFound);
     }

@@ -12,7 +12,7 @@ use std::{
 
 use blake3::Hasher;
 
-use super::{Error, FileEntry, Result};
+use super::{CheckpointFile, Result, StoreError};
 use crate::sparse;
 
 /// Large enough for the wide SIMD paths of BLAKE3, small enough for the second-level cache.
@@ -26,7 +26,7 @@ pub(crate) fn is_pages(name: &str) -> bool {
 }
 
 /// Reads what is left of `file` into the hasher. Returns how many bytes that was.
-fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
+fn feed_file(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u64> {
     let mut total = 0;
     loop {
         match file.read(buffer) {
@@ -42,52 +42,52 @@ fn feed(hasher: &mut Hasher, file: &mut File, buffer: &mut [u8]) -> io::Result<u
 }
 
 /// Size and digest of one file.
-pub(crate) fn digest(path: &Path) -> Result<(u64, String)> {
+pub(crate) fn digest_file(path: &Path) -> Result<(u64, String)> {
     let (size, found) = File::open(path)
-        .and_then(|mut file| sparse::digest(&mut file, u64::MAX))
-        .map_err(Error::file("read", path))?;
+        .and_then(|mut file| sparse::digest_file(&mut file, u64::MAX))
+        .map_err(StoreError::file_error("read", path))?;
     Ok((size, found.to_hex().to_string()))
 }
 
 /// Whether the file in `directory` is what `entry` says.
-pub(crate) fn verify(directory: &Path, entry: &FileEntry) -> Result<()> {
+pub(crate) fn verify_file(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     verify_size(directory, entry)?;
-    let (_, blake3) = digest(&path)?;
+    let (_, blake3) = digest_file(&path)?;
     if blake3 != entry.blake3 {
-        return Err(Error::Damaged { path, what: "does not match its checksum".to_owned() });
+        return Err(StoreError::Damaged { path, what: "does not match its checksum".to_owned() });
     }
     Ok(())
 }
 
 /// Whether the file has the size `entry` says, without reading it.
-pub(crate) fn verify_size(directory: &Path, entry: &FileEntry) -> Result<()> {
+pub(crate) fn verify_size(directory: &Path, entry: &CheckpointFile) -> Result<()> {
     let path = directory.join(&entry.name);
     match fs::metadata(&path) {
         Ok(metadata) if metadata.is_file() && metadata.len() == entry.size => Ok(()),
-        Ok(metadata) => Err(Error::Damaged {
+        Ok(metadata) => Err(StoreError::Damaged {
             path,
             what: format!("has {} bytes and not {}", metadata.len(), entry.size),
         }),
-        Err(e) => Err(Error::Damaged { path, what: format!("cannot be read ({e})") }),
+        Err(e) => Err(StoreError::Damaged { path, what: format!("cannot be read ({e})") }),
     }
 }
 
 /// All regular files below `directory`, with size and digest, sorted by name. What is in
 /// `known` (by name) is not read again.
-pub(crate) fn list(
+pub(crate) fn list_files(
     directory: &Path,
     known: &BTreeMap<String, (u64, String)>,
-) -> Result<Vec<FileEntry>> {
+) -> Result<Vec<CheckpointFile>> {
     let mut entries = Vec::new();
     for name in regular_files(directory)? {
         let path = directory.join(&name);
-        let size = fs::metadata(&path).map_err(Error::file("read", &path))?.len();
+        let size = fs::metadata(&path).map_err(StoreError::file_error("read", &path))?.len();
         let (size, blake3) = match known.get(&name) {
             Some(known) if known.0 == size => known.clone(),
-            _ => digest(&path)?,
+            _ => digest_file(&path)?,
         };
-        entries.push(FileEntry { name, size, blake3 });
+        entries.push(CheckpointFile { name, size, blake3 });
     }
     Ok(entries)
 }
@@ -99,8 +99,8 @@ pub(crate) fn regular_files(directory: &Path) -> Result<Vec<String>> {
     let mut directories = vec![PathBuf::new()];
     while let Some(relative) = directories.pop() {
         let path = directory.join(&relative);
-        for entry in fs::read_dir(&path).map_err(Error::file("list", &path))? {
-            let entry = entry.map_err(Error::file("list", &path))?;
+        for entry in fs::read_dir(&path).map_err(StoreError::file_error("list", &path))? {
+            let entry = entry.map_err(StoreError::file_error("list", &path))?;
             let relative = relative.join(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => directories.push(relative),
@@ -137,7 +137,7 @@ pub(crate) fn follow_pages(directory: &Path, done: &AtomicBool) -> BTreeMap<Stri
         }
         let mut news = 0;
         followed.retain(|_, (file, hasher, size)| {
-            feed(hasher, file, &mut buffer).is_ok_and(|n| {
+            feed_file(hasher, file, &mut buffer).is_ok_and(|n| {
                 *size += n;
                 news += n;
                 true
@@ -179,7 +179,7 @@ mod tests {
             follower.join().unwrap()
         });
         assert_eq!(found.len(), 1);
-        assert_eq!(found["pages-1.img"], digest(&path).unwrap());
+        assert_eq!(found["pages-1.img"], digest_file(&path).unwrap());
         assert_eq!(found["pages-1.img"].0, 640_000);
     }
 
@@ -187,15 +187,17 @@ mod tests {
     fn damage_is_told_from_absence() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("a"), "hello").unwrap();
-        let [entry] = list(dir.path(), &BTreeMap::new()).unwrap().try_into().unwrap();
-        verify(dir.path(), &entry).unwrap();
+        let [entry] = list_files(dir.path(), &BTreeMap::new()).unwrap().try_into().unwrap();
+        verify_file(dir.path(), &entry).unwrap();
         fs::write(dir.path().join("a"), "hellO").unwrap();
-        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        let said = verify_file(dir.path(), &entry).unwrap_err().to_string();
         assert!(said.ends_with("does not match its checksum"), "{said}");
         fs::write(dir.path().join("a"), "hell").unwrap();
-        let said = verify(dir.path(), &entry).unwrap_err().to_string();
+        let said = verify_file(dir.path(), &entry).unwrap_err().to_string();
         assert!(said.ends_with("has 4 bytes and not 5"), "{said}");
         fs::remove_file(dir.path().join("a")).unwrap();
-        assert!(verify(dir.path(), &entry).unwrap_err().to_string().contains("cannot be read"));
+        assert!(
+            verify_file(dir.path(), &entry).unwrap_err().to_string().contains("cannot be read")
+        );
     }
 }

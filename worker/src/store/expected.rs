@@ -2,12 +2,12 @@
 
 use std::ops::RangeInclusive;
 
-use super::{Error, Manifest, Result};
+use super::{CheckpointManifest, Result, StoreError};
 use crate::workspace::TaskName;
 
 /// What a checkpoint from elsewhere must be, whatever its manifest says that it is.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub struct ExpectedCheckpoint {
     /// The task, and the run.
     pub task: TaskName,
     /// The number of the checkpoint.
@@ -20,14 +20,14 @@ pub struct Expected {
     pub bytes: u64,
 }
 
-impl Expected {
+impl ExpectedCheckpoint {
     /// Whether a manifest is that of this checkpoint.
     ///
     /// # Errors
-    /// [`Error::Another`] with what it is instead.
-    pub fn check(&self, manifest: &Manifest) -> Result<()> {
+    /// [`StoreError::Another`] with what it is instead.
+    pub fn check_manifest(&self, manifest: &CheckpointManifest) -> Result<()> {
         let Self { task, sequence, attempts, program, bytes } = self;
-        let found = manifest.bytes();
+        let found = manifest.total_bytes();
         let what = if manifest.task != *task {
             format!("of {} and not of {task}", manifest.task)
         } else if manifest.sequence != *sequence {
@@ -42,6 +42,6 @@ impl Expected {
         } else {
             return Ok(());
         };
-        Err(Error::Another { what })
+        Err(StoreError::Another { what })
     }
 }

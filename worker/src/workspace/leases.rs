@@ -20,7 +20,7 @@ use std::{
 };
 
 use super::TaskName;
-use crate::jail::Users;
+use crate::jail::UserRange;
 
 /// The folder of a host in which the locks are.
 const FOLDER: &str = "/run/dormouse-users";
@@ -38,11 +38,11 @@ pub(super) struct LeaseFolder {
 impl LeaseFolder {
     /// The folder that all workers of this host have.
     pub(super) fn of_host() -> io::Result<Self> {
-        Self::at(Path::new(FOLDER))
+        Self::open_at(Path::new(FOLDER))
     }
 
     /// A folder that is made if need be. It has to be this user's own.
-    pub(super) fn at(path: &Path) -> io::Result<Self> {
+    pub(super) fn open_at(path: &Path) -> io::Result<Self> {
         match DirBuilder::new().mode(0o700).create(path) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
@@ -57,7 +57,7 @@ impl LeaseFolder {
         Ok(Self { folder })
     }
 
-    fn path(&self, user: u32) -> PathBuf {
+    fn lease_path(&self, user: u32) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}/{user}", self.folder.as_raw_fd()))
     }
 
@@ -65,7 +65,7 @@ impl LeaseFolder {
     fn try_lend(&self, user: u32, task: &TaskName) -> io::Result<Option<LentUser>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let mut file = options.custom_flags(libc::O_NOFOLLOW).open(self.path(user))?;
+        let mut file = options.custom_flags(libc::O_NOFOLLOW).open(self.lease_path(user))?;
         match file.try_lock() {
             Ok(()) => {
                 // Nobody's: it says from now on whose it is.
@@ -117,10 +117,10 @@ impl Drop for LentUser {
 pub enum LeaseError {
     /// Every user that tasks of this host may have is lent to a task.
     #[error("other tasks on this host have all users of {0}: give more --task-users")]
-    AllTaken(Users),
+    AllTaken(UserRange),
     /// Other checks have all of them.
     #[error("all users for checks are taken: give more --task-users than {0}")]
-    NoChecker(Users),
+    NoChecker(UserRange),
     /// The user that a task's checkpoint has is another task's here.
     #[error(
         "user {user}, which its checkpoint has, is another task's on this host: give more --task-users than {users}"
@@ -129,7 +129,7 @@ pub enum LeaseError {
         /// The user of the checkpoint.
         user: u32,
         /// All users of tasks.
-        users: Users,
+        users: UserRange,
     },
     /// The system refuses.
     #[error("the users of tasks can't be lent")]
@@ -138,24 +138,24 @@ pub enum LeaseError {
 
 /// The users of a worker's tasks.
 pub struct UserLeases {
-    users: Users,
+    users: UserRange,
     folder: LeaseFolder,
     lent: Mutex<BTreeMap<TaskName, LentUser>>,
 }
 
 impl fmt::Debug for UserLeases {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lent = self.lent();
+        let lent = self.lent_users();
         f.debug_struct("UserLeases").field("users", &self.users).field("lent", &lent).finish()
     }
 }
 
 impl UserLeases {
-    pub(super) const fn new(users: Users, folder: LeaseFolder) -> Self {
+    pub(super) const fn new(users: UserRange, folder: LeaseFolder) -> Self {
         Self { users, folder, lent: Mutex::new(BTreeMap::new()) }
     }
 
-    fn lent(&self) -> MutexGuard<'_, BTreeMap<TaskName, LentUser>> {
+    fn lent_users(&self) -> MutexGuard<'_, BTreeMap<TaskName, LentUser>> {
         // Every change of it is whole, whoever panicked with it.
         self.lent.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -164,7 +164,7 @@ impl UserLeases {
     ///
     /// # Errors
     /// All are taken, or the system refuses.
-    pub(super) fn lend(&self, task: &TaskName) -> Result<u32, LeaseError> {
+    pub(super) fn lend_user(&self, task: &TaskName) -> Result<u32, LeaseError> {
         let candidates = self.users.of_task(task.run(), task.task());
         self.lend_first(task, candidates)?.ok_or(LeaseError::AllTaken(self.users))
     }
@@ -183,7 +183,7 @@ impl UserLeases {
         task: &TaskName,
         candidates: impl Iterator<Item = u32>,
     ) -> Result<Option<u32>, LeaseError> {
-        let mut lent = self.lent();
+        let mut lent = self.lent_users();
         if let Some(has) = lent.get(task) {
             return Ok(Some(has.user));
         }
@@ -216,11 +216,11 @@ impl UserLeases {
         }
         let begun = Instant::now();
         loop {
-            if self.lent().get(task).is_some_and(|has| has.user == user) {
+            if self.lent_users().get(task).is_some_and(|has| has.user == user) {
                 return Ok(Some(user));
             }
             if let Some(lease) = self.folder.try_lend(user, task)? {
-                self.lent().insert(task.clone(), lease);
+                self.lent_users().insert(task.clone(), lease);
                 return Ok(Some(user));
             }
             if begun.elapsed() >= wait {
@@ -232,12 +232,12 @@ impl UserLeases {
 
     /// Gives back the user of a task.
     pub(super) fn give_back(&self, task: &TaskName) {
-        self.lent().remove(task);
+        self.lent_users().remove(task);
     }
 
     /// Gives back the users of all tasks of a run.
     pub(super) fn give_back_all(&self, run: &str) {
-        self.lent().retain(|task, _| task.run() != run);
+        self.lent_users().retain(|task, _| task.run() != run);
     }
 }
 
@@ -271,7 +271,8 @@ mod tests {
     fn workers(range: &str, count: usize) -> (Vec<UserLeases>, tempfile::TempDir) {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("users");
-        let worker = || UserLeases::new(range.parse().unwrap(), LeaseFolder::at(&folder).unwrap());
+        let worker =
+            || UserLeases::new(range.parse().unwrap(), LeaseFolder::open_at(&folder).unwrap());
         ((0..count).map(|_| worker()).collect(), dir)
     }
 
@@ -287,25 +288,28 @@ mod tests {
         for number in 0..18_u32 {
             // The same numbers of two runs, and numbers that come to the same by the length of the range.
             let (worker, run) = (&workers[number as usize % 2], ["a", "b"][number as usize / 9]);
-            assert!(users.insert(worker.lend(&name(run, number % 9 * 18)).unwrap()), "{number}");
+            assert!(
+                users.insert(worker.lend_user(&name(run, number % 9 * 18)).unwrap()),
+                "{number}"
+            );
         }
         assert_eq!(users, (900_100..=900_117).collect());
         for worker in &workers {
-            let no = worker.lend(&name("c", 1)).unwrap_err().to_string();
+            let no = worker.lend_user(&name("c", 1)).unwrap_err().to_string();
             assert!(no.contains("have all users of 900100-900119: give more --task-users"), "{no}");
         }
         // Whoever has one keeps it, and what is given back is another's.
-        let has = workers[0].lend(&name("a", 0)).unwrap();
-        assert_eq!(workers[0].lend(&name("a", 0)).unwrap(), has);
+        let has = workers[0].lend_user(&name("a", 0)).unwrap();
+        assert_eq!(workers[0].lend_user(&name("a", 0)).unwrap(), has);
         workers[0].give_back(&name("a", 0));
-        assert_eq!(workers[1].lend(&name("c", 1)).unwrap(), has);
+        assert_eq!(workers[1].lend_user(&name("c", 1)).unwrap(), has);
         workers[1].give_back_all("a");
-        assert!(workers[0].lend(&name("d", 1)).is_ok());
+        assert!(workers[0].lend_user(&name("d", 1)).is_ok());
         // A worker that dies gives all back.
         let [first, second] = <[UserLeases; 2]>::try_from(workers).unwrap();
         drop(second);
         for task in 0..3 {
-            first.lend(&name("e", task)).unwrap();
+            first.lend_user(&name("e", task)).unwrap();
         }
     }
 
@@ -314,10 +318,10 @@ mod tests {
         let (workers, _dir) = workers("900200-900219", 2);
         let (one, other) = (&workers[0], &workers[1]);
         let task = name("a", 3);
-        let user = one.lend(&task).unwrap();
+        let user = one.lend_user(&task).unwrap();
         let wait = Duration::ZERO;
         other.lend_again(&task, user, wait).unwrap();
-        assert_eq!(other.lend(&task).unwrap(), user);
+        assert_eq!(other.lend_user(&task).unwrap(), user);
         // Of another task it is not to be had before both have given it back.
         let no = |worker: &UserLeases| worker.lend_again(&name("b", 3), user, wait).unwrap_err();
         assert!(no(one).to_string().contains("is another task's on this host"), "{}", no(one));
@@ -329,11 +333,11 @@ mod tests {
             other.give_back(&task);
             patient.join().unwrap().unwrap();
         });
-        assert_eq!(one.lend(&name("b", 3)).unwrap(), user);
+        assert_eq!(one.lend_user(&name("b", 3)).unwrap(), user);
         // What is no task's user is nobody's to lend: of root, and of a check.
         for not_lent in [0, 900_219] {
             assert_eq!(one.lend_again(&name("b", 4), not_lent, wait).unwrap(), None);
-            assert_ne!(one.lend(&name("b", 4)).unwrap(), not_lent);
+            assert_ne!(one.lend_user(&name("b", 4)).unwrap(), not_lent);
         }
     }
 
@@ -363,12 +367,12 @@ mod tests {
         let first = workers[0].users.of_task("a", "3").next().unwrap();
         let mut left = std::process::Command::new("/bin/sleep");
         let mut left = left.arg("1000").uid(first).gid(first).spawn().unwrap();
-        let lent = workers[0].lend(&task);
+        let lent = workers[0].lend_user(&task);
         left.kill().unwrap();
         left.wait().unwrap();
         assert_ne!(lent.unwrap(), first);
         workers[0].give_back(&task);
-        assert_eq!(workers[0].lend(&task).unwrap(), first);
+        assert_eq!(workers[0].lend_user(&task).unwrap(), first);
     }
 
     #[test]
@@ -378,9 +382,9 @@ mod tests {
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();
         fs::set_permissions(&open, fs::Permissions::from_mode(0o777)).unwrap();
-        assert!(LeaseFolder::at(&open).is_err());
+        assert!(LeaseFolder::open_at(&open).is_err());
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(dir.path(), &link).unwrap();
-        assert!(LeaseFolder::at(&link).is_err());
+        assert!(LeaseFolder::open_at(&link).is_err());
     }
 }

@@ -10,8 +10,10 @@ use std::{
 
 use dormouse_folders::{LOCK, Lock, Tried, try_lock_in};
 
-use super::{Error, LeaseError, Result, TaskName, UserLeases, leases::LeaseFolder, mounts};
-use crate::jail::{Layout, Users};
+use super::{
+    LeaseError, Result, TaskName, UserLeases, WorkspaceError, leases::LeaseFolder, mounts,
+};
+use crate::jail::{JailLayout, UserRange};
 
 /// For its owner alone.
 const OWN: u32 = 0o700;
@@ -47,8 +49,8 @@ impl Workspace {
     /// # Errors
     /// Where the directory cannot be made, is somebody else's or a link, another worker uses it, or
     /// mounts do not work.
-    pub fn enter(directory: &Path) -> Result<Self> {
-        let lock = lock(directory)?;
+    pub fn enter_workspace(directory: &Path) -> Result<Self> {
+        let lock = lock_directory(directory)?;
         let leases = LeaseFolder::of_host().inspect_err(|error| {
             tracing::warn!(%error, "users of tasks are looked after among this worker's tasks alone");
         });
@@ -56,7 +58,7 @@ impl Workspace {
         let workspace = Self::laid_out(PathBuf::from(ROOT), lock)?;
         // Those of a worker from before they were in memory.
         workspace.remove_all_tasks()?;
-        mounts::tmpfs_for_tasks(&workspace.tasks(), TASK_FILES_BYTES)?;
+        mounts::tmpfs_for_tasks(&workspace.tasks_directory(), TASK_FILES_BYTES)?;
         Ok(Self { leases: leases.ok(), ..workspace })
     }
 
@@ -64,14 +66,18 @@ impl Workspace {
     ///
     /// # Errors
     /// Where nobody can look after them.
-    pub fn with_users(self, users: Option<Users>) -> Result<Self> {
+    pub fn with_users(self, users: Option<UserRange>) -> Result<Self> {
         let Some(users) = users else { return Ok(self) };
         let folder = match self.leases {
             Some(folder) => folder,
             None => {
                 let path = self.root.join("users");
-                let opened = LeaseFolder::at(&path);
-                opened.map_err(|source| Error::File { action: "lend users in", path, source })?
+                let opened = LeaseFolder::open_at(&path);
+                opened.map_err(|source| WorkspaceError::File {
+                    action: "lend users in",
+                    path,
+                    source,
+                })?
             }
         };
         let users = Some(Arc::new(UserLeases::new(users, folder)));
@@ -80,16 +86,16 @@ impl Workspace {
 
     /// Who lends users to tasks, where tasks have users of their own.
     #[must_use]
-    pub const fn users(&self) -> Option<&Arc<UserLeases>> {
+    pub const fn user_leases(&self) -> Option<&Arc<UserLeases>> {
         self.users.as_ref()
     }
 
     /// What of it a jail shows to tasks.
     #[must_use]
-    pub fn jail_layout(&self, criu: Option<&Path>) -> Layout {
-        Layout {
+    pub fn jail_layout(&self, criu: Option<&Path>) -> JailLayout {
+        JailLayout {
             mount_point: self.root.join("jail"),
-            tasks: self.tasks(),
+            tasks: self.tasks_directory(),
             programs: self.root.join("programs"),
             criu: criu.map(Path::to_owned),
         }
@@ -101,7 +107,7 @@ impl Workspace {
     /// # Errors
     /// Where the directory cannot be made or another worker uses it.
     pub fn in_place(directory: &Path) -> Result<Self> {
-        let lock = lock(directory)?;
+        let lock = lock_directory(directory)?;
         Self::laid_out(directory.to_owned(), lock)
     }
 
@@ -115,33 +121,33 @@ impl Workspace {
             ("contents", OWN),
         ] {
             let path = workspace.root.join(directory);
-            create(&path)?;
-            allow(&path, mode)?;
+            create_directory(&path)?;
+            allow_mode(&path, mode)?;
         }
         Ok(workspace)
     }
 
     /// The directory of a task; see [`Workspace::create_task`].
     #[must_use]
-    pub fn task(&self, name: &TaskName) -> PathBuf {
-        self.tasks().join(name.path())
+    pub fn task_directory(&self, name: &TaskName) -> PathBuf {
+        self.tasks_directory().join(name.relative_path())
     }
 
     /// The place where all task directories are.
     #[must_use]
-    pub fn tasks(&self) -> PathBuf {
+    pub fn tasks_directory(&self) -> PathBuf {
         self.root.join("tasks")
     }
 
     /// The place where the checkpoints are.
     #[must_use]
-    pub fn checkpoints(&self) -> PathBuf {
+    pub fn checkpoints_directory(&self) -> PathBuf {
         self.root.join("checkpoints")
     }
 
     /// The place where the contents are with which tasks begin.
     #[must_use]
-    pub fn contents(&self) -> PathBuf {
+    pub fn contents_directory(&self) -> PathBuf {
         self.root.join("contents")
     }
 
@@ -151,8 +157,8 @@ impl Workspace {
     /// # Errors
     /// Where the mount is refused.
     pub fn bound_task(&self, name: &TaskName, bytes: u64) -> Result<()> {
-        let path = self.task(name);
-        let owner = fs::symlink_metadata(&path).map_err(|source| Error::File {
+        let path = self.task_directory(name);
+        let owner = fs::symlink_metadata(&path).map_err(|source| WorkspaceError::File {
             action: "look at",
             path: path.clone(),
             source,
@@ -167,7 +173,7 @@ impl Workspace {
     /// # Errors
     /// Where it cannot be made, or other tasks have all users.
     pub fn create_task(&self, name: &TaskName) -> Result<PathBuf> {
-        self.create_for(name, |users| users.lend(name))
+        self.create_for(name, |users| users.lend_user(name))
     }
 
     /// Makes the directory of a check of what a task made, and gives it to a user whom no task has, and no other check.
@@ -183,14 +189,14 @@ impl Workspace {
         name: &TaskName,
         lend: impl FnOnce(&UserLeases) -> Result<u32, LeaseError>,
     ) -> Result<PathBuf> {
-        let path = self.task(name);
-        create(&path)?;
+        let path = self.task_directory(name);
+        create_directory(&path)?;
         if let Some(run) = path.parent() {
-            allow(run, LISTED_BY_NOBODY)?;
+            allow_mode(run, LISTED_BY_NOBODY)?;
         }
         if let Some(users) = &self.users {
-            let user =
-                lend(users).map_err(|source| Error::NoUser { task: name.clone(), source })?;
+            let user = lend(users)
+                .map_err(|source| WorkspaceError::NoUser { task: name.clone(), source })?;
             give_to(&path, user)?;
         }
         Ok(path)
@@ -201,7 +207,7 @@ impl Workspace {
     /// # Errors
     /// Where something in it cannot be removed.
     pub fn remove_task(&self, name: &TaskName) -> Result<()> {
-        let path = self.task(name);
+        let path = self.task_directory(name);
         mounts::take_away(&path)?;
         remove(&path)?;
         if let Some(users) = &self.users {
@@ -216,13 +222,14 @@ impl Workspace {
     /// Where something in them cannot be removed.
     pub fn remove_run(&self, run: &str) -> Result<()> {
         // Any name of a task is good to have its run's checked.
-        let path = self.task(&TaskName::new(run, "0")?);
+        let path = self.task_directory(&TaskName::new(run, "0")?);
         let Some(folder) = path.parent() else { return Ok(()) };
         let tasks = match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             tasks => tasks,
         };
-        let fail = |source| Error::File { action: "list", path: folder.to_owned(), source };
+        let fail =
+            |source| WorkspaceError::File { action: "list", path: folder.to_owned(), source };
         for task in tasks.map_err(fail)? {
             mounts::take_away(&task.map_err(fail)?.path())?;
         }
@@ -239,8 +246,8 @@ impl Workspace {
     /// Where something cannot be removed.
     pub fn remove_all_tasks(&self) -> Result<()> {
         // What is in it and not itself, which may be a mount.
-        let tasks = self.tasks();
-        let fail = |source| Error::File { action: "list", path: tasks.clone(), source };
+        let tasks = self.tasks_directory();
+        let fail = |source| WorkspaceError::File { action: "list", path: tasks.clone(), source };
         for run in fs::read_dir(&tasks).map_err(fail)? {
             remove(&run.map_err(fail)?.path())?;
         }
@@ -255,7 +262,7 @@ impl Workspace {
     pub fn install_program(&self, program: &Path) -> Result<PathBuf> {
         let file = |action, path: &Path| {
             let path = path.to_owned();
-            move |source| Error::File { action, path, source }
+            move |source| WorkspaceError::File { action, path, source }
         };
         let contents = fs::read(program).map_err(file("read the program", program))?;
         let digest = blake3::hash(&contents).to_hex();
@@ -265,8 +272,8 @@ impl Workspace {
         if fs::read(&installed).is_ok_and(|there| there == contents) {
             return Ok(installed);
         }
-        create(&directory)?;
-        allow(&directory, 0o755)?;
+        create_directory(&directory)?;
+        allow_mode(&directory, 0o755)?;
         // Never half a program under its name, and never "text file busy" for one being run.
         let partial = directory.join(format!(".{}.partial", std::process::id()));
         fs::write(&partial, &contents).map_err(file("write", &partial))?;
@@ -281,13 +288,13 @@ impl Workspace {
 pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
     let fail = |action| {
         let path = path.to_owned();
-        move |source| Error::File { action, path, source }
+        move |source| WorkspaceError::File { action, path, source }
     };
     let owner = fs::symlink_metadata(path).map_err(fail("look at"))?.uid();
     if owner != user {
         // Another user's mode is right already, and not to be changed without CAP_FOWNER.
         if owner == nix::unistd::geteuid().as_raw() {
-            allow(path, OWN)?;
+            allow_mode(path, OWN)?;
         }
         chown(path, Some(user), Some(user)).map_err(fail("give its user"))?;
     }
@@ -295,13 +302,15 @@ pub(crate) fn give_to(path: &Path, user: u32) -> Result<()> {
 }
 
 /// Makes the directory, if need be, this process's.
-fn lock(directory: &Path) -> Result<Lock> {
+fn lock_directory(directory: &Path) -> Result<Lock> {
     loop {
-        create(directory)?;
+        create_directory(directory)?;
         make_own(directory)?;
         match try_lock_in(directory)? {
             Tried::Ours(lock) => return Ok(lock),
-            Tried::SomebodyElses => return Err(Error::InUse { path: directory.to_owned() }),
+            Tried::SomebodyElses => {
+                return Err(WorkspaceError::InUse { path: directory.to_owned() });
+            }
             // It has just been removed as an abandoned one.
             Tried::Nothing => {}
         }
@@ -311,54 +320,54 @@ fn lock(directory: &Path) -> Result<Lock> {
 /// Refuses a directory that is a link or another user's, and closes one that others may look into: it
 /// holds checkpoints, which are the memory of tasks.
 fn make_own(directory: &Path) -> Result<()> {
-    let fail = |action| move |source| Error::File { action, path: directory.to_owned(), source };
+    let fail =
+        |action| move |source| WorkspaceError::File { action, path: directory.to_owned(), source };
     let found = fs::symlink_metadata(directory).map_err(fail("look at"))?;
     let owner = found.uid();
     if found.is_symlink() || !found.is_dir() {
-        return Err(Error::NotOwn { path: directory.to_owned(), what: "it is a link".to_owned() });
+        return Err(WorkspaceError::NotOwn {
+            path: directory.to_owned(),
+            what: "it is a link".to_owned(),
+        });
     }
     if owner != nix::unistd::geteuid().as_raw() {
         let what = format!("it belongs to user {owner}");
-        return Err(Error::NotOwn { path: directory.to_owned(), what });
+        return Err(WorkspaceError::NotOwn { path: directory.to_owned(), what });
     }
     refuse_others_files(directory)?;
     if found.mode() & 0o077 != 0 {
-        allow(directory, OWN)?;
+        allow_mode(directory, OWN)?;
     }
     Ok(())
 }
 
 /// Refuses a directory that holds something and has never been a worker's: a worker removes what it finds.
 fn refuse_others_files(directory: &Path) -> Result<()> {
-    let fail = |source| Error::File { action: "list", path: directory.to_owned(), source };
+    let fail = |source| WorkspaceError::File { action: "list", path: directory.to_owned(), source };
     let is_empty = fs::read_dir(directory).map_err(fail)?.next().is_none();
     if is_empty || directory.join(LOCK).symlink_metadata().is_ok() {
         return Ok(());
     }
     let what = "it holds files that are no worker's".to_owned();
-    Err(Error::NotOwn { path: directory.to_owned(), what })
+    Err(WorkspaceError::NotOwn { path: directory.to_owned(), what })
 }
 
-fn allow(path: &Path, mode: u32) -> Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|source| Error::File {
-        action: "set the permissions of",
-        path: path.to_owned(),
-        source,
+fn allow_mode(path: &Path, mode: u32) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(|source| {
+        WorkspaceError::File { action: "set the permissions of", path: path.to_owned(), source }
     })
 }
 
-fn create(path: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(OWN).create(path).map_err(|source| Error::File {
-        action: "create the directory",
-        path: path.to_owned(),
-        source,
+fn create_directory(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(OWN).create(path).map_err(|source| {
+        WorkspaceError::File { action: "create the directory", path: path.to_owned(), source }
     })
 }
 
 fn remove(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(Error::File { action: "remove", path: path.to_owned(), source })
+            Err(WorkspaceError::File { action: "remove", path: path.to_owned(), source })
         }
         _ => Ok(()),
     }
@@ -375,10 +384,10 @@ mod tests {
         fs::create_dir(dir.path().join("tasks")).unwrap();
         fs::write(dir.path().join("tasks/source"), "of a user").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode();
-        allow(dir.path(), 0o755).unwrap();
+        allow_mode(dir.path(), 0o755).unwrap();
         let before = mode(dir.path());
         let refused = Workspace::in_place(dir.path()).unwrap_err();
-        assert!(matches!(refused, Error::NotOwn { .. }), "{refused}");
+        assert!(matches!(refused, WorkspaceError::NotOwn { .. }), "{refused}");
         assert!(dir.path().join("tasks/source").exists());
         assert_eq!(mode(dir.path()), before);
         // One that was a worker's is taken again, whatever the worker before left in it.
@@ -392,7 +401,7 @@ mod tests {
     fn a_directory_serves_one_worker_at_a_time() {
         let dir = tempfile::tempdir().unwrap();
         let first = Workspace::in_place(dir.path()).unwrap();
-        assert!(matches!(Workspace::in_place(dir.path()), Err(Error::InUse { .. })));
+        assert!(matches!(Workspace::in_place(dir.path()), Err(WorkspaceError::InUse { .. })));
         drop(first);
         Workspace::in_place(dir.path()).unwrap();
     }
@@ -404,15 +413,15 @@ mod tests {
         fs::create_dir(&precious).unwrap();
         let link = dir.path().join("link");
         std::os::unix::fs::symlink(&precious, &link).unwrap();
-        assert!(matches!(Workspace::in_place(&link), Err(Error::NotOwn { .. })));
+        assert!(matches!(Workspace::in_place(&link), Err(WorkspaceError::NotOwn { .. })));
         assert_eq!(fs::read_dir(&precious).unwrap().count(), 0, "nothing was written there");
         let open = dir.path().join("open");
         fs::create_dir(&open).unwrap();
-        allow(&open, 0o755).unwrap();
+        allow_mode(&open, 0o755).unwrap();
         let workspace = Workspace::in_place(&open).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
         assert_eq!(mode(&open), 0o700);
-        assert_eq!(mode(&workspace.checkpoints()), 0o700);
+        assert_eq!(mode(&workspace.checkpoints_directory()), 0o700);
         assert_eq!(mode(&open.join(LOCK)), 0o600);
         if nix::unistd::geteuid().is_root() {
             let theirs = dir.path().join("theirs");
@@ -470,7 +479,7 @@ mod tests {
             assert_eq!(fs::read_dir(&task).unwrap().count(), 0, "round {round}");
             let solve = task.join("solve");
             fs::write(&solve, "#!/bin/sh\nexit 7\n").unwrap();
-            allow(&solve, 0o755).unwrap();
+            allow_mode(&solve, 0o755).unwrap();
             let status = std::process::Command::new(&solve).status().unwrap();
             assert_eq!(status.code(), Some(7));
             assert!(!crate::directory::is_full(&task).unwrap());

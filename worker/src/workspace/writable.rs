@@ -10,8 +10,8 @@ use nix::{
     sys::statvfs::{FsFlags, statvfs},
 };
 
-use super::{Error, Result, mounts};
-use crate::{cgroup::Hierarchy, place::Place};
+use super::{Result, WorkspaceError, mounts};
+use crate::{cgroup::CgroupHierarchy, place::ProcessPlace};
 
 /// CRIU writes `kernel/ns_last_pid` here.
 const SETTINGS: &str = "/proc/sys";
@@ -25,29 +25,29 @@ const SETTINGS: &str = "/proc/sys";
 ///
 /// # Errors
 /// Where there are threads already, or a mount is refused: the error says what to add where.
-pub fn make_kernel_files_writable(hierarchy: &Hierarchy) -> Result<()> {
+pub fn make_kernel_files_writable(hierarchy: &CgroupHierarchy) -> Result<()> {
     let read_only: Vec<_> =
         mounts_of(hierarchy).into_iter().filter(|at| is_read_only(at)).collect();
     if read_only.is_empty() {
         return Ok(());
     }
-    let refused = |path: &Path, source: io::Error| Error::ReadOnly {
+    let refused = |path: &Path, source: io::Error| WorkspaceError::ReadOnly {
         path: path.to_owned(),
-        remedy: Place::detect().to_mount(),
+        remedy: ProcessPlace::detect_place().to_mount(),
         source,
     };
     mounts::enter_namespace().map_err(|error| match error {
-        Error::Mount { source, .. } => refused(&read_only[0], source),
+        WorkspaceError::Mount { source, .. } => refused(&read_only[0], source),
         other => other,
     })?;
     for path in &read_only {
-        remount(path).map_err(|source| refused(path, source))?;
+        remount_writable(path).map_err(|source| refused(path, source))?;
     }
     Ok(())
 }
 
-fn mounts_of(hierarchy: &Hierarchy) -> Vec<PathBuf> {
-    let mut all = hierarchy.mounts();
+fn mounts_of(hierarchy: &CgroupHierarchy) -> Vec<PathBuf> {
+    let mut all = hierarchy.mount_points();
     all.push(SETTINGS.into());
     all
 }
@@ -57,9 +57,9 @@ fn is_read_only(path: &Path) -> bool {
     statvfs(path).is_ok_and(|fs| fs.flags().contains(FsFlags::ST_RDONLY))
 }
 
-fn remount(path: &Path) -> io::Result<()> {
+fn remount_writable(path: &Path) -> io::Result<()> {
     // A remount drops the flags that it does not name.
-    let kept = kept(statvfs(path)?.flags());
+    let kept = kept_flags(statvfs(path)?.flags());
     let nothing = None::<&str>;
     let again = |flags| mount(nothing, path, nothing, flags | kept, nothing);
     again(MsFlags::MS_REMOUNT | MsFlags::MS_BIND)?;
@@ -71,7 +71,7 @@ fn remount(path: &Path) -> io::Result<()> {
 }
 
 /// The flags of a mount that stay.
-fn kept(flags: FsFlags) -> MsFlags {
+fn kept_flags(flags: FsFlags) -> MsFlags {
     let pairs = [
         (FsFlags::ST_NOSUID, MsFlags::MS_NOSUID),
         (FsFlags::ST_NODEV, MsFlags::MS_NODEV),
@@ -93,13 +93,13 @@ mod tests {
     #[test]
     fn a_remount_keeps_all_but_read_only() {
         let flags = FsFlags::ST_RDONLY | FsFlags::ST_NOSUID | FsFlags::ST_NOEXEC;
-        assert_eq!(kept(flags), MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC);
-        assert_eq!(kept(FsFlags::ST_RDONLY), MsFlags::empty());
+        assert_eq!(kept_flags(flags), MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC);
+        assert_eq!(kept_flags(FsFlags::ST_RDONLY), MsFlags::empty());
     }
 
     #[test]
     fn every_mount_is_looked_at_once() {
-        let v2 = Hierarchy::V2("/sys/fs/cgroup".into());
+        let v2 = CgroupHierarchy::V2("/sys/fs/cgroup".into());
         let expected = ["/sys/fs/cgroup", SETTINGS].map(PathBuf::from);
         assert_eq!(mounts_of(&v2), expected);
         assert!(!is_read_only(&std::env::temp_dir()));

@@ -3,21 +3,21 @@
 
 use dormouse_units::{Credits, Ppm, Span};
 
-use crate::{Bucket, CreditSpec};
+use crate::{CreditBucket, CreditSpec};
 
 /// The credits of a VM, and what they allow it now.
 #[derive(Clone, Debug)]
-pub struct Allowance {
-    bucket: Bucket,
+pub struct CreditAllowance {
+    bucket: CreditBucket,
     /// Out of credits: everything runs at the baseline until a whole credit is earned.
     throttled: bool,
 }
 
-impl Allowance {
+impl CreditAllowance {
     /// Allowance of a VM just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
-        let bucket = Bucket::new(spec);
+        let bucket = CreditBucket::new(spec);
         Self { throttled: bucket.is_empty(), bucket }
     }
 
@@ -29,8 +29,8 @@ impl Allowance {
 
     /// What is left, rounded down.
     #[must_use]
-    pub fn balance(&self) -> Credits {
-        self.bucket.balance()
+    pub fn balance_left(&self) -> Credits {
+        self.bucket.balance_left()
     }
 
     /// Out of credits: at the baseline until a whole one is earned.
@@ -41,29 +41,29 @@ impl Allowance {
 
     /// What share of its vCPU a process may have at most.
     #[must_use]
-    pub const fn ceiling(&self) -> Ppm {
+    pub const fn speed_ceiling(&self) -> Ppm {
         if self.throttled { self.spec().baseline } else { Ppm::ONE }
     }
 
     /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
     /// that changed what is allowed.
-    pub fn pass(&mut self, span: Span, used: u64) -> bool {
-        self.bucket.pass(span, used);
-        self.turn()
+    pub fn pass_time(&mut self, span: Span, used: u64) -> bool {
+        self.bucket.pass_time(span, used);
+        self.update_throttling()
     }
 
-    /// As [`Self::pass`] of a use that is heard of after its time has passed.
-    pub fn spend(&mut self, span: Span, used: u64) -> bool {
-        self.bucket.spend(span, used);
-        self.turn()
+    /// As [`Self::pass_time`] of a use that is heard of after its time has passed.
+    pub fn spend_late(&mut self, span: Span, used: u64) -> bool {
+        self.bucket.spend_late(span, used);
+        self.update_throttling()
     }
 
     /// Sees what is allowed now; whether that changed.
-    fn turn(&mut self) -> bool {
+    fn update_throttling(&mut self) -> bool {
         let bucket = &self.bucket;
         let throttled = if bucket.is_empty() {
             true
-        } else if bucket.balance() >= Credits::ONE.min(bucket.spec().cap) {
+        } else if bucket.balance_left() >= Credits::ONE.min(bucket.spec().cap) {
             false
         } else {
             self.throttled

@@ -21,12 +21,12 @@ const FINE: u128 = 3_600_000_000 * 1_000_000;
 
 /// The bucket of one VM.
 #[derive(Clone, Debug)]
-pub struct Bucket {
+pub struct CreditBucket {
     spec: CreditSpec,
     fine: u128,
 }
 
-impl Bucket {
+impl CreditBucket {
     /// The bucket of a VM just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
@@ -41,7 +41,7 @@ impl Bucket {
 
     /// What is in it, rounded down.
     #[must_use]
-    pub fn balance(&self) -> Credits {
+    pub fn balance_left(&self) -> Credits {
         Credits::from_vcpu_micros(u64::try_from(self.fine / FINE).unwrap_or(u64::MAX))
     }
 
@@ -53,17 +53,17 @@ impl Bucket {
 
     /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU).
     /// Never below zero, never above the cap.
-    pub fn pass(&mut self, span: Span, used: u64) {
+    pub fn pass_time(&mut self, span: Span, used: u64) {
         let us = u128::from(span.as_micros());
-        self.settle(us * self.earned(), us * Self::spent(used));
+        self.settle_balance(us * self.earned_per_us(), us * Self::spent_per_us(used));
     }
 
     /// What `span` of this use takes, of which all that was earned is in it already.
-    pub fn spend(&mut self, span: Span, used: u64) {
-        self.settle(0, u128::from(span.as_micros()) * Self::spent(used));
+    pub fn spend_late(&mut self, span: Span, used: u64) {
+        self.settle_balance(0, u128::from(span.as_micros()) * Self::spent_per_us(used));
     }
 
-    fn settle(&mut self, earned: u128, spent: u128) {
+    fn settle_balance(&mut self, earned: u128, spent: u128) {
         let cap = u128::from(self.spec.cap.as_vcpu_micros()) * FINE;
         self.fine = (self.fine + earned).saturating_sub(spent).min(cap);
     }
@@ -71,7 +71,8 @@ impl Bucket {
     /// From now until nothing is left at this constant use; `None`: never.
     #[must_use]
     pub fn empty_after(&self, used: u64) -> Option<Span> {
-        let net = Self::spent(used).checked_sub(self.earned()).filter(|&net| net > 0)?;
+        let net =
+            Self::spent_per_us(used).checked_sub(self.earned_per_us()).filter(|&net| net > 0)?;
         span_of(self.fine.div_ceil(net))
     }
 
@@ -83,17 +84,18 @@ impl Bucket {
         if missing == 0 {
             return Some(Span::ZERO);
         }
-        let net = self.earned().checked_sub(Self::spent(used)).filter(|&net| net > 0)?;
+        let net =
+            self.earned_per_us().checked_sub(Self::spent_per_us(used)).filter(|&net| net > 0)?;
         span_of(missing.div_ceil(net))
     }
 
     /// Fine units earned per microsecond.
-    fn earned(&self) -> u128 {
+    fn earned_per_us(&self) -> u128 {
         u128::from(self.spec.earned_per_hour.as_vcpu_micros()) * 1_000_000
     }
 
     /// Fine units spent per microsecond at this use.
-    fn spent(used: u64) -> u128 {
+    fn spent_per_us(used: u64) -> u128 {
         u128::from(used) * 3_600_000_000
     }
 }
@@ -107,8 +109,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn t3_large(initial: u64) -> Bucket {
-        Bucket::new(CreditSpec {
+    fn t3_large(initial: u64) -> CreditBucket {
+        CreditBucket::new(CreditSpec {
             baseline: Ppm::new(200_000),
             earned_per_hour: Credits::whole_credits(36),
             initial: Credits::whole_credits(initial),
@@ -119,11 +121,11 @@ mod tests {
     #[test]
     fn the_rates_are_those_of_the_provider() {
         let mut bucket = t3_large(0);
-        bucket.pass(Span::from_secs(600), 0);
-        assert_eq!(bucket.balance(), Credits::whole_credits(6));
+        bucket.pass_time(Span::from_secs(600), 0);
+        assert_eq!(bucket.balance_left(), Credits::whole_credits(6));
         // One vCPU at 100 % spends 1 credit a minute and .6 is earned: 6 / .4 = 15 minutes.
         assert_eq!(bucket.empty_after(1_000_000), Some(Span::from_secs(900)));
-        bucket.pass(Span::from_secs(900), 1_000_000);
+        bucket.pass_time(Span::from_secs(900), 1_000_000);
         assert!(bucket.is_empty());
         assert_eq!(bucket.empty_after(600_000), None);
         assert_eq!(bucket.reaches_after(Credits::ONE, 0), Some(Span::from_secs(100)));
@@ -135,9 +137,9 @@ mod tests {
         #[test]
         fn cutting_time_changes_nothing(cuts in prop::collection::vec(1_u64..5_000_000, 1..40), used in 0_u64..600_000) {
             let (mut whole, mut parts) = (t3_large(10), t3_large(10));
-            whole.pass(Span::from_micros(cuts.iter().sum()), used);
+            whole.pass_time(Span::from_micros(cuts.iter().sum()), used);
             for &us in &cuts {
-                parts.pass(Span::from_micros(us), used);
+                parts.pass_time(Span::from_micros(us), used);
             }
             prop_assert_eq!(whole.fine, parts.fine);
         }
@@ -148,10 +150,10 @@ mod tests {
             let after = bucket.empty_after(used).expect("more is used than earned");
             if let Some(before) = after.as_micros().checked_sub(1) {
                 let mut early = bucket.clone();
-                early.pass(Span::from_micros(before), used);
+                early.pass_time(Span::from_micros(before), used);
                 prop_assert!(!early.is_empty());
             }
-            bucket.pass(after, used);
+            bucket.pass_time(after, used);
             prop_assert!(bucket.is_empty());
         }
     }

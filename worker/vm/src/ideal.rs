@@ -10,12 +10,12 @@ mod credits;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use self::credits::{Credits, does, takes};
+use self::credits::{CreditAccounting, time_for_work, work_in_time};
 use crate::CreditSpec;
-use crate::shares::{self, PPM, Shares};
+use crate::shares::{self, PPM, RankShares};
 use dormouse_units::{Credits as Balance, Speedup};
 
-fn nanos(span: Duration) -> u64 {
+fn to_nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -30,7 +30,7 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
 
 /// The work that a job has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct JobProgram {
     /// The time that it takes on processors of its own.
     pub runtime: Duration,
     /// Phases, each of which ends at a barrier; at least 1.
@@ -41,9 +41,9 @@ pub struct Program {
 
 /// A start of a job on some processors. Times are nanoseconds.
 #[derive(Clone, Debug)]
-struct Start {
-    program: Program,
-    shares: Shares,
+struct JobRun {
+    program: JobProgram,
+    shares: RankShares,
     /// The processor of each process.
     on: Vec<u32>,
     foreground: bool,
@@ -69,11 +69,11 @@ struct Start {
     ended: Option<u64>,
 }
 
-impl Start {
-    fn new(program: Program, on: &[u32], foreground: bool) -> Self {
+impl JobRun {
+    fn new(program: JobProgram, on: &[u32], foreground: bool) -> Self {
         let ranks = program.usage.len();
         let mut start = Self {
-            shares: Shares::new(&program.usage),
+            shares: RankShares::new(&program.usage),
             on: on.to_vec(),
             foreground,
             stands: false,
@@ -95,7 +95,7 @@ impl Start {
     }
 
     /// A part of a phase, in millionths, as time.
-    fn time(&self, share: u64) -> u64 {
+    fn share_time(&self, share: u64) -> u64 {
         let phases = u128::from(PPM) * u128::from(self.program.phases.max(1));
         let time = self.program.runtime.as_nanos() * u128::from(share) / phases;
         u64::try_from(time).unwrap_or(u64::MAX)
@@ -106,16 +106,16 @@ impl Start {
         for (sum, share) in self.share.iter_mut().zip(self.shares.next_of_all()) {
             *sum += u64::from(share);
         }
-        self.due = self.share.iter().map(|share| self.time(*share)).collect();
-        self.network = self.time(shares::network(&self.program.usage).into());
+        self.due = self.share.iter().map(|share| self.share_time(*share)).collect();
+        self.network = self.share_time(shares::network_part(&self.program.usage).into());
     }
 
-    fn runs(&self) -> bool {
+    fn is_running(&self) -> bool {
         !self.stands && self.held.is_none() && self.ended.is_none()
     }
 
     /// All that its processes compute.
-    fn whole(&self) -> u128 {
+    fn total_work(&self) -> u128 {
         let usage: u128 = self.program.usage.iter().map(|usage| u128::from(*usage)).sum();
         self.program.runtime.as_nanos() * usage / u128::from(PPM)
     }
@@ -127,19 +127,19 @@ impl Start {
 
     /// What it has computed, as a part of all that it computes.
     fn part_done(&self) -> u32 {
-        let part = self.done_of_all() * u128::from(PPM) / self.whole().max(1);
+        let part = self.done_of_all() * u128::from(PPM) / self.total_work().max(1);
         u32::try_from(part).unwrap_or(PPM).min(PPM)
     }
 
     /// What its processes have yet to compute until it stands still by itself.
     fn to_next_point(&self) -> Option<u64> {
-        let due = self.whole() * u128::from(*self.points.last()?);
+        let due = self.total_work() * u128::from(*self.points.last()?);
         let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
         u64::try_from(left).ok()
     }
 
     /// The job stands still from now on, for a checkpoint of what it has done.
-    fn hold(&mut self, now: u64, span: u64, done_ppm: u32) {
+    fn hold_job(&mut self, now: u64, span: u64, done_ppm: u32) {
         if self.ended.is_none() {
             let from = self.held.unwrap_or(now);
             (self.held, self.taking) = (Some(from.saturating_add(span)), Some(done_ppm));
@@ -153,10 +153,10 @@ impl Start {
             self.kept = self.taking.take();
         }
         if self.to_next_point() == Some(0)
-            && self.runs()
+            && self.is_running()
             && let Some(point) = self.points.pop()
         {
-            self.hold(now, self.hold, point);
+            self.hold_job(now, self.hold, point);
         }
     }
 
@@ -165,25 +165,26 @@ impl Start {
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
-        let mut before = Machine { now: 0, jobs, credits: None };
-        let is_there = |machine: &Machine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
+        let mut before = IdealMachine { now: 0, jobs, credits: None };
+        let is_there =
+            |machine: &IdealMachine<()>| machine.part_done(()).is_none_or(|p| p >= done_ppm);
         let mut after = before.clone();
         while !is_there(&after) {
             if after.now == u64::MAX {
                 return;
             }
             before.clone_from(&after);
-            after.step(u64::MAX);
+            after.step_to(u64::MAX);
         }
         // Within a step nothing changes but how much has been done.
         let (mut low, mut high) = (before.now, after.now);
         while low < high {
             let middle = low + (high - low) / 2;
             let mut machine = before.clone();
-            machine.advance(Duration::from_nanos(middle));
+            machine.advance_to(Duration::from_nanos(middle));
             if is_there(&machine) { high = middle } else { low = middle + 1 }
         }
-        before.advance(Duration::from_nanos(high));
+        before.advance_to(Duration::from_nanos(high));
         if let Some(there) = before.jobs.remove(&()) {
             // What is through is so at the next step.
             let (points, hold) = (std::mem::take(&mut self.points), self.hold);
@@ -196,16 +197,16 @@ impl Start {
     }
 
     /// Processes that want to compute: who, where, and for how long.
-    fn wants(&self) -> impl Iterator<Item = (usize, u32, u64)> {
-        let runs = self.runs();
+    fn wanting_processes(&self) -> impl Iterator<Item = (usize, u32, u64)> {
+        let runs = self.is_running();
         let all = self.due.iter().zip(&self.done).zip(&self.on).enumerate();
         all.filter(move |(_, ((due, done), _))| runs && due > done)
             .map(|(rank, ((due, done), on))| (rank, *on, due - done))
     }
 
     /// Goes into the next phase, or ends, where this one is over.
-    fn turn(&mut self, now: u64) {
-        while self.runs() && self.is_at_barrier() && self.network == 0 {
+    fn turn_phase(&mut self, now: u64) {
+        while self.is_running() && self.is_at_barrier() && self.network == 0 {
             if self.begun >= self.program.phases {
                 self.ended = Some(now);
             } else {
@@ -217,14 +218,14 @@ impl Start {
 
 /// A machine of such processors. Jobs are known by keys of whoever uses it.
 #[derive(Clone, Debug)]
-pub struct Machine<K> {
+pub struct IdealMachine<K> {
     now: u64,
-    jobs: BTreeMap<K, Start>,
+    jobs: BTreeMap<K, JobRun>,
     /// `None` where the processors always have full speed.
-    credits: Option<Credits>,
+    credits: Option<CreditAccounting>,
 }
 
-impl<K> Default for Machine<K> {
+impl<K> Default for IdealMachine<K> {
     fn default() -> Self {
         Self { now: 0, jobs: BTreeMap::new(), credits: None }
     }
@@ -232,7 +233,7 @@ impl<K> Default for Machine<K> {
 
 /// What happens to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change<K> {
+pub enum MachineChange<K> {
     /// The machine is made: it has the credits of a new one.
     Made,
     /// The job begins, process by process on the processors `on`.
@@ -240,7 +241,7 @@ pub enum Change<K> {
         /// The job that it is about.
         key: K,
         /// The work that it has to do.
-        program: Program,
+        program: JobProgram,
         /// The processor of each process.
         on: Vec<u32>,
         /// In which tier.
@@ -271,7 +272,7 @@ pub enum Change<K> {
     Kill(K),
 }
 
-impl<K: Copy> Change<K> {
+impl<K: Copy> MachineChange<K> {
     /// The job that it is about, if it is about one.
     #[must_use]
     pub const fn key(&self) -> Option<K> {
@@ -290,12 +291,12 @@ impl<K: Copy> Change<K> {
     }
 }
 
-impl<K: Ord + Copy> Machine<K> {
+impl<K: Ord + Copy> IdealMachine<K> {
     /// A burstable machine, whose credits are earned and spent in emulated time while its clock shows real
     /// time; without `spec` its processors always have full speed.
     #[must_use]
     pub fn with_credits(spec: Option<CreditSpec>, speedup: Speedup) -> Self {
-        let credits = spec.map(|spec| Credits::new(spec, speedup));
+        let credits = spec.map(|spec| CreditAccounting::new(spec, speedup));
         Self { credits, ..Self::default() }
     }
 
@@ -304,57 +305,57 @@ impl<K: Ord + Copy> Machine<K> {
     #[must_use]
     pub fn credits(&self) -> Option<(Balance, bool)> {
         let allowance = &self.credits.as_ref()?.allowance;
-        Some((allowance.balance(), allowance.is_throttled()))
+        Some((allowance.balance_left(), allowance.is_throttled()))
     }
 
     /// How fast its processors are, in ppm of their full speed.
     #[must_use]
     pub fn speed_ppm(&self) -> u32 {
-        u32::try_from(self.speed()).unwrap_or(PPM)
+        u32::try_from(self.current_speed()).unwrap_or(PPM)
     }
 
-    fn speed(&self) -> u64 {
-        self.credits.as_ref().map_or(PPM.into(), Credits::speed)
+    fn current_speed(&self) -> u64 {
+        self.credits.as_ref().map_or(PPM.into(), CreditAccounting::processor_speed)
     }
 
     /// Something happens to a job now. To one that isn't there, only a start can.
-    pub fn apply(&mut self, change: Change<K>) {
+    pub fn apply_change(&mut self, change: MachineChange<K>) {
         match change {
-            Change::Made => {
-                self.credits = self.credits.as_ref().map(|credits| credits.anew(self.now));
+            MachineChange::Made => {
+                self.credits = self.credits.as_ref().map(|credits| credits.made_at(self.now));
             }
-            Change::Start { key, program, on, foreground } => {
-                self.jobs.insert(key, Start::new(program, &on, foreground));
+            MachineChange::Start { key, program, on, foreground } => {
+                self.jobs.insert(key, JobRun::new(program, &on, foreground));
             }
-            Change::Promote(key) => self.with_start(key, |start| start.foreground = true),
-            Change::Stand(key) => self.with_start(key, |start| start.stands = true),
-            Change::GoOn { key, on, anew } => self.with_start(key, |start| {
+            MachineChange::Promote(key) => self.with_start(key, |start| start.foreground = true),
+            MachineChange::Stand(key) => self.with_start(key, |start| start.stands = true),
+            MachineChange::GoOn { key, on, anew } => self.with_start(key, |start| {
                 if anew {
-                    *start = Start::new(start.program.clone(), &start.on, true);
+                    *start = JobRun::new(start.program.clone(), &start.on, true);
                 }
                 // Nothing is left of a checkpoint of before, either.
                 (start.stands, start.held, start.taking) = (false, None, None);
                 (start.foreground, start.on) = (true, on);
             }),
-            Change::HasDone(key, ppm) => self.with_start(key, |start| start.come_to(ppm)),
-            Change::Release(key) => {
+            MachineChange::HasDone(key, ppm) => self.with_start(key, |start| start.come_to(ppm)),
+            MachineChange::Release(key) => {
                 self.with_start(key, |start| (start.held, start.taking) = (None, None));
             }
-            Change::Hold(key, span) => {
-                let (now, span) = (self.now, nanos(span));
-                self.with_start(key, |start| start.hold(now, span, start.part_done()));
+            MachineChange::Hold(key, span) => {
+                let (now, span) = (self.now, to_nanos(span));
+                self.with_start(key, |start| start.hold_job(now, span, start.part_done()));
             }
-            Change::HoldAt(key, mut points, span) => {
+            MachineChange::HoldAt(key, mut points, span) => {
                 points.reverse();
-                self.with_start(key, |start| (start.points, start.hold) = (points, nanos(span)));
+                self.with_start(key, |start| (start.points, start.hold) = (points, to_nanos(span)));
             }
-            Change::Kill(key) => {
+            MachineChange::Kill(key) => {
                 self.jobs.remove(&key);
             }
         }
     }
 
-    fn with_start(&mut self, key: K, change: impl FnOnce(&mut Start)) {
+    fn with_start(&mut self, key: K, change: impl FnOnce(&mut JobRun)) {
         if let Some(start) = self.jobs.get_mut(&key) {
             change(start);
         }
@@ -362,15 +363,15 @@ impl<K: Ord + Copy> Machine<K> {
 
     /// Forgets jobs that are gone and through, or would stand for ever. One that only stands still
     /// for its checkpoint is in the way of others until it is through.
-    pub fn forget(&mut self, is_gone: impl Fn(K) -> bool) {
-        let is_over = |start: &Start| start.ended.is_some() || start.stands;
+    pub fn forget_gone(&mut self, is_gone: impl Fn(K) -> bool) {
+        let is_over = |start: &JobRun| start.ended.is_some() || start.stands;
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
     /// What of its work a job has done, in ppm, if it is there and not through.
     #[must_use]
     pub fn part_done(&self, key: K) -> Option<u32> {
-        self.jobs.get(&key).filter(|start| start.ended.is_none()).map(Start::part_done)
+        self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
     }
 
     /// Whether a checkpoint was kept that was not asked for yet.
@@ -395,11 +396,11 @@ impl<K: Ord + Copy> Machine<K> {
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
-        let start = Start { stands: false, held: None, foreground: true, ..start.clone() };
+        let start = JobRun { stands: false, held: None, foreground: true, ..start.clone() };
         let (jobs, credits) = (BTreeMap::from([(key, start)]), self.credits.clone());
         let mut machine = Self { now: self.now, jobs, credits };
         machine.advance_to_end(key, Duration::from_nanos(u64::MAX));
-        machine.ended(key).map(|end| end.saturating_sub(self.now()))
+        machine.ended_at(key).map(|end| end.saturating_sub(self.now()))
     }
 
     /// The time that has passed since the machine was made.
@@ -409,10 +410,10 @@ impl<K: Ord + Copy> Machine<K> {
     }
 
     /// Lets time pass until `to`, since the machine was made; none if that is over.
-    pub fn advance(&mut self, to: Duration) {
+    pub fn advance_to(&mut self, to: Duration) {
         let to = u64::try_from(to.as_nanos()).unwrap_or(u64::MAX);
         while self.now < to {
-            self.step(to);
+            self.step_to(to);
         }
     }
 
@@ -423,7 +424,7 @@ impl<K: Ord + Copy> Machine<K> {
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         while self.now < limit && self.jobs.get(&key).is_some_and(|start| start.ended.is_none()) {
-            self.step(limit);
+            self.step_to(limit);
         }
     }
 
@@ -431,34 +432,34 @@ impl<K: Ord + Copy> Machine<K> {
     /// `limit`, since the machine was made; whether one is.
     pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
-        let before = self.through();
-        while self.now < limit && self.through() == before {
-            self.step(limit);
+        let before = self.count_through();
+        while self.now < limit && self.count_through() == before {
+            self.step_to(limit);
         }
-        self.through() > before
+        self.count_through() > before
     }
 
     /// How many of its jobs are through, and how many checkpoints of them were kept and not told.
-    fn through(&self) -> usize {
+    fn count_through(&self) -> usize {
         let ended = self.jobs.values().filter(|start| start.ended.is_some()).count();
         ended + self.jobs.values().filter(|start| start.kept.is_some()).count()
     }
 
     /// What each process of a job has computed, in time of its processor.
     #[must_use]
-    pub fn done(&self, key: K) -> Vec<Duration> {
+    pub fn work_done(&self, key: K) -> Vec<Duration> {
         let done = self.jobs.get(&key).map_or(&[][..], |start| &start.done);
         done.iter().map(|ns| Duration::from_nanos(*ns)).collect()
     }
 
     /// The time at which a job was through, since the machine was made.
     #[must_use]
-    pub fn ended(&self, key: K) -> Option<Duration> {
+    pub fn ended_at(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.ended.map(Duration::from_nanos)
     }
 
     /// Lets time pass up to the next change or `to`.
-    fn step(&mut self, to: u64) {
+    fn step_to(&mut self, to: u64) {
         let mut computing = Vec::new();
         // What stands in the foreground for its checkpoint has its processors to itself.
         let held = self.jobs.values().filter(|start| start.held.is_some() && start.foreground);
@@ -467,7 +468,7 @@ impl<K: Ord + Copy> Machine<K> {
         let dumped = busy.len();
         for tier in [true, false] {
             for (key, start) in self.jobs.iter().filter(|(_, start)| start.foreground == tier) {
-                for (rank, on, left) in start.wants() {
+                for (rank, on, left) in start.wanting_processes() {
                     if tier || !busy.contains(&on) {
                         computing.push((*key, rank, left));
                     }
@@ -477,9 +478,9 @@ impl<K: Ord + Copy> Machine<K> {
                 }
             }
         }
-        let (speed, at_work) = (self.speed(), computing.len() + dumped);
-        let waits = |start: &Start| start.runs() && start.is_at_barrier();
-        let least = computing.iter().map(|(.., left)| takes(*left, speed));
+        let (speed, at_work) = (self.current_speed(), computing.len() + dumped);
+        let waits = |start: &JobRun| start.is_running() && start.is_at_barrier();
+        let least = computing.iter().map(|(.., left)| time_for_work(*left, speed));
         let network = self.jobs.values().filter(|start| waits(start)).map(|start| start.network);
         let held = self.jobs.values().filter_map(|start| start.held);
         let held = held.map(|until| until.saturating_sub(self.now));
@@ -487,7 +488,7 @@ impl<K: Ord + Copy> Machine<K> {
         let points = points.filter_map(|(key, start)| {
             let at_work = computing.iter().filter(|(of, ..)| of == key).count() as u64;
             let left = start.to_next_point().filter(|_| at_work > 0)?.div_ceil(at_work);
-            Some(takes(left, speed).max(1))
+            Some(time_for_work(left, speed).max(1))
         });
         let turn = self.credits.as_ref().and_then(|of| of.turn_after(self.now, at_work));
         let span = least
@@ -504,15 +505,15 @@ impl<K: Ord + Copy> Machine<K> {
         }
         for (key, rank, _) in computing {
             if let Some(done) = self.jobs.get_mut(&key).and_then(|start| start.done.get_mut(rank)) {
-                *done += does(span, speed);
+                *done += work_in_time(span, speed);
             }
         }
         if let Some(credits) = &mut self.credits {
-            credits.pass(self.now, at_work);
+            credits.pass_time(self.now, at_work);
         }
         for start in self.jobs.values_mut() {
             start.turn_hold(self.now);
-            start.turn(self.now);
+            start.turn_phase(self.now);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use dormouse_units::{Bytes, Credits, Mode, Ppm, Span};
 
-use crate::{Allowance, CreditSpec};
+use crate::{CreditAllowance, CreditSpec};
 
 /// What a VM is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,15 +17,15 @@ pub struct MachineSpec {
 
 /// State of a VM: whether it is frozen, and its credits.
 #[derive(Clone, Debug)]
-pub struct Machine {
+pub struct MachineState {
     spec: MachineSpec,
-    allowance: Option<Allowance>,
+    allowance: Option<CreditAllowance>,
     frozen: bool,
 }
 
-impl Machine {
+impl MachineState {
     pub(crate) fn new(spec: MachineSpec) -> Self {
-        let allowance = spec.credits.map(Allowance::new);
+        let allowance = spec.credits.map(CreditAllowance::new);
         Self { spec, allowance, frozen: false }
     }
 
@@ -38,7 +38,7 @@ impl Machine {
     /// The credit balance, if burstable.
     #[must_use]
     pub fn credits(&self) -> Option<Credits> {
-        self.allowance.as_ref().map(Allowance::balance)
+        self.allowance.as_ref().map(CreditAllowance::balance_left)
     }
 
     /// Frozen by a hibernation.
@@ -50,7 +50,7 @@ impl Machine {
     /// Out of credits: at the baseline until a whole one is earned.
     #[must_use]
     pub fn is_throttled(&self) -> bool {
-        self.allowance.as_ref().is_some_and(Allowance::is_throttled)
+        self.allowance.as_ref().is_some_and(CreditAllowance::is_throttled)
     }
 
     /// Whether it has credits at all.
@@ -64,25 +64,25 @@ impl Machine {
     }
 
     /// What share of its vCPU a process in this mode may have at most while the VM runs.
-    pub(crate) fn ceiling(&self, mode: Mode) -> Ppm {
+    pub(crate) fn speed_ceiling(&self, mode: Mode) -> Ppm {
         match &self.allowance {
             Some(allowance) if mode == Mode::Baseline => allowance.spec().baseline,
-            Some(allowance) => allowance.ceiling(),
+            Some(allowance) => allowance.speed_ceiling(),
             None => Ppm::ONE,
         }
     }
 
     /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
     /// the credits changed how fast it runs.
-    pub(crate) fn pass(&mut self, span: Span, used: u64) -> bool {
+    pub(crate) fn pass_time(&mut self, span: Span, used: u64) -> bool {
         let running = self.allowance.as_mut().filter(|_| !self.frozen);
-        running.is_some_and(|allowance| allowance.pass(span, used))
+        running.is_some_and(|allowance| allowance.pass_time(span, used))
     }
 
-    /// As [`Self::pass`] of a use that is heard of after its time has passed.
-    pub(crate) fn spend(&mut self, span: Span, used: u64) -> bool {
+    /// As [`Self::pass_time`] of a use that is heard of after its time has passed.
+    pub(crate) fn spend_late(&mut self, span: Span, used: u64) -> bool {
         let running = self.allowance.as_mut().filter(|_| !self.frozen);
-        running.is_some_and(|allowance| allowance.spend(span, used))
+        running.is_some_and(|allowance| allowance.spend_late(span, used))
     }
 
     /// From now until the credits change how fast it runs, at this use: they run out, or a whole

@@ -6,7 +6,7 @@ use crate::SeatError;
 
 /// A process in a slot.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ProcessSeat {
     /// Place in the model of the task that sits here.
     pub(crate) slot: u32,
     /// What of the vCPU it uses of what it gets.
@@ -17,20 +17,20 @@ pub(crate) struct Seat {
 
 /// One vCPU with its two seats.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Processor {
-    seats: [Option<Seat>; 2],
+pub(crate) struct ModelProcessor {
+    seats: [Option<ProcessSeat>; 2],
     /// The share of a real processor that it has.
     pub(crate) supply: Ppm,
 }
 
-impl Processor {
+impl ModelProcessor {
     /// Who uses the slot of this tier.
-    pub(crate) fn user(&self, tier: Tier) -> Option<&Seat> {
+    pub(crate) fn seat_user(&self, tier: Tier) -> Option<&ProcessSeat> {
         self.seats[tier as usize].as_ref().filter(|seat| !seat.is_idle)
     }
 }
 
-const fn other(tier: Tier) -> Tier {
+const fn other_tier(tier: Tier) -> Tier {
     match tier {
         Tier::Foreground => Tier::Background,
         Tier::Background => Tier::Foreground,
@@ -39,22 +39,22 @@ const fn other(tier: Tier) -> Tier {
 
 /// All of a VM's.
 #[derive(Clone, Debug)]
-pub(crate) struct Processors {
-    all: Vec<Processor>,
+pub(crate) struct ModelProcessors {
+    all: Vec<ModelProcessor>,
     /// How many have less than a real processor.
     short: usize,
     /// How many have somebody in the background.
     shared: usize,
 }
 
-impl Processors {
+impl ModelProcessors {
     pub(crate) fn new(vcpus: u32) -> Self {
-        let one = Processor { seats: [None; 2], supply: Ppm::ONE };
+        let one = ModelProcessor { seats: [None; 2], supply: Ppm::ONE };
         Self { all: vec![one; vcpus as usize], short: 0, shared: 0 }
     }
 
     /// The processor of this number, of which somebody has a seat.
-    pub(crate) fn at(&self, cpu: u32) -> &Processor {
+    pub(crate) fn processor_at(&self, cpu: u32) -> &ModelProcessor {
         &self.all[cpu as usize]
     }
 
@@ -62,11 +62,11 @@ impl Processors {
     /// the n-th; or nobody, in its place;
     /// `beside` gets the slots in the model of those who use the other tier where this one was used
     /// or is now.
-    pub(crate) fn put(
+    pub(crate) fn put_task(
         &mut self,
         on: &[u32],
         tier: Tier,
-        seat: impl Fn(usize) -> Option<Seat>,
+        seat: impl Fn(usize) -> Option<ProcessSeat>,
         mut beside: impl FnMut(u32),
     ) {
         if tier == Tier::Foreground && self.shared == 0 {
@@ -77,18 +77,18 @@ impl Processors {
             return;
         }
         // All seats of a task are alike in it.
-        let had = on.first().and_then(|&cpu| self.at(cpu).seats[tier as usize]);
-        let (has, other) = (on.first().and_then(|_| seat(0)), other(tier));
+        let had = on.first().and_then(|&cpu| self.processor_at(cpu).seats[tier as usize]);
+        let (has, other) = (on.first().and_then(|_| seat(0)), other_tier(tier));
         let is_used = [had, has].iter().flatten().any(|seat| !seat.is_idle);
         for (n, &cpu) in on.iter().enumerate() {
             let processor = &mut self.all[cpu as usize];
             processor.seats[tier as usize] = seat(n);
-            if let Some(user) = processor.user(other).filter(|_| is_used) {
+            if let Some(user) = processor.seat_user(other).filter(|_| is_used) {
                 beside(user.slot);
             }
         }
         if tier == Tier::Background {
-            let count = |seat: Option<Seat>| if seat.is_some() { on.len() } else { 0 };
+            let count = |seat: Option<ProcessSeat>| if seat.is_some() { on.len() } else { 0 };
             self.shared = self.shared + count(has) - count(had);
         }
     }
@@ -106,16 +106,17 @@ impl Processors {
     }
 
     /// The least that any of these has of a real processor.
-    pub(crate) fn supply(&self, on: &[u32]) -> Ppm {
+    pub(crate) fn least_supply(&self, on: &[u32]) -> Ppm {
         if self.short == 0 {
             return Ppm::ONE;
         }
-        on.iter().map(|&cpu| self.at(cpu).supply).min().unwrap_or(Ppm::ONE)
+        on.iter().map(|&cpu| self.processor_at(cpu).supply).min().unwrap_or(Ppm::ONE)
     }
 
     /// Whether the background of any of these is used.
     pub(crate) fn have_background(&self, on: &[u32]) -> bool {
-        self.shared > 0 && on.iter().any(|&cpu| self.at(cpu).user(Tier::Background).is_some())
+        self.shared > 0
+            && on.iter().any(|&cpu| self.processor_at(cpu).seat_user(Tier::Background).is_some())
     }
 
     /// Whether the task of slot `own` may have the slots of this tier on these vCPUs: what it has
@@ -124,7 +125,12 @@ impl Processors {
     /// # Errors
     ///
     /// The first that it can't have.
-    pub(crate) fn free(&self, on: &[u32], tier: Tier, own: Option<u32>) -> Result<(), SeatError> {
+    pub(crate) fn check_free(
+        &self,
+        on: &[u32],
+        tier: Tier,
+        own: Option<u32>,
+    ) -> Result<(), SeatError> {
         let is_taken = |cpu: &u32| {
             self.all.get(*cpu as usize).is_none_or(|processor| {
                 processor.seats[tier as usize].is_some_and(|seat| Some(seat.slot) != own)
@@ -144,11 +150,11 @@ impl Processors {
     ///
     /// They are not free, or none is.
     pub(crate) fn instead_of(&self, on: &[u32], tier: Tier) -> Result<Option<Cpus>, SeatError> {
-        match self.free(on, tier, None) {
+        match self.check_free(on, tier, None) {
             Ok(()) if !on.is_empty() => Ok(None),
             Err(taken) if on.len() > 1 => Err(taken),
             _ => {
-                let is_free = |cpu: &u32| self.free(&[*cpu], tier, None).is_ok();
+                let is_free = |cpu: &u32| self.check_free(&[*cpu], tier, None).is_ok();
                 let vcpus = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
                 Ok(Some([(0..vcpus).find(is_free).ok_or(SeatError::NoCpu(vcpus))?].into()))
             }

@@ -2,7 +2,7 @@
 
 use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, Usage};
 
-use crate::work::{Hold, Progress, Work};
+use crate::work::{CheckpointHold, ModelProgress, ModelTask};
 
 /// Work in microseconds of a vCPU of its own × parts per million: at a rate in parts per million,
 /// what a microsecond does is a whole number, and nothing is ever rounded.
@@ -12,7 +12,7 @@ const FINE: Fine = 1_000_000;
 
 /// A task that has seats.
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct SeatedTask {
     pub(crate) task: TaskId,
     pub(crate) attempt: Attempt,
     pub(crate) memory: Bytes,
@@ -30,7 +30,7 @@ pub(crate) struct Running {
     /// How many of them were due.
     passed: usize,
     cost: Span,
-    when: Hold,
+    when: CheckpointHold,
     /// The task stands still, for this much longer than `since`.
     stands: Option<Span>,
     /// The standstill is for a checkpoint, which uses the vCPUs in its place.
@@ -51,7 +51,7 @@ pub(crate) struct Running {
 
 /// What has come for a task whose time it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Come {
+pub(crate) enum TaskOccurrence {
     /// The task's work is done.
     Finished,
     /// A checkpoint that it is to be told to stand still for.
@@ -64,9 +64,9 @@ pub(crate) enum Come {
     WentOn,
 }
 
-impl Running {
-    pub(crate) fn new(now: Time, work: Work) -> Self {
-        let Work { task, attempt, memory, runtime, done, mode, on, tier, usage, .. } = work;
+impl SeatedTask {
+    pub(crate) fn new(now: Time, work: ModelTask) -> Self {
+        let ModelTask { task, attempt, memory, runtime, done, mode, on, tier, usage, .. } = work;
         let mut checkpoints = work.checkpoints;
         checkpoints.retain(|&due| due > done);
         Self {
@@ -105,7 +105,7 @@ impl Running {
         }
         match &mut self.stands {
             Some(left) => *left = left.saturating_sub(span),
-            None => self.left = self.left.saturating_sub(fine(span, self.rate)),
+            None => self.left = self.left.saturating_sub(fine_work(span, self.rate)),
         }
     }
 
@@ -115,30 +115,30 @@ impl Running {
     }
 
     /// How far it is at this time, up to which the VM runs as it does.
-    pub(crate) fn progress(&self, now: Time) -> Progress {
-        let (done, hold) = (self.done(now), self.stood(now));
-        Progress { done, runtime: self.runtime, hold, finished: self.ended }
+    pub(crate) fn progress_at(&self, now: Time) -> ModelProgress {
+        let (done, hold) = (self.done_at(now), self.stands_until(now));
+        ModelProgress { done, runtime: self.runtime, hold, finished: self.ended }
     }
 
     /// What of its work is done, as the time that takes at full speed.
-    fn done(&self, now: Time) -> Span {
+    fn done_at(&self, now: Time) -> Span {
         let left = self.left_at(now).div_ceil(FINE);
         self.runtime.saturating_sub(u64::try_from(left).map_or(self.runtime, Span::from_micros))
     }
 
     /// What of its work is done.
     pub(crate) fn part_done(&self, now: Time) -> Ppm {
-        self.done(now).fraction_of(self.runtime)
+        self.done_at(now).fraction_of(self.runtime)
     }
 
     fn left_at(&self, now: Time) -> Fine {
         let goes_on = self.stands.is_none() && self.ended.is_none();
         let span = if goes_on { now.since(self.since) } else { Span::ZERO };
-        self.left.saturating_sub(fine(span, self.rate))
+        self.left.saturating_sub(fine_work(span, self.rate))
     }
 
     /// The time for which it still stands.
-    fn stood(&self, now: Time) -> Option<Span> {
+    fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
@@ -148,7 +148,7 @@ impl Running {
         if missing == 0 {
             return Some(Span::ZERO);
         }
-        Some(self.stood(now).unwrap_or_default() + takes(missing, rate)?)
+        Some(self.stands_until(now).unwrap_or_default() + time_for_work(missing, rate)?)
     }
 
     /// The time at which something happens to it if the VM runs on as it does; `None`: never, or it would
@@ -159,38 +159,39 @@ impl Running {
         }
         let goal = self.checkpoints.get(self.passed);
         let at_goal = goal.map_or(0, |&due| left_after(self.runtime, self.runtime.part(due)));
-        let span = self.stands.or_else(|| takes(self.left.saturating_sub(at_goal), self.rate))?;
+        let span =
+            self.stands.or_else(|| time_for_work(self.left.saturating_sub(at_goal), self.rate))?;
         self.since.as_micros().checked_add(span.as_micros()).map(Time::from_micros)
     }
 
     /// What was to happen to it happens, at the time up to which it is accounted for.
-    pub(crate) fn come(&mut self) -> Come {
+    pub(crate) fn take_due(&mut self) -> TaskOccurrence {
         self.planned = false;
         if self.stands.take().is_some() {
             let dumped = std::mem::take(&mut self.dumped);
             if let Some(done) = self.asked.take() {
-                return Come::Checkpointed(done);
+                return TaskOccurrence::Checkpointed(done);
             }
             return match self.checkpoints.get(self.passed) {
-                Some(&done) if dumped && self.when == Hold::WhenDue => {
+                Some(&done) if dumped && self.when == CheckpointHold::WhenDue => {
                     self.passed += 1;
-                    Come::Checkpointed(done)
+                    TaskOccurrence::Checkpointed(done)
                 }
-                _ => Come::WentOn,
+                _ => TaskOccurrence::WentOn,
             };
         }
         match self.checkpoints.get(self.passed) {
-            Some(&done) if self.when == Hold::WhenTold => {
+            Some(&done) if self.when == CheckpointHold::WhenTold => {
                 self.passed += 1;
-                Come::Due(done)
+                TaskOccurrence::Due(done)
             }
             Some(_) => {
                 (self.stands, self.dumped) = (Some(self.cost), true);
-                Come::Held
+                TaskOccurrence::Held
             }
             None => {
                 self.ended = Some(self.since);
-                Come::Finished
+                TaskOccurrence::Finished
             }
         }
     }
@@ -202,13 +203,13 @@ impl Running {
         let is_going_on = self.ended.is_none() && self.left > 0;
         if is_going_on && !self.dumped {
             self.asked = Some(self.part_done(self.since));
-            self.stand(self.cost, true);
+            self.stand_still(self.cost, true);
         }
         is_going_on
     }
 
     /// The task stands still for this much longer, for a checkpoint or not.
-    pub(crate) fn stand(&mut self, span: Span, for_checkpoint: bool) {
+    pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
         self.ended = None;
@@ -218,7 +219,7 @@ impl Running {
     /// The task has this much more to do than was said.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
-        self.left += fine(more, Ppm::ONE);
+        self.left += fine_work(more, Ppm::ONE);
         self.ended = None;
         self.planned = false;
     }
@@ -232,7 +233,7 @@ impl Running {
     /// The task should have begun this much earlier.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
-            self.left = self.left.saturating_sub(fine(span, self.rate));
+            self.left = self.left.saturating_sub(fine_work(span, self.rate));
             self.planned = false;
         }
     }
@@ -240,7 +241,8 @@ impl Running {
     /// For this long it went on at `before`, and should have at its present rate.
     pub(crate) fn make_up(&mut self, span: Span, before: Ppm) {
         if self.stands.is_none() && self.ended.is_none() {
-            self.left = (self.left + fine(span, before)).saturating_sub(fine(span, self.rate));
+            self.left =
+                (self.left + fine_work(span, before)).saturating_sub(fine_work(span, self.rate));
             self.planned = false;
         }
     }
@@ -286,12 +288,12 @@ fn left_after(runtime: Span, done: Span) -> Fine {
 }
 
 /// What is done in this time at this rate.
-fn fine(span: Span, rate: Ppm) -> Fine {
+fn fine_work(span: Span, rate: Ppm) -> Fine {
     Fine::from(span.as_micros()) * Fine::from(rate.get())
 }
 
 /// The time that this work takes at this rate, rounded up to a microsecond.
-fn takes(work: Fine, rate: Ppm) -> Option<Span> {
+fn time_for_work(work: Fine, rate: Ppm) -> Option<Span> {
     // Most of it fits in 64 bits, whose division is a machine's own.
     let us = match (u64::try_from(work), rate.get()) {
         (Ok(0), _) => 0,

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// and utilisation are drawn once a placement of a job, as the paper measured whole jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Sharing {
+pub struct ProcessorSharing {
     /// Loss of a foreground job with a neighbour: uniform between these.
     pub loss: (f64, f64),
     /// Part of the idle cycles that a one-process background job makes use of: uniform
@@ -35,7 +35,7 @@ pub struct Sharing {
     pub each_process: bool,
 }
 
-impl Default for Sharing {
+impl Default for ProcessorSharing {
     fn default() -> Self {
         Self {
             loss: (0.005, 0.04),
@@ -47,7 +47,7 @@ impl Default for Sharing {
     }
 }
 
-impl Sharing {
+impl ProcessorSharing {
     /// No loss, and a background that gets every idle cycle: for cases made by hand.
     pub const PERFECT: Self = Self {
         loss: (0.0, 0.0),
@@ -59,7 +59,7 @@ impl Sharing {
 
     /// Loss of a foreground job while it has a neighbour.
     pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
-        ppm(between(stream, self.loss))
+        to_ppm(draw_between(stream, self.loss))
     }
 
     /// Utilisation of idle cycles by the processes of a background job of this many: one
@@ -77,29 +77,29 @@ impl Sharing {
     #[must_use]
     pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
         let stream = &mut RandomStream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
-        times(share, self.draw_utilisation(1, stream))
+        times_share(share, self.draw_utilisation(1, stream))
     }
 
     fn draw_utilisation(&self, processes: usize, stream: &mut RandomStream) -> Ppm {
         if processes == 1 {
-            return ppm(between(stream, self.single));
+            return to_ppm(draw_between(stream, self.single));
         }
         let (mean, deviation) = self.several_normal;
         let (low, high) = self.several_within;
         for _ in 0..100 {
-            let x = mean + deviation * normal(stream);
+            let x = mean + deviation * draw_normal(stream);
             if (low..=high).contains(&x) {
-                return ppm(x);
+                return to_ppm(x);
             }
         }
         // A distribution that all but misses its range: the nearest the range allows.
-        ppm(mean.clamp(low.min(high), high))
+        to_ppm(mean.clamp(low.min(high), high))
     }
 }
 
 /// The speed at which a task goes on that computes for this part of its time and waits for the network in the
 /// rest, on a vCPU that gives it this much at most: c / (u + c · (1 − u)), as the wait takes no longer.
-pub(crate) fn paced(most: Ppm, usage: Ppm) -> Ppm {
+pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
     let one = u64::from(Ppm::ONE.get());
     match u64::from(usage.rest_of_whole().get()) {
@@ -125,7 +125,7 @@ pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
 }
 
 /// A share of a share.
-pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
+pub(crate) fn times_share(a: Ppm, b: Ppm) -> Ppm {
     match (a, b) {
         (a, Ppm::ONE) => a,
         (Ppm::ONE, b) => b,
@@ -133,17 +133,17 @@ pub(crate) fn times(a: Ppm, b: Ppm) -> Ppm {
     }
 }
 
-fn between(stream: &mut RandomStream, (low, high): (f64, f64)) -> f64 {
+fn draw_between(stream: &mut RandomStream, (low, high): (f64, f64)) -> f64 {
     low + (high - low) * stream.draw_unit()
 }
 
 /// A standard normal draw (Box and Muller 1958).
-fn normal(stream: &mut RandomStream) -> f64 {
+fn draw_normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
     radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())
 }
 
-fn ppm(x: f64) -> Ppm {
+fn to_ppm(x: f64) -> Ppm {
     Ppm::from_f64(x.clamp(0.0, 1.0)).unwrap_or(Ppm::ONE)
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn draws_stay_in_their_ranges_and_reach_their_means() {
-        let sharing = Sharing::default();
+        let sharing = ProcessorSharing::default();
         let mut stream = RandomStream::new(3, "test", 0);
         let (mut losses, mut single, mut several) = (0.0, 0.0, 0.0);
         for _ in 0..20_000 {
@@ -175,8 +175,8 @@ mod tests {
     #[test]
     fn one_draw_a_job_or_one_a_process() {
         let mut stream = RandomStream::new(3, "test", 0);
-        let each = Sharing { each_process: true, ..Sharing::default() };
-        let one = Sharing::default().draw_utilisations(8, &mut stream);
+        let each = ProcessorSharing { each_process: true, ..ProcessorSharing::default() };
+        let one = ProcessorSharing::default().draw_utilisations(8, &mut stream);
         assert!(matches!(one, Usage::Uniform(_)));
         let Usage::Each(draws) = each.draw_utilisations(8, &mut stream) else { panic!() };
         assert!(draws.len() == 8 && draws.windows(2).any(|pair| pair[0] != pair[1]));
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_slowed_only_while_it_computes() {
-        let rate = |most, usage| paced(Ppm::new(most), Ppm::new(usage)).get();
+        let rate = |most, usage| paced_speed(Ppm::new(most), Ppm::new(usage)).get();
         for usage in [1, 400_000, 999_999, 1_000_000] {
             assert_eq!(rate(1_000_000, usage), 1_000_000);
         }

@@ -4,7 +4,7 @@ use dormouse_units::{Attempt, Bytes, Cpus, Credits, Mode, Ppm, Span, TaskId, Tie
 
 /// A task's work on a modelled VM.
 #[derive(Clone, Debug)]
-pub struct Work {
+pub struct ModelTask {
     /// Task that the work is of.
     pub task: TaskId,
     /// Attempt at the task.
@@ -29,16 +29,16 @@ pub struct Work {
     /// The time for which it stands still for each.
     pub checkpoint_cost: Span,
     /// Whether it stands still as soon as a checkpoint is due, or when it is told to.
-    pub hold: Hold,
+    pub hold: CheckpointHold,
 }
 
 /// The times at which a task stands still for a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Hold {
+pub enum CheckpointHold {
     /// As soon as it is due, for what it costs.
     #[default]
     WhenDue,
-    /// At the time that [`Model::hold`](crate::Model::hold) says, for as long as it says.
+    /// At the time that [`Model::hold_task`](crate::Model::hold_task) says, for as long as it says.
     WhenTold,
 }
 
@@ -46,7 +46,7 @@ pub enum Hold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkEvent {
     /// A task has done its work. It keeps its seats until it is stopped, and uses nothing, unless
-    /// tasks leave by themselves ([`Model::leaving`](crate::Model::leaving)).
+    /// tasks leave by themselves ([`Model::leaving_when_done`](crate::Model::leaving_when_done)).
     Finished {
         /// The task that is done.
         task: TaskId,
@@ -79,7 +79,7 @@ pub enum WorkEvent {
 
 impl WorkEvent {
     /// Whom it is about.
-    pub(crate) const fn about(&self) -> Option<(TaskId, Attempt)> {
+    pub(crate) const fn about_attempt(&self) -> Option<(TaskId, Attempt)> {
         match *self {
             Self::Finished { task, attempt }
             | Self::Due { task, attempt, .. }
@@ -91,14 +91,14 @@ impl WorkEvent {
 
 /// How far a task of a [`Model`](crate::Model) is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct ModelProgress {
     /// Work done, as the time it takes on this VM at full speed.
     pub done: Span,
     /// All of its work, likewise.
     pub runtime: Span,
     /// The work stands still, for a checkpoint or a move, for this much longer.
     pub hold: Option<Span>,
-    /// The time at which all its work was done, once [`Model::step`](crate::Model::step) has said so.
+    /// The time at which all its work was done, once [`Model::step_until`](crate::Model::step_until) has said so.
     pub finished: Option<Time>,
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use dormouse_estimate::{Estimate, normal};
 use dormouse_model::{Event, Step};
 use dormouse_units::{Speedup, TaskId, Tier, Time};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::Consolidation;
 use super::submitted::SubmittedJobs;
@@ -115,15 +115,15 @@ fn background_stays(
 /// utilisation uniform over its range for jobs of one process, and a truncated normal distribution
 /// for others. Unmeasured parameters keep the paper's values.
 #[must_use]
-pub fn measured_sharing(of: &[&Consolidation]) -> Sharing {
-    let paper = Sharing::default();
+pub fn measured_sharing(of: &[&Consolidation]) -> ProcessorSharing {
+    let paper = ProcessorSharing::default();
     let losses: Vec<f64> = of.iter().map(|c| c.foreground_mean_loss.max(0.0)).collect();
     let all = of.iter().flat_map(|c| &c.background_utilisations);
     let (single, several): (Vec<_>, Vec<_>) = all.partition(|(processes, _)| *processes == 1);
     let x = |of: Vec<&(u32, f64)>| of.into_iter().map(|(_, x)| *x).collect::<Vec<_>>();
     let (single, several) = (x(single), x(several));
     let range = |of: &[f64], paper| Estimate::from_samples(of).map_or(paper, |all| all.range);
-    Sharing {
+    ProcessorSharing {
         loss: Estimate::from_samples(&losses)
             .map_or(paper.loss, |all| (0.0, (2.0 * all.mean).min(1.0))),
         single: range(&single, paper.single),
@@ -228,6 +228,6 @@ mod tests {
         assert_eq!((sharing.single, sharing.several_within), ((0.8, 0.9), (0.5, 0.7)));
         assert!((sharing.loss.1 - 0.04).abs() < 1e-9 && sharing.loss.0 == 0.0);
         assert!((sharing.several_normal.0 - 0.6).abs() < 1e-9);
-        assert_eq!(measured_sharing(&[]), Sharing::default());
+        assert_eq!(measured_sharing(&[]), ProcessorSharing::default());
     }
 }

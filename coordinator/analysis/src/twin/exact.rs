@@ -10,7 +10,7 @@ use dormouse_units::{
     Attempt, Bytes, CheckpointSeq, Cpus, HostId, Ppm, Seats, Span, Speedup, TaskId, Tier, Time,
     VmId,
 };
-use dormouse_vm::ideal::{self, Change, Program};
+use dormouse_vm::ideal::{self, JobProgram, MachineChange};
 
 use super::measured::Moves;
 use crate::fidelity::RunPace;
@@ -21,7 +21,7 @@ const HALF: Duration = Duration::from_nanos(500);
 /// A machine, with the jobs that are migrating to other processors of it, by their arrival times.
 #[derive(Clone, Debug, Default)]
 struct MachineWithMoves {
-    ideal: ideal::Machine<TaskId>,
+    ideal: ideal::IdealMachine<TaskId>,
     coming: BTreeMap<(Duration, TaskId), Cpus>,
 }
 
@@ -37,7 +37,7 @@ impl MachineWithMoves {
                 return false;
             }
             if let Some(((_, key), on)) = self.coming.pop_first() {
-                self.ideal.apply(Change::GoOn { key, on: on.to_vec(), anew: false });
+                self.ideal.apply_change(MachineChange::GoOn { key, on: on.to_vec(), anew: false });
             }
         }
     }
@@ -95,16 +95,16 @@ impl TwoTier {
         }
     }
 
-    fn program_of(&self, job: &Submission) -> Program {
+    fn program_of(&self, job: &Submission) -> JobProgram {
         let of_run = self.pace.program(job.runtime, job.processes as usize, &job.usage);
         // By the run's clock, which is rounded less than real time.
-        Program { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
+        JobProgram { runtime: since_begin(Time::ZERO + job.runtime), ..of_run }
     }
 
     /// Applies a change to a job at `now`.
-    fn apply_change(&mut self, now: Time, change: Change<TaskId>) {
+    fn apply_change(&mut self, now: Time, change: MachineChange<TaskId>) {
         self.machine.advance(since_begin(now));
-        self.machine.ideal.apply(change);
+        self.machine.ideal.apply_change(change);
         self.next = None;
     }
 
@@ -120,15 +120,15 @@ impl TwoTier {
         let Some(job) = start.job else { return };
         let (on, foreground) = (cpus.to_vec(), tier == Tier::Foreground);
         let program = self.program_of(&job);
-        self.apply_change(now, Change::Start { key: task, program, on, foreground });
+        self.apply_change(now, MachineChange::Start { key: task, program, on, foreground });
         let done = start.from.map_or(Ppm::ZERO, |(_, done)| done);
         if done > Ppm::ZERO {
-            self.apply_change(now, Change::HasDone(task, done.get()));
+            self.apply_change(now, MachineChange::HasDone(task, done.get()));
         }
         let cost = Duration::from_micros(start.checkpoint_cost.as_micros());
         let points: Vec<u32> = start.checkpoints.iter().map(|due| due.get()).collect();
         if !points.is_empty() {
-            self.apply_change(now, Change::HoldAt(task, points, cost));
+            self.apply_change(now, MachineChange::HoldAt(task, points, cost));
         }
         self.checkpoint_cost = cost;
         self.running.insert(task, attempt);
@@ -142,13 +142,13 @@ impl TwoTier {
     fn stop_job(&mut self, now: Time, task: TaskId) {
         self.running.remove(&task);
         self.machine.coming.retain(|(_, key), _| *key != task);
-        self.apply_change(now, Change::Kill(task));
+        self.apply_change(now, MachineChange::Kill(task));
     }
 
     fn migrate_job(&mut self, now: Time, task: TaskId, on: Cpus) {
         let own = self.moves.get_mut(&task).and_then(VecDeque::pop_front);
         let takes = own.unwrap_or(self.migration_cost);
-        self.apply_change(now, Change::Stand(task));
+        self.apply_change(now, MachineChange::Stand(task));
         self.machine.coming.insert((since_begin(now + takes), task), on);
     }
 
@@ -184,9 +184,10 @@ impl MachineWorld for TwoTier {
             Command::CreateVm { host, vm, burstable, .. } => {
                 self.vm = Some((host, vm));
                 // A second of its clock is one of emulated time.
-                let ideal = ideal::Machine::with_credits(burstable.map(credit_spec), Speedup::ONE);
+                let ideal =
+                    ideal::IdealMachine::with_credits(burstable.map(credit_spec), Speedup::ONE);
                 self.machine = MachineWithMoves { ideal, ..MachineWithMoves::default() };
-                self.apply_change(now, Change::Made);
+                self.apply_change(now, MachineChange::Made);
                 out.push_back((host, Report::VmCreated { vm }));
             }
             Command::DestroyVm { host, vm } => {
@@ -204,7 +205,7 @@ impl MachineWorld for TwoTier {
             }
             Command::PromoteTask { host, vm, task, attempt } => {
                 if self.is_running(task, attempt) {
-                    self.apply_change(now, Change::Promote(task));
+                    self.apply_change(now, MachineChange::Promote(task));
                     let promoted = Report::TaskPromoted { vm, task, attempt, real_took_us: 0 };
                     out.push_back((host, promoted));
                 }
@@ -218,7 +219,7 @@ impl MachineWorld for TwoTier {
                 let ideal = &self.machine.ideal;
                 // A checkpoint that is already being taken will do.
                 if self.is_running(task, attempt) && ideal.held_until(task).is_none() {
-                    self.apply_change(now, Change::Hold(task, self.checkpoint_cost));
+                    self.apply_change(now, MachineChange::Hold(task, self.checkpoint_cost));
                 }
             }
             // Machines of parallel jobs have no CPU modes, are never taken away, and are not in the
@@ -267,10 +268,10 @@ impl MachineWorld for TwoTier {
             out.push_back((host, taken));
         }
         self.running.retain(|&task, &mut attempt| {
-            if ideal.ended(task).is_none() {
+            if ideal.ended_at(task).is_none() {
                 return true;
             }
-            ideal.apply(Change::Kill(task));
+            ideal.apply_change(MachineChange::Kill(task));
             let (verified, real_cpu_us) = (true, 0);
             let finished = Report::TaskFinished {
                 vm,

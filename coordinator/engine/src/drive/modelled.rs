@@ -9,7 +9,9 @@ use dormouse_model::{Command, Report, TaskStart};
 use dormouse_units::{
     Attempt, CheckpointSeq, HostId, Ppm, Seats, Span, TaskId, Time, Usage, VmId, Window,
 };
-use dormouse_vm::{CreditSpec, Hold, MachineSpec, Model, Sharing, Work, WorkEvent};
+use dormouse_vm::{
+    CheckpointHold, CreditSpec, MachineSpec, ModelTask, ProcessorSharing, VmModel, WorkEvent,
+};
 
 use super::last_saves::{AttemptPlace, LastSaves, SaveRequest};
 use super::world::{MachineWorld, Reports};
@@ -18,7 +20,7 @@ use super::world::{MachineWorld, Reports};
 #[derive(Clone, Copy, Debug)]
 pub struct TwoTierLaw {
     /// How two jobs share a vCPU.
-    pub sharing: Sharing,
+    pub sharing: ProcessorSharing,
     /// What a migration costs the job that is moved.
     pub migration_cost: Span,
     /// For all chance in it.
@@ -30,7 +32,7 @@ pub struct TwoTierLaw {
 pub struct ModelledMachines {
     law: TwoTierLaw,
     /// Boxed, as a VM that stays for long keeps a place for each that came after it.
-    vms: Window<Box<(HostId, Model)>, VmId>,
+    vms: Window<Box<(HostId, VmModel)>, VmId>,
     /// When each VM has something to do; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
     /// VMs whose agenda has to be looked at again.
@@ -60,7 +62,11 @@ impl ModelledMachines {
 impl Default for ModelledMachines {
     /// For runs without parallel jobs.
     fn default() -> Self {
-        Self::new(TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::ZERO, seed: 0 })
+        Self::new(TwoTierLaw {
+            sharing: ProcessorSharing::PERFECT,
+            migration_cost: Span::ZERO,
+            seed: 0,
+        })
     }
 }
 
@@ -97,9 +103,10 @@ impl MachineWorld for ModelledMachines {
         match command {
             Command::CreateVm { host, vm, vcpus, memory, burstable, two_tier, .. } => {
                 let credits = burstable.map(credit_spec);
-                let model = Model::new(now, MachineSpec { vcpus, memory, credits }).leaving();
+                let model =
+                    VmModel::new(now, MachineSpec { vcpus, memory, credits }).leaving_when_done();
                 let TwoTierLaw { sharing, seed, .. } = self.law;
-                let model = if two_tier { model.sharing(sharing, seed) } else { model };
+                let model = if two_tier { model.with_sharing(sharing, seed) } else { model };
                 self.vms.insert(vm, Box::new((host, model)));
                 out.push_back((host, Report::VmCreated { vm }));
             }
@@ -110,13 +117,13 @@ impl MachineWorld for ModelledMachines {
             }
             Command::FreezeVm { host, vm } => {
                 if let Some(model) = self.model_of(vm) {
-                    model.freeze(now);
+                    model.freeze_vm(now);
                     out.push_back((host, Report::VmFrozen { vm, real_took_us: 0 }));
                 }
             }
             Command::ThawVm { host, vm } => {
                 if let Some(model) = self.model_of(vm) {
-                    model.thaw(now);
+                    model.thaw_vm(now);
                     out.push_back((host, Report::VmThawed { vm, real_took_us: 0 }));
                     self.after_change(vm, out);
                 }
@@ -134,7 +141,7 @@ impl MachineWorld for ModelledMachines {
             Command::CheckpointNow { host, vm, task, attempt, saved_by: None } => {
                 let place = AttemptPlace { host, vm, task, attempt };
                 if !self.saves.put_off(now, place, SaveRequest::Checkpoint) {
-                    self.change_vm(vm, out, |model| model.checkpoint(now, task, attempt));
+                    self.change_vm(vm, out, |model| model.checkpoint_task(now, task, attempt));
                 }
             }
             Command::SetMode { vm, task, attempt, mode, .. } => {
@@ -153,7 +160,7 @@ impl MachineWorld for ModelledMachines {
                 });
             }
             Command::PromoteTask { vm, task, attempt, .. } => {
-                self.change_vm(vm, out, |model| model.promote(now, task, attempt));
+                self.change_vm(vm, out, |model| model.promote_task(now, task, attempt));
             }
             Command::MoveTask { vm, task, attempt, on, .. } => {
                 let takes = self.law.migration_cost;
@@ -167,13 +174,13 @@ impl ModelledMachines {
     /// The time at which a VM does something by itself next.
     fn next_of_models(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
-            if let Some(at) = self.model_of(vm).and_then(Model::next_at) {
+            if let Some(at) = self.model_of(vm).and_then(VmModel::next_at) {
                 self.agenda.push(Reverse((at, vm)));
             }
         }
         loop {
             let &Reverse((at, vm)) = self.agenda.peek()?;
-            if self.model_of(vm).and_then(Model::next_at) == Some(at) {
+            if self.model_of(vm).and_then(VmModel::next_at) == Some(at) {
                 return Some(at);
             }
             self.agenda.pop();
@@ -203,7 +210,7 @@ impl ModelledMachines {
     fn step_model(&mut self, now: Time, out: &mut Reports) {
         let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
         let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
-        model.step(now, &mut self.told);
+        model.step_until(now, &mut self.told);
         for event in self.told.drain(..) {
             let report = match event {
                 // Nobody tells a modelled task when to stand still.
@@ -261,7 +268,7 @@ impl ModelledMachines {
         let AttemptPlace { host, vm, task, attempt } = place;
         match request {
             SaveRequest::Checkpoint => {
-                self.change_vm(vm, out, |model| model.checkpoint(now, task, attempt));
+                self.change_vm(vm, out, |model| model.checkpoint_task(now, task, attempt));
             }
             SaveRequest::Stop => self.stop_task(now, (host, vm), task, attempt, true, out),
         }
@@ -271,18 +278,23 @@ impl ModelledMachines {
     fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
         let AttemptPlace { vm, task, attempt, .. } = place;
         let Some(model) = self.model_of(vm) else { return };
-        model.pass(now);
-        let Some(progress) = model.progress(task, attempt) else { return };
+        model.pass_until(now);
+        let Some(progress) = model.task_progress(task, attempt) else { return };
         let done = progress.done.fraction_of(progress.runtime);
         self.saves.begin_save(place, until, done);
     }
 
-    fn model_of(&mut self, vm: VmId) -> Option<&mut Model> {
+    fn model_of(&mut self, vm: VmId) -> Option<&mut VmModel> {
         self.vms.get_mut(vm).map(|machine| &mut machine.1)
     }
 
     /// Changes a VM.
-    fn change_vm(&mut self, vm: VmId, out: &mut Reports, change: impl FnOnce(&mut Model) -> bool) {
+    fn change_vm(
+        &mut self,
+        vm: VmId,
+        out: &mut Reports,
+        change: impl FnOnce(&mut VmModel) -> bool,
+    ) {
         if let Some(model) = self.model_of(vm) {
             change(model);
             self.after_change(vm, out);
@@ -306,7 +318,7 @@ impl ModelledMachines {
         let Seats { vm, tier, cpus } = start.seats;
         let Some(model) = self.model_of(vm) else { return };
         let done = start.from.map(|(_, done)| done).unwrap_or_default();
-        let work = Work {
+        let work = ModelTask {
             task,
             attempt,
             memory: start.memory,
@@ -318,9 +330,9 @@ impl ModelledMachines {
             usage: start.job.as_ref().map_or(Usage::FULL, |job| job.usage.clone()),
             checkpoints: start.checkpoints,
             checkpoint_cost: start.checkpoint_cost,
-            hold: Hold::WhenDue,
+            hold: CheckpointHold::WhenDue,
         };
-        match model.start(now, work) {
+        match model.start_task(now, work) {
             // That a parallel job runs at once is not worth a word, unless it is checkpointed: with
             // which checkpoint it began, and that others can be taken.
             Ok(()) if start.job.is_some() && start.checkpoint_cost == Span::ZERO => {}
@@ -362,7 +374,8 @@ impl ModelledMachines {
         keep: bool,
         out: &mut Reports,
     ) {
-        let Some(done) = self.model_of(vm).and_then(|model| model.stop(now, task, attempt)) else {
+        let Some(done) = self.model_of(vm).and_then(|model| model.stop_task(now, task, attempt))
+        else {
             return;
         };
         let done = self.saves.saved_work(vm, task, attempt).map_or(done, |saved| saved.min(done));

@@ -13,7 +13,7 @@ use dormouse_model::{
 };
 use dormouse_policies::batch::{Algorithm, BatchPolicy, Config};
 use dormouse_units::{Bytes, Span, TaskId, Time};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use crate::Run;
 use crate::drive::{
@@ -27,7 +27,7 @@ pub struct JobSimulation {
     /// The scheduler and the size of the machine.
     pub config: Config,
     /// How two VMs share a processor.
-    pub sharing: Sharing,
+    pub sharing: ProcessorSharing,
     /// What a migration costs the job that is moved.
     pub migration_cost: Span,
     /// What the scheduler knows of CPU usage.
@@ -48,7 +48,7 @@ impl JobSimulation {
     pub fn new(config: Config, seed: u64) -> Self {
         Self {
             config,
-            sharing: Sharing::default(),
+            sharing: ProcessorSharing::default(),
             migration_cost: Span::from_secs(20),
             information: UsageInformation::Exact,
             checkpoint: None,

@@ -10,7 +10,7 @@ use dormouse_engine::jobs::JobSimulation;
 use dormouse_model::{Decision, PromotionMethod, Step, Submission};
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Ppm, Span, Tier, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 /// Sees all decisions and ends as lines, jobs by their number in the trace.
 #[derive(Default)]
@@ -66,7 +66,7 @@ fn job(number: u64, processes: u32, runtime: u64, estimate: u64, usage: u32) -> 
 
 fn play(algorithm: Algorithm, processors: u32, cost: u64, jobs: &[Submission]) -> Vec<String> {
     let mut setup = JobSimulation::new(Config::new(algorithm, processors), 1);
-    setup.sharing = Sharing::PERFECT;
+    setup.sharing = ProcessorSharing::PERFECT;
     setup.migration_cost = Span::from_secs(cost);
     let mut log = Log::default();
     let see = |record: &Record, step: &Step| log.see(record, step);

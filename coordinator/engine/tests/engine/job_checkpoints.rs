@@ -11,7 +11,7 @@ use dormouse_model::{
 };
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, HostId, Ppm, RandomStream, Span, TaskId, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 const MACHINE: u32 = 4;
 
@@ -55,8 +55,11 @@ fn steps(
     let mut simulation = JobSimulation::new(Config::new(algorithm, MACHINE), 1);
     simulation.checkpoint = checkpoint;
     let mut run = simulation.run();
-    let law =
-        TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::from_secs(20), seed: 1 };
+    let law = TwoTierLaw {
+        sharing: ProcessorSharing::PERFECT,
+        migration_cost: Span::from_secs(20),
+        seed: 1,
+    };
     let mut world = ModelledMachines::new(law);
     let ok = |job: &Submission| Ok::<_, Infallible>(job.clone());
     let submitted =

@@ -10,13 +10,13 @@ use dormouse_model::{
 };
 use dormouse_policies::batch::{Algorithm, Config};
 use dormouse_units::{Bytes, Credits, Ppm, Span, Time, Usage};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 /// Two processors, 300 s of credits and none earned, a quarter of the speed without.
 fn simulation(algorithm: Algorithm) -> JobSimulation {
     let seconds = |s: u64| Credits::from_vcpu_micros(s * 1_000_000);
     let mut simulation = JobSimulation::new(Config::new(algorithm, 2), 1);
-    simulation.sharing = Sharing::PERFECT;
+    simulation.sharing = ProcessorSharing::PERFECT;
     simulation.burstable = Some(BurstableTerms {
         baseline: Ppm::new(250_000),
         earned_per_hour: Credits::ZERO,

@@ -23,12 +23,12 @@ use dormouse_policies::requests::Customers;
 use dormouse_units::{
     Bytes, Mode, Ppm, RequestId, Seats, Span, Speedup, TaskId, Time, Usage, VmId,
 };
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 use tokio::sync::mpsc;
 
 /// Nothing shares a processor here.
 const LAW: TwoTierLaw =
-    TwoTierLaw { sharing: Sharing::PERFECT, migration_cost: Span::ZERO, seed: 1 };
+    TwoTierLaw { sharing: ProcessorSharing::PERFECT, migration_cost: Span::ZERO, seed: 1 };
 /// No run here is as long.
 const LIMIT: Time = Time::from_secs(1_000_000);
 

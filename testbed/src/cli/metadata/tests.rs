@@ -18,7 +18,7 @@ fn args(words: &[&str]) -> MetadataArgs {
     }
 }
 
-fn acts(words: &[&str]) -> Vec<(u64, Option<Announcement>)> {
+fn acts(words: &[&str]) -> Vec<(u64, Option<VmAnnouncement>)> {
     let all = mocked(&args(words), NOW).into_iter();
     all.map(|Act { after, what, .. }| (after.as_secs(), what)).collect()
 }
@@ -29,16 +29,19 @@ fn at(seconds: u64) -> UnixTime {
 
 #[test]
 fn the_mock_s_words_say_what_is_announced_when() {
-    let stop = Announcement::Interruption(Interruption { taking: Taking::Stop, at: at(125) });
+    let stop = VmAnnouncement::Interruption(InterruptionNotice {
+        taking: TakingAction::Stop,
+        at: at(125),
+    });
     let spot = ["spot", "--action", "stop", "--mock-delay-sec", "5"];
-    assert_eq!(acts(&spot), [(0, Some(Announcement::Rebalance(at(0)))), (5, Some(stop.clone()))]);
+    assert_eq!(acts(&spot), [(0, Some(VmAnnouncement::Rebalance(at(0)))), (5, Some(stop.clone()))]);
     // A time is rather than a delay, and the recommendation may come later than the notice.
     let times = ["-d", "90", "--mock-trigger-time", "2026-06-09T10:13:25Z"];
     let late = ["spot", "-a", "stop", "--rebalance-delay-sec", "7"];
-    let expected = [(5, Some(stop)), (7, Some(Announcement::Rebalance(at(7))))];
+    let expected = [(5, Some(stop)), (7, Some(VmAnnouncement::Rebalance(at(7))))];
     assert_eq!(acts(&[&times[..], &late].concat()), expected);
     let past = acts(&["events", "--mock-trigger-time", "2020-01-01T00:00:00Z"]);
-    let [(0, Some(Announcement::Maintenance(event)))] = &past[..] else { panic!("{past:?}") };
+    let [(0, Some(VmAnnouncement::Maintenance(event)))] = &past[..] else { panic!("{past:?}") };
     assert_eq!((event.code.as_str(), event.not_after), ("system-reboot", at(7 * 86_400)));
     assert_eq!(acts(&[]).len(), 3);
 }
@@ -88,13 +91,13 @@ fn a_scenario_s_times_are_those_at_which_it_happens() {
     let clock = ScenarioClock { zero: NOW, speedup, times: MetadataTimes::Real };
     let heard = Some(Interrupted::Preempted { at: Time::from_secs(180) });
     let act = clock.act((Time::from_secs(60), heard));
-    let taken = Interruption { taking: Taking::Terminate, at: at(3) };
+    let taken = InterruptionNotice { taking: TakingAction::Terminate, at: at(3) };
     assert_eq!(
         (act.after, act.what),
-        (Duration::from_secs(1), Some(Announcement::Interruption(taken)))
+        (Duration::from_secs(1), Some(VmAnnouncement::Interruption(taken)))
     );
     let clock = ScenarioClock { times: MetadataTimes::Emulated, ..clock };
     let act = clock.act((Time::from_secs(60), heard));
-    let taken = Interruption { taking: Taking::Terminate, at: at(180) };
-    assert_eq!(act.what, Some(Announcement::Interruption(taken)));
+    let taken = InterruptionNotice { taking: TakingAction::Terminate, at: at(180) };
+    assert_eq!(act.what, Some(VmAnnouncement::Interruption(taken)));
 }

@@ -9,7 +9,7 @@ use std::{
 
 use dormouse_proto::v1::{CheckpointChunk, CheckpointRef, Kept, Welcome};
 use dormouse_units::{Attempt, CheckpointSeq, Ppm, TaskId};
-use dormouse_worker::agent::in_process::{Pauses, is_unanswered};
+use dormouse_worker::agent::in_process::{RetryPauses, is_unanswered};
 use tokio::time::{sleep, timeout};
 use tonic::{Code, Status};
 
@@ -153,7 +153,7 @@ impl<U: Uplink> Images<U> {
             checkpoint: image.number.get(),
             attempt: image.attempt.get(),
         };
-        let mut pauses = Pauses::default();
+        let mut pauses = RetryPauses::default();
         loop {
             let mut first = Some(reference.clone());
             let chunks = sent.chunks(CHUNK).map(|data| CheckpointChunk {
@@ -229,7 +229,7 @@ impl<U: Uplink> Images<U> {
     ) -> Result<Vec<u8>, FetchError> {
         let (run, attempt) = (self.run.clone(), *attempts.end());
         let wanted = CheckpointRef { run, task: task.get(), checkpoint, attempt };
-        let mut pauses = Pauses::default();
+        let mut pauses = RetryPauses::default();
         loop {
             let life = self.shared().life();
             let life = life.ok_or_else(|| FetchError::Other("it has no life".to_owned()))?;

@@ -9,14 +9,14 @@ use std::{
 use bytes::{Buf as _, Bytes};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::Network;
+use super::WorkerNetwork;
 
 /// Most bytes that are under way: about what two kernels hold of a connection.
 pub(super) const MAX_UNDER_WAY: usize = 512 * 1024;
 
 /// Bytes on their way, in their order, and when each is to arrive.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(super) struct DelayLine {
     under_way: VecDeque<(Instant, Bytes)>,
     bytes: usize,
     /// Until when those that have set out keep it busy.
@@ -24,7 +24,7 @@ pub(super) struct Line {
     timer: Pin<Box<Sleep>>,
 }
 
-impl Line {
+impl DelayLine {
     pub(super) fn new() -> Self {
         let now = Instant::now();
         let timer = Box::pin(sleep_until(now));
@@ -36,14 +36,14 @@ impl Line {
     }
 
     /// The number of bytes that may still set out.
-    pub(super) const fn room(&self) -> usize {
+    pub(super) const fn room_left(&self) -> usize {
         MAX_UNDER_WAY.saturating_sub(self.bytes)
     }
 
     /// Bytes set out.
-    pub(super) fn send(&mut self, bytes: &[u8], network: &Network) {
+    pub(super) fn send_bytes(&mut self, bytes: &[u8], network: &WorkerNetwork) {
         let now = Instant::now();
-        let arrives = network.arrival(now, bytes.len(), &mut self.free_at);
+        let arrives = network.arrival_time(now, bytes.len(), &mut self.free_at);
         // What was sent first arrives first.
         let arrives = self.under_way.back().map_or(arrives, |(before, _)| arrives.max(*before));
         self.bytes += bytes.len();
@@ -64,7 +64,7 @@ impl Line {
     }
 
     /// So many of the first bytes have been taken.
-    pub(super) fn took(&mut self, count: usize) {
+    pub(super) fn bytes_taken(&mut self, count: usize) {
         self.bytes -= count;
         if let Some((_, bytes)) = self.under_way.front_mut() {
             bytes.advance(count);

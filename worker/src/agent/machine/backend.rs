@@ -6,7 +6,7 @@ use dormouse_proto::v1::{CreateVm, Report, StartTask};
 
 use super::vm::VmMachine;
 use crate::{
-    agent::{gate::Gate, report::Key},
+    agent::{gate::VmGate, report::Key},
     workspace::TaskName,
 };
 
@@ -28,7 +28,7 @@ pub trait MachineBackend: Debug + Send + Sync + 'static {
     fn create_vm(
         &self,
         create: &CreateVm,
-        gate: &Arc<Gate>,
+        gate: &Arc<VmGate>,
     ) -> BoxedFuture<Result<Arc<dyn VmMachine>, String>>;
 
     /// Checks that the program of an order may have what it asks for of this host.

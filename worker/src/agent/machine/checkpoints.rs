@@ -7,7 +7,7 @@ use std::{
 };
 
 use dormouse_units::Ppm;
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
@@ -15,10 +15,10 @@ use super::{
     process::{ProgressPage, TaskProcess},
 };
 use crate::{
-    agent::{gate::Pass, report::Key, vm::JobRank},
-    cgroup::Slot,
+    agent::{gate::LaunchPass, report::Key, vm::JobRank},
+    cgroup::TierSlot,
     criu::AfterDump,
-    store::Progress,
+    store::SavedProgress,
     workspace::TaskName,
 };
 
@@ -32,7 +32,7 @@ pub struct TaskDump {
     /// The vCPU that it is on.
     pub cpu: u32,
     /// The slot of the vCPU.
-    pub slot: Slot,
+    pub slot: TierSlot,
     /// Its process, or the parent of all its processes.
     pub process: Arc<dyn TaskProcess>,
     /// The page on which it says how far it is; `None` for programs that say nothing.
@@ -57,7 +57,7 @@ pub struct JobDump {
     /// Names its folder and its checkpoints.
     pub name: TaskName,
     /// The seats of its processes, by their number.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<AttemptSeat>,
     /// Its process, or the parent of all its processes.
     pub process: Arc<dyn TaskProcess>,
     /// Its processes, by their number.
@@ -78,13 +78,13 @@ pub struct JobLeave {
     /// Names its folder and its checkpoints.
     pub name: TaskName,
     /// The seats of its processes, by their number.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<AttemptSeat>,
     /// Its process, or the parent of all its processes.
     pub process: Arc<dyn TaskProcess>,
     /// Its processes, by their number.
     pub ranks: Vec<JobRank>,
     /// What the checkpoint is to say of its work.
-    pub progress: Progress,
+    pub progress: SavedProgress,
 }
 
 /// A checkpoint in the worker's own store, of a task that stands still or has been killed.
@@ -113,5 +113,9 @@ pub trait CheckpointUpload: Debug + Send + Sync {
     ///
     /// # Errors
     /// In words, why the coordinator does not have it.
-    fn send(self: Box<Self>, pass: Pass, sent: Arc<AtomicU64>) -> BoxedFuture<Result<u64, String>>;
+    fn send(
+        self: Box<Self>,
+        pass: LaunchPass,
+        sent: Arc<AtomicU64>,
+    ) -> BoxedFuture<Result<u64, String>>;
 }

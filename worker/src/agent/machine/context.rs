@@ -8,7 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::backend::MachineBackend;
 use crate::{
-    agent::{bounds, cores::Cores, own},
+    agent::{bounds, cores::HostCores, own},
     workspace::{self, TaskName},
 };
 
@@ -28,7 +28,7 @@ pub struct LifeContext {
     /// As many dumps and restores at once as there are cores: CRIU computes all the time.
     pub criu: Arc<Semaphore>,
     /// The host's cores, to which vCPUs with two tasks are bound.
-    pub cores: Arc<Cores>,
+    pub cores: Arc<HostCores>,
     /// The time between two ticks of the kernel's clock: a quota that is used up is noticed by then.
     pub tick: Duration,
     /// The host under the VMs.
@@ -37,12 +37,12 @@ pub struct LifeContext {
 
 impl LifeContext {
     /// Hands a report to the session.
-    pub(crate) fn report(&self, report: Report) {
-        self.machine.report(bounds::shorten(report));
+    pub(crate) fn send_report(&self, report: Report) {
+        self.machine.report(bounds::shorten_report(report));
     }
 
     /// Whether checkpoints of the task of an order can be had here: those of memory need CRIU.
-    pub(crate) fn keeps(&self, order: &StartTask) -> bool {
+    pub(crate) fn keeps_checkpoints(&self, order: &StartTask) -> bool {
         self.has_criu || !own::is_saved_by_criu(order)
     }
 

@@ -1,11 +1,11 @@
 //! What is asked of a machine from the launch of an attempt to what its program leaves.
 
 use dormouse_proto::v1::{OwnEnd, SavesAtNotice, StartTask};
-use dormouse_vm::life::Seat;
+use dormouse_vm::life::AttemptSeat;
 
 use crate::{
-    agent::{gate::Pass, report::Key},
-    cgroup::Slot,
+    agent::{gate::LaunchPass, report::Key},
+    cgroup::TierSlot,
     workspace::TaskName,
 };
 
@@ -21,9 +21,9 @@ pub struct TaskLaunch {
     /// The vCPU that it is on.
     pub cpu: u32,
     /// The slot of the vCPU.
-    pub slot: Slot,
+    pub slot: TierSlot,
     /// What the VM allows it.
-    pub pass: Pass,
+    pub pass: LaunchPass,
 }
 
 /// A program of the user's own that has ended, and whose answer and files are to be seen to.
@@ -38,9 +38,9 @@ pub struct OwnKeep {
     /// The vCPU that it is on.
     pub cpu: u32,
     /// The slot of the vCPU.
-    pub slot: Option<Slot>,
+    pub slot: Option<TierSlot>,
     /// What the VM allows it.
-    pub pass: Pass,
+    pub pass: LaunchPass,
 }
 
 /// A notice for a program that saves its work when it hears of one.
@@ -53,7 +53,7 @@ pub struct ProgramNotice<'a> {
     /// The notice's text.
     pub notice: &'a str,
     /// The seats of its processes, by their number.
-    pub seats: &'a [Seat],
+    pub seats: &'a [AttemptSeat],
     /// The program's parent, which is the worker's own and is sent no signal.
     pub parent: Option<i32>,
 }

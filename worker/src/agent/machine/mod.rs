@@ -12,7 +12,7 @@ mod vm;
 pub use backend::{BoxedFuture, MachineBackend};
 pub use checkpoints::{CheckpointUpload, JobDump, JobLeave, TakenCheckpoint, TaskDump};
 pub use context::LifeContext;
-pub(crate) use host::{HostBackend, reap};
+pub(crate) use host::{HostBackend, reap_killed};
 pub use launches::{OwnKeep, ProgramNotice, TaskLaunch};
 pub use process::{ProgressPage, TaskProcess};
 pub use vm::{QuotaLift, VmMachine};

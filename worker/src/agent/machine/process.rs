@@ -5,8 +5,8 @@ use std::{fmt::Debug, io, time::Duration};
 use dormouse_tasks::progress::{Clock, Progress, ProgressReader};
 
 use crate::{
-    agent::{report::explain, watch::watch},
-    process::{self, Ended, Task},
+    agent::{report::explain_error, watch::watch_end},
+    process::{self, ChildProcess, ProcessEnd},
 };
 
 /// The process of an attempt, or the parent of all its processes.
@@ -24,13 +24,13 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// The kernel does not say.
-    fn try_wait(&self) -> process::Result<Option<Ended>>;
+    fn try_wait(&self) -> process::Result<Option<ProcessEnd>>;
 
     /// How the process ended; `None` if it has not within `limit`. Blocks for as long.
     ///
     /// # Errors
     /// The kernel does not say.
-    fn wait(&self, limit: Duration) -> process::Result<Option<Ended>>;
+    fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>>;
 
     /// Calls `ended` once the process has ended, which is then still to be waited for.
     ///
@@ -57,33 +57,33 @@ pub trait TaskProcess: Debug + Send + Sync + 'static {
     fn cpu_ns(&self) -> u64;
 }
 
-impl TaskProcess for Task {
+impl TaskProcess for ChildProcess {
     fn pid(&self) -> i32 {
         Self::pid(self)
     }
 
     fn kill(&self) -> process::Result<()> {
-        Self::kill(self)
+        Self::kill_all(self)
     }
 
-    fn try_wait(&self) -> process::Result<Option<Ended>> {
+    fn try_wait(&self) -> process::Result<Option<ProcessEnd>> {
         Self::try_wait(self)
     }
 
-    fn wait(&self, limit: Duration) -> process::Result<Option<Ended>> {
-        Self::wait(self, limit)
+    fn wait(&self, limit: Duration) -> process::Result<Option<ProcessEnd>> {
+        Self::wait_end(self, limit)
     }
 
     fn watch(&self, ended: Box<dyn FnOnce() + Send>) -> io::Result<()> {
-        watch(self, ended)
+        watch_end(self, ended)
     }
 
     fn ask_to_stop(&self) -> Result<(), String> {
-        process::ask_to_stop(Self::pid(self)).map_err(|e| explain(&e))
+        process::ask_to_stop(Self::pid(self)).map_err(|e| explain_error(&e))
     }
 
     fn resume(&self) -> Result<(), String> {
-        process::resume(Self::pid(self)).map_err(|e| explain(&e))
+        process::resume_process(Self::pid(self)).map_err(|e| explain_error(&e))
     }
 
     fn resident_bytes(&self) -> Option<u64> {

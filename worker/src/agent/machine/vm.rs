@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeSet, fmt::Debug, net::Ipv4Addr, sync::Arc};
 
-use dormouse_metadata::Service;
+use dormouse_metadata::MetadataService;
 use dormouse_proto::v1::OwnEnd;
-use dormouse_vm::life::LaunchError;
+use dormouse_vm::life::LaunchFailure;
 use nix::sched::CpuSet;
 
 use super::{
@@ -15,16 +15,16 @@ use super::{
 };
 use crate::{
     agent::{
-        gate::Pass,
-        launch::Birth,
-        own::Kept,
+        gate::LaunchPass,
+        launch::TaskBirth,
+        own::KeptOutputs,
         snapshot::SnapshotError,
         verdict::CpuTime,
-        vm::{JobBirth, JobOrder, JobRank, Leaving, RankTime},
+        vm::{JobBirth, JobDeparture, JobOrder, JobRank, RankTime},
     },
-    cgroup::{self, CpuQuota, Slot},
+    cgroup::{self, CpuQuota, TierSlot},
     metadata::Endpoint,
-    process::Ended,
+    process::ProcessEnd,
     workspace::TaskName,
 };
 
@@ -61,43 +61,43 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    fn lift_quota(self: Arc<Self>, vcpu: u32, slot: Slot) -> cgroup::Result<QuotaLift>;
+    fn lift_quota(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> cgroup::Result<QuotaLift>;
 
     /// Gives a slot the priority of a foreground, beside the one that has it.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    fn boost(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()>;
+    fn boost(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()>;
 
     /// Gives a slot the priority of a background.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    fn demote(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()>;
+    fn demote(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()>;
 
     /// Has all that is in a slot stand still.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    fn hold(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()>;
+    fn hold(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()>;
 
     /// Lets all that is in a slot go on.
     ///
     /// # Errors
     /// No such vCPU, or the kernel refuses.
-    fn let_go(&self, vcpu: u32, slot: Slot) -> cgroup::Result<()>;
+    fn let_go(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<()>;
 
     /// CPU time of all that has run in a slot, in nanoseconds.
     ///
     /// # Errors
     /// The kernel does not say.
-    fn slot_cpu_ns(&self, vcpu: u32, slot: Slot) -> cgroup::Result<u64>;
+    fn slot_cpu_ns(&self, vcpu: u32, slot: TierSlot) -> cgroup::Result<u64>;
 
     /// The processes in a slot; none where the kernel does not say.
-    fn slot_pids(&self, vcpu: u32, slot: Slot) -> BTreeSet<i32>;
+    fn slot_pids(&self, vcpu: u32, slot: TierSlot) -> BTreeSet<i32>;
 
     /// The threads in a slot; none where the kernel does not say.
-    fn slot_threads(&self, vcpu: u32, slot: Slot) -> Vec<i32>;
+    fn slot_threads(&self, vcpu: u32, slot: TierSlot) -> Vec<i32>;
 
     /// How many processes have been killed for want of memory; 0 where the kernel does not say.
     fn kills_for_memory(&self) -> u64;
@@ -118,7 +118,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, why it is not.
-    fn promote(self: Arc<Self>, vcpu: u32, slot: Slot) -> BoxedFuture<Result<(), String>>;
+    fn promote(self: Arc<Self>, vcpu: u32, slot: TierSlot) -> BoxedFuture<Result<(), String>>;
 
     /// Kills all that runs.
     ///
@@ -141,7 +141,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// In words, why there is none.
     fn open_endpoint(
         self: Arc<Self>,
-        service: Service,
+        service: MetadataService,
         address: Ipv4Addr,
         hop_limit: Option<u32>,
     ) -> BoxedFuture<Result<Endpoint, String>>;
@@ -150,7 +150,10 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// Why it did not come to life. Nothing of it runs then.
-    fn launch_task(self: Arc<Self>, launch: TaskLaunch) -> BoxedFuture<Result<Birth, LaunchError>>;
+    fn launch_task(
+        self: Arc<Self>,
+        launch: TaskLaunch,
+    ) -> BoxedFuture<Result<TaskBirth, LaunchFailure>>;
 
     /// Brings a parallel job to life.
     ///
@@ -158,9 +161,9 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     /// Why it did not come to life. Nothing of it runs then.
     fn launch_job(
         self: Arc<Self>,
-        pass: Pass,
+        pass: LaunchPass,
         order: JobOrder,
-    ) -> BoxedFuture<Result<JobBirth, LaunchError>>;
+    ) -> BoxedFuture<Result<JobBirth, LaunchFailure>>;
 
     /// Takes a checkpoint of a task of one process.
     ///
@@ -181,7 +184,7 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     ) -> BoxedFuture<Result<TakenCheckpoint, SnapshotError>>;
 
     /// Dumps a parallel job, which leaves its places, when it is its turn at CRIU.
-    fn leave_job(self: Arc<Self>, pass: Pass, leave: JobLeave) -> BoxedFuture<Leaving>;
+    fn leave_job(self: Arc<Self>, pass: LaunchPass, leave: JobLeave) -> BoxedFuture<JobDeparture>;
 
     /// Times that the kernel counts of one process of a job; `None` once it is gone.
     fn rank_time(&self, rank: JobRank) -> Option<RankTime>;
@@ -200,13 +203,13 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     fn verdict(
         &self,
         name: &TaskName,
-        ended: Ended,
+        ended: ProcessEnd,
         killed_before: u64,
         work: Option<CpuTime>,
     ) -> Result<(bool, String), String>;
 
     /// How a program of the user's own ended.
-    fn own_end(&self, name: &TaskName, ended: Ended) -> OwnEnd;
+    fn own_end(&self, name: &TaskName, ended: ProcessEnd) -> OwnEnd;
 
     /// Why a program of the user's own did not do well, with its last words; `None` if it did.
     fn own_failure(&self, name: &TaskName, end: &OwnEnd) -> Option<String>;
@@ -215,10 +218,10 @@ pub trait VmMachine: Debug + Send + Sync + 'static {
     fn written_bytes(&self, name: &TaskName) -> u64;
 
     /// Checks the answer of a program of the user's own that has ended, and keeps what it left.
-    fn keep_own(self: Arc<Self>, keep: OwnKeep) -> BoxedFuture<Kept>;
+    fn keep_own(self: Arc<Self>, keep: OwnKeep) -> BoxedFuture<KeptOutputs>;
 
     /// Kills all processes in a slot.
-    fn kill_slot(&self, vcpu: u32, slot: Slot);
+    fn kill_slot(&self, vcpu: u32, slot: TierSlot);
 
     /// Tells a program of a notice: the file that it wants is made, and then its processes have their signal.
     fn notify_program(&self, notice: &ProgramNotice<'_>);

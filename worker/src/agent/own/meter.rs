@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::{
     idle::IdleWatch,
-    wants::{Wants, wanted_by},
+    wants::{ProcessorWants, wanted_by},
 };
 
 /// What a program of the user's own got, and what of its promise it did not want. CPU time is in nanoseconds.
@@ -26,13 +26,13 @@ pub(crate) struct OwnMeter {
     pub(crate) memory: u64,
     /// Whether it does anything since it was restored.
     pub(crate) idle: IdleWatch,
-    wants: Wants,
+    wants: ProcessorWants,
 }
 
 impl OwnMeter {
     /// Takes down what it got, and what its threads wanted; `share`: how much of a host core it is promised
     /// now, in ppm; `stands`: whether it has stood still since it was seen last.
-    pub(crate) fn see(
+    pub(crate) fn note_use(
         &mut self,
         worked: u64,
         (threads, memory): (&[i32], u64),
@@ -42,10 +42,10 @@ impl OwnMeter {
         self.worked = self.worked.max(worked);
         self.memory = self.memory.max(memory);
         if stands {
-            self.pause();
+            self.pause_count();
         }
         let threads = threads.iter().filter_map(|thread| wanted_by(*thread));
-        let waited = self.wants.waited(Instant::now(), threads);
+        let waited = self.wants.idle_since_look(Instant::now(), threads);
         let span = Duration::from_nanos(waited.unsigned_abs());
         let unwanted = u128::from(share) * span.as_nanos() / 1_000_000;
         let unwanted = u64::try_from(unwanted).unwrap_or(u64::MAX);
@@ -59,9 +59,9 @@ impl OwnMeter {
     }
 
     /// Nothing is counted until it is seen again: its VM is frozen, or it is being dumped.
-    pub(crate) fn pause(&mut self) {
-        self.idle.pause();
-        self.wants.pause();
+    pub(crate) fn pause_count(&mut self) {
+        self.idle.pause_watch();
+        self.wants.pause_count();
     }
 
     /// What it has done of work that is `whole` CPU time, in ppm: all of it only at its end. Time in which
@@ -82,7 +82,7 @@ mod tests {
     fn waiting_counts_as_time_that_passed_and_never_as_the_end() {
         let mut meter = OwnMeter { worked: 300, unwanted: 200, ..OwnMeter::default() };
         assert_eq!(meter.done_ppm(1000), 500_000);
-        meter.see(200, (&[], 7), 500_000, false);
+        meter.note_use(200, (&[], 7), 500_000, false);
         assert_eq!((meter.worked, meter.memory, meter.waited), (300, 7, Duration::ZERO));
         meter.worked = 5000;
         assert_eq!((meter.done_ppm(1000), meter.done_ppm(0)), (999_999, 999_999));

@@ -10,11 +10,11 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// The time at which to complain next.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints {
+pub(crate) struct ComplaintPacing {
     quiet: Option<(Instant, Duration)>,
 }
 
-impl Complaints {
+impl ComplaintPacing {
     /// Something went wrong, at this time: whether to say so.
     pub(crate) fn is_due(&mut self, now: Instant) -> bool {
         let (due, quiet_for) = match self.quiet {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_being_wrong_is_said_ever_more_seldom() {
-        let (mut complaints, begun) = (Complaints::default(), Instant::now());
+        let (mut complaints, begun) = (ComplaintPacing::default(), Instant::now());
         let mut said = Vec::new();
         for second in 0..200 {
             if complaints.is_due(begun + Duration::from_secs(second)) {

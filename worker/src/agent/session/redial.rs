@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::transport::Transport;
+use super::transport::SessionTransport;
 
 /// The part of the time after which a side is lost, after which a silent link is dialled again.
 const SILENT: u32 = 3;
@@ -14,7 +14,7 @@ const ATTEMPT: u32 = 6;
 
 /// Dials again once nothing has been heard since then for a third of the time after which a side is
 /// lost, until a connection stands on which the coordinator has proved itself.
-pub(super) async fn redial<T: Transport>(
+pub(super) async fn redial_silent<T: SessionTransport>(
     whom: T,
     heard: Instant,
     lost_after: Duration,
@@ -23,7 +23,7 @@ pub(super) async fn redial<T: Transport>(
     loop {
         sleep_until(next).await;
         next = Instant::now() + lost_after / ATTEMPT;
-        if let Ok(Ok(connection)) = timeout(lost_after / ATTEMPT, whom.dial()).await {
+        if let Ok(Ok(connection)) = timeout(lost_after / ATTEMPT, whom.dial_coordinator()).await {
             return connection;
         }
     }

@@ -13,7 +13,7 @@ use tokio::{sync::mpsc, time::Instant};
 pub(super) const CHUNK: usize = 256 * 1024;
 
 /// A message that is a chunk of something; the first one says of what.
-pub(super) trait Parcel: Carrier + Send + Sized + 'static {
+pub(super) trait ChunkMessage: Carrier + Send + Sized + 'static {
     /// What the chunks are of.
     type Of: Send + 'static;
 
@@ -21,7 +21,7 @@ pub(super) trait Parcel: Carrier + Send + Sized + 'static {
     fn data(&self) -> &Bytes;
 }
 
-impl Parcel for CheckpointChunk {
+impl ChunkMessage for CheckpointChunk {
     /// A checkpoint, and the digests of the contents that it refers to.
     type Of = (CheckpointRef, Vec<Bytes>);
 
@@ -35,7 +35,7 @@ impl Parcel for CheckpointChunk {
     }
 }
 
-impl Parcel for ContentChunk {
+impl ChunkMessage for ContentChunk {
     type Of = ContentRef;
 
     fn new(content: Option<ContentRef>, data: Bytes) -> Self {
@@ -48,7 +48,7 @@ impl Parcel for ContentChunk {
 }
 
 /// Collects what is written into chunks. Blocks where the wire is slower.
-pub(super) struct ChunkWriter<M: Parcel> {
+pub(super) struct ChunkWriter<M: ChunkMessage> {
     chunks: mpsc::Sender<M>,
     /// Until the first chunk has gone.
     of: Option<M::Of>,
@@ -57,12 +57,12 @@ pub(super) struct ChunkWriter<M: Parcel> {
     packing: Option<Packing>,
 }
 
-impl<M: Parcel> ChunkWriter<M> {
+impl<M: ChunkMessage> ChunkWriter<M> {
     pub(super) fn new(chunks: mpsc::Sender<M>, of: M::Of, packing: Option<Packing>) -> Self {
         Self { chunks, of: Some(of), buffer: BytesMut::new(), packing }
     }
 
-    fn send(&mut self) -> io::Result<()> {
+    fn send_chunk(&mut self) -> io::Result<()> {
         let mut chunk = M::new(self.of.take(), self.buffer.split().freeze());
         if let Some(packing) = &mut self.packing
             && packing.is_worth()
@@ -79,24 +79,24 @@ impl<M: Parcel> ChunkWriter<M> {
     }
 
     /// Sends what is left, and one chunk of nothing where nothing was written at all.
-    pub(super) fn finish(&mut self) -> io::Result<()> {
-        if self.of.is_some() { self.send() } else { self.flush() }
+    pub(super) fn finish_chunks(&mut self) -> io::Result<()> {
+        if self.of.is_some() { self.send_chunk() } else { self.flush() }
     }
 }
 
-impl<M: Parcel> Write for ChunkWriter<M> {
+impl<M: ChunkMessage> Write for ChunkWriter<M> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let taken = bytes.len().min(CHUNK - self.buffer.len());
         let (now, _) = bytes.split_at(taken);
         self.buffer.extend_from_slice(now);
         if self.buffer.len() == CHUNK {
-            self.send()?;
+            self.send_chunk()?;
         }
         Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() { Ok(()) } else { self.send() }
+        if self.buffer.is_empty() { Ok(()) } else { self.send_chunk() }
     }
 }
 

@@ -4,7 +4,7 @@ use dormouse_proto::v1::{JobAccount, Ledger};
 
 /// What an attempt was promised and got, in the words of the wire.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Account {
+pub(crate) struct AttemptAccount {
     pub(crate) cpu_us: u64,
     /// The ledger of a task of one process.
     pub(crate) ledger: Option<Ledger>,
@@ -14,7 +14,7 @@ pub(crate) struct Account {
 
 /// CPU time, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Share {
+pub(crate) struct CpuAccount {
     pub(crate) promised: u64,
     pub(crate) received: u64,
 }

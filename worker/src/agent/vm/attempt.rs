@@ -12,11 +12,12 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::{
-    birth::AttemptBirth, job::Job, last_save::LastSave, liveness::Liveness, task::Promise,
+    birth::AttemptBirth, job::JobState, last_save::NoticeSave, liveness::TaskLiveness,
+    task::TaskPromise,
 };
 use crate::{
     agent::{
-        gate::Pass,
+        gate::LaunchPass,
         machine::{ProgressPage, QuotaLift, TakenCheckpoint, TaskProcess},
         own::OwnMeter,
         report::Key,
@@ -26,7 +27,7 @@ use crate::{
 
 /// A checkpoint that is not yet reported.
 #[derive(Debug)]
-pub(crate) struct Pending {
+pub(crate) struct UnreportedCheckpoint {
     pub(crate) number: u32,
     pub(crate) ppm: u32,
     pub(crate) stopped_at: Instant,
@@ -47,17 +48,17 @@ pub(crate) struct Pending {
 
 /// What an attempt is held to.
 #[derive(Debug)]
-pub(crate) enum Nature {
+pub(crate) enum AttemptNature {
     /// A task of one process, to the model of its VM.
-    Task(Promise),
+    Task(TaskPromise),
     /// A parallel job, to the plan of its phases.
-    Job(Box<Job>),
+    Job(Box<JobState>),
 }
 
 /// One attempt at a task on this VM. Where it is in its life is known to
 /// [`dormouse_vm::life::AttemptTable`].
 #[derive(Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct VmAttempt {
     pub(crate) key: Key,
     pub(crate) name: TaskName,
     pub(crate) order: StartTask,
@@ -69,7 +70,7 @@ pub(crate) struct Attempt {
     pub(crate) waited_for_inputs: Duration,
     /// The vCPU of each of its processes.
     pub(crate) on: Vec<u32>,
-    pub(crate) nature: Nature,
+    pub(crate) nature: AttemptNature,
     /// The attempt's only process, or the parent of all its processes.
     pub(crate) process: Option<Arc<dyn TaskProcess>>,
     pub(crate) page: Option<Arc<dyn ProgressPage>>,
@@ -85,10 +86,10 @@ pub(crate) struct Attempt {
     /// The time at which to look at its progress next.
     pub(crate) look: Option<Instant>,
     /// Whether it gets on.
-    pub(crate) liveness: Liveness,
+    pub(crate) liveness: TaskLiveness,
     /// What of its work its last checkpoint was due to hold.
     pub(crate) due: Option<Ppm>,
-    pub(crate) pending: Option<Pending>,
+    pub(crate) pending: Option<UnreportedCheckpoint>,
     /// The permit of the semaphore `criu` to have CRIU at work on this attempt.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
     /// What its launch brought to life, until its life begins.
@@ -102,63 +103,63 @@ pub(crate) struct Attempt {
     /// How such a program ended, and what it left.
     pub(crate) own_end: Option<OwnEnd>,
     /// The save that such a program makes at a notice, once there is one.
-    pub(crate) last_save: Option<LastSave>,
+    pub(crate) last_save: Option<NoticeSave>,
     pub(crate) is_killed: bool,
     /// How many processes of its VM had been killed for want of memory when its launch began.
     pub(crate) killed_before: u64,
     /// The VM's permission for the attempt's launch; it can be revoked.
-    pub(crate) pass: Pass,
+    pub(crate) pass: LaunchPass,
 }
 
-impl Attempt {
+impl VmAttempt {
     /// The vCPU of its first process.
-    pub(crate) fn cpu(&self) -> u32 {
+    pub(crate) fn first_cpu(&self) -> u32 {
         self.on.first().copied().unwrap_or(0)
     }
 
     /// The promise, if this is an attempt at a task of one process.
-    pub(crate) fn promise(&self) -> Option<&Promise> {
+    pub(crate) fn task_promise(&self) -> Option<&TaskPromise> {
         match &self.nature {
-            Nature::Task(promise) => Some(promise),
-            Nature::Job(_) => None,
+            AttemptNature::Task(promise) => Some(promise),
+            AttemptNature::Job(_) => None,
         }
     }
 
     /// The promise to be changed, if this is an attempt at a task of one process.
-    pub(crate) fn promise_mut(&mut self) -> Option<&mut Promise> {
+    pub(crate) fn promise_mut(&mut self) -> Option<&mut TaskPromise> {
         match &mut self.nature {
-            Nature::Task(promise) => Some(promise),
-            Nature::Job(_) => None,
+            AttemptNature::Task(promise) => Some(promise),
+            AttemptNature::Job(_) => None,
         }
     }
 
     /// The job, if this is an attempt at a parallel job.
-    pub(crate) fn job(&self) -> Option<&Job> {
+    pub(crate) fn parallel_job(&self) -> Option<&JobState> {
         match &self.nature {
-            Nature::Job(job) => Some(job),
-            Nature::Task(_) => None,
+            AttemptNature::Job(job) => Some(job),
+            AttemptNature::Task(_) => None,
         }
     }
 
     /// The job to be changed, if this is an attempt at a parallel job.
-    pub(crate) fn job_mut(&mut self) -> Option<&mut Job> {
+    pub(crate) fn job_mut(&mut self) -> Option<&mut JobState> {
         match &mut self.nature {
-            Nature::Job(job) => Some(job),
-            Nature::Task(_) => None,
+            AttemptNature::Job(job) => Some(job),
+            AttemptNature::Task(_) => None,
         }
     }
 
     /// What its process says of itself.
-    pub(crate) fn progress(&self) -> Option<Progress> {
+    pub(crate) fn process_progress(&self) -> Option<Progress> {
         self.page.as_ref().and_then(|page| page.progress())
     }
 
     /// What of its work is done, in ppm, as it says itself, or by what it got.
     pub(crate) fn done_ppm(&self) -> u32 {
-        if let (Some(own), Nature::Task(promise)) = (&self.own, &self.nature) {
-            return own.done_ppm(promise.ledger.whole());
+        if let (Some(own), AttemptNature::Task(promise)) = (&self.own, &self.nature) {
+            return own.done_ppm(promise.ledger.whole_work());
         }
-        self.progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
+        self.process_progress().map_or(self.from_ppm, |p| u32::try_from(p.ppm).unwrap_or(1_000_000))
     }
 
     /// The attempt stands still since its checkpoint, and has done nothing since.
@@ -168,7 +169,7 @@ impl Attempt {
 
     /// Notes for how much longer it has to stand still for its checkpoint, the first time that is
     /// known.
-    pub(crate) fn owe(&mut self, longer: Duration) {
+    pub(crate) fn note_standing(&mut self, longer: Duration) {
         if let Some(pending) = &mut self.pending {
             pending.owed.get_or_insert_with(|| pending.stopped_at.elapsed() + longer);
         }
@@ -177,9 +178,9 @@ impl Attempt {
     /// Notes that the attempt's VM was frozen for `span`: that is nobody's time.
     pub(crate) fn was_frozen(&mut self, span: Duration) {
         self.frozen += span;
-        self.liveness.pause();
+        self.liveness.pause_watch();
         if let Some(own) = &mut self.own {
-            own.pause();
+            own.pause_count();
         }
         if let Some(since) = &mut self.standing {
             *since += span;
@@ -201,7 +202,7 @@ impl Attempt {
     /// The attempt stands still for its checkpoint no longer, whatever becomes of it.
     pub(crate) fn ends_hold(&mut self, now: Instant) {
         if self.is_kept() {
-            self.owe(Duration::ZERO);
+            self.note_standing(Duration::ZERO);
             if let Some(pending) = &mut self.pending {
                 pending.held = Some(now.saturating_duration_since(pending.stopped_at));
             }

@@ -30,19 +30,19 @@ impl CommandStamp {
 
     /// The times of a command that came without delay, for tests.
     #[cfg(test)]
-    pub(crate) fn at(came: Instant, at: Time) -> Self {
+    pub(crate) fn undelayed_at(came: Instant, at: Time) -> Self {
         Self { came, late: Duration::ZERO, at: Some(at) }
     }
 
     /// Now, by this worker itself.
     #[must_use]
-    pub fn now() -> Self {
+    pub fn stamp_now() -> Self {
         Self { came: Instant::now(), late: Duration::ZERO, at: None }
     }
 
     /// The time at which it was decided on, on this host's clock.
     #[must_use]
-    pub fn decided(&self) -> Instant {
+    pub fn decided_at(&self) -> Instant {
         self.came.checked_sub(self.late).unwrap_or(self.came)
     }
 }
@@ -70,8 +70,8 @@ impl VmClock {
     pub(crate) fn new(speedup: Speedup, create: &CommandStamp) -> Self {
         Self {
             speedup,
-            created: create.decided(),
-            ahead_us: create.at.map(signed),
+            created: create.decided_at(),
+            ahead_us: create.at.map(to_signed),
             skipped: Span::ZERO,
             frozen_since: None,
         }
@@ -80,10 +80,10 @@ impl VmClock {
     /// The time that it shows.
     #[must_use]
     pub(crate) fn now(&self) -> Time {
-        self.at(Instant::now())
+        self.shown_at(Instant::now())
     }
 
-    fn at(&self, instant: Instant) -> Time {
+    fn shown_at(&self, instant: Instant) -> Time {
         let since = instant.saturating_duration_since(self.created);
         Time::ZERO + self.speedup.to_emulated(since) - self.skipped
     }
@@ -97,33 +97,33 @@ impl VmClock {
     }
 
     /// What it showed when a command was decided on.
-    pub(crate) fn decided(&mut self, asked: &CommandStamp) -> Time {
-        let own = self.at(asked.decided());
+    pub(crate) fn note_decided(&mut self, asked: &CommandStamp) -> Time {
+        let own = self.shown_at(asked.decided_at());
         let Some(at) = asked.at else { return own };
         let same = self.speedup.to_emulated(SAME);
         if let Some(ahead_us) = self.ahead_us {
-            let said = moved(at, ahead_us.saturating_neg()) - self.skipped;
+            let said = moved_by(at, ahead_us.saturating_neg()) - self.skipped;
             if said.since(own) <= same && own.since(said) <= same {
                 return said;
             }
         }
-        self.ahead_us = Some(signed(at).saturating_sub(signed(own + self.skipped)));
+        self.ahead_us = Some(to_signed(at).saturating_sub(to_signed(own + self.skipped)));
         own
     }
 
     /// What the run's clock shows when this one shows `at`, if it was ever said.
     #[must_use]
     pub(crate) fn of_run(&self, at: Time) -> Option<Time> {
-        Some(moved(at + self.skipped, self.ahead_us?))
+        Some(moved_by(at + self.skipped, self.ahead_us?))
     }
 
     /// Stands still from `at` on.
-    pub(crate) fn freeze(&mut self, at: Time) {
+    pub(crate) fn freeze_at(&mut self, at: Time) {
         self.frozen_since = Some(at);
     }
 
     /// Goes on at `at`, which is counted as if it had not stood.
-    pub(crate) fn thaw(&mut self, at: Time) {
+    pub(crate) fn thaw_at(&mut self, at: Time) {
         if let Some(since) = self.frozen_since.take() {
             self.skipped += at.since(since);
         }
@@ -131,16 +131,16 @@ impl VmClock {
 
     /// Time in hibernation so far.
     #[must_use]
-    pub(crate) const fn skipped(&self) -> Span {
+    pub(crate) const fn hibernated_time(&self) -> Span {
         self.skipped
     }
 }
 
-fn signed(at: Time) -> i64 {
+fn to_signed(at: Time) -> i64 {
     i64::try_from(at.as_micros()).unwrap_or(i64::MAX)
 }
 
-fn moved(at: Time, by_us: i64) -> Time {
+fn moved_by(at: Time, by_us: i64) -> Time {
     Time::from_micros(at.as_micros().saturating_add_signed(by_us))
 }
 
@@ -165,16 +165,16 @@ mod tests {
         // At speed-up 10, the run's clock showing 100 s at the base.
         let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 7, 7, 100));
         for (came, late) in [(1000, 0), (1020, 19), (1030, 31)] {
-            assert_eq!(clock.decided(&asked(base, came, late, 110)), Time::from_secs(10));
+            assert_eq!(clock.note_decided(&asked(base, came, late, 110)), Time::from_secs(10));
         }
         // Hibernated from 120 to 150 s, each heard of a little late.
-        let frozen = clock.decided(&asked(base, 2003, 1, 120));
-        clock.freeze(frozen);
-        let thawed = clock.decided(&asked(base, 5009, 2, 150));
-        clock.thaw(thawed);
+        let frozen = clock.note_decided(&asked(base, 2003, 1, 120));
+        clock.freeze_at(frozen);
+        let thawed = clock.note_decided(&asked(base, 5009, 2, 150));
+        clock.thaw_at(thawed);
         assert_eq!((frozen, thawed), (Time::from_secs(20), Time::from_secs(50)));
-        assert_eq!(clock.skipped(), Span::from_secs(30));
-        assert_eq!(clock.decided(&asked(base, 6010, 0, 160)), Time::from_secs(30));
+        assert_eq!(clock.hibernated_time(), Span::from_secs(30));
+        assert_eq!(clock.note_decided(&asked(base, 6010, 0, 160)), Time::from_secs(30));
         assert_eq!(clock.instant_of(Time::from_secs(30)), base + Duration::from_secs(6));
         assert_eq!(clock.of_run(Time::from_secs(30)), Some(Time::from_secs(160)));
     }
@@ -184,10 +184,10 @@ mod tests {
         let base = Instant::now();
         let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 100));
         // The coordinator was away for 3 s of real time.
-        assert_eq!(clock.decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
-        assert_eq!(clock.decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
+        assert_eq!(clock.note_decided(&asked(base, 5000, 0, 120)), Time::from_secs(50));
+        assert_eq!(clock.note_decided(&asked(base, 6010, 0, 130)), Time::from_secs(60));
         // A command that does not say when it was decided on.
-        assert_eq!(clock.decided(&asked(base, 7000, 0, None)), Time::from_secs(70));
+        assert_eq!(clock.note_decided(&asked(base, 7000, 0, None)), Time::from_secs(70));
     }
 
     #[test]
@@ -195,10 +195,10 @@ mod tests {
         let base = Instant::now();
         // The VM is of the run's first instant, and the coordinator was away for 30 s.
         let mut clock = VmClock::new(Speedup::times_real(10), &asked(base, 0, 0, 0));
-        assert_eq!(clock.decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
-        assert_eq!(clock.decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
+        assert_eq!(clock.note_decided(&asked(base, 1020, 19, 10)), Time::from_secs(10));
+        assert_eq!(clock.note_decided(&asked(base, 32_000, 0, 20)), Time::from_secs(320));
         for (came, late, at) in [(33_000, 0, 30), (33_019, 18, 30), (33_031, 30, 30)] {
-            assert_eq!(clock.decided(&asked(base, came, late, at)), Time::from_secs(330));
+            assert_eq!(clock.note_decided(&asked(base, came, late, at)), Time::from_secs(330));
         }
         assert_eq!(clock.of_run(Time::from_secs(330)), Some(Time::from_secs(30)));
     }

@@ -9,40 +9,44 @@ use super::clock::CommandStamp;
 
 /// What is asked of a program that saves its work.
 #[derive(Debug)]
-pub(crate) enum Request {
+pub(crate) enum DeferredRequest {
     Checkpoint(TaskRef),
     Stop(StopTask, CommandStamp),
 }
 
 /// The save that a program makes at a notice.
 #[derive(Debug)]
-pub(crate) struct LastSave {
+pub(crate) struct NoticeSave {
     /// The time at which it is taken for done.
     until: Instant,
     /// What of its work was done at the notice: what comes later may not be saved.
     done: Ppm,
     /// What is asked meanwhile.
-    put_off: Option<Request>,
+    put_off: Option<DeferredRequest>,
 }
 
-impl LastSave {
+impl NoticeSave {
     /// A save that begins with so much of the work done, and is taken for done at this time.
     pub(crate) const fn new(until: Instant, done: Ppm) -> Self {
         Self { until, done, put_off: None }
     }
 
     /// What of its work was done at the notice.
-    pub(crate) const fn done(&self) -> Ppm {
+    pub(crate) const fn work_done(&self) -> Ppm {
         self.done
     }
 
     /// Puts off what is asked as long as the save goes on; gives it back if that is over.
-    pub(crate) fn put_off(&mut self, now: Instant, request: Request) -> Option<Request> {
+    pub(crate) fn put_off(
+        &mut self,
+        now: Instant,
+        request: DeferredRequest,
+    ) -> Option<DeferredRequest> {
         if now >= self.until {
             return Some(request);
         }
         // A program that is stopped is kept thereby.
-        if !matches!(self.put_off, Some(Request::Stop(..))) {
+        if !matches!(self.put_off, Some(DeferredRequest::Stop(..))) {
             self.put_off = Some(request);
         }
         None
@@ -54,7 +58,7 @@ impl LastSave {
     }
 
     /// Takes what was put off and is due by now.
-    pub(crate) fn take_due(&mut self, now: Instant) -> Option<Request> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<DeferredRequest> {
         self.put_off.take_if(|_| self.until <= now)
     }
 }

@@ -27,18 +27,18 @@ const LATE: Duration = Duration::from_secs(1);
 
 /// What a task was last seen to do.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Liveness {
+pub(crate) struct TaskLiveness {
     beat: Option<u64>,
     /// The time at which it was looked at last, and what its slot was charged by then, in nanoseconds, if that
     /// is known.
     looked: Option<(Instant, Option<u64>)>,
     /// All since the last beat.
-    without: Without,
+    without: SilentTime,
 }
 
 /// What passed without a beat.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Without {
+struct SilentTime {
     /// Time in which it might have run.
     free: Duration,
     /// CPU time that it was due in it, and CPU time that it had.
@@ -53,25 +53,25 @@ struct Without {
      of CPU time and had {} ms",
     .0.free.as_millis(), .0.due.as_millis(), .0.had.as_millis()
 )]
-pub(crate) struct Hang(Without);
+pub(crate) struct HangWatch(SilentTime);
 
-impl Liveness {
+impl TaskLiveness {
     /// From now on nothing is expected of it until it is seen again.
-    pub(crate) fn pause(&mut self) {
+    pub(crate) fn pause_watch(&mut self) {
         self.looked = None;
     }
 
     /// Takes down what is seen of a task that may run: how often its heart has beaten, as far as
     /// that can be read; its share of a host core, in ppm; and what its slot was charged in all, if the kernel says so.
-    pub(crate) fn see(
+    pub(crate) fn note_beat(
         &mut self,
         now: Instant,
         beat: Option<u64>,
         ppm: u32,
         charged_ns: impl FnOnce() -> Option<u64>,
-    ) -> Result<(), Hang> {
+    ) -> Result<(), HangWatch> {
         if beat.is_some() && beat != self.beat {
-            *self = Self { beat, looked: Some((now, None)), without: Without::default() };
+            *self = Self { beat, looked: Some((now, None)), without: SilentTime::default() };
             return Ok(());
         }
         let charged = charged_ns();
@@ -82,11 +82,11 @@ impl Liveness {
             let had = before.zip(charged).map(|(before, charged)| charged.saturating_sub(before));
             self.without.had += Duration::from_nanos(had.unwrap_or_default());
         }
-        if self.without.is_too_long() { Err(Hang(self.without)) } else { Ok(()) }
+        if self.without.is_too_long() { Err(HangWatch(self.without)) } else { Ok(()) }
     }
 }
 
-impl Without {
+impl SilentTime {
     fn is_too_long(self) -> bool {
         let Self { free, due, had } = self;
         let computes = had >= TOO_LONG;
@@ -103,7 +103,7 @@ mod tests {
 
     /// One task, looked at every [`LOOK`].
     struct Watched {
-        liveness: Liveness,
+        liveness: TaskLiveness,
         now: Instant,
         ppm: u32,
         charged: Duration,
@@ -111,17 +111,17 @@ mod tests {
 
     impl Watched {
         fn at(ppm: u32) -> Self {
-            let mut liveness = Liveness::default();
+            let mut liveness = TaskLiveness::default();
             let now = Instant::now();
-            assert_eq!(liveness.see(now, Some(1), ppm, || None), Ok(()));
+            assert_eq!(liveness.note_beat(now, Some(1), ppm, || None), Ok(()));
             Self { liveness, now, ppm, charged: Duration::ZERO }
         }
 
-        fn look(&mut self, beat: Option<u64>, had: Duration) -> Result<(), Hang> {
+        fn look(&mut self, beat: Option<u64>, had: Duration) -> Result<(), HangWatch> {
             self.now += LOOK;
             self.charged += had;
             let charged = self.charged.as_nanos() as u64;
-            self.liveness.see(self.now, beat, self.ppm, || Some(charged))
+            self.liveness.note_beat(self.now, beat, self.ppm, || Some(charged))
         }
 
         /// In how many seconds it is found to hang; `None`: not within `limit`.
@@ -181,7 +181,7 @@ mod tests {
         let mut task = Watched::at(1_000_000);
         for _ in 0..100 {
             assert_eq!(task.look(Some(1), Duration::ZERO), Ok(()));
-            task.liveness.pause();
+            task.liveness.pause_watch();
             // Frozen for an hour, and dumped.
             task.now += Duration::from_secs(3600);
             task.charged += Duration::from_secs(60);
@@ -189,7 +189,7 @@ mod tests {
         }
         assert_eq!(
             task.liveness.without,
-            Without { free: 100 * LOOK, due: 100 * LOOK, had: Duration::ZERO }
+            SilentTime { free: 100 * LOOK, due: 100 * LOOK, had: Duration::ZERO }
         );
     }
 

@@ -3,15 +3,17 @@
 use dormouse_proto::v1::{
     Announce, CreateVm, MoveTask, SetMode, SetSupply, StartTask, StopTask, TaskRef,
 };
-use dormouse_vm::life::LaunchError;
+use dormouse_vm::life::LaunchFailure;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::{birth::AttemptBirth, clock::CommandStamp, job::Leaving};
-use crate::agent::{machine::TakenCheckpoint, own::Kept, report::Key, snapshot::SnapshotError};
+use super::{birth::AttemptBirth, clock::CommandStamp, job::JobDeparture};
+use crate::agent::{
+    machine::TakenCheckpoint, own::KeptOutputs, report::Key, snapshot::SnapshotError,
+};
 
 /// What a VM is asked to do.
 #[derive(Debug)]
-pub enum Ask {
+pub enum VmCommand {
     /// Stand still, as in a hibernation.
     Freeze,
     /// Go on after a hibernation.
@@ -38,22 +40,22 @@ pub enum Ask {
 
 /// What comes to an owner: commands, what its threads have done, and its own alarm.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum OwnerMessage {
     /// Make the VM: the first.
     Create(Box<CreateVm>, CommandStamp),
-    Ask(Ask, CommandStamp),
-    Launched(Key, Result<AttemptBirth, LaunchError>),
+    Ask(VmCommand, CommandStamp),
+    Launched(Key, Result<AttemptBirth, LaunchFailure>),
     /// The process has ended.
     Ended(Key),
     /// What a program of the user's own left is kept, as far as it can be.
-    OwnKept(Key, Kept),
+    OwnKept(Key, KeptOutputs),
     /// The turn at CRIU is this attempt's.
     DumpTurn(Key, OwnedSemaphorePermit),
     Dumped(Key, Result<TakenCheckpoint, SnapshotError>),
     /// The coordinator has the checkpoint of this number (its size), or has not.
     Stored(Key, u32, Result<u64, String>),
     /// A job is to go on elsewhere.
-    Left(Key, Leaving),
+    Left(Key, JobDeparture),
     /// Something is due by itself.
     Due,
     /// The alarm, queued again behind the messages that had already come.

@@ -1,6 +1,6 @@
 //! The files and sockets that images open.
 
-use super::{messages::FileEntry, names::Names};
+use super::{messages::FileEntry, names::ImageNames};
 
 /// Kinds of open files that a task of a cell can have, by their numbers in CRIU's `fdinfo.proto`: regular files,
 /// pipes and FIFOs, sockets of the internet and of UNIX, eventfd, epoll, inotify, signalfd, terminals (whose paths are among
@@ -13,7 +13,7 @@ const RAW: u32 = 3;
 ///
 /// # Errors
 /// Why it is refused.
-pub(super) fn look_at(file: &FileEntry, names: Option<&Names>) -> Result<(), String> {
+pub(super) fn look_at(file: &FileEntry, names: Option<&ImageNames>) -> Result<(), String> {
     let kind = file.r#type.unwrap_or_default();
     if !KINDS.contains(&kind) {
         return Err(format!("has a file of kind {kind}, which no task opens"));

@@ -17,13 +17,13 @@ use crate::jail::CELL;
 
 /// Whether paths lead to something below the tasks' root and through no link.
 #[derive(Debug)]
-pub(super) struct Names {
+pub(super) struct ImageNames {
     /// The tasks' root.
     root: File,
 }
 
-impl Names {
-    pub(super) fn below(root: File) -> Self {
+impl ImageNames {
+    pub(super) fn below_root(root: File) -> Self {
         Self { root }
     }
 
@@ -45,7 +45,7 @@ impl Names {
         }
         // One that is not there any more may be made there: what leads to it counts.
         for part in below.ancestors().filter(|part| !part.as_os_str().is_empty()) {
-            match self.find(part) {
+            match self.find_path(part) {
                 Ok(()) => return Ok(()),
                 Err(Errno::ENOENT) => {}
                 Err(Errno::ELOOP) => return Err("leads through a link".to_owned()),
@@ -77,7 +77,7 @@ impl Names {
         self.look_at(path.as_os_str().as_bytes())
     }
 
-    fn find(&self, path: &Path) -> Result<(), Errno> {
+    fn find_path(&self, path: &Path) -> Result<(), Errno> {
         let resolve = ResolveFlag::RESOLVE_BENEATH
             | ResolveFlag::RESOLVE_NO_SYMLINKS
             | ResolveFlag::RESOLVE_NO_MAGICLINKS;

@@ -9,7 +9,7 @@ pub type Key = (TaskId, Attempt);
 
 /// What an attempt is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum AttemptKind {
     /// A task of one process.
     Task,
     /// A parallel job: it can go elsewhere on its VM, too.
@@ -18,7 +18,7 @@ pub enum Kind {
 
 /// The stage of an attempt's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
+pub enum AttemptPhase {
     /// The attempt's slots are not all free yet: somebody in them is being killed or goes
     /// elsewhere.
     Waiting {
@@ -45,7 +45,7 @@ pub enum Phase {
 
 /// A checkpoint that is there and not yet reported.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pending {
+pub(super) struct PendingCheckpoint {
     pub(super) number: u32,
     /// The task goes on, having stood still for the checkpoint.
     pub(super) goes_on: bool,
@@ -55,18 +55,18 @@ pub(super) struct Pending {
 
 /// One attempt and where it is in its life.
 #[derive(Clone, Debug)]
-pub(super) struct Life {
+pub(super) struct AttemptLife {
     pub(super) key: Key,
-    pub(super) kind: Kind,
+    pub(super) kind: AttemptKind,
     /// The vCPU of each of its processes, and the tier of their slots.
     pub(super) on: Vec<u32>,
     pub(super) tier: Tier,
-    pub(super) phase: Phase,
+    pub(super) phase: AttemptPhase,
     /// A place at CRIU has been asked for.
     pub(super) asked: bool,
     /// A checkpoint is wanted beside the one under way.
     pub(super) again: bool,
-    pub(super) pending: Option<Pending>,
+    pub(super) pending: Option<PendingCheckpoint>,
     /// The attempt is to be stopped, or has been killed because of it; whether it is to be kept.
     pub(super) stop: Option<bool>,
     /// Why it was killed though nobody wanted it stopped.
@@ -79,10 +79,10 @@ pub(super) struct Life {
     pub(super) moving: bool,
 }
 
-impl Life {
+impl AttemptLife {
     /// Something is being done to it elsewhere, of which will be heard.
     pub(super) const fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::Launching | Phase::Dumping)
+        matches!(self.phase, AttemptPhase::Launching | AttemptPhase::Dumping)
     }
 
     /// The attempt stands still since its checkpoint, and has done nothing since.

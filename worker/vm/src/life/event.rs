@@ -3,13 +3,13 @@
 
 use dormouse_units::Tier;
 
-use super::{Key, Kind, Seat, Slot};
+use super::{AttemptKind, AttemptSeat, Key, TierSlot};
 
 /// An attempt that is to begin. The reference has a seat for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct AttemptStart {
     pub key: Key,
-    pub kind: Kind,
+    pub kind: AttemptKind,
     /// The vCPU of each of its processes.
     pub on: Vec<u32>,
     pub tier: Tier,
@@ -18,10 +18,10 @@ pub struct Start {
 /// What is heard.
 ///
 /// The first are commands: [`AttemptTable::is_ready`](super::AttemptTable::is_ready) says when one may come.
-/// Only [`Event::Destroy`] may come at any time.
+/// Only [`VmEvent::Destroy`] may come at any time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    Start(Start),
+pub enum VmEvent {
+    Start(AttemptStart),
     Stop {
         key: Key,
         keep: bool,
@@ -40,45 +40,45 @@ pub enum Event {
     CheckpointDue(Key),
     /// Something may be due by itself.
     Tick,
-    /// The fate of [`Effect::Launch`].
-    Launched(Key, Result<Came, LaunchError>),
-    /// Answer to [`Effect::Queue`]: the attempt has a place at CRIU.
+    /// The fate of [`VmEffect::Launch`].
+    Launched(Key, Result<BirthOutcome, LaunchFailure>),
+    /// Answer to [`VmEffect::Queue`]: the attempt has a place at CRIU.
     Turn(Key),
-    /// Answer to [`Effect::Dump`]: what became of the dump.
-    Dumped(Key, Dumped),
+    /// Answer to [`VmEffect::Dump`]: what became of the dump.
+    Dumped(Key, DumpOutcome),
     /// The coordinator has the checkpoint of this number, or will not.
     Stored {
         key: Key,
         number: u32,
         ok: bool,
     },
-    /// Answer to [`Effect::Leave`]: how the job left its places.
-    Left(Key, Left),
+    /// Answer to [`VmEffect::Leave`]: how the job left its places.
+    Left(Key, DepartureOutcome),
     /// The attempt goes on, having stood still for its checkpoint for as long as it had to.
-    GoesOn(Key),
+    Resumed(Key),
     /// The kernel says that its process has ended.
     ProcessEnded(Key),
-    /// Answer to [`Effect::Reap`]: a process that was killed is gone.
+    /// Answer to [`VmEffect::Reap`]: a process that was killed is gone.
     Gone(Key),
-    /// Answer to [`Effect::Judge`]: the attempt's work is done, or why not.
+    /// Answer to [`VmEffect::Judge`]: the attempt's work is done, or why not.
     Exited(Key, Result<(), String>),
     /// The attempt's work should be done by now.
     TimeHasCome(Key),
     /// The attempt does not get on, for this reason.
     Hangs(Key, String),
-    /// Answer to [`Effect::Shut`]: CRIU holds nothing.
-    LetGo,
-    /// Answer to [`Effect::Freeze`]: the VM is frozen, or is not.
+    /// Answer to [`VmEffect::Shut`]: CRIU holds nothing.
+    CriuIdle,
+    /// Answer to [`VmEffect::Freeze`]: the VM is frozen, or is not.
     Frozen,
     NotFrozen,
-    /// Answer to [`Effect::Thaw`]: the VM is thawed, or is not.
+    /// Answer to [`VmEffect::Thaw`]: the VM is thawed, or is not.
     Thawed,
     NotThawed,
 }
 
 /// How an attempt came to life.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum BirthOutcome {
     Alive,
     /// And was over at once: its work is done, or why not.
     Over(Result<(), String>),
@@ -86,13 +86,13 @@ pub enum Came {
 
 /// Why an attempt did not come to life. Nothing of it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaunchError {
+pub struct LaunchFailure {
     pub why: String,
     /// The attempt had its checkpoint, and that could not be restored.
     pub image: bool,
 }
 
-impl From<String> for LaunchError {
+impl From<String> for LaunchFailure {
     /// What is no image's fault.
     fn from(why: String) -> Self {
         Self { why, image: false }
@@ -101,7 +101,7 @@ impl From<String> for LaunchError {
 
 /// The fate of a dump after which the task is to go on, or to be killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Dumped {
+pub enum DumpOutcome {
     /// There is a checkpoint of this number, and its task stands still or is dead.
     Kept { number: u32 },
     /// The VM froze before CRIU came: nothing was done to the task.
@@ -112,7 +112,7 @@ pub enum Dumped {
 
 /// How a job left its places. Nothing of it runs, unless it was overtaken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum DepartureOutcome {
     /// The attempt can go on from its checkpoint, or begin anew.
     Gone { kept: bool },
     /// The attempt came to its own end first: its work is done, or why not.
@@ -123,14 +123,14 @@ pub enum Left {
 
 /// How an attempt ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum AttemptOutcome {
     Finished,
     Failed {
         why: String,
         /// The attempt could not be restored from its checkpoint.
         image: bool,
     },
-    Stopped(Kept),
+    Stopped(KeptWork),
     /// The attempt never had its slot, in which somebody is who does not die.
     Refused,
     /// The end was reported before.
@@ -139,7 +139,7 @@ pub enum End {
 
 /// What is kept of the work of an attempt that is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptWork {
     /// What it began with.
     Begun,
     /// What it had done, which is in no checkpoint of now.
@@ -151,12 +151,12 @@ pub enum Kept {
 /// What is to be done. In their order; one must be done before the next is begun, but what it
 /// leads to is heard later.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum VmEffect {
     /// Bring it to life in these slots, by rank: from the checkpoint that its order names, or with
     /// which it left its former places. Nothing comes to life while the VM is frozen.
     Launch {
         key: Key,
-        seats: Vec<Seat>,
+        seats: Vec<AttemptSeat>,
         moving: bool,
     },
     /// What is being brought to life is no longer wanted.
@@ -164,7 +164,7 @@ pub enum Effect {
     /// The attempt has come to life: report that, and watch its process.
     Began(Key),
     /// The attempt has come to life though nobody wants it any more: watch its process.
-    Bury(Key),
+    WatchUnwanted(Key),
     /// Ask for a place at CRIU. It runs on until then.
     Queue(Key),
     /// Give that place back.
@@ -195,9 +195,9 @@ pub enum Effect {
     /// Dump a job, for it to leave its places.
     Leave(Key),
     /// A job's move waits for the thaw.
-    StaysAWhile(Key),
+    MoveDelayed(Key),
     /// A job's processes are gone; it is to go on there.
-    GoneFrom {
+    LeftPlaces {
         key: Key,
         on: Vec<u32>,
     },
@@ -207,17 +207,17 @@ pub enum Effect {
         on: Vec<u32>,
     },
     /// A job that was moved could not be restored, and begins anew.
-    Anew {
+    BeginAnew {
         key: Key,
         why: String,
     },
     /// These slots are foreground from now on.
-    Turn {
+    PromoteSlots {
         key: Key,
-        slots: Vec<(u32, Slot)>,
+        slots: Vec<(u32, TierSlot)>,
     },
     /// The foreground of this vCPU is somebody else's.
-    NotTurned {
+    PromotionRefused {
         vcpu: u32,
     },
     /// Kill its processes at once.
@@ -225,7 +225,7 @@ pub enum Effect {
     /// Nobody is in these slots any more.
     Vacate {
         key: Key,
-        seats: Vec<Seat>,
+        seats: Vec<AttemptSeat>,
     },
     /// See whether a killed process is gone.
     Reap(Key),
@@ -234,17 +234,17 @@ pub enum Effect {
     /// Say when its time has come: at once, if it has.
     AwaitTime(Key),
     /// Nobody waits for its time any more.
-    Hurry(Key),
+    StopAwaiting(Key),
     /// Report its end and forget it. Its slots, if it still had any, are free.
     End {
         key: Key,
-        seats: Vec<Seat>,
-        end: End,
+        seats: Vec<AttemptSeat>,
+        end: AttemptOutcome,
     },
     /// Report its end, though its process is still there.
     Report {
         key: Key,
-        end: End,
+        end: AttemptOutcome,
     },
     /// Report the end of an attempt that is not here.
     Unknown(Key),

@@ -10,7 +10,7 @@ use dormouse_model::{Effect, Event, Notice, Setup, Step, TenantWork, Tenants, Vm
 use dormouse_policies::requests::Customers;
 use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, RandomStream, RequestId, Span, TenantId, Time, VmId};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::world::{
     self, KIND, PROCESSORS, Played, drawn, finishes, jobs_policy, shared, submissions,
@@ -77,7 +77,7 @@ fn three(setup: &Setup, name: BagSchedulerName, fleet: Market, vms: u32) -> (Run
 }
 
 fn played(run: Run, host: ResourceVector, outside: Vec<(Time, Event)>) -> Played {
-    world::played(run, host, outside, Sharing::PERFECT)
+    world::played(run, host, outside, ProcessorSharing::PERFECT)
 }
 
 /// The machine of the jobs and room for so many VMs beside it.

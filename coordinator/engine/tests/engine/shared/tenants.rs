@@ -10,7 +10,7 @@ use dormouse_model::{
 };
 use dormouse_policies::{BagSchedulerName, Policy};
 use dormouse_units::{Bytes, RandomStream, Span, Time, VmId};
-use dormouse_vm::Sharing;
+use dormouse_vm::ProcessorSharing;
 
 use super::world::{self, KIND, PROCESSORS, drawn, jobs_policy, shared, submissions};
 
@@ -31,7 +31,7 @@ fn played(
     jobs: Vec<(Time, dormouse_model::Event)>,
 ) -> (Run, Vec<Step>) {
     // Chance in sharing is drawn by a job's id, which differs where a bag comes first.
-    let (run, steps, end) = world::played(run, host, jobs, Sharing::PERFECT);
+    let (run, steps, end) = world::played(run, host, jobs, ProcessorSharing::PERFECT);
     end.expect("all is done");
     (run, steps)
 }

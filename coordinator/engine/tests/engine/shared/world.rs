@@ -136,7 +136,7 @@ pub(crate) fn played(
     mut run: Run,
     host: ResourceVector,
     submissions: Vec<(Time, Event)>,
-    sharing: dormouse_vm::Sharing,
+    sharing: dormouse_vm::ProcessorSharing,
 ) -> Played {
     let (migration_cost, seed) = (Span::from_secs(20), run.setup().seed);
     let mut world = ModelledMachines::new(TwoTierLaw { sharing, migration_cost, seed });

@@ -4,12 +4,13 @@ use std::{sync::Arc, time::Duration};
 
 use dormouse_proto::v1::{Kept, StartTask};
 use dormouse_units::{CheckpointSeq, Ppm};
-use dormouse_vm::life::{Key, LaunchError, Seat};
+use dormouse_vm::life::{AttemptSeat, Key, LaunchFailure};
 use dormouse_worker::{
     agent::in_process::{
-        Birth, Inside, JobBirth, JobOrder, JobRank, Pass, ProgressPage, TaskLaunch, TaskProcess,
+        GatedWork, JobBirth, JobOrder, JobRank, LaunchPass, ProgressPage, TaskBirth, TaskLaunch,
+        TaskProcess,
     },
-    process::Ended,
+    process::ProcessEnd,
 };
 use tokio::time::{Instant, sleep};
 
@@ -35,7 +36,7 @@ impl<U: Uplink> SimulatedVm<U> {
     pub(super) async fn task_birth(
         self: Arc<Self>,
         launch: TaskLaunch,
-    ) -> Result<Birth, LaunchError> {
+    ) -> Result<TaskBirth, LaunchFailure> {
         let TaskLaunch { key, order, cpu, slot, pass, .. } = launch;
         let is_silent = arguments(&order).first().is_some_and(|kind| kind == "noop");
         let kept = order.from.filter(|_| !is_silent);
@@ -45,7 +46,7 @@ impl<U: Uplink> SimulatedVm<U> {
         self.has_begun(key, (order.from, false), image);
         let base_ns = self.look(|vcpus| vcpus.charged_ns(cpu, slot));
         let whole_ns = order.real_cpu_us.saturating_mul(1000).max(1);
-        let ended = is_silent.then_some(Ended::Exited(0));
+        let ended = is_silent.then_some(ProcessEnd::Exited(0));
         let worked_ns = if is_silent { whole_ns } else { done.scale_number(whole_ns) };
         let rank = SimulatedRank { vcpu: cpu, slot, whole_ns, end_ns: whole_ns, worked_ns };
         let mut program = SimulatedProgram::new(vec![rank], 1, 1, 0);
@@ -58,7 +59,7 @@ impl<U: Uplink> SimulatedVm<U> {
             true => None,
             false => Some(Arc::clone(&process) as Arc<dyn ProgressPage>),
         };
-        Ok(Birth {
+        Ok(TaskBirth {
             process,
             page,
             done_ppm: done.get(),
@@ -74,9 +75,9 @@ impl<U: Uplink> SimulatedVm<U> {
 
     pub(super) async fn job_birth(
         self: Arc<Self>,
-        pass: Pass,
+        pass: LaunchPass,
         order: JobOrder,
-    ) -> Result<JobBirth, LaunchError> {
+    ) -> Result<JobBirth, LaunchFailure> {
         let JobOrder { key, start, seats, moving, .. } = order;
         let kept = start.from.filter(|_| !moving);
         self.bring(key, &pass, kept).await?;
@@ -103,7 +104,7 @@ impl<U: Uplink> SimulatedVm<U> {
     fn job_program(
         &self,
         start: &StartTask,
-        seats: &[Seat],
+        seats: &[AttemptSeat],
         done: Ppm,
     ) -> Result<SimulatedProgram, String> {
         let Some(plan) = &start.plan else { return Err("it has no plan".to_owned()) };
@@ -125,7 +126,7 @@ impl<U: Uplink> SimulatedVm<U> {
     }
 
     /// Sees to it that the checkpoint is here from which an attempt is to go on; without one its folder is empty.
-    async fn bring(&self, key: Key, pass: &Pass, from: Option<Kept>) -> Result<(), String> {
+    async fn bring(&self, key: Key, pass: &LaunchPass, from: Option<Kept>) -> Result<(), String> {
         match from {
             Some(from) => {
                 let brought = pass.unless_revoked(self.host.images.bring(key, from)).await;
@@ -142,13 +143,13 @@ impl<U: Uplink> SimulatedVm<U> {
     async fn come(
         &self,
         key: Key,
-        pass: &Pass,
+        pass: &LaunchPass,
         restores: bool,
         moving: bool,
-    ) -> Result<(Option<Image>, Inside), LaunchError> {
-        let revoked = |error: dormouse_worker::agent::in_process::Revoked| error.to_string();
+    ) -> Result<(Option<Image>, GatedWork), LaunchFailure> {
+        let revoked = |error: dormouse_worker::agent::in_process::RevokedLaunch| error.to_string();
         loop {
-            pass.thawed().await.map_err(revoked)?;
+            pass.wait_thawed().await.map_err(revoked)?;
             let permit = match restores {
                 true => {
                     let turn = Arc::clone(&self.host.criu).acquire_owned();
@@ -161,7 +162,7 @@ impl<U: Uplink> SimulatedVm<U> {
                 }
                 false => None,
             };
-            let Some(inside) = pass.birth() else { continue };
+            let Some(inside) = pass.enter_birth() else { continue };
             let takes = match restores {
                 true => self.with_chance(|chance| chance.time(RESTORE)) + self.host.slower(),
                 false => self.with_chance(|chance| chance.time(BIRTH)),
@@ -170,7 +171,7 @@ impl<U: Uplink> SimulatedVm<U> {
             pass.unless_revoked(sleep(takes)).await.map_err(revoked)?;
             drop(permit);
             // Frozen with its VM, it comes to life with the thaw.
-            pass.thawed().await.map_err(revoked)?;
+            pass.wait_thawed().await.map_err(revoked)?;
             let rates = self.host.plan.rates;
             if self.with_chance(|chance| chance.happens(rates.birth)) {
                 return Err("it did not come to life".to_owned().into());
@@ -181,7 +182,7 @@ impl<U: Uplink> SimulatedVm<U> {
             }
             if image.is_some() && self.with_chance(|chance| chance.happens(rates.restore)) {
                 let why = "CRIU can't restore it".to_owned();
-                return Err(LaunchError { why, image: !moving });
+                return Err(LaunchFailure { why, image: !moving });
             }
             return Ok((image, inside));
         }

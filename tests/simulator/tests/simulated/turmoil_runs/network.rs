@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use dormouse_coordinator::{Accepting, ConnectionListener};
-use dormouse_worker::agent::in_process::{Dialler, Dialling};
+use dormouse_worker::agent::in_process::{Dialling, HostDialler};
 use turmoil::net::{TcpListener, TcpStream};
 
 /// The port that the coordinator listens on.
@@ -41,8 +41,8 @@ impl ConnectionListener for Listening {
 #[derive(Debug)]
 pub(crate) struct Dialled;
 
-impl Dialler for Dialled {
-    fn dial(&self, host: &str, port: u16) -> Dialling {
+impl HostDialler for Dialled {
+    fn dial_host(&self, host: &str, port: u16) -> Dialling {
         let host = host.to_owned();
         Box::pin(async move {
             let stream = TcpStream::connect((host, port)).await?;

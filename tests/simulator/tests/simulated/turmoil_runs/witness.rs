@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dormouse_coordinator::LiveOutcome;
 use dormouse_model::{Command as Decided, TaskStart};
 use dormouse_proto::v1::{Command, command::Command as C};
-use dormouse_worker::agent::in_process::End;
+use dormouse_worker::agent::in_process::LifeEnd;
 
 /// All that was seen in a run; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +57,8 @@ impl Witness {
         }
     }
 
-    pub(crate) fn ended(&self, worker: &str, end: &End) {
-        if matches!(end, End::Over { .. }) {
+    pub(crate) fn ended(&self, worker: &str, end: &LifeEnd) {
+        if matches!(end, LifeEnd::Over { .. }) {
             self.seen().over.push(worker.to_owned());
         }
     }

@@ -7,7 +7,7 @@ use dormouse_tasks::{
     left,
     progress::{self, ProgressReader},
 };
-use dormouse_vm::life::{LaunchError, Seat};
+use dormouse_vm::life::{AttemptSeat, LaunchFailure};
 
 use tokio::time::Instant;
 
@@ -17,17 +17,17 @@ use super::{
 };
 use crate::{
     agent::{
-        gate::Pass,
-        host::{Host, limit},
+        gate::LaunchPass,
+        host::{LifeHost, limit},
         launch::{PROGRESS, RESULT, bring_checkpoint, bring_to_life, put_down, turn_at_criu},
         machine::{ProgressPage, TaskProcess},
-        report::{Key, explain},
+        report::{Key, explain_error},
         verdict::for_want_of_memory,
     },
-    cgroup::{self, Slot},
+    cgroup::{self, TierSlot},
     checkpointer,
     criu::RestoreMoment,
-    process::{self, Program},
+    process::{self, ProgramCommand},
     workspace::TaskName,
 };
 
@@ -43,7 +43,7 @@ pub struct JobOrder {
     /// The lane of the jobs' parents.
     pub lane: u32,
     /// The seats of the job's processes, by rank.
-    pub seats: Vec<Seat>,
+    pub seats: Vec<AttemptSeat>,
     /// From the checkpoint with which it left its former places, which is the newest here.
     pub moving: bool,
     /// How many processes of its VM had been killed for want of memory before it.
@@ -72,47 +72,47 @@ pub struct JobBirth {
 ///
 /// Where the VM freezes meanwhile it goes on with the thaw, and what failed for that is tried
 /// again. A checkpoint is fetched all the same: that is the worker's doing, not the VM's.
-pub(crate) async fn launch(
-    host: Arc<Host>,
-    groups: Arc<cgroup::Vm>,
-    pass: Pass,
+pub(crate) async fn launch_job(
+    host: Arc<LifeHost>,
+    groups: Arc<cgroup::VmGroups>,
+    pass: LaunchPass,
     order: JobOrder,
-) -> Result<JobBirth, LaunchError> {
+) -> Result<JobBirth, LaunchFailure> {
     let kept = order.start.from.filter(|_| !order.moving && host.checkpointer.is_some());
     if let Some(from) = kept {
         bring_checkpoint(&host, &pass, &order.name, (&order.start, from)).await?;
     }
     let mut restores = order.moving || kept.is_some();
     loop {
-        pass.thawed().await.map_err(|e| explain(&e))?;
+        pass.wait_thawed().await.map_err(|e| explain_error(&e))?;
         let permit = match restores {
             true => Some(turn_at_criu(&host, &pass).await?),
             false => None,
         };
-        let Some(inside) = pass.birth() else { continue };
-        let meanwhile = pass.stopwatch();
+        let Some(inside) = pass.enter_birth() else { continue };
+        let meanwhile = pass.start_stopwatch();
         let work = {
             let (host, groups) = (Arc::clone(&host), Arc::clone(&groups));
             let (pass, order) = (pass.clone(), order.clone());
             move || match restores {
-                true => restore(&host, &groups, &pass, &order),
-                false => start(&host, &groups, &pass, &order).map(Born::Alive),
+                true => restore_job(&host, &groups, &pass, &order),
+                false => start_job(&host, &groups, &pass, &order).map(JobBirthOutcome::Alive),
             }
         };
         let error = match bring_to_life(&pass, inside, permit, work).await {
-            Ok(Born::Alive(birth)) => return Ok(birth),
-            Ok(Born::NoImage { .. }) if kept.is_some() => {
+            Ok(JobBirthOutcome::Alive(birth)) => return Ok(birth),
+            Ok(JobBirthOutcome::NoImage { .. }) if kept.is_some() => {
                 tracing::warn!(job = %order.name, "no checkpoint can be restored: from scratch");
                 restores = false;
                 continue;
             }
-            Ok(Born::NoImage { why }) => LaunchError::from(why),
-            Ok(Born::Refused { why }) => {
-                LaunchError { why, image: kept.is_some() && pass.check().is_ok() }
+            Ok(JobBirthOutcome::NoImage { why }) => LaunchFailure::from(why),
+            Ok(JobBirthOutcome::Refused { why }) => {
+                LaunchFailure { why, image: kept.is_some() && pass.check_wanted().is_ok() }
             }
-            Err(why) => LaunchError::from(why),
+            Err(why) => LaunchFailure::from(why),
         };
-        if pass.check().is_err() || meanwhile.stood().is_zero() {
+        if pass.check_wanted().is_err() || meanwhile.frozen_meanwhile().is_zero() {
             return Err(error);
         }
         let why = error.why;
@@ -121,7 +121,7 @@ pub(crate) async fn launch(
 }
 
 /// The outcome of bringing a job to life.
-enum Born {
+enum JobBirthOutcome {
     Alive(JobBirth),
     /// There is no checkpoint to be restored.
     NoImage {
@@ -133,41 +133,42 @@ enum Born {
     },
 }
 
-fn start(
-    host: &Host,
-    groups: &cgroup::Vm,
-    pass: &Pass,
+fn start_job(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    pass: &LaunchPass,
     order: &JobOrder,
 ) -> Result<JobBirth, String> {
-    claim(host, order)?;
-    let directory = host.workspace().task(&order.name);
+    claim_directories(host, order)?;
+    let directory = host.workspace().task_directory(&order.name);
     let progress = directory.join(PROGRESS);
     // No rank does any work before it is in its slot.
-    progress::create_held(&progress).map_err(|e| explain(&e))?;
-    let page = ProgressReader::open(&progress).map_err(|e| explain(&e))?;
-    let entry = groups.entry(order.lane, Slot::A).map_err(|e| explain(&e))?;
-    let process = Program::new(host.program(), &directory)
+    progress::create_held(&progress).map_err(|e| explain_error(&e))?;
+    let page = ProgressReader::open(&progress).map_err(|e| explain_error(&e))?;
+    let entry = groups.slot_groups(order.lane, TierSlot::A).map_err(|e| explain_error(&e))?;
+    let process = ProgramCommand::new(host.task_program(), &directory)
         .args(order.start.program.iter().flat_map(|program| &program.args))
         .arg("--progress")
         .arg(&progress)
         .arg("--result")
         .arg(directory.join(RESULT))
-        .start(&entry, limit::BIRTH)
-        .map_err(|e| explain(&e))?;
-    let placed = ranks::find(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
+        .start_task(&entry, limit::BIRTH)
+        .map_err(|e| explain_error(&e))?;
+    let placed = ranks::find_ranks(process.pid(), pass, &page, order.seats.len(), limit::BIRTH)
         .and_then(|ranks| {
-            ranks::place(groups, host.cores.all(), &ranks, &order.seats).map(|()| ranks)
+            ranks::place_ranks(groups, host.cores.all_cores(), &ranks, &order.seats).map(|()| ranks)
         })
         .map_err(|e| {
             let memory = for_want_of_memory(groups, order.killed_before);
             match (memory, last_words(host, order)) {
                 (Some(why), _) => why,
-                (None, Some(words)) => format!("{}; it said: {words}", explain(&e)),
-                (None, None) => explain(&e),
+                (None, Some(words)) => format!("{}; it said: {words}", explain_error(&e)),
+                (None, None) => explain_error(&e),
             }
         });
-    let going = placed
-        .and_then(|ranks| progress::let_go(&progress).map(|()| ranks).map_err(|e| explain(&e)));
+    let going = placed.and_then(|ranks| {
+        progress::let_go(&progress).map(|()| ranks).map_err(|e| explain_error(&e))
+    });
     match going {
         Ok(ranks) => {
             let (process, page) = (Arc::new(process), Arc::new(page));
@@ -182,67 +183,67 @@ fn start(
 }
 
 /// What a job that did not come to life wrote.
-fn last_words(host: &Host, order: &JobOrder) -> Option<String> {
+fn last_words(host: &LifeHost, order: &JobOrder) -> Option<String> {
     const MAX_LAST_WORDS: u64 = 4 << 10;
-    let stderr = host.workspace().task(&order.name).join("stderr");
+    let stderr = host.workspace().task_directory(&order.name).join("stderr");
     let words = String::from_utf8_lossy(&left::tail(&stderr, MAX_LAST_WORDS).ok()?).into_owned();
     words.lines().rfind(|line| !line.trim().is_empty()).map(str::to_owned)
 }
 
-fn restore(
-    host: &Host,
-    groups: &cgroup::Vm,
-    pass: &Pass,
+fn restore_job(
+    host: &LifeHost,
+    groups: &cgroup::VmGroups,
+    pass: &LaunchPass,
     order: &JobOrder,
-) -> Result<Born, String> {
+) -> Result<JobBirthOutcome, String> {
     let Some(checkpointer) = &host.checkpointer else {
         let why = "this worker has no CRIU that works".to_owned();
-        return Ok(Born::NoImage { why });
+        return Ok(JobBirthOutcome::NoImage { why });
     };
-    claim(host, order)?;
-    let progress = host.workspace().task(&order.name).join(PROGRESS);
+    claim_directories(host, order)?;
+    let progress = host.workspace().task_directory(&order.name).join(PROGRESS);
     let mut found = Vec::new();
     let restored = checkpointer.restore_with(
         &order.name,
         groups,
         order.lane,
-        Slot::A,
+        TierSlot::A,
         limit::RESTORE,
         &mut |moment| {
             if moment == RestoreMoment::Runs {
                 return Ok(());
             }
-            pass.check()?;
+            pass.check_wanted()?;
             // Beside it this thread has only CRIU, which has made all that it will.
             let parent = process::init_among_children()?.ok_or("its parent is not there")?;
             let page = ProgressReader::open(&progress)?;
-            let ranks = ranks::present(parent, &page)?;
-            ranks::place(groups, host.cores.all(), &ranks, &order.seats)?;
+            let ranks = ranks::present_ranks(parent, &page)?;
+            ranks::place_ranks(groups, host.cores.all_cores(), &ranks, &order.seats)?;
             found = ranks;
             Ok(())
         },
     );
     let restored = match restored {
         Ok(restored) => restored,
-        Err(error @ checkpointer::Error::NoCheckpoint { .. }) => {
-            return Ok(Born::NoImage { why: explain(&error) });
+        Err(error @ checkpointer::CheckpointerError::NoCheckpoint { .. }) => {
+            return Ok(JobBirthOutcome::NoImage { why: explain_error(&error) });
         }
-        Err(error) => return Ok(Born::Refused { why: explain(&error) }),
+        Err(error) => return Ok(JobBirthOutcome::Refused { why: explain_error(&error) }),
     };
     let process = restored.task;
     // They were dumped as stopped, and come back so.
     let going = ProgressReader::open(&progress)
-        .map_err(|e| explain(&e))
-        .and_then(|page| signals::go_on(&found).map(|()| page).map_err(|e| explain(&e)));
+        .map_err(|e| explain_error(&e))
+        .and_then(|page| signals::go_on(&found).map(|()| page).map_err(|e| explain_error(&e)));
     let page = match going {
         Ok(page) => page,
         Err(why) => {
             put_down(&process, pass);
-            return Ok(Born::Refused { why });
+            return Ok(JobBirthOutcome::Refused { why });
         }
     };
     let done = restored.checkpoint.manifest().progress.progress_ppm;
-    Ok(Born::Alive(JobBirth {
+    Ok(JobBirthOutcome::Alive(JobBirth {
         process: Arc::new(process),
         page: Arc::new(page),
         ranks: found,
@@ -252,7 +253,9 @@ fn restore(
     }))
 }
 
-fn claim(host: &Host, order: &JobOrder) -> Result<(), String> {
+fn claim_directories(host: &LifeHost, order: &JobOrder) -> Result<(), String> {
     let (task, attempt) = order.key;
-    host.places.claim(host.workspace(), &order.name, task, attempt).map_err(|e| explain(&e))
+    host.places
+        .claim_directory(host.workspace(), &order.name, task, attempt)
+        .map_err(|e| explain_error(&e))
 }

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::process::Ended;
+use crate::process::ProcessEnd;
 
 /// A move under way.
 #[derive(Clone, Debug)]
-pub(crate) struct Move {
+pub(crate) struct OngoingMove {
     pub(crate) asked: Instant,
     pub(crate) dump: Duration,
     pub(crate) bytes: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Move {
 
 /// How a job left its places. All its processes are gone, unless it did not leave.
 #[derive(Debug)]
-pub enum Leaving {
+pub enum JobDeparture {
     /// The job is to go on from this checkpoint.
     Dumped {
         /// The time that CRIU took.
@@ -32,7 +32,7 @@ pub enum Leaving {
         why: String,
     },
     /// The job came to its own end first.
-    Ended(Ended),
+    Ended(ProcessEnd),
     /// The job's VM freezes: nothing was done to the job.
     Overtaken,
 }

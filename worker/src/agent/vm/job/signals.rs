@@ -30,12 +30,12 @@ pub(crate) enum StopError {
 
 /// Stops these processes, or those of them that are still there, and waits until they stand still.
 /// A throttled one does so only when it has a slice of its quota again.
-pub(crate) fn stop(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
-    send(ranks, Signal::SIGSTOP)?;
-    wait(ranks, limit)
+pub(crate) fn stop_ranks(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
+    send_signal(ranks, Signal::SIGSTOP)?;
+    wait_stopped(ranks, limit)
 }
 
-fn wait(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
+fn wait_stopped(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
     let begun = Instant::now();
     for rank in ranks {
         while !is_still(*rank) {
@@ -51,10 +51,10 @@ fn wait(ranks: &[JobRank], limit: Duration) -> Result<(), StopError> {
 
 /// Lets stopped processes go on.
 pub(crate) fn go_on(ranks: &[JobRank]) -> Result<(), StopError> {
-    send(ranks, Signal::SIGCONT)
+    send_signal(ranks, Signal::SIGCONT)
 }
 
-fn send(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
+fn send_signal(ranks: &[JobRank], signal: Signal) -> Result<(), StopError> {
     for &JobRank { pid } in ranks {
         match kill(Pid::from_raw(pid), signal) {
             Ok(()) | Err(Errno::ESRCH) => {}
@@ -84,13 +84,13 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let rank = JobRank { pid: i32::try_from(child.id()).unwrap() };
         assert!(!is_still(rank));
-        stop(&[rank], Duration::from_secs(5)).unwrap();
+        stop_ranks(&[rank], Duration::from_secs(5)).unwrap();
         assert!(is_still(rank));
         go_on(&[rank]).unwrap();
-        let late = wait(&[rank], Duration::from_millis(5)).unwrap_err();
+        let late = wait_stopped(&[rank], Duration::from_millis(5)).unwrap_err();
         assert!(late.to_string().contains("does not stand still"), "{late}");
         child.kill().unwrap();
         child.wait().unwrap();
-        stop(&[rank], Duration::from_secs(5)).unwrap();
+        stop_ranks(&[rank], Duration::from_secs(5)).unwrap();
     }
 }

@@ -2,15 +2,17 @@
 
 use dormouse_proto::v1::Announce;
 
-use super::{Owner, last_saves::save_at};
+use super::{VmOwner, last_saves::save_at};
 use crate::agent::vm::{clock::CommandStamp, metadata::VmMetadata};
 
-impl Owner {
+impl VmOwner {
     /// The provider announces something to the VM.
-    pub(super) fn announced(&mut self, said: &Announce, asked: &CommandStamp) {
+    pub(super) fn announce_event(&mut self, said: &Announce, asked: &CommandStamp) {
         let save_at = save_at(said, asked);
-        let notice =
-            self.metadata.as_ref().and_then(|metadata| metadata.announce(said, asked, save_at));
+        let notice = self
+            .metadata
+            .as_ref()
+            .and_then(|metadata| metadata.announce_event(said, asked, save_at));
         if let Some(notice) = notice {
             self.await_saves(said, asked);
             self.tell_programs(&notice);
@@ -23,8 +25,8 @@ impl Owner {
     }
 
     /// The VM is in use again.
-    pub(super) fn resumed(&self) {
-        self.metadata.iter().for_each(VmMetadata::resumed);
+    pub(super) fn vm_resumed(&self) {
+        self.metadata.iter().for_each(VmMetadata::vm_resumed);
     }
 
     /// What programs on the VM have in their environment.

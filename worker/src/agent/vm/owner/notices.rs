@@ -2,7 +2,7 @@
 
 use dormouse_proto::v1::{SavesAtNotice, StartTask, own_program::Saves};
 
-use super::Owner;
+use super::VmOwner;
 use crate::agent::machine::ProgramNotice;
 
 /// How the program of an order hears of a notice, if it saves its work then.
@@ -13,7 +13,7 @@ pub(super) fn at_notice(order: &StartTask) -> Option<&SavesAtNotice> {
     }
 }
 
-impl Owner {
+impl VmOwner {
     /// Tells the programs that save their work at a notice of it: first the file that they want is made, then they have
     /// their signal, so that whoever has that finds the file.
     pub(super) fn tell_programs(&self, notice: &str) {
