@@ -5,16 +5,16 @@ use dormouse_model::{Decision, PromotionMethod};
 use dormouse_units::{Mode, Tier, Time};
 use sha2::{Digest, Sha256};
 
-/// SHA-256 over every decision with its time, in order: what is to be done, not why.
+/// SHA-256 of all decisions of a run with their times, in order, without their reasons.
 #[derive(Clone, Debug, Default)]
 pub struct DecisionDigest {
     sha: Sha256,
-    /// A decision as bytes.
+    /// Encoded bytes of one decision, reused.
     bytes: Vec<u8>,
 }
 
 impl DecisionDigest {
-    /// Takes in one decision.
+    /// Adds one decision to the digest.
     pub fn add_decision(&mut self, at: Time, decision: &Decision) {
         self.bytes.clear();
         // The length of what follows, once that is known.
@@ -112,7 +112,7 @@ impl DecisionDigest {
         }
     }
 
-    /// The digest so far, in hexadecimal.
+    /// Returns the digest of the decisions so far, in hexadecimal.
     #[must_use]
     pub fn to_hex(&self) -> String {
         use std::fmt::Write as _;

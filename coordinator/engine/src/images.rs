@@ -4,14 +4,14 @@
 use dormouse_units::{Attempt, CheckpointSeq, HostId, Ppm};
 use dormouse_vm::OLDER_CHECKPOINTS;
 
-/// How many are kept: as many as the coordinator stores.
+/// Number of newest checkpoints kept for each task, as many as the coordinator stores.
 const KEPT: usize = 3;
 
-/// A complete checkpoint.
+/// A complete checkpoint of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TaskImage {
     pub(crate) seq: CheckpointSeq,
-    /// What of the work it holds.
+    /// Part of the work that it holds.
     pub(crate) done: Ppm,
     /// The attempt that took it.
     pub(crate) by: Attempt,
@@ -23,12 +23,12 @@ impl TaskImage {
     }
 }
 
-/// What an attempt is to begin with after one could not.
+/// The checkpoint with which a task's next attempt begins, after an attempt couldn't begin with a newer one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FellBack {
     pub(crate) from: (CheckpointSeq, Ppm),
     pub(crate) to: Option<(CheckpointSeq, Ppm)>,
-    /// It must not be tried again there.
+    /// Host on which the task must not be restored again.
     pub(crate) not_on: Option<HostId>,
 }
 
@@ -36,9 +36,9 @@ pub(crate) struct FellBack {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TaskImages {
     kept: Vec<TaskImage>,
-    /// The last ones before those that are kept, oldest first. A worker may find one stored yet.
+    /// Checkpoints before the kept ones, oldest first: a worker may still find one of them stored.
     before: Vec<TaskImage>,
-    /// The host that could not restore the only one left.
+    /// Host that couldn't restore the only checkpoint left.
     refused_by: Option<HostId>,
 }
 
@@ -47,12 +47,14 @@ impl TaskImages {
         self.kept.last().copied()
     }
 
-    /// The numbers of all that a task may go on from, oldest first: those that are kept, and the last ones before them.
+    /// Returns the numbers of all checkpoints that the task may be restored from, oldest first: the kept ones and
+    /// those just before them.
     pub(crate) fn restorable_numbers(&self) -> impl Iterator<Item = CheckpointSeq> {
         self.before.iter().chain(&self.kept).map(|image| image.seq)
     }
 
-    /// One more is complete. Those of its number or above are of a life that was given up.
+    /// Adds a complete checkpoint. It replaces those of its number or above, which belong to a history that was given
+    /// up.
     pub(crate) fn keep_image(&mut self, image: TaskImage) {
         self.kept.retain(|older| older.seq < image.seq);
         self.before.retain(|older| older.seq < image.seq);
@@ -68,7 +70,8 @@ impl TaskImages {
         *self = Self::default();
     }
 
-    /// An attempt on this host could not begin with the newest. `None` if there is none.
+    /// Records that an attempt on this host couldn't begin with the newest checkpoint; returns what to begin with
+    /// instead, or `None` if there is no checkpoint.
     pub(crate) fn refuse_newest(&mut self, host: HostId) -> Option<FellBack> {
         let from = self.newest_image()?.seq_and_done();
         if self.kept.len() == 1 && self.refused_by.is_none() {
@@ -80,8 +83,8 @@ impl TaskImages {
         Some(FellBack { from, to: self.newest_image().map(TaskImage::seq_and_done), not_on: None })
     }
 
-    /// An attempt is to begin on this host. If that could not restore the only one left, the task
-    /// begins from scratch.
+    /// Prepares an attempt on this host. If the host couldn't restore the only checkpoint left, the task begins from
+    /// scratch.
     pub(crate) fn begin_on(&mut self, host: HostId) -> Option<FellBack> {
         let from = self.newest_image()?.seq_and_done();
         if self.refused_by != Some(host) {
@@ -91,7 +94,8 @@ impl TaskImages {
         Some(FellBack { from, to: None, not_on: None })
     }
 
-    /// An attempt began with this much of the work done. Those that hold more could not be had.
+    /// Records that an attempt began with `done` of the work done, so that checkpoints that hold more couldn't be
+    /// used.
     pub(crate) fn note_begun(&mut self, done: Ppm) -> Option<FellBack> {
         let from = self.newest_image().filter(|newest| newest.done > done)?.seq_and_done();
         self.kept.retain(|image| image.done <= done);

@@ -38,7 +38,7 @@ use crate::{DecisionDigest, RunCounts};
 
 pub use views::TenantView;
 
-/// Memory of steps that are over, to be used again.
+/// Buffers of earlier steps, reused to avoid allocations.
 #[derive(Debug, Default)]
 struct SpareBuffers {
     notices: VecDeque<Notice>,
@@ -46,39 +46,44 @@ struct SpareBuffers {
     unheard: Vec<Notice>,
 }
 
-/// One run: provider, tenants, tasks, timers.
+/// One run: provider, tenants, tasks and timers. A pure state machine: [`Run::handle_event`] takes events with their
+/// times and returns steps and commands.
+///
+/// Use: make it with [`Run::new`] or [`Run::of_tenants`], then hand it every event in order of time: hosts and
+/// [`Event::Begin`] first, [`Event::Tick`] whenever [`Run::next_wakeup`] is due, until [`Run::over_at`] says that it
+/// is over.
 #[derive(Debug)]
 pub struct Run {
     setup: Setup,
     provider: Provider,
-    /// Who shares it.
+    /// The tenants and the part of the work that each has.
     sharing: Tenants,
     tenants: Vec<RunTenant>,
-    /// When parallel jobs are checkpointed, if they are.
+    /// Checkpointing scheme of parallel jobs; `None`: they have no checkpoints.
     job_checkpointing: Option<Box<dyn Checkpointing>>,
     interruptions: ComingInterruptions,
     timers: TimerQueue,
     tasks: TaskTable,
     workflow: WorkflowProgress,
-    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    /// Records of the VMs. Boxed, since a VM that lives long keeps an empty place for each VM after it.
     vms: Window<Box<VmRecord>, VmId>,
     surpluses: SurplusAccounts,
     supplies: VmSupplies,
     refused: RefusedLaunches,
-    /// Nothing more will be submitted.
+    /// True if nothing more will be submitted.
     all_submitted: bool,
     requests: OpenRequests,
     counts: RunCounts,
-    /// Effects and commands of the step under way.
+    /// Effects of the step under way.
     effects: Vec<Effect>,
     commands: Vec<Command>,
     spare: SpareBuffers,
-    /// Answers of schedulers that are programs of their own.
+    /// Answers of the schedulers that are programs.
     answers: ProgramAnswers,
-    /// Digest of all decisions; `None` after `undigested()`.
+    /// Digest of all decisions; `None` after [`Run::without_digest`].
     digest: Option<DecisionDigest>,
     next_seq: u64,
-    /// What is yet to be told of hosts that were lost while nobody conducted the run.
+    /// Notices of hosts that were lost while the coordinator was away, still to be told.
     unheard: VecDeque<Notice>,
     begun: bool,
     over: Option<Time>,
@@ -86,13 +91,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// A run of this setup under this policy, before its first event.
+    /// Makes a run of this setup under one policy, before its first event.
     #[must_use]
     pub fn new(setup: Setup, policy: Box<dyn Policy>) -> Self {
         Self::of_tenants(setup, vec![(TenantWork::All, policy)])
     }
 
-    /// A run that these policies share, each with this part of its work. The parts are disjoint.
+    /// Makes a run that several policies share, each with its part of the work; the parts must be disjoint.
     #[must_use]
     pub fn of_tenants(setup: Setup, policies: Vec<(TenantWork, Box<dyn Policy>)>) -> Self {
         let (works, policies): (Vec<_>, Vec<_>) = policies.into_iter().unzip();
@@ -145,23 +150,23 @@ impl Run {
         }
     }
 
-    /// Makes no digest of its decisions: for runs of which only the outcome is kept.
+    /// Turns off the digest of decisions, for runs of which only the outcome is kept.
     #[must_use]
     pub fn without_digest(mut self) -> Self {
         self.digest = None;
         self
     }
 
-    /// Takes one event and gives the step it makes and the commands to send once
-    /// the step is durable. `now` never runs backwards.
+    /// Handles one event; returns the step that it makes, and the commands to send once the step is durable. `now`
+    /// must not go back.
     pub fn handle_event(&mut self, now: Time, event: Event) -> (Step, Vec<Command>) {
         let (mut step, mut commands) = (Step::blank(), Vec::new());
         self.handle_into(now, event, &mut step, &mut commands);
         (step, commands)
     }
 
-    /// As [`Self::handle_event`], in place of a step and commands that nobody keeps: their memory is used
-    /// again.
+    /// Handles one event as [`Run::handle_event`] does, and writes the step and commands over those given, whose
+    /// memory is reused.
     #[inline]
     pub fn handle_into(
         &mut self,
@@ -175,7 +180,7 @@ impl Run {
         self.take_in(now, step, commands);
     }
 
-    /// Takes in the event of a step of which no more is known.
+    /// Handles the event of a step that has only its event so far.
     fn take_in(&mut self, now: Time, step: &mut Step, commands: &mut Vec<Command>) {
         self.next_seq += 1;
         self.tasks.begin_step();
@@ -247,7 +252,7 @@ impl Run {
         }
     }
 
-    /// The next time a [`Event::Tick`] is due; `None` once the run is over.
+    /// Returns the time at which the next [`Event::Tick`] is due; `None` once the run is over.
     #[must_use]
     pub fn next_wakeup(&self) -> Option<Time> {
         if !self.begun || self.over.is_some() {
@@ -261,8 +266,8 @@ impl Run {
         )
     }
 
-    /// The instant of which a policy has yet to hear: it is told by [`Event::InstantOver`], once
-    /// all else of it has been said.
+    /// Returns the instant whose notices a policy hasn't been told yet; it is told at [`Event::InstantOver`], after
+    /// all else of the instant.
     #[must_use]
     pub fn pending_instant(&self) -> Option<Time> {
         if self.over.is_some() {
@@ -271,8 +276,8 @@ impl Run {
         self.tenants.iter().filter_map(RunTenant::pending_instant).min()
     }
 
-    /// Pops what is due first by `now`: prices, what can be had, a timer, or an interruption to be carried
-    /// out. What happens when a price changes costs the new one.
+    /// Takes what is due first by `now`: a change of prices or capacity, a timer, or an interruption. At equal times
+    /// prices change first, so that the rest costs the new price.
     fn next_due(&mut self, now: Time) -> Option<DueEvent> {
         let (timer, interruption) = (self.timers.next_at(), self.interruptions.next_at());
         let first = Time::sooner_of(timer, interruption).unwrap_or(now);
@@ -291,7 +296,7 @@ impl Run {
         }
     }
 
-    /// The tenant that a VM is of.
+    /// Returns the tenant that owns a VM.
     fn owner_mut(&mut self, vm: VmId) -> &mut RunTenant {
         &mut self.tenants[self.sharing.vm_owner(vm).get() as usize]
     }

@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use dormouse_units::{Cpus, Seats, TaskId, Tier, find_repeated};
 use thin_vec::ThinVec;
 
-/// The seats of one VM: of every vCPU one in the foreground, and in the background if it has two
-/// tiers.
+/// Seats of one VM: on every vCPU one in the foreground, and one in the background if the VM has two tiers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VmSeating {
     vcpus: u32,
-    /// Who has the seats of each vCPU; none as long as no task ever had one: most of a provider's VMs have none.
+    /// Tasks in the seats of each vCPU; empty until a task has had a seat, since most of a provider's VMs never have
+    /// one.
     cpus: ThinVec<[Option<TaskId>; 2]>,
 }
 
-/// Why seats can't be taken, in words that follow the task's name.
+/// Reason why seats can't be taken, in words that follow the task's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SeatConflict(pub(crate) String);
 
@@ -23,32 +23,32 @@ impl VmSeating {
         Self { vcpus, cpus: ThinVec::new() }
     }
 
-    /// Who has each seat that is taken.
+    /// Returns the task of each taken seat.
     pub(crate) fn seated_tasks(&self) -> impl Iterator<Item = TaskId> {
         self.cpus.iter().flatten().flatten().copied()
     }
 
-    /// Who has a seat on a vCPU, in either tier.
+    /// Returns the tasks with a seat on a vCPU, in either tier.
     pub(crate) fn tasks_on(&self, vcpu: u32) -> impl Iterator<Item = TaskId> {
         self.cpus.get(vcpu as usize).into_iter().flatten().flatten().copied()
     }
 
-    /// The first vCPU whose foreground is free.
+    /// Returns the first vCPU whose foreground is free.
     pub(crate) fn first_free(&self) -> Option<Cpus> {
         let is_free = |cpu: &u32| self.task_at(*cpu, Tier::Foreground).is_none();
         (0..self.vcpus).find(is_free).map(|cpu| [cpu].into())
     }
 
-    /// Who has this seat of a vCPU.
+    /// Returns the task in a seat of a vCPU.
     fn task_at(&self, cpu: u32, tier: Tier) -> Option<TaskId> {
         self.cpus.get(cpu as usize).and_then(|slots| slots[tier as usize])
     }
 
-    /// Whether a task may have these seats. What `own` has there is free.
+    /// Checks that a task may have these seats; seats that `own` has there count as free.
     ///
     /// # Errors
     ///
-    /// One of them is another task's, not there, or named twice.
+    /// A seat is another task's, doesn't exist, or is named twice.
     pub(crate) fn check_free(
         &self,
         tier: Tier,
@@ -69,13 +69,13 @@ impl VmSeating {
         }
     }
 
-    /// A task takes its seats.
+    /// Gives a task its seats.
     pub(crate) fn take_seats(&mut self, task: TaskId, seats: &Seats) {
         self.cpus.resize(self.vcpus as usize, [None; 2]);
         self.mark_seats(seats, Some(task));
     }
 
-    /// These seats are left.
+    /// Frees these seats.
     pub(crate) fn leave_seats(&mut self, seats: &Seats) {
         self.mark_seats(seats, None);
     }
@@ -88,7 +88,7 @@ impl VmSeating {
         }
     }
 
-    /// The VM is gone: all that had a seat.
+    /// Empties all seats of a VM that is gone; returns the tasks that had one.
     pub(crate) fn clear(&mut self) -> BTreeSet<TaskId> {
         let tasks = self.seated_tasks().collect();
         *self = Self::default();

@@ -8,33 +8,33 @@ use dormouse_model::{CheckpointConfig, Decision, Notice, TenantNumbers, TenantWo
 use dormouse_policies::{CheckpointPlanning, Checkpointing, Delivery, GivenUp, Policy};
 use dormouse_units::{Money, TenantId, Time, TypeName};
 
-/// One of those who share a run.
+/// One of the tenants that share a run: its policy, its work and its costs.
 #[derive(Debug)]
 pub(crate) struct RunTenant {
     policy: Box<dyn Policy>,
     hearing: Delivery,
     is_outside: bool,
-    /// What it has yet to hear at the end of an instant, if it hears of whole instants.
+    /// Notices for the end of an instant, if the tenant is told of whole instants.
     unheard: Vec<Notice>,
-    /// Instant whose notices `unheard` buffers.
+    /// Instant of the notices in `unheard`.
     instant: Option<Time>,
-    /// When tasks of its bag are checkpointed.
+    /// Checkpointing scheme of the bag's tasks.
     checkpointing: Box<dyn Checkpointing>,
     work: TenantWork,
     numbers: TenantNumbers,
-    /// When the last of its tasks finished.
+    /// Time at which the latest of its tasks finished.
     last_finish: Time,
-    /// The tenant's only machine, for parallel jobs, was refused, it will ask again, and there is
-    /// no more room than there was.
+    /// True if the tenant's only machine, for parallel jobs, was refused, it will ask again, and no room was freed
+    /// since.
     waits_for_machine: bool,
-    /// What was owed for VMs that are forgotten.
+    /// Money owed for forgotten VMs.
     settled: Money,
-    /// All its work was done, and its VMs were given back.
+    /// True if all its work was done and its VMs were given back.
     is_done: bool,
 }
 
 impl RunTenant {
-    /// These policies share a run, each with the work of the tenant at its place.
+    /// Makes the tenants of a run; `policies` are in order of tenants.
     pub(crate) fn make_all(
         tenants: &Tenants,
         policies: Vec<Box<dyn Policy>>,
@@ -63,88 +63,88 @@ impl RunTenant {
         all.map(tenant).collect()
     }
 
-    /// The numbers of its VMs and wake-ups, and those of the run.
+    /// Returns the conversion between the tenant's numbers of VMs and wake-ups and the run's.
     pub(crate) const fn numbers(&self) -> TenantNumbers {
         self.numbers
     }
 
-    /// What of the run's work it has.
+    /// Returns the tenant's part of the run's work.
     pub(crate) const fn work(&self) -> TenantWork {
         self.work
     }
 
-    /// Whether it hears of whole instants.
+    /// Returns whether the tenant is told of whole instants.
     pub(crate) const fn hears_instants(&self) -> bool {
         matches!(self.hearing, Delivery::EndOfInstant)
     }
 
-    /// The instant of which it has yet to hear.
+    /// Returns the instant whose notices the tenant hasn't been told yet.
     pub(crate) const fn pending_instant(&self) -> Option<Time> {
         self.instant
     }
 
-    /// Whether it is a program of its own, whose answers are recorded.
+    /// Returns whether the scheduler is a program, whose answers are recorded.
     pub(crate) fn is_outside(&self) -> bool {
         self.is_outside
     }
 
-    /// The scheme of the tasks of its bag.
+    /// Returns the checkpointing scheme of the bag's tasks.
     pub(crate) fn checkpointing(&mut self) -> &mut dyn Checkpointing {
         self.checkpointing.as_mut()
     }
 
-    /// Gives the tasks of its bag another scheme.
+    /// Replaces the checkpointing scheme of the bag's tasks.
     pub(crate) fn use_checkpointing(&mut self, scheme: Box<dyn Checkpointing>) {
         self.checkpointing = scheme;
     }
 
-    /// Notes that one of its tasks, or requests, has come to its end.
+    /// Records that one of its tasks or VM requests has ended.
     pub(crate) fn count_finished(&mut self, now: Time) {
         self.last_finish = self.last_finish.max(now);
     }
 
-    /// When the last of its tasks finished.
+    /// Returns the time at which the latest of its tasks finished.
     pub(crate) const fn last_finish(&self) -> Time {
         self.last_finish
     }
 
-    /// Whether its only machine was refused, and there is no more room than there was.
+    /// Returns whether its only machine was refused, and no room was freed since.
     pub(crate) const fn waits_for_machine(&self) -> bool {
         self.waits_for_machine
     }
 
-    /// Notes that there is more room than there was: its machine may find some.
+    /// Records that room was freed, in which its machine may fit.
     pub(crate) const fn may_find_room(&mut self) {
         self.waits_for_machine = false;
     }
 
-    /// Adds what was owed for a VM that is forgotten.
+    /// Adds the money owed for a VM that is forgotten.
     pub(crate) fn add_settled(&mut self, owed: Money) {
         self.settled += owed;
     }
 
-    /// What was owed for VMs that are forgotten.
+    /// Returns the money owed for forgotten VMs.
     pub(crate) const fn settled_money(&self) -> Money {
         self.settled
     }
 
-    /// Whether all its work was done, and its VMs were given back.
+    /// Returns whether all its work was done and its VMs were given back.
     pub(crate) const fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Notes that all its work is done.
+    /// Records that all its work is done.
     pub(crate) const fn end_work(&mut self) {
         self.is_done = true;
     }
 
-    /// Why it can't decide any more.
+    /// Returns why its policy can't decide any more; `None`: it can.
     pub(crate) fn failure_reason(&self) -> Option<&str> {
         self.policy.failure()
     }
 
-    /// Keeps what it is to be told at the end of the instant, if it can decide anything on it: a
-    /// program can on everything.
+    /// Keeps a notice for the end of its instant. Notices on which the policy never decides anything are dropped, but
+    /// a program gets all.
     pub(crate) fn keep_notice(&mut self, now: Time, notice: Notice) {
         match &notice {
             // What a program waits for nobody knows.
@@ -174,7 +174,7 @@ impl RunTenant {
         }
     }
 
-    /// What it has yet to hear, submissions last; nothing is left then. `empty` is kept in its place.
+    /// Takes the notices of the instant, submissions last; `empty` becomes the new buffer.
     pub(crate) fn take_unheard(&mut self, empty: Vec<Notice>) -> Vec<Notice> {
         self.instant = None;
         let mut unheard = std::mem::replace(&mut self.unheard, empty);
@@ -182,22 +182,22 @@ impl RunTenant {
         unheard
     }
 
-    /// Whether its policy waits for another price.
+    /// Returns whether its policy waits for another price.
     pub(crate) fn waits_for_price(&self) -> bool {
         self.policy.waits_for_price()
     }
 
-    /// Its policy, to be told of calls of the provider's API.
+    /// Returns its policy, to hand it a call of the provider's API.
     pub(crate) fn policy(&mut self) -> &mut dyn Policy {
         self.policy.as_mut()
     }
 
-    /// What its policy has given up.
+    /// Returns what its policy has given up.
     pub(crate) fn given_up(&self) -> Option<GivenUp> {
         self.policy.given_up()
     }
 
-    /// Tells its policy what happened, in the policy's own numbers; what is decided is in the run's.
+    /// Tells its policy these notices in the tenant's own numbers; its decisions go to `out` in the run's numbers.
     pub(crate) fn tell_policy(&mut self, now: Time, heard: &[Notice], out: &mut Vec<Decision>) {
         if self.numbers.are_same() {
             return self.policy.handle(now, heard, out);
@@ -210,8 +210,8 @@ impl RunTenant {
         }
     }
 
-    /// Tells a program again what it heard before its run was broken off, and what it decided then:
-    /// `decided` is in the run's numbers.
+    /// Tells a program again what it was told before the coordinator was away, and what it decided then; `decided` is
+    /// in the run's numbers.
     pub(crate) fn tell_again(&mut self, now: Time, heard: &[Notice], decided: &[Decision]) {
         let numbers = self.numbers;
         if numbers.are_same() {
@@ -253,7 +253,7 @@ fn make_outside(numbers: TenantNumbers, decision: &mut Decision) {
     }
 }
 
-/// Whom a notice is for, of these tenants; `None`: for all.
+/// Returns the tenant that a notice is for, and puts the notice in that tenant's numbers; `None`: all are told.
 pub(crate) fn notice_addressee(notice: &mut Notice, tenants: &Tenants) -> Option<TenantId> {
     match notice {
         _ if !tenants.are_several() => tenants.tenant_ids().next(),

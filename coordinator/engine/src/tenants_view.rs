@@ -6,16 +6,15 @@ use dormouse_units::{TaskId, TenantId, Time, VmId};
 
 use crate::tenants::own_notice;
 
-/// A step as one tenant of a run saw it, with its own numbers of VMs and wake-ups: what others
-/// heard, decided and reported is left out, and for what happened to others time just passed. Where
-/// there is one tenant it is the step.
+/// Returns a step as one tenant saw it, with its own numbers of VMs and wake-ups. What other tenants were told,
+/// decided and reported is left out; an event that concerned only them becomes passing time. With a single tenant it
+/// is the step itself.
 #[must_use]
 pub fn tenants_view(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
     view_step(step, tenants, tenant, tenants.tenant_numbers(tenant))
 }
 
-/// The part of a step that is one tenant's, with the run's numbers of VMs and wake-ups: for those who know
-/// of all tenants of a run.
+/// Returns the part of a step that belongs to one tenant, with the run's numbers of VMs and wake-ups.
 #[must_use]
 pub fn tenants_part(step: &Step, tenants: &Tenants, tenant: TenantId) -> Step {
     view_step(step, tenants, tenant, TenantNumbers::SAME)
@@ -153,8 +152,8 @@ fn view_step(step: &Step, tenants: &Tenants, tenant: TenantId, numbers: TenantNu
     }
 }
 
-/// The VM of a task that begins with another checkpoint than it was to: its attempt there failed or
-/// begins, and the step says so.
+/// Returns the VM of a task that begins with another checkpoint than it was sent with: in this step its attempt there
+/// failed or began.
 fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     let sent = step.effects.iter().find_map(|effect| match effect {
         Effect::TaskSent { task: of, vm, .. } if *of == task => Some(*vm),
@@ -167,7 +166,7 @@ fn vm_of(step: &Step, task: TaskId) -> Option<VmId> {
     sent.or_else(reported)
 }
 
-/// The provider takes a VM away.
+/// Makes the effect of an interruption that takes a VM away.
 fn taken_away(asked: Time, vm: VmId, action: InterruptionAction) -> Effect {
     let target = InterruptionTarget::Vm(vm);
     Effect::Interrupted { asked, action, target, vms: vec![vm], left: Vec::new() }

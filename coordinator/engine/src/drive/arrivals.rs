@@ -3,7 +3,7 @@
 use dormouse_model::{Event, VmRequest};
 use dormouse_units::{RequestId, Time};
 
-/// The events of a stream of requests: each, and that there are no more.
+/// Turns a stream of VM requests into events: one for each request, and a last one that says that there are no more.
 #[derive(Debug)]
 pub struct RequestEvents<I> {
     requests: I,
@@ -13,7 +13,7 @@ pub struct RequestEvents<I> {
 }
 
 impl<I> RequestEvents<I> {
-    /// Events of `requests`, which are in order of time; `first` is the id of the first one.
+    /// Makes the events of `requests`, which must be in order of time; `first` is the id of the first request.
     #[must_use]
     pub const fn from(requests: I, first: RequestId) -> Self {
         Self { requests, next: first, last: Time::ZERO, is_over: false }
@@ -40,8 +40,8 @@ impl<E, I: Iterator<Item = Result<(Time, VmRequest), E>>> Iterator for RequestEv
     }
 }
 
-/// The events of both, each of which is in order of time, in that order: of equals the first's come
-/// first. What fails comes at once.
+/// Merges two streams of events, each in order of time, into one in order of time; of equal times those of `first`
+/// come first. Errors come out at once.
 pub fn in_order<E>(
     first: impl Iterator<Item = Result<(Time, Event), E>>,
     second: impl Iterator<Item = Result<(Time, Event), E>>,

@@ -6,34 +6,36 @@ use std::sync::Arc;
 use dormouse_model::{Effect, Event, Report, Step, Submission};
 use dormouse_units::{TaskId, Time};
 
-/// Jobs that are submitted some time after the end of others. What is held is these jobs, and which
-/// of those in the system they wait for.
+/// Jobs that are submitted some time after the end of other jobs. It holds only these jobs and the predecessors that
+/// are in the system.
+///
+/// Use: `hold_job` for each job before the run, `take_step` for each step, `take_due` when `next` is due.
 #[derive(Clone, Debug, Default)]
 pub struct WaitingFollowers {
-    /// Places in `held` of the jobs that wait for the end of a job, by its number in the trace.
+    /// Indices in `held` of the jobs that wait for a predecessor, by the predecessor's number in the trace.
     waiting: BTreeMap<u64, Vec<usize>>,
     held: Vec<Option<HeldJob>>,
-    /// Jobs whose predecessors have ended, by the time of their submission.
+    /// Indices in `held` of jobs whose predecessors have all ended, by the time of their submission.
     due: BTreeMap<(Time, usize), Submission>,
-    /// Numbers of the jobs in the system that are waited for.
+    /// Trace numbers of the jobs in the system that others wait for, by their task.
     inside: BTreeMap<TaskId, u64>,
-    /// Number of jobs in `held`.
+    /// Number of jobs in `held` that aren't submitted yet.
     left: usize,
 }
 
-/// A job that waits for the end of others.
+/// A job that waits for the end of other jobs.
 #[derive(Clone, Debug)]
 struct HeldJob {
     job: Submission,
-    /// Number of its predecessors that have not ended.
+    /// Number of its predecessors that haven't ended.
     waits_for: usize,
-    /// When the last of the others ended.
+    /// Latest time at which one of its predecessors ended.
     last: Time,
 }
 
 impl WaitingFollowers {
-    /// Keeps a job until those that it follows have ended. One that follows none is due when it was
-    /// submitted in its trace.
+    /// Holds a job until its predecessors have ended. A job without predecessors is due at its submission time in the
+    /// trace.
     pub fn hold_job(&mut self, job: Submission) {
         let place = self.held.len();
         let mut jobs = job.after.as_ref().map(|after| after.jobs.clone()).unwrap_or_default();
@@ -51,36 +53,36 @@ impl WaitingFollowers {
         self.left += 1;
     }
 
-    /// Whether there is no job that is still to be submitted.
+    /// Returns whether every job has been submitted.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0 && self.due.is_empty()
     }
 
-    /// Number of jobs that are still to be submitted.
+    /// Returns the number of jobs that aren't submitted yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.left + self.due.len()
     }
 
-    /// When the next job is submitted, as far as that is known.
+    /// Returns the time of the next submission; `None` if it isn't known yet.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
         self.due.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// The job that is submitted next, with the time of its submission; it is held no longer.
+    /// Takes the next job to be submitted, with the time of its submission set.
     pub fn take_due(&mut self) -> Option<Submission> {
         self.due.pop_first().map(|(_, job)| job)
     }
 
-    /// Takes out the job that this one was when it was submitted; false: there is no such job.
+    /// Takes out the held job that a log has as this submission; false if there is no such job.
     pub fn take_again(&mut self, job: &Submission) -> bool {
         let known = self.due.iter().find(|(_, due)| *due == job).map(|(key, _)| *key);
         known.is_some_and(|key| self.due.remove(&key).is_some())
     }
 
-    /// Takes in a step of the run: jobs that come into its system, and those that end there.
+    /// Takes note of a step of the run: the jobs that it submits and those that end in it.
     pub fn take_step(&mut self, step: &Step) {
         if self.left == 0 {
             return;
@@ -118,7 +120,7 @@ impl WaitingFollowers {
         }
     }
 
-    /// The event of a job's submission, as the run's next task.
+    /// Makes the event that submits a job as this task of the run.
     #[must_use]
     pub fn submission_event(task: TaskId, job: Submission) -> Event {
         Event::Submitted { task, key: None, job: Arc::new(job) }

@@ -16,35 +16,36 @@ use dormouse_vm::{
 use super::last_saves::{AttemptPlace, LastSaves, SaveRequest};
 use super::world::{MachineWorld, Reports};
 
-/// How parallel jobs fare on modelled machines.
+/// Model of parallel jobs that share processors on modelled machines.
 #[derive(Clone, Copy, Debug)]
 pub struct TwoTierLaw {
-    /// How two jobs share a vCPU.
+    /// Law of two jobs that share a vCPU.
     pub sharing: ProcessorSharing,
-    /// What a migration costs the job that is moved.
+    /// Time for which a migrated job stands still.
     pub migration_cost: Span,
-    /// For all chance in it.
+    /// Seed of the model's random draws.
     pub seed: u64,
 }
 
-/// All modelled machines.
+/// All machines of a virtual run, as models of VMs that carry out commands at once and report what happens on them.
 #[derive(Debug)]
 pub struct ModelledMachines {
     law: TwoTierLaw,
-    /// Boxed, as a VM that stays for long keeps a place for each that came after it.
+    /// Models of the living VMs with their hosts. Boxed, since a VM that lives long keeps an empty place for each VM
+    /// after it.
     vms: Window<Box<(HostId, VmModel)>, VmId>,
-    /// When each VM has something to do; entries may be out of date.
+    /// Next time of each VM's own events; entries may be out of date.
     agenda: BinaryHeap<Reverse<(Time, VmId)>>,
-    /// VMs whose agenda has to be looked at again.
+    /// VMs whose entry in `agenda` must be computed anew.
     touched: Vec<VmId>,
     checkpoints: BTreeMap<TaskId, CheckpointSeq>,
     saves: LastSaves,
-    /// What a VM tells of a step, to be filled again.
+    /// Buffer for the events of one model's step.
     told: Vec<WorkEvent>,
 }
 
 impl ModelledMachines {
-    /// No machines yet; parallel jobs on those to come fare by `law`.
+    /// Makes a world without machines; `law` models the parallel jobs that will run on them.
     #[must_use]
     pub fn new(law: TwoTierLaw) -> Self {
         Self {
@@ -60,7 +61,7 @@ impl ModelledMachines {
 }
 
 impl Default for ModelledMachines {
-    /// For runs without parallel jobs.
+    /// Makes a world for runs without parallel jobs.
     fn default() -> Self {
         Self::new(TwoTierLaw {
             sharing: ProcessorSharing::PERFECT,
@@ -171,7 +172,7 @@ impl MachineWorld for ModelledMachines {
 }
 
 impl ModelledMachines {
-    /// The time at which a VM does something by itself next.
+    /// Returns the next time at which a VM's model does something by itself.
     fn next_of_models(&mut self) -> Option<Time> {
         while let Some(vm) = self.touched.pop() {
             if let Some(at) = self.model_of(vm).and_then(VmModel::next_at) {
@@ -187,7 +188,7 @@ impl ModelledMachines {
         }
     }
 
-    /// Whether a VM does something by now.
+    /// Returns whether a VM's model has something to do by now.
     fn is_model_due(&mut self, now: Time) -> bool {
         for vm in &self.touched {
             if self.vms.get(*vm).is_some_and(|machine| machine.1.may_be_due()) {
@@ -206,7 +207,7 @@ impl ModelledMachines {
         false
     }
 
-    /// What the VM does that is due first.
+    /// Steps the VM's model that is due first.
     fn step_model(&mut self, now: Time, out: &mut Reports) {
         let Some(&Reverse((_, vm))) = self.agenda.peek() else { return };
         let Some((host, model)) = self.vms.get_mut(vm).map(Box::as_mut) else { return };
@@ -257,7 +258,7 @@ impl ModelledMachines {
         self.after_change(vm, out);
     }
 
-    /// Does what was asked of a program before it had saved its work.
+    /// Carries out a put-off request to a program that has saved its work.
     fn do_put_off(
         &mut self,
         now: Time,
@@ -274,7 +275,7 @@ impl ModelledMachines {
         }
     }
 
-    /// A program that saves its work at a notice computes on until it has had the time to.
+    /// Gives a program notice: it computes on and has saved its work at `until`.
     fn give_notice(&mut self, now: Time, place: AttemptPlace, until: Time) {
         let AttemptPlace { vm, task, attempt, .. } = place;
         let Some(model) = self.model_of(vm) else { return };
@@ -288,7 +289,7 @@ impl ModelledMachines {
         self.vms.get_mut(vm).map(|machine| &mut machine.1)
     }
 
-    /// Changes a VM.
+    /// Changes the model of a VM by `change`, and reports the consequences.
     fn change_vm(
         &mut self,
         vm: VmId,
@@ -301,7 +302,7 @@ impl ModelledMachines {
         }
     }
 
-    /// Reports the credits of a burstable VM whose use changed, and looks at what it does next.
+    /// Reports the credits of a burstable VM whose use changed, and updates its next event.
     fn after_change(&mut self, vm: VmId, out: &mut Reports) {
         let Some((host, model)) = self.vms.get(vm).map(Box::as_ref) else { return };
         if let Some(balance) = model.machine().credits() {
@@ -363,8 +364,8 @@ impl ModelledMachines {
         self.after_change(vm, out);
     }
 
-    /// A model stops a task without taking time for a checkpoint: the policies that are
-    /// modelled here stop tasks of running VMs only to go on elsewhere, which costs them there.
+    /// Stops a task at once. A model needs no time for the checkpoint: the policies modelled here stop tasks of
+    /// running VMs only to migrate them, and the migration's cost covers it.
     fn stop_task(
         &mut self,
         now: Time,
@@ -386,14 +387,14 @@ impl ModelledMachines {
     }
 }
 
-/// The number of a task's next checkpoint.
+/// Returns the number of a task's next checkpoint and counts it.
 fn next_of(checkpoints: &mut BTreeMap<TaskId, CheckpointSeq>, task: TaskId) -> CheckpointSeq {
     let seq = checkpoints.entry(task).or_default();
     *seq = seq.next();
     *seq
 }
 
-/// What a bucket of such a type's credits is.
+/// Converts a type's burstable terms to the specification of its credit bucket.
 #[must_use]
 pub const fn credit_spec(b: BurstableTerms) -> CreditSpec {
     CreditSpec {

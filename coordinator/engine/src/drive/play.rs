@@ -9,38 +9,37 @@ use super::turn::{AgendaKind, RunAgenda};
 use super::world::{MachineWorld, Reports};
 use crate::Run;
 
-/// A host that holds whatever the provider's limits allow.
+/// A host without limits of its own, for runs that only the provider's limits bound.
 pub const BOUNDLESS: ResourceVector = ResourceVector::new(u32::MAX, Bytes::new(u64::MAX));
 
-/// Why a virtual run ended without finishing its tasks.
+/// Reasons why a virtual run ended without finishing its tasks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlayError<E> {
-    /// What comes from outside could not be had, or whoever looks on ended it.
+    /// An event from outside couldn't be read, or the function that is shown the steps ended the run.
     #[error(transparent)]
     Outside(E),
-    /// A scheduler that is a program of its own failed, or the run was to come out as a log has it
-    /// and did not. Nothing of the last step was shown.
+    /// A scheduler that is a program failed, or a followed step came out differently. The last step was not shown.
     #[error("{0}")]
     Scheduler(String),
-    /// Nothing will ever happen again.
+    /// Nothing will happen any more, though tasks are left.
     #[error("{unfinished} tasks are left and nothing will ever happen again{why}")]
     Stuck {
-        /// Number of tasks that are left.
+        /// Number of unfinished tasks.
         unfinished: usize,
-        /// What they wait for, if that is known.
+        /// What the unfinished tasks wait for, as far as that is known.
         why: &'static str,
     },
-    /// It went on for longer than any sensible run.
+    /// The run went on past the time limit.
     #[error("{unfinished} tasks are left at the time limit of {limit}")]
     Limit {
-        /// Number of tasks that are left.
+        /// Number of unfinished tasks.
         unfinished: usize,
-        /// The time limit that was passed.
+        /// The time limit.
         limit: Time,
     },
 }
 
-/// What a run of the model begins with: these hosts join, and it begins.
+/// Makes the events with which a modelled run begins: these hosts join, and the run begins.
 #[must_use]
 pub fn beginning_events(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
     let join = |(n, &offer): (u32, &ResourceVector)| {
@@ -50,14 +49,14 @@ pub fn beginning_events(hosts: &[ResourceVector]) -> Vec<(Time, Event)> {
     (0..).zip(hosts).map(join).chain([(Time::ZERO, Event::Begin)]).collect()
 }
 
-/// Plays a run to its end. What comes from outside and not from machines (hosts, the beginning,
-/// submissions, the user's end) is in `outside`, in order of time: among equals it comes first, but
-/// the user's end last. `see` is shown every step as it is made.
+/// Plays a run to its end in virtual time. `outside` has the events that come neither from machines nor from the run
+/// itself (hosts, the beginning, submissions, a cancellation), in order of time; at equal times they come first, but
+/// a cancellation last. `see` is shown every step as it is made.
 ///
 /// # Errors
 ///
-/// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or
-/// `see` failed, and nothing more was done.
+/// The run ended with tasks left: it was cancelled then, and its log says why. Or `outside` or `see` failed, and
+/// nothing more was done.
 pub fn play_run<E>(
     run: &mut Run,
     world: &mut impl MachineWorld,
@@ -68,8 +67,9 @@ pub fn play_run<E>(
     play_following(run, world, outside, WaitingFollowers::default(), limit, see)
 }
 
-/// The same with parallel jobs that follow others: each is submitted once those have ended, among
-/// equals after what comes from outside; that all were submitted is said after the last of them.
+/// Plays a run as [`play_run`] does, with parallel jobs that follow others: each is submitted once its predecessors
+/// have ended, at equal times after the events from outside. The event that all jobs are submitted comes after the
+/// last of them.
 ///
 /// # Errors
 ///
@@ -85,8 +85,8 @@ pub fn play_following<E>(
     play_handing_over(run, world, outside, followers, limit, |step| see(step))
 }
 
-/// The same where `see` may keep a step: it leaves another in its place, whose memory is used for the
-/// next one.
+/// Plays a run as [`play_following`] does, where `see` may keep a step by leaving another in its place, whose memory
+/// is reused for the next step.
 ///
 /// # Errors
 ///
@@ -188,7 +188,7 @@ struct RunPlayer<'a, W, S> {
     followers: WaitingFollowers,
     reports: Reports,
     now: Time,
-    /// The last one, and what was to be done then.
+    /// The step that was made last; `commands` are those of this step.
     step: Step,
     commands: Vec<Command>,
     see: S,
@@ -208,7 +208,7 @@ impl<W: MachineWorld, S> RunPlayer<'_, W, S> {
         self.finish_step(now)
     }
 
-    /// The run has taken in what happened: it is shown, and what the run commands is done.
+    /// Ends the step of an event: shows it and executes the run's commands.
     fn finish_step<E>(&mut self, now: Time) -> Result<(), PlayError<E>>
     where
         S: FnMut(&mut Step) -> Result<(), E>,
@@ -225,7 +225,7 @@ impl<W: MachineWorld, S> RunPlayer<'_, W, S> {
         Ok(())
     }
 
-    /// Whether nothing will ever happen again that gets on with a task, unless it comes from outside.
+    /// Returns whether no task can make progress any more, unless something comes from outside.
     fn is_stuck(&self) -> bool {
         let is_stuck = match self.followers.is_empty() {
             true => self.run.is_stuck(),
@@ -234,7 +234,8 @@ impl<W: MachineWorld, S> RunPlayer<'_, W, S> {
         is_stuck && self.world.is_idle()
     }
 
-    /// The agenda of the run and its machines; `outside` comes next from outside. What is late is due now.
+    /// Computes the agenda of the run and its machines; `outside` is the next event from outside. Times before now
+    /// count as now.
     fn make_agenda(&mut self, outside: Option<&(Time, Event)>) -> RunAgenda {
         let now = self.now;
         let tick = self.run.next_wakeup().map(|at| at.max(now));

@@ -2,43 +2,43 @@
 
 use dormouse_units::Time;
 
-/// The agenda of a run: the time at which the first thing of each kind is due, if there is any.
+/// Agenda of a run: for each kind of input, the time at which the first is due; `None`: none is due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunAgenda {
-    /// A host, a job that follows no other, a request for a VM, or that there are no more of them.
+    /// An event from outside: a host, a job without predecessors, a VM request, or the end of a stream of these.
     pub outside: Option<Time>,
     /// A job whose predecessors have ended.
     pub follower: Option<Time>,
     /// A timer of the run, or an interruption.
     pub tick: Option<Time>,
-    /// What a machine does by itself, or a worker's report of it.
+    /// An event of a machine, or a worker's report of one.
     pub machine: Option<Time>,
-    /// The end of an instant of which batch schedulers hear as a whole.
+    /// End of an instant, for batch schedulers that are told of whole instants.
     pub instant: Option<Time>,
-    /// The user's end of the run.
+    /// The user's cancellation of the run.
     pub cancel: Option<Time>,
 }
 
-/// The kind of thing that a run hears of next.
+/// Kind of a run's next input. At equal times, kinds named first come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AgendaKind {
-    /// A host, a job or a request comes from outside.
+    /// A host, a job or a VM request from outside.
     Outside,
-    /// A job comes that follows others.
+    /// A job whose predecessors have ended.
     Follower,
-    /// A timer of the run is over, or an interruption is due.
+    /// A timer of the run, or an interruption.
     Tick,
-    /// A machine does something by itself, or its worker reports that it did.
+    /// An event of a machine, or its worker's report.
     Machine,
-    /// Nothing more comes of an instant.
+    /// The end of an instant.
     InstantOver,
-    /// The run's user ends the run.
+    /// The user's cancellation of the run.
     Cancel,
 }
 
 impl RunAgenda {
-    /// What is due first, and when. Of equals it is the one that [`AgendaKind`] names first: so an instant is over once
-    /// nothing else of it is left, and before anything that comes after it.
+    /// Returns the first input that is due, with its time. Of equal times it is the kind that [`AgendaKind`] names
+    /// first: an instant is over once all else at that time is done.
     #[must_use]
     pub fn first_due(&self) -> Option<(Time, AgendaKind)> {
         let all = [

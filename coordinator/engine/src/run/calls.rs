@@ -8,8 +8,8 @@ use dormouse_units::Time;
 use super::Run;
 
 impl Run {
-    /// Has the tenant that is alone handle a call of the provider's API and answer it; a call of a run in which nobody
-    /// answers any, or that is over, is dropped.
+    /// Hands a call of the provider's API to the only tenant, which answers it; a call is dropped if no tenant
+    /// answers calls or the run is over.
     pub(super) fn take_call(
         &mut self,
         now: Time,

@@ -22,22 +22,21 @@ use crate::vm_record::VmRecord;
 
 use DecisionRefusal::{Invalid, Superseded};
 
-/// Why a decision is not carried out.
+/// Reasons for not carrying out a decision.
 #[derive(Debug)]
 pub(crate) enum DecisionRefusal {
-    /// The world had changed before the scheduler could hear of it: nobody's fault, and what
-    /// it will hear next tells it.
+    /// The state had changed before the scheduler could be told: no mistake, and its next notices say so.
     Superseded(String),
-    /// It never could be: a bug of the policy.
+    /// The decision could never be carried out: a bug of the policy.
     Invalid(String),
 }
 
-/// What a task takes on a type.
+/// Room and time that a task needs on a type.
 struct TaskNeeds {
     is_job: bool,
     processes: usize,
     memory: Bytes,
-    /// At full speed, in truth and as its bag says.
+    /// Run time at full speed: the real one, and the one in its bag.
     runtime: Span,
     said: Span,
 }
@@ -47,7 +46,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// Why it is not done. Nothing has changed then.
+    /// The reason for refusing it; nothing has changed then.
     pub(super) fn carry_out(
         &mut self,
         now: Time,
@@ -152,7 +151,7 @@ impl Run {
         Ok(())
     }
 
-    /// Makes a VM that has its room.
+    /// Creates a VM on its host, once it has its room there.
     pub(super) fn boot_vm(&mut self, now: Time, vm: VmId) {
         let Some(granted) = self.provider.find_vm(vm) else { return };
         let (host, kind, market) = (granted.host, granted.kind.clone(), granted.market);
@@ -170,12 +169,12 @@ impl Run {
         });
     }
 
-    /// The host of a VM that is alive.
+    /// Returns the host of a VM that is alive.
     pub(super) fn host_of_alive(&self, vm: VmId) -> Result<HostId, DecisionRefusal> {
         self.find_living(vm).map(|living| living.host)
     }
 
-    /// A VM that is alive.
+    /// Returns a VM that is alive.
     fn find_living(&self, vm: VmId) -> Result<&ProviderVm, DecisionRefusal> {
         match self.provider.find_vm(vm) {
             Some(living) if living.is_alive() => Ok(living),
@@ -291,7 +290,7 @@ impl Run {
         Ok(())
     }
 
-    /// What a task takes on a type.
+    /// Returns what a task needs on a type.
     fn task_needs(
         &self,
         task: TaskId,
@@ -311,7 +310,7 @@ impl Run {
         Ok(TaskNeeds { is_job: false, processes: 1, memory: spec.memory, runtime, said })
     }
 
-    /// Brings a background job to the foreground.
+    /// Promotes a background job to the foreground.
     fn promote_job(
         &mut self,
         now: Time,
@@ -362,7 +361,7 @@ impl Run {
         Ok(())
     }
 
-    /// Free memory of a VM.
+    /// Returns the free memory of a VM.
     fn free_memory(&self, there: &VmRecord) -> Bytes {
         // Whoever has a seat has it once for each of its processes.
         let of_process = |task: TaskId| match self.tasks.get(task).map(|record| &record.job) {
@@ -398,7 +397,7 @@ impl Run {
         Ok(())
     }
 
-    /// A task that was sent to a VM and has not ended there.
+    /// Returns a task that was sent to a VM and hasn't ended there.
     pub(super) fn on_vm(
         &mut self,
         task: TaskId,
@@ -415,7 +414,7 @@ impl Run {
     }
 }
 
-/// The seats that a decision names, if they are free.
+/// Returns the seats that a decision names, if they are free.
 fn check_seats(
     there: &VmRecord,
     task: TaskId,

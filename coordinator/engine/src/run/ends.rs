@@ -9,8 +9,8 @@ use crate::tasks::TaskState;
 use crate::tenants::RunTenant;
 
 impl Run {
-    /// Ends the run if all work is done, or it was cancelled. Where others go on, a tenant whose work
-    /// is done gives its VMs back: nobody is charged for what others do.
+    /// Ends the run if all work is done, or it was cancelled. If other tenants go on, a tenant whose work is done
+    /// gives back its VMs, so that it isn't charged for their time.
     pub(super) fn end_what_is_done(&mut self, now: Time) {
         if self.over.is_some() {
             return;
@@ -37,7 +37,7 @@ impl Run {
         }
     }
 
-    /// Whether all of this work is there and has finished.
+    /// Returns whether all of this work has been submitted and is finished.
     pub(super) fn is_all_done(&self, work: TenantWork) -> bool {
         match work {
             TenantWork::Requests => self.requests.are_over(),
@@ -56,14 +56,14 @@ impl Run {
         }
     }
 
-    /// A VM is gone: charging ends, and the tasks on it are nowhere.
+    /// Ends a VM: charging stops, and its tasks are on no VM.
     pub(super) fn end_vm(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.charge_surplus(now, vm);
         self.provider.vm_terminated(now, vm, why.ended_by());
         self.vm_ended(now, vm, why);
     }
 
-    /// As [`Run::end_vm`] for a VM the provider already counts as terminated.
+    /// Ends a VM as [`Run::end_vm`] does, where the provider has it as terminated already.
     pub(super) fn vm_ended(&mut self, now: Time, vm: VmId, why: VmEnd) {
         self.interruptions.vm_ended(vm);
         self.surpluses.vm_ended(vm);
@@ -83,8 +83,8 @@ impl Run {
         self.effects.push(Effect::VmEnded { vm, why, cost });
     }
 
-    /// A VM has left its place, for good or for now: where its type is scarce, whoever was refused one
-    /// hears that there is one more.
+    /// Records that a VM has left its place, for good or for now. If its type has limited capacity, tenants with
+    /// refused launches are told.
     pub(super) fn place_came_free(&mut self, vm: VmId) {
         let spot = self.provider.find_vm(vm).filter(|vm| vm.market == Market::Spot);
         let kind = spot.map(|vm| &vm.kind).filter(|kind| self.provider.is_scarce(kind));
@@ -93,12 +93,12 @@ impl Run {
         }
     }
 
-    /// There is more room on a host than there was: who asked for a machine in vain may get it.
+    /// Records that a host has more room, so that tenants with a refused machine may ask again.
     pub(super) fn there_is_room(&mut self) {
         self.tenants.iter_mut().for_each(RunTenant::may_find_room);
     }
 
-    /// A task has finished.
+    /// Records that a task has finished.
     pub(super) fn note_finish(&mut self, now: Time, task: TaskId) {
         let of_bag = self.tasks.is_of_bag(task);
         let is_its = |tenant: &&mut RunTenant| match of_bag {

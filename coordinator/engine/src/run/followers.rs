@@ -10,7 +10,8 @@ use crate::tasks::TaskState;
 use crate::timers::RunTimer;
 
 impl Run {
-    /// The run begins: in a workflow, tasks that are submitted later and follow none come due then.
+    /// Begins the workflow with the run: tasks without predecessors that are submitted later become due at their
+    /// times.
     pub(super) fn begin_workflow(&mut self, notices: &mut VecDeque<Notice>) {
         let first = self.workflow.first_tasks();
         let later: Vec<TaskId> =
@@ -20,7 +21,7 @@ impl Run {
         }
     }
 
-    /// A task is done: those that follow it and nothing else that is not done are due.
+    /// Makes the followers of a finished task due that wait for no other task.
     pub(super) fn followers_are_due(
         &mut self,
         now: Time,
@@ -40,7 +41,7 @@ impl Run {
         }
     }
 
-    /// Why a task of the bag can't start yet, in words; `None`: it can.
+    /// Explains in words why a task of the bag can't start yet; `None`: it can.
     pub(super) fn why_not_due(&self, now: Time, task: TaskId) -> Option<String> {
         let submitted = self.setup.submission_time(task);
         if now < submitted {

@@ -10,7 +10,7 @@ use super::Run;
 use crate::timers::{DueEvent, RunTimer};
 
 impl Run {
-    /// Takes in one event; what the scheduler must hear of it is pushed to `notices`.
+    /// Applies one event to the run's state; what schedulers must be told goes to `notices`.
     pub(super) fn apply_event(&mut self, now: Time, event: &Event, notices: &mut VecDeque<Notice>) {
         match event {
             Event::HostJoined { host, offer, .. } => {
@@ -110,7 +110,7 @@ impl Run {
         }
     }
 
-    /// A VM is ready once its host has made it and its boot time is over.
+    /// Makes a VM ready once its host has created it and its boot time is over.
     pub(super) fn ready_if_booted(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let booted = self.vms.get(vm).is_some_and(|record| record.has_booted());
         if booted && self.provider.vm_booted(now, vm) {

@@ -64,7 +64,7 @@ impl Run {
         }
     }
 
-    /// A VM is given notice, and killed once that has run out; one that still boots has nothing to
+    /// Preempts a VM: gives it notice, and kills it at the end of the notice. One that still boots has nothing to
     /// save, and is killed at once.
     pub(super) fn preempt_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         if self.provider.find_vm(vm).is_some_and(|v| v.state == ProviderVmState::Booting) {
@@ -84,7 +84,7 @@ impl Run {
         notices.push_back(Notice::VmPreempting { vm, at });
     }
 
-    /// A VM leaves its room to another, as its provider has it: it is given notice, or it hibernates.
+    /// Makes a VM give its room to `by`, by notice or hibernation as the provider's terms say.
     pub(super) fn displace_vm(
         &mut self,
         now: Time,
@@ -106,7 +106,7 @@ impl Run {
         notices.push_back(Notice::VmHibernating { vm });
     }
 
-    /// VMs that hibernated to make room, and have theirs again, resume.
+    /// Resumes VMs that hibernated to make room and have their room back.
     pub(super) fn give_back(&mut self, now: Time) {
         for vm in self.provider.give_back(now) {
             let Some(host) = self.host_of(vm) else { continue };
@@ -118,7 +118,7 @@ impl Run {
         }
     }
 
-    /// The provider takes a VM.
+    /// Kills a VM for its provider.
     pub(super) fn kill_vm(&mut self, now: Time, vm: VmId, notices: &mut VecDeque<Notice>) {
         let Some(host) = self.host_of(vm) else { return };
         self.counts.preemptions += 1;
@@ -155,7 +155,7 @@ impl Run {
         }
     }
 
-    /// The provider takes VMs back, of which there are more than can be had.
+    /// Gives notice to VMs that exceed the provider's limits.
     pub(super) fn vms_reclaimed(
         &mut self,
         now: Time,

@@ -107,7 +107,7 @@ impl Run {
         self.vms.get(vm).map_or(Time::ZERO, |record| record.asked_at())
     }
 
-    /// Whether this attempt is the task's present life, on this VM.
+    /// Returns whether this is the task's current attempt, on this VM.
     fn is_current(&self, vm: VmId, task: TaskId, attempt: Attempt) -> bool {
         self.tasks.get(task).is_some_and(|t| t.attempt == attempt && t.vm() == Some(vm))
     }
@@ -228,7 +228,7 @@ impl Run {
         }
     }
 
-    /// Notes what a task is to begin with after it could not begin with its newest checkpoint.
+    /// Records with what a task begins after it couldn't begin with its newest checkpoint.
     pub(super) fn fell_back(&mut self, task: TaskId, how: Option<FellBack>, why: &str) {
         if let Some(FellBack { from, to, not_on }) = how {
             self.effects.push(Effect::RestoreFellBack {

@@ -6,7 +6,7 @@ use super::Run;
 use crate::tasks::{TaskRecord, TaskState};
 
 impl Run {
-    /// Puts a task in a state; one that leaves its VM leaves its seats.
+    /// Sets the state of a task; one that leaves its VM leaves its seats too.
     pub(super) fn set_state(&mut self, id: TaskId, state: TaskState) {
         let Some(left) = self.tasks.set_state(id, state) else { return };
         if let Some(vm) = self.vms.get_mut(left.vm) {
@@ -14,7 +14,7 @@ impl Run {
         }
     }
 
-    /// Sends a waiting task to seats that are free.
+    /// Sends a waiting task to free seats.
     pub(super) fn seat_task(&mut self, id: TaskId, seats: Seats) {
         self.tasks.set_state(id, TaskState::Sent(seats.vm));
         if let Some(vm) = self.vms.get_mut(seats.vm) {
@@ -25,7 +25,7 @@ impl Run {
         }
     }
 
-    /// A task changes its seats on its VM.
+    /// Changes the seats of a task on its VM.
     pub(super) fn reseat_task(&mut self, id: TaskId, tier: Tier, cpus: Cpus) {
         let Some(record) = self.tasks.get_mut(id) else { return };
         let Some(old) = record.seats.take() else { return };

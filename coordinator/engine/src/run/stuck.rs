@@ -9,17 +9,15 @@ use crate::tenants::RunTenant;
 use crate::timers::RunTimer;
 
 impl Run {
-    /// Whether nothing will ever happen again though tasks are left: no task runs, no
-    /// VM boots or changes state, no timer is set, and no VM is left to be resumed. Who asks again
-    /// and again for a machine that does not find room waits for nothing else: where nothing
-    /// happens to others, it never will.
+    /// Returns whether nothing will happen any more though tasks are left: no task runs, no VM boots or changes
+    /// state, no timer is set, and no VM can be resumed. A tenant that only asks again and again for a machine
+    /// without room doesn't count: if nothing else happens, it never gets one.
     #[must_use]
     pub fn is_stuck(&self) -> bool {
         self.all_submitted && self.is_stuck_unless_submitted_to()
     }
 
-    /// As [`Self::is_stuck`], of a run to which more jobs may be submitted: nothing will happen unless
-    /// one is.
+    /// Returns [`Run::is_stuck`] for a run to which more jobs may be submitted: nothing will happen without one.
     #[must_use]
     pub fn is_stuck_unless_submitted_to(&self) -> bool {
         use dormouse_cloud::ProviderVmState::{Booting, Hibernated, Hibernating, Resuming};
@@ -42,8 +40,8 @@ impl Run {
             && !self.provider.alive_vms().any(|(_, vm)| changing(vm))
     }
 
-    /// Whether no timer is set but those of tenants that have no machine and will ask for it again,
-    /// and nothing that the provider does can make room for it.
+    /// Returns whether the only timers are those of tenants that ask again for a refused machine, and the provider
+    /// can't make room for it.
     fn only_asks_again(&self) -> bool {
         let waits = |token: u64| {
             let tenant = self.tenants.get(self.sharing.wake_owner(token).get() as usize);
@@ -60,12 +58,12 @@ impl Run {
         self.timers.next_at().is_none() || timers.all(asks) && !comes()
     }
 
-    /// Whether a scheduler waits for a price that comes.
+    /// Returns whether a scheduler waits for a price that will come.
     fn waits_for_price(&self) -> bool {
         self.wants_another_price() && self.provider.next_price_change().is_some()
     }
 
-    /// Whether a launch was refused, and what can be had will change.
+    /// Returns whether a launch was refused and the provider's capacity will change.
     fn waits_for_capacity(&self) -> bool {
         !self.refused.is_empty() && self.provider.next_availability().is_some()
     }
@@ -74,7 +72,7 @@ impl Run {
         self.tenants.iter().any(RunTenant::waits_for_price)
     }
 
-    /// Why nothing will ever happen again, in words that follow that.
+    /// Explains why nothing will happen any more, in words that follow that statement.
     #[must_use]
     pub fn why_stuck(&self) -> &'static str {
         if self.tenants.iter().any(|tenant| tenant.waits_for_machine()) {

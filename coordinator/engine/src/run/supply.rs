@@ -10,8 +10,7 @@ use dormouse_units::{HostId, Mode, Ppm, VmId};
 use super::Run;
 
 impl Run {
-    /// Says where VMs are, and tells those in the background what they have of their processors,
-    /// where either has changed.
+    /// Logs the processors of VMs, and tells background VMs their share of them, where either has changed.
     pub(super) fn update_supplies(&mut self) {
         let Some(tiers) = self.provider.tiers() else { return };
         let mut places = Vec::new();
@@ -43,7 +42,7 @@ impl Run {
         }
     }
 
-    /// What the tasks on a vCPU use of it together.
+    /// Returns the CPU usage of all tasks on a vCPU together.
     fn used_share(&self, vm: VmId, vcpu: u32) -> Ppm {
         let Some(record) = self.vms.get(vm) else { return Ppm::ZERO };
         let baseline = || {

@@ -8,7 +8,7 @@ use super::Run;
 use crate::tasks::TaskState;
 
 impl Run {
-    /// Notes what VMs in unlimited mode use from the end of this step on.
+    /// Records the vCPU use of VMs in unlimited mode from the end of this step on.
     pub(super) fn note_use(&mut self, now: Time) {
         for vm in self.surpluses.vms().collect::<Vec<_>>() {
             let used = self.used_by(vm);
@@ -16,7 +16,7 @@ impl Run {
         }
     }
 
-    /// What the tasks that run on a VM use of its vCPUs, a sum of millionths; `None`: it does not run.
+    /// Returns the vCPU use of the tasks that run on a VM, a sum of millionths; `None`: the VM doesn't run.
     fn used_by(&self, vm: VmId) -> Option<u64> {
         let state = self.provider.find_vm(vm)?.state;
         let record = self.vms.get(vm)?;
@@ -38,7 +38,7 @@ impl Run {
         Some(record.seating().seated_tasks().filter_map(used).sum())
     }
 
-    /// A VM stops, for good or for now: its surplus is charged.
+    /// Charges the surplus of a VM that stops, for good or for now.
     pub(super) fn charge_surplus(&mut self, now: Time, vm: VmId) {
         let Some((credits, cost)) = self.surpluses.stop_vm(now, vm) else { return };
         if cost > Money::ZERO {

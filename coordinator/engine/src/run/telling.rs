@@ -10,8 +10,8 @@ use super::carry_out::DecisionRefusal;
 use crate::tenants::notice_addressee;
 
 impl Run {
-    /// Tells whom it concerns one thing after the other: what comes of it is told next. Tenants that
-    /// hear of whole instants are told at their end.
+    /// Tells tenants the notices of a step, one after the other, with those that follow from their decisions. Tenants
+    /// that are told of whole instants are told at the instant's end.
     pub(super) fn tell_tenants(
         &mut self,
         now: Time,
@@ -47,7 +47,7 @@ impl Run {
         self.spare.wanted = wanted;
     }
 
-    /// Tells a tenant all that happened at an instant.
+    /// Tells a tenant all notices of an instant.
     pub(super) fn tell_instant(
         &mut self,
         now: Time,
@@ -72,7 +72,7 @@ impl Run {
         self.tell_tenants(now, notices, heard, decisions);
     }
 
-    /// Carries out what a tenant wants, in order; none of it is left.
+    /// Carries out a tenant's decisions in order, and empties `wanted`.
     pub(super) fn decide_all(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl Run {
             && !self.answers.has_failed()
     }
 
-    /// Carries out a decision; the reason if it can't be.
+    /// Carries out a decision; returns the reason if it is refused.
     fn carry_decision(
         &mut self,
         now: Time,
@@ -125,7 +125,7 @@ impl Run {
         }
     }
 
-    /// Notes that a decision is refused for this reason.
+    /// Records that a decision is refused for this reason.
     fn note_refusal(&mut self, index: usize, why: String) -> String {
         self.counts.rejected += 1;
         self.effects.push(Effect::Rejected { index, why: why.clone() });
