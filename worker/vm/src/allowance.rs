@@ -5,60 +5,61 @@ use dormouse_units::{Credits, Ppm, Span};
 
 use crate::{CreditBucket, CreditSpec};
 
-/// The credits of a VM, and what they allow it now.
+/// Credits of a burstable VM, and the speed that they allow now.
 #[derive(Clone, Debug)]
 pub struct CreditAllowance {
     bucket: CreditBucket,
-    /// Out of credits: everything runs at the baseline until a whole credit is earned.
+    /// True if the credits have run out: everything runs at the baseline until a whole credit is earned.
     throttled: bool,
 }
 
 impl CreditAllowance {
-    /// Allowance of a VM just launched.
+    /// Makes the allowance of a VM that was just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
         let bucket = CreditBucket::new(spec);
         Self { throttled: bucket.is_empty(), bucket }
     }
 
-    /// How it earns and spends.
+    /// Returns how the VM earns and spends credits.
     #[must_use]
     pub const fn spec(&self) -> &CreditSpec {
         self.bucket.spec()
     }
 
-    /// What is left, rounded down.
+    /// Returns the credits left, rounded down.
     #[must_use]
     pub fn balance_left(&self) -> Credits {
         self.bucket.balance_left()
     }
 
-    /// Out of credits: at the baseline until a whole one is earned.
+    /// Returns whether the credits have run out, so that everything runs at the baseline until a whole credit is
+    /// earned.
     #[must_use]
     pub const fn is_throttled(&self) -> bool {
         self.throttled
     }
 
-    /// What share of its vCPU a process may have at most.
+    /// Returns the largest share of its vCPU that a process may have.
     #[must_use]
     pub const fn speed_ceiling(&self) -> Ppm {
         if self.throttled { self.spec().baseline } else { Ppm::ONE }
     }
 
-    /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); whether
-    /// that changed what is allowed.
+    /// Passes `span` at a constant use of `used` vCPUs (their sum, in ppm of one vCPU); returns whether the allowed
+    /// speed changed.
     pub fn pass_time(&mut self, span: Span, used: u64) -> bool {
         self.bucket.pass_time(span, used);
         self.update_throttling()
     }
 
-    /// As [`Self::pass_time`] of a use that is heard of after its time has passed.
+    /// Spends credits for a use that became known after its time had passed, otherwise as [`Self::pass_time`].
     pub fn spend_late(&mut self, span: Span, used: u64) -> bool {
         self.bucket.spend_late(span, used);
         self.update_throttling()
     }
 
-    /// Sees what is allowed now; whether that changed.
+    /// Updates whether the VM is throttled; returns whether that changed.
     fn update_throttling(&mut self) -> bool {
         let bucket = &self.bucket;
         let throttled = if bucket.is_empty() {
@@ -71,8 +72,8 @@ impl CreditAllowance {
         std::mem::replace(&mut self.throttled, throttled) != throttled
     }
 
-    /// From now until what is allowed changes, at this use: the credits run out, or a whole one is
-    /// earned again. `None`: never.
+    /// Returns the time from now until the allowed speed changes at this use, because credits run out or a whole one
+    /// is earned; `None`: never.
     #[must_use]
     pub fn turn_after(&self, used: u64) -> Option<Span> {
         if self.throttled {

@@ -2,24 +2,24 @@
 
 use dormouse_units::{Credits, Ppm, Span};
 
-/// How a burstable type earns and spends.
+/// How a burstable type earns and spends credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CreditSpec {
-    /// Share of a vCPU each vCPU may use at the baseline.
+    /// Share of a vCPU that each vCPU may use at the baseline.
     pub baseline: Ppm,
     /// Credits earned per hour by the whole VM.
     pub earned_per_hour: Credits,
     /// Credits at launch.
     pub initial: Credits,
-    /// Most credits it can hold.
+    /// Most credits that a VM can hold.
     pub cap: Credits,
 }
 
-/// Fine units in one vCPU-microsecond: so that both a rate per hour and a use in
-/// parts per million are whole numbers per microsecond, and nothing is ever rounded.
+/// Fine units in one vCPU-microsecond, chosen so that rates per hour and uses in parts per million are whole numbers
+/// per microsecond and nothing is rounded.
 const FINE: u128 = 3_600_000_000 * 1_000_000;
 
-/// The bucket of one VM.
+/// Credit bucket of one VM.
 #[derive(Clone, Debug)]
 pub struct CreditBucket {
     spec: CreditSpec,
@@ -27,38 +27,38 @@ pub struct CreditBucket {
 }
 
 impl CreditBucket {
-    /// The bucket of a VM just launched.
+    /// Makes the bucket of a VM that was just launched.
     #[must_use]
     pub fn new(spec: CreditSpec) -> Self {
         Self { fine: u128::from(spec.initial.min(spec.cap).as_vcpu_micros()) * FINE, spec }
     }
 
-    /// How it earns and spends.
+    /// Returns how the VM earns and spends credits.
     #[must_use]
     pub const fn spec(&self) -> &CreditSpec {
         &self.spec
     }
 
-    /// What is in it, rounded down.
+    /// Returns the credits in the bucket, rounded down.
     #[must_use]
     pub fn balance_left(&self) -> Credits {
         Credits::from_vcpu_micros(u64::try_from(self.fine / FINE).unwrap_or(u64::MAX))
     }
 
-    /// Nothing is left.
+    /// Returns whether the bucket is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.fine == 0
     }
 
-    /// `span` passes at a constant use of `used` vCPUs (their sum, in ppm of one vCPU).
-    /// Never below zero, never above the cap.
+    /// Passes `span` at a constant use of `used` vCPUs (their sum, in ppm of one vCPU). The bucket never falls below
+    /// zero or rises above the cap.
     pub fn pass_time(&mut self, span: Span, used: u64) {
         let us = u128::from(span.as_micros());
         self.settle_balance(us * self.earned_per_us(), us * Self::spent_per_us(used));
     }
 
-    /// What `span` of this use takes, of which all that was earned is in it already.
+    /// Spends the credits of `span` at this use, whose earnings are in the bucket already.
     pub fn spend_late(&mut self, span: Span, used: u64) {
         self.settle_balance(0, u128::from(span.as_micros()) * Self::spent_per_us(used));
     }
@@ -68,7 +68,7 @@ impl CreditBucket {
         self.fine = (self.fine + earned).saturating_sub(spent).min(cap);
     }
 
-    /// From now until nothing is left at this constant use; `None`: never.
+    /// Returns the time from now until the bucket is empty at this constant use; `None`: never.
     #[must_use]
     pub fn empty_after(&self, used: u64) -> Option<Span> {
         let net =
@@ -76,7 +76,7 @@ impl CreditBucket {
         span_of(self.fine.div_ceil(net))
     }
 
-    /// From now until it holds `level` at this constant use; `None`: never.
+    /// Returns the time from now until the bucket holds `level` at this constant use; `None`: never.
     #[must_use]
     pub fn reaches_after(&self, level: Credits, used: u64) -> Option<Span> {
         let level = u128::from(level.min(self.spec.cap).as_vcpu_micros()) * FINE;
@@ -89,12 +89,12 @@ impl CreditBucket {
         span_of(missing.div_ceil(net))
     }
 
-    /// Fine units earned per microsecond.
+    /// Returns the fine units earned per microsecond.
     fn earned_per_us(&self) -> u128 {
         u128::from(self.spec.earned_per_hour.as_vcpu_micros()) * 1_000_000
     }
 
-    /// Fine units spent per microsecond at this use.
+    /// Returns the fine units spent per microsecond at this use.
     fn spent_per_us(used: u64) -> u128 {
         u128::from(used) * 3_600_000_000
     }

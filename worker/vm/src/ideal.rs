@@ -19,8 +19,8 @@ fn to_nanos(span: Duration) -> u64 {
     u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// How many phases of about this length a job has that takes so long on processors of its own, in
-/// real time: at least one.
+/// Returns the number of phases of about `phase` in a job that takes `runtime` on processors of its own, in real
+/// time: at least one.
 #[must_use]
 pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
     const MAX_PHASES: u128 = 1_000_000;
@@ -28,43 +28,44 @@ pub fn phases_of(runtime: Duration, phase: Duration) -> u32 {
     u32::try_from(phases).unwrap_or(1)
 }
 
-/// The work that a job has to do.
+/// Work of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgram {
-    /// The time that it takes on processors of its own.
+    /// Run time on processors of its own.
     pub runtime: Duration,
-    /// Phases, each of which ends at a barrier; at least 1.
+    /// Number of phases, each of which ends at a barrier; at least 1.
     pub phases: u32,
-    /// CPU usage of its processes on processors of their own, parts per million.
+    /// CPU usage of its processes on processors of their own, in parts per million.
     pub usage: Vec<u32>,
 }
 
-/// A start of a job on some processors. Times are nanoseconds.
+/// State of a job started on some processors. Times are in nanoseconds.
 #[derive(Clone, Debug)]
 struct JobRun {
     program: JobProgram,
     shares: RankShares,
-    /// The processor of each process.
+    /// Processor of each process.
     on: Vec<u32>,
     foreground: bool,
-    /// The job is kept from running, because it is being moved.
+    /// True if the job doesn't run because it is being moved.
     stands: bool,
-    /// Until when it stands still for a checkpoint, on its processors.
+    /// Time until which the job stands still for a checkpoint, keeping its processors.
     held: Option<u64>,
-    /// At which parts of its work, in ppm, it does so by itself, the last first; for how long.
+    /// Parts of the work, in ppm, at which the job stands still by itself, the last one first; and for how long each
+    /// time.
     points: Vec<u32>,
     hold: u64,
-    /// What the checkpoint that it stands still for holds, and the one that was kept last.
+    /// Part of the work that the checkpoint under way holds, and that of the last kept one.
     taking: Option<u32>,
     kept: Option<u32>,
-    /// Phases that have begun.
+    /// Number of phases begun so far.
     begun: u32,
-    /// Millionths of phases that each process computes up to the end of this one.
+    /// Millionths of phases that each process has to compute until the end of the current phase.
     share: Vec<u64>,
-    /// What each process computes up to the end of this phase, and what it has.
+    /// CPU time that each process has to compute until the end of the current phase, and what it has computed.
     due: Vec<u64>,
     done: Vec<u64>,
-    /// What is left of the wait for the network that ends this phase.
+    /// Rest of the wait for the network at the end of the current phase.
     network: u64,
     ended: Option<u64>,
 }
@@ -94,7 +95,7 @@ impl JobRun {
         start
     }
 
-    /// A part of a phase, in millionths, as time.
+    /// Converts a part of a phase, in millionths, to time.
     fn share_time(&self, share: u64) -> u64 {
         let phases = u128::from(PPM) * u128::from(self.program.phases.max(1));
         let time = self.program.runtime.as_nanos() * u128::from(share) / phases;
@@ -114,31 +115,31 @@ impl JobRun {
         !self.stands && self.held.is_none() && self.ended.is_none()
     }
 
-    /// All that its processes compute.
+    /// Returns the CPU time that all processes have to compute in total.
     fn total_work(&self) -> u128 {
         let usage: u128 = self.program.usage.iter().map(|usage| u128::from(*usage)).sum();
         self.program.runtime.as_nanos() * usage / u128::from(PPM)
     }
 
-    /// What they have.
+    /// Returns the CPU time that all processes have computed so far.
     fn done_of_all(&self) -> u128 {
         self.done.iter().map(|ns| u128::from(*ns)).sum()
     }
 
-    /// What it has computed, as a part of all that it computes.
+    /// Returns the part of the work that is done, in ppm.
     fn part_done(&self) -> u32 {
         let part = self.done_of_all() * u128::from(PPM) / self.total_work().max(1);
         u32::try_from(part).unwrap_or(PPM).min(PPM)
     }
 
-    /// What its processes have yet to compute until it stands still by itself.
+    /// Returns the CPU time that the processes have to compute until the job stands still by itself next.
     fn to_next_point(&self) -> Option<u64> {
         let due = self.total_work() * u128::from(*self.points.last()?);
         let left = due.div_ceil(u128::from(PPM)).saturating_sub(self.done_of_all());
         u64::try_from(left).ok()
     }
 
-    /// The job stands still from now on, for a checkpoint of what it has done.
+    /// Makes the job stand still from now on, for a checkpoint of the work done.
     fn hold_job(&mut self, now: u64, span: u64, done_ppm: u32) {
         if self.ended.is_none() {
             let from = self.held.unwrap_or(now);
@@ -146,7 +147,7 @@ impl JobRun {
         }
     }
 
-    /// Stands still where it is to, and goes on where it has done so.
+    /// Begins and ends the standstills for checkpoints that are due.
     fn turn_hold(&mut self, now: u64) {
         if self.held.is_some_and(|until| until <= now) {
             self.held = None;
@@ -160,8 +161,8 @@ impl JobRun {
         }
     }
 
-    /// The job goes to where it would be alone once it had done this part of its work, in ppm. One that never would,
-    /// as it has a rank without a processor, stays where it is.
+    /// Sets the job to the state that it would have alone with this part of its work done, in ppm. A job that would
+    /// never get there, as a rank has no processor, is unchanged.
     fn come_to(&mut self, done_ppm: u32) {
         let start = Self::new(self.program.clone(), &self.on, true);
         let jobs = BTreeMap::from([((), start)]);
@@ -196,7 +197,7 @@ impl JobRun {
         self.done.iter().zip(&self.due).all(|(done, due)| done >= due)
     }
 
-    /// Processes that want to compute: who, where, and for how long.
+    /// Returns the processes that want to compute: index, processor, and time.
     fn wanting_processes(&self) -> impl Iterator<Item = (usize, u32, u64)> {
         let runs = self.is_running();
         let all = self.due.iter().zip(&self.done).zip(&self.on).enumerate();
@@ -204,7 +205,7 @@ impl JobRun {
             .map(|(rank, ((due, done), on))| (rank, *on, due - done))
     }
 
-    /// Goes into the next phase, or ends, where this one is over.
+    /// Goes to the next phase if the current one is over, or ends the job.
     fn turn_phase(&mut self, now: u64) {
         while self.is_running() && self.is_at_barrier() && self.network == 0 {
             if self.begun >= self.program.phases {
@@ -216,12 +217,13 @@ impl JobRun {
     }
 }
 
-/// A machine of such processors. Jobs are known by keys of whoever uses it.
+/// A reference machine that runs parallel jobs exactly as the model says; workers compare real jobs with it. Jobs
+/// have keys of the caller's choice.
 #[derive(Clone, Debug)]
 pub struct IdealMachine<K> {
     now: u64,
     jobs: BTreeMap<K, JobRun>,
-    /// `None` where the processors always have full speed.
+    /// Credits; `None`: the processors always have full speed.
     credits: Option<CreditAccounting>,
 }
 
@@ -231,49 +233,49 @@ impl<K> Default for IdealMachine<K> {
     }
 }
 
-/// What happens to a job of key `K`.
+/// A change to a job of key `K`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineChange<K> {
-    /// The machine is made: it has the credits of a new one.
+    /// The machine is created, with the credits of a new one.
     Made,
-    /// The job begins, process by process on the processors `on`.
+    /// The job begins on the processors `on`, one for each process.
     Start {
-        /// The job that it is about.
+        /// Key of the job.
         key: K,
-        /// The work that it has to do.
+        /// Work of the job.
         program: JobProgram,
-        /// The processor of each process.
+        /// Processor of each process.
         on: Vec<u32>,
-        /// In which tier.
+        /// True if the job begins in the foreground.
         foreground: bool,
     },
-    /// The job comes to the foreground where it is.
+    /// The job is promoted to the foreground of its processors.
     Promote(K),
-    /// The job stands still, and its processors are free.
+    /// The job stands still and frees its processors.
     Stand(K),
-    /// The job goes on in the foreground of other processors, after it stood still.
+    /// The job continues in the foreground of other processors after it stood still.
     GoOn {
-        /// The job that it is about.
+        /// Key of the job.
         key: K,
-        /// The processor of each process.
+        /// Processor of each process.
         on: Vec<u32>,
-        /// All that it has done is lost.
+        /// True if all its work is lost.
         anew: bool,
     },
-    /// The job has this part of its work done, in ppm, no more and no less.
+    /// Exactly this part of the job's work is done, in ppm.
     HasDone(K, u32),
-    /// The job stands still for so long, for a checkpoint, and keeps its processors.
+    /// The job stands still for this time for a checkpoint, and keeps its processors.
     Hold(K, Duration),
-    /// The job stands still by itself when it has done these parts of its work, in ppm, ascending.
+    /// The job will stand still by itself for this time at these parts of its work, in ppm, ascending.
     HoldAt(K, Vec<u32>, Duration),
-    /// The job stands still by itself no longer.
+    /// The job will no longer stand still by itself.
     Release(K),
     /// The job is killed.
     Kill(K),
 }
 
 impl<K: Copy> MachineChange<K> {
-    /// The job that it is about, if it is about one.
+    /// Returns the key of the changed job; `None`: the change is the machine's.
     #[must_use]
     pub const fn key(&self) -> Option<K> {
         match self {
@@ -292,23 +294,23 @@ impl<K: Copy> MachineChange<K> {
 }
 
 impl<K: Ord + Copy> IdealMachine<K> {
-    /// A burstable machine, whose credits are earned and spent in emulated time while its clock shows real
-    /// time; without `spec` its processors always have full speed.
+    /// Makes a burstable machine, which earns and spends credits in emulated time while its clock shows real time;
+    /// without `spec` its processors always have full speed.
     #[must_use]
     pub fn with_credits(spec: Option<CreditSpec>, speedup: Speedup) -> Self {
         let credits = spec.map(|spec| CreditAccounting::new(spec, speedup));
         Self { credits, ..Self::default() }
     }
 
-    /// The machine's credits, and whether they have run out, so that its processors are at their
-    /// baseline until a whole one is earned; `None` if it is not burstable.
+    /// Returns the machine's credits and whether they have run out, so that its processors run at the baseline until
+    /// a whole credit is earned; `None`: it isn't burstable.
     #[must_use]
     pub fn credits(&self) -> Option<(Balance, bool)> {
         let allowance = &self.credits.as_ref()?.allowance;
         Some((allowance.balance_left(), allowance.is_throttled()))
     }
 
-    /// How fast its processors are, in ppm of their full speed.
+    /// Returns the speed of its processors, in ppm of full speed.
     #[must_use]
     pub fn speed_ppm(&self) -> u32 {
         u32::try_from(self.current_speed()).unwrap_or(PPM)
@@ -318,7 +320,7 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.credits.as_ref().map_or(PPM.into(), CreditAccounting::processor_speed)
     }
 
-    /// Something happens to a job now. To one that isn't there, only a start can.
+    /// Applies a change to a job now. If there is no such job, only a start has an effect.
     pub fn apply_change(&mut self, change: MachineChange<K>) {
         match change {
             MachineChange::Made => {
@@ -361,38 +363,38 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Forgets jobs that are gone and through, or would stand for ever. One that only stands still
-    /// for its checkpoint is in the way of others until it is through.
+    /// Forgets jobs that have left (`is_gone`) and are finished here or would stand still for ever. A job that only
+    /// stands still for a checkpoint stays until it is finished, as it occupies its processors.
     pub fn forget_gone(&mut self, is_gone: impl Fn(K) -> bool) {
         let is_over = |start: &JobRun| start.ended.is_some() || start.stands;
         self.jobs.retain(|key, start| !is_over(start) || !is_gone(*key));
     }
 
-    /// What of its work a job has done, in ppm, if it is there and not through.
+    /// Returns the part of a job's work that is done, in ppm; `None`: it isn't there or is finished.
     #[must_use]
     pub fn part_done(&self, key: K) -> Option<u32> {
         self.jobs.get(&key).filter(|start| start.ended.is_none()).map(JobRun::part_done)
     }
 
-    /// Whether a checkpoint was kept that was not asked for yet.
+    /// Returns whether a checkpoint was kept that [`IdealMachine::take_kept`] hasn't returned.
     #[must_use]
     pub fn has_kept(&self) -> bool {
         self.jobs.values().any(|start| start.kept.is_some())
     }
 
-    /// What of its work the checkpoints hold that were kept since this was asked, by job, in ppm.
+    /// Takes the checkpoints kept since the last call: job and part of its work, in ppm.
     pub fn take_kept(&mut self) -> Vec<(K, u32)> {
         let kept = self.jobs.iter_mut();
         kept.filter_map(|(key, start)| Some((*key, start.kept.take()?))).collect()
     }
 
-    /// Until when a job stands still for its checkpoint, since the machine was made, if it does.
+    /// Returns the machine time until which a job stands still for its checkpoint; `None`: it doesn't.
     #[must_use]
     pub fn held_until(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.held.map(Duration::from_nanos)
     }
 
-    /// The time that the job `key` would still take if nothing were in its way; none if it is through.
+    /// Returns the time that a job would still take with the machine to itself; zero if it is finished.
     #[must_use]
     pub fn left_alone(&self, key: K) -> Option<Duration> {
         let start = self.jobs.get(&key).filter(|start| start.ended.is_none())?;
@@ -403,13 +405,13 @@ impl<K: Ord + Copy> IdealMachine<K> {
         machine.ended_at(key).map(|end| end.saturating_sub(self.now()))
     }
 
-    /// The time that has passed since the machine was made.
+    /// Returns the time since the machine was created.
     #[must_use]
     pub const fn now(&self) -> Duration {
         Duration::from_nanos(self.now)
     }
 
-    /// Lets time pass until `to`, since the machine was made; none if that is over.
+    /// Passes time until `to`, counted from the machine's creation; nothing happens if that is past.
     pub fn advance_to(&mut self, to: Duration) {
         let to = u64::try_from(to.as_nanos()).unwrap_or(u64::MAX);
         while self.now < to {
@@ -417,10 +419,10 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Lets time pass until the job `key` is through, if nothing else happens on the way.
+    /// Passes time until a job is finished, if nothing else changes meanwhile.
     ///
-    /// It never is where a foreground keeps its processor busy for good, or it stands: `limit`,
-    /// since the machine was made, ends the wait.
+    /// It never is if a foreground job keeps its processor busy for good, or it stands still: `limit`, counted from
+    /// the machine's creation, ends the wait.
     pub fn advance_to_end(&mut self, key: K, limit: Duration) {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         while self.now < limit && self.jobs.get(&key).is_some_and(|start| start.ended.is_none()) {
@@ -428,8 +430,8 @@ impl<K: Ord + Copy> IdealMachine<K> {
         }
     }
 
-    /// Lets time pass until one more job is through, or a checkpoint of one is kept, or until
-    /// `limit`, since the machine was made; whether one is.
+    /// Passes time until another job is finished, a checkpoint is kept, or `limit` is reached, counted from the
+    /// machine's creation; false at the limit.
     pub fn advance_to_an_end(&mut self, limit: Duration) -> bool {
         let limit = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         let before = self.count_through();
@@ -439,26 +441,26 @@ impl<K: Ord + Copy> IdealMachine<K> {
         self.count_through() > before
     }
 
-    /// How many of its jobs are through, and how many checkpoints of them were kept and not told.
+    /// Returns the number of finished jobs and of kept checkpoints that weren't taken.
     fn count_through(&self) -> usize {
         let ended = self.jobs.values().filter(|start| start.ended.is_some()).count();
         ended + self.jobs.values().filter(|start| start.kept.is_some()).count()
     }
 
-    /// What each process of a job has computed, in time of its processor.
+    /// Returns the time that each process of a job has computed on its processor.
     #[must_use]
     pub fn work_done(&self, key: K) -> Vec<Duration> {
         let done = self.jobs.get(&key).map_or(&[][..], |start| &start.done);
         done.iter().map(|ns| Duration::from_nanos(*ns)).collect()
     }
 
-    /// The time at which a job was through, since the machine was made.
+    /// Returns the time at which a job finished, counted from the machine's creation.
     #[must_use]
     pub fn ended_at(&self, key: K) -> Option<Duration> {
         self.jobs.get(&key)?.ended.map(Duration::from_nanos)
     }
 
-    /// Lets time pass up to the next change or `to`.
+    /// Passes time up to the next change or `to`.
     fn step_to(&mut self, to: u64) {
         let mut computing = Vec::new();
         // What stands in the foreground for its checkpoint has its processors to itself.

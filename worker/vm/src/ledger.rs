@@ -11,43 +11,45 @@ use std::time::Duration;
 
 use dormouse_units::Ppm;
 
-/// A task is kept this many slices ahead of what it is promised.
+/// Number of CPU slices by which a task is kept ahead of its promise.
 const AHEAD: i64 = 2;
-/// A task stands still once it is this many slices further ahead.
+/// Number of further slices ahead at which a task is made to stand still.
 const TOO_FAR: i64 = 2;
-/// What is missing is made up for within this time where the limit below allows it.
+/// Time within which a task that is behind catches up, if the largest quota allows it.
 const CATCH_UP: Duration = Duration::from_millis(500);
-/// The most that a quota is enlarged for what is missing: the rest of the host is promised to
-/// others.
+/// Largest factor by which a quota is raised for catching up, in ppm: the rest of the host is promised to others.
 const MAX_QUOTA_PPM: u64 = 1_500_000;
-/// The quota is enlarged in these steps: every change of a quota gives out a slice.
+/// Step of quota factors, in ppm: every change of a quota hands out one extra slice.
 const STEP: u64 = 50_000;
 
-/// What the kernel gives a task.
+/// Quota that the kernel enforces on a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelQuota {
-    /// CPU time that it gives out at a time, in nanoseconds.
+    /// CPU time handed out at a time, in nanoseconds.
     pub slice: u64,
-    /// What that is of a host core, on the whole.
+    /// Average share of a host core, in ppm.
     pub ppm: u32,
 }
 
-/// What a task may do next.
+/// What a task must do next to keep to its promise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskPace {
-    /// The task stands still until this much is promised, in nanoseconds.
+    /// Stand still until so much CPU time is promised.
     Stand {
-        /// What must have been promised before it goes on.
+        /// Promised CPU time at which it continues, in nanoseconds.
         until: u64,
     },
-    /// The task runs, with its quota multiplied by this, one or more.
+    /// Run with a quota multiplied by a factor.
     Run {
-        /// Factor that its quota is multiplied by, one or more.
+        /// Factor of the quota, at least one.
         times: Ppm,
     },
 }
 
-/// One task's account.
+/// Account of one task's promised and received CPU time.
+///
+/// Use: [`TaskLedger::come_with`] if it begins from a checkpoint, then [`TaskLedger::set_pace`] or
+/// [`TaskLedger::hold_task`] each time its progress is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskLedger {
     whole: u64,
@@ -59,52 +61,52 @@ pub struct TaskLedger {
 }
 
 impl TaskLedger {
-    /// Account of a task whose whole work is this much CPU time, in nanoseconds.
+    /// Makes the account of a task whose whole work is this CPU time, in nanoseconds.
     #[must_use]
     pub const fn new(whole: u64) -> Self {
         Self { whole, came_with: 0, ahead: 0, behind: 0, times: Ppm::ONE, stands: false }
     }
 
-    /// The task comes with this part of its work done, which may be more than it is promised: it
-    /// stands still until it is, and was never ahead by that. In nanoseconds.
+    /// Records that the task begins with this part of its work done; returns that part in nanoseconds. If that is
+    /// more than it is promised, it stands still until the promise catches up, and doesn't count as ahead.
     pub fn come_with(&mut self, done: Ppm) -> u64 {
         self.came_with = self.part_of_work(done);
         self.came_with
     }
 
-    /// CPU time of a part of the work, in nanoseconds.
+    /// Returns the CPU time of a part of the work, in nanoseconds.
     #[must_use]
     pub fn part_of_work(&self, done: Ppm) -> u64 {
         done.scale_number(self.whole)
     }
 
-    /// All of the work, in nanoseconds.
+    /// Returns the CPU time of the whole work, in nanoseconds.
     #[must_use]
     pub const fn whole_work(&self) -> u64 {
         self.whole
     }
 
-    /// The most that the task was ever seen ahead of its promise, in nanoseconds.
+    /// Returns the largest lead over its promise that was seen, in nanoseconds.
     #[must_use]
     pub const fn most_ahead(&self) -> u64 {
         self.ahead
     }
 
-    /// The most that it was ever seen behind, in nanoseconds.
+    /// Returns the largest lag behind its promise that was seen, in nanoseconds.
     #[must_use]
     pub const fn most_behind(&self) -> u64 {
         self.behind
     }
 
-    /// Takes down what is promised and done now.
+    /// Records the promised and the worked CPU time of now.
     pub fn note_progress(&mut self, promised: u64, worked: u64) {
         let promised_at_least = promised.max(self.came_with);
         self.ahead = self.ahead.max(worked.saturating_sub(promised_at_least));
         self.behind = self.behind.max(promised.saturating_sub(worked));
     }
 
-    /// What follows for a task that should stand still for a checkpoint now: it does so unless it
-    /// is behind, and then for what it is ahead beyond what it should be.
+    /// Decides what a task does that should stand still for a checkpoint now: it stands still unless it is behind,
+    /// and then for the time by which it is too far ahead.
     pub fn hold_task(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         if worked < promised {
             return self.set_pace(promised, worked, quota);
@@ -117,7 +119,7 @@ impl TaskLedger {
         TaskPace::Stand { until: worked.saturating_sub(wanted).max(over) }
     }
 
-    /// What follows for a task with this quota.
+    /// Decides what a task with this quota does next.
     pub fn set_pace(&mut self, promised: u64, worked: u64, quota: KernelQuota) -> TaskPace {
         let KernelQuota { slice, ppm } = quota;
         self.note_progress(promised, worked);

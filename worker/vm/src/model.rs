@@ -22,10 +22,10 @@ mod checkpoint;
 mod rates;
 mod seats;
 
-/// Longer than any run, and short enough to be added to.
+/// A span longer than any run, yet short enough to be added to a time.
 const FOREVER: Span = Span::from_micros(u64::MAX / 4);
 
-/// Slots to look at again, each once.
+/// Set of slots that must be computed anew.
 #[derive(Clone, Debug, Default)]
 struct TouchedSlots {
     slots: Vec<u32>,
@@ -46,39 +46,42 @@ impl TouchedSlots {
     }
 }
 
-/// One modelled VM: vCPUs of two slots each, and the tasks in them.
+/// Model of one VM: vCPUs of two slots each, and the tasks in them.
+///
+/// Use: every change is made at a time `now`, which must not go back; [`VmModel::step_until`] returns what has
+/// happened by a time, and [`VmModel::next_at`] says when that is next.
 #[derive(Clone, Debug)]
 pub struct VmModel {
     machine: MachineState,
-    /// What two tasks do to each other on a vCPU, and the seed of its chance.
+    /// Law of two tasks that share a vCPU, with the seed of its draws.
     sharing: Option<(ProcessorSharing, u64)>,
-    /// Tasks leave as soon as their work is done.
+    /// True if tasks leave their seats by themselves once their work is done.
     leaving: bool,
     processors: ModelProcessors,
-    /// The tasks, each at a place of its own while it is here.
+    /// The tasks, each in a slot of its own.
     slots: Vec<Option<SeatedTask>>,
-    /// Who is at each place: short to search.
+    /// The task in each slot, in a list that is short to search.
     keys: Vec<Option<(TaskId, Attempt)>>,
     free_slots: Vec<u32>,
     now: Time,
-    /// (when, task, slot, turn) of what happens to tasks, soonest first. The first is current.
+    /// Events of tasks as (time, task, slot, turn), the soonest first. The first one is up to date.
     agenda: BinaryHeap<Reverse<(Time, TaskId, u32, u64)>>,
-    /// Slots whose rate or plan has to be worked out again.
+    /// Slots whose rate or plan must be computed anew.
     touched: TouchedSlots,
-    /// Something has changed that the agenda and the credits do not know of yet.
+    /// True if a change isn't yet in the agenda and the credits.
     changed: bool,
-    /// The number of times that a plan was made: no two of them have the same number.
+    /// Number of plans made so far, so that each plan has its own number.
     turns: u64,
-    /// vCPUs in use, in ppm of one; known of burstable VMs.
+    /// vCPU use, in ppm of one vCPU; kept for burstable VMs only.
     used: u64,
-    /// The time at which the credits change how fast it runs.
+    /// Time at which credits change the VM's speed.
     credits_turn: Option<Time>,
-    /// What happened while time was passed, and was not told yet.
+    /// Events of passed time that weren't returned yet.
     untold: Vec<WorkEvent>,
 }
 
 impl VmModel {
-    /// An empty VM, created now.
+    /// Makes the model of an empty VM, created now.
     #[must_use]
     pub fn new(now: Time, spec: MachineSpec) -> Self {
         let processors = ModelProcessors::new(spec.vcpus);
@@ -101,40 +104,39 @@ impl VmModel {
         }
     }
 
-    /// Two tasks on one of its vCPUs share it as was measured, by chance of this seed, and not
-    /// perfectly.
+    /// Makes tasks that share a vCPU do so as measured, with random draws of this seed, and not perfectly.
     #[must_use]
     pub fn with_sharing(mut self, sharing: ProcessorSharing, seed: u64) -> Self {
         self.sharing = Some((sharing, seed));
         self
     }
 
-    /// Tasks leave their seats as soon as their work is done, and need not be stopped.
+    /// Makes tasks leave their seats as soon as their work is done, so that they need not be stopped.
     #[must_use]
     pub fn leaving_when_done(mut self) -> Self {
         self.leaving = true;
         self
     }
 
-    /// The time that has been passed.
+    /// Returns the time that has passed.
     #[must_use]
     pub const fn now(&self) -> Time {
         self.now
     }
 
-    /// The machine, to look at.
+    /// Returns the VM's machine.
     #[must_use]
     pub const fn machine(&self) -> &MachineState {
         &self.machine
     }
 
-    /// Whether nobody sits on it.
+    /// Returns whether the VM has no task.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.len() == self.free_slots.len()
     }
 
-    /// How far a task is, as of the time that has been passed.
+    /// Returns a task's progress at the time that has passed.
     #[must_use]
     pub fn task_progress(&self, task: TaskId, attempt: Attempt) -> Option<ModelProgress> {
         let progress = self.find_task(task, attempt)?.progress_at(self.model_time());
@@ -143,21 +145,21 @@ impl VmModel {
         Some(ModelProgress { finished: progress.finished.filter(|_| is_told), ..progress })
     }
 
-    /// The vCPUs of a task.
+    /// Returns the vCPUs of a task.
     #[must_use]
     pub fn task_cpus(&self, task: TaskId, attempt: Attempt) -> Option<&Cpus> {
         self.find_task(task, attempt).map(|running| &running.on)
     }
 
-    /// The speed at which a task goes on now if nothing holds it: the share of its vCPUs that it gets where
-    /// it uses all of them.
+    /// Returns the current speed of a task that nothing holds: the share of its vCPUs that it gets while it uses all
+    /// of them.
     #[must_use]
     pub fn task_speed(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         let running = self.find_task(task, attempt)?;
         Some(if self.machine.is_frozen() { Ppm::ZERO } else { self.task_rate(running) })
     }
 
-    /// How fast it would if no other task were on its vCPUs.
+    /// Returns the speed that a task would have with no other task on its vCPUs.
     #[must_use]
     pub fn speed_ceiling(&self, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         let running = self.find_task(task, attempt)?;
@@ -170,8 +172,7 @@ impl VmModel {
         ))
     }
 
-    /// From the time that has been passed until a task has done this much of its work; `None`:
-    /// never, at the present speeds.
+    /// Returns the time from now until a task has done this much work; `None`: never at the current speeds.
     #[must_use]
     pub fn time_to(&self, task: TaskId, attempt: Attempt, done: Span) -> Option<Span> {
         let running = self.find_task(task, attempt)?;
@@ -179,7 +180,7 @@ impl VmModel {
         (span == Span::ZERO || !self.machine.is_frozen()).then_some(span)
     }
 
-    /// The time at which something happens by itself next.
+    /// Returns the time at which something happens by itself next.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Time> {
         self.settle_touched();
@@ -203,19 +204,19 @@ impl VmModel {
         self.slots[self.slot_of(task, attempt)? as usize].as_ref()
     }
 
-    /// The time up to which tasks have gone on: a frozen VM's have been brought to its freeze.
+    /// Returns the time up to which tasks have progressed: that of the freeze if the VM is frozen.
     fn model_time(&self) -> Time {
         if self.machine.is_frozen() { Time::ZERO } else { self.now }
     }
 }
 
-/// What is done to it. All of it passes time up to `now` first.
+/// Changes to the model, each of which passes time up to `now` first.
 impl VmModel {
-    /// A task starts.
+    /// Starts a task.
     ///
     /// # Errors
     ///
-    /// There are no seats for it, or not enough memory; nothing has changed then.
+    /// Its seats or its memory aren't free; nothing has changed then.
     pub fn start_task(&mut self, now: Time, mut work: ModelTask) -> Result<(), SeatError> {
         self.pass_until(now);
         if work.memory > Bytes::ZERO {
@@ -246,7 +247,7 @@ impl VmModel {
         Ok(())
     }
 
-    /// A task is taken off; what of its work is done, if it was there.
+    /// Stops a task; returns the part of its work that is done, or `None` if it isn't there.
     pub fn stop_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> Option<Ppm> {
         self.pass_until(now);
         let slot = self.slot_of(task, attempt)?;
@@ -260,32 +261,32 @@ impl VmModel {
         Some(done)
     }
 
-    /// A task stands still for `span` from now on, for a checkpoint; one that already does, for
-    /// that much longer. One that has finished first does so again after it.
+    /// Makes a task stand still for `span` from now on, for a checkpoint. A task that already does stands still for
+    /// that much longer; one that has finished finishes again afterwards.
     pub fn hold_task(&mut self, now: Time, task: TaskId, attempt: Attempt, span: Span) {
         self.pass_until(now);
         self.untell_end(task, attempt);
         self.change_task(now, task, attempt, |running| running.stand_still(span, true));
     }
 
-    /// A task that has its seat waits for what it begins with: it does nothing and uses nothing until it is released.
+    /// Makes a seated task wait for its input: it does and uses nothing until it is released.
     pub fn wait_for_release(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.pass_until(now);
         self.change_task(now, task, attempt, |running| running.stand_still(FOREVER, false));
     }
 
-    /// A task that stands still goes on.
+    /// Lets a task run again that stands still.
     pub fn release_task(&mut self, now: Time, task: TaskId, attempt: Attempt) {
         self.change_task(now, task, attempt, SeatedTask::go_on);
     }
 
-    /// A task changes between burst and baseline; whether it was there.
+    /// Sets a task's mode; returns whether it is there.
     pub fn set_mode(&mut self, now: Time, task: TaskId, attempt: Attempt, mode: Mode) -> bool {
         self.change_task(now, task, attempt, |running| running.mode = mode)
     }
 
-    /// A task should have started this much earlier: it is promised what it would have done, and has
-    /// used the credits for that.
+    /// Credits a task with a start that much earlier: it is promised the work of that time, and its credits are
+    /// spent.
     pub fn head_start(&mut self, task: TaskId, attempt: Attempt, span: Span) {
         if self.machine.is_frozen() {
             return;
@@ -299,28 +300,28 @@ impl VmModel {
         }
     }
 
-    /// A task turns out to have done this much of its work, no more and no less.
+    /// Sets the part of a task's work that is done.
     pub fn set_done(&mut self, task: TaskId, attempt: Attempt, done: Ppm) {
         self.untell_end(task, attempt);
         self.change_task(self.now, task, attempt, |running| running.set_done(done));
     }
 
-    /// A task turns out to have this much more to do than was said, as time at full speed.
+    /// Adds work to a task beyond what was announced, as time at full speed.
     pub fn extend(&mut self, now: Time, task: TaskId, attempt: Attempt, more: Span) {
         self.pass_until(now);
         self.untell_end(task, attempt);
         self.change_task(now, task, attempt, |running| running.extend(more));
     }
 
-    /// A background task comes to the foreground of its vCPUs; whether it was there and that is
+    /// Promotes a background task to the foreground of its vCPUs; false if it isn't there or the foreground isn't
     /// free.
     pub fn promote_task(&mut self, now: Time, task: TaskId, attempt: Attempt) -> bool {
         let on = self.find_task(task, attempt).map(|r| r.on.clone()).unwrap_or_default();
         self.reseat_task(now, task, attempt, on, Span::ZERO)
     }
 
-    /// A task goes on in the foreground of these vCPUs, as many as it has, which it holds without
-    /// progress for as long as the move takes; whether it was there and they are free.
+    /// Moves a task to the foreground of these vCPUs, where it makes no progress for as long as the move takes; false
+    /// if it isn't there or they aren't free. There are as many as it has processes.
     pub fn move_to(
         &mut self,
         now: Time,
@@ -332,24 +333,24 @@ impl VmModel {
         self.reseat_task(now, task, attempt, on, takes)
     }
 
-    /// Hibernates: nothing runs, no credits are earned.
+    /// Hibernates the VM: nothing runs, and no credits are earned.
     pub fn freeze_vm(&mut self, now: Time) {
         self.set_frozen(now, true);
     }
 
-    /// Ends a hibernation: the VM runs again.
+    /// Ends a hibernation.
     pub fn thaw_vm(&mut self, now: Time) {
         self.set_frozen(now, false);
     }
 
-    /// A vCPU has this share of a real processor from now on, at most one: what runs on it is that
-    /// much slower, and uses as much less.
+    /// Sets the share of a real processor that a vCPU has, at most one: tasks on it run that much slower and use that
+    /// much less.
     pub fn set_supply(&mut self, now: Time, cpu: u32, share: Ppm) {
         self.set_supply_since(now, now, cpu, share);
     }
 
-    /// As [`Self::set_supply`] of one that was so since earlier: what runs there is brought to where
-    /// it would be.
+    /// Sets the share of a real processor that a vCPU has had since an earlier time: tasks on it are brought to where
+    /// they would be.
     pub fn set_supply_since(&mut self, now: Time, since: Time, cpu: u32, share: Ppm) {
         self.pass_until(now);
         self.settle_touched();
@@ -374,7 +375,7 @@ impl VmModel {
         self.changed = true;
     }
 
-    /// Passes time up to `now`. What happens before it is told by [`Self::step_until`].
+    /// Passes time up to `now`. [`Self::step_until`] returns what happened meanwhile.
     pub fn pass_until(&mut self, now: Time) {
         if now <= self.now {
             return;
@@ -389,8 +390,8 @@ impl VmModel {
         self.go_to(now);
     }
 
-    /// Passes time up to `now`, and tells what has happened by then, in order of time; at one
-    /// instant the turn of the credits first, and then in the order of the tasks.
+    /// Passes time up to `now`, and appends what has happened by then in order of time; at one instant a change by
+    /// the credits comes first, then tasks in order.
     pub fn step_until(&mut self, now: Time, told: &mut Vec<WorkEvent>) {
         self.settle_touched();
         told.append(&mut self.untold);
@@ -403,7 +404,7 @@ impl VmModel {
 }
 
 impl VmModel {
-    /// Lets happen what is due, from one instant to the next.
+    /// Lets due events happen, from one instant to the next.
     fn let_happen(&mut self, told: &mut Vec<WorkEvent>, is_due: impl Fn(Time) -> bool) {
         loop {
             if self.may_be_due() {
@@ -433,8 +434,8 @@ impl VmModel {
         }
     }
 
-    /// Whether something may happen at this very instant. Not to those who go on at another rate:
-    /// what was not due yet is not due at once.
+    /// Returns whether something may happen at this very instant. Tasks whose rate just changed don't count: what
+    /// wasn't due isn't due at once.
     #[must_use]
     pub fn may_be_due(&self) -> bool {
         let has_plan = |slot: &u32| {
@@ -445,7 +446,7 @@ impl VmModel {
         !self.untold.is_empty() || (self.changed && !plans_hold)
     }
 
-    /// The time of what was planned for a task has come.
+    /// Carries out the planned event of a task.
     fn task_due(&mut self, slot: u32) -> Option<WorkEvent> {
         let running = self.slots[slot as usize].as_mut()?;
         running.bring_to(self.now);
@@ -470,7 +471,7 @@ impl VmModel {
         }
     }
 
-    /// Time goes on up to `now`, before which nothing is due. All must be settled.
+    /// Passes time up to `now`, before which nothing is due. Everything must be settled.
     fn go_to(&mut self, now: Time) {
         let span = now.since(self.now);
         self.now = now;
@@ -488,7 +489,7 @@ impl VmModel {
         self.touch_all();
     }
 
-    /// Changes a task; whether it was there.
+    /// Changes a task by `change`; returns whether it is there.
     fn change_task(
         &mut self,
         now: Time,
@@ -518,7 +519,7 @@ impl VmModel {
         self.touch_all();
     }
 
-    /// Takes back an end that was not told yet: it has not come after all.
+    /// Withdraws a finish that wasn't returned yet, as the task turned out to have more work.
     fn untell_end(&mut self, task: TaskId, attempt: Attempt) {
         self.untold.retain(|event| *event != WorkEvent::Finished { task, attempt });
     }
@@ -530,7 +531,7 @@ impl VmModel {
         self.changed = true;
     }
 
-    /// Works out what has changed for those that were touched, before time goes on.
+    /// Computes the rates and plans of touched slots, before time passes.
     fn settle_touched(&mut self) {
         if !std::mem::take(&mut self.changed) {
             return;
@@ -568,7 +569,7 @@ impl VmModel {
         }
     }
 
-    /// The task in `slot` leaves its seats and its place.
+    /// Removes the task in `slot` from its seats and its slot.
     fn vacate_slot(&mut self, slot: u32) {
         self.leave_seats(slot);
         self.slots[slot as usize] = None;
@@ -581,7 +582,7 @@ impl VmModel {
     }
 }
 
-/// Accounts for the time up to now.
+/// Accounts for a task's progress up to now.
 fn bring_up_to(running: &mut SeatedTask, now: Time, frozen: bool) {
     if frozen {
         running.skip_to(now);

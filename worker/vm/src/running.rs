@@ -4,13 +4,13 @@ use dormouse_units::{Attempt, Bytes, Cpus, Mode, Ppm, Span, TaskId, Tier, Time, 
 
 use crate::work::{CheckpointHold, ModelProgress, ModelTask};
 
-/// Work in microseconds of a vCPU of its own × parts per million: at a rate in parts per million,
-/// what a microsecond does is a whole number, and nothing is ever rounded.
+/// Work in microseconds of a vCPU times parts per million: at a rate in parts per million, the work of a microsecond
+/// is a whole number, so that nothing is rounded.
 type Fine = u128;
 
 const FINE: Fine = 1_000_000;
 
-/// A task that has seats.
+/// A task in its seats, with its progress.
 #[derive(Clone, Debug)]
 pub(crate) struct SeatedTask {
     pub(crate) task: TaskId,
@@ -22,45 +22,45 @@ pub(crate) struct SeatedTask {
     pub(crate) usage: Usage,
     runtime: Span,
     left: Fine,
-    /// Up to when progress is accounted for.
+    /// Time up to which progress is accounted for.
     since: Time,
-    /// The speed at which it goes on when nothing holds it.
+    /// Speed of the task when nothing holds it.
     pub(crate) rate: Ppm,
     checkpoints: Vec<Ppm>,
-    /// How many of them were due.
+    /// Number of checkpoint positions that are due already.
     passed: usize,
     cost: Span,
     when: CheckpointHold,
-    /// The task stands still, for this much longer than `since`.
+    /// Rest of a standstill, counted from `since`.
     stands: Option<Span>,
-    /// The standstill is for a checkpoint, which uses the vCPUs in its place.
+    /// True if the standstill is for a checkpoint, which uses the vCPUs in the task's place.
     dumped: bool,
-    /// Part of the work that a checkpoint keeps which was asked for while the task ran.
+    /// Part of the work that a checkpoint holds which was requested while the task ran.
     asked: Option<Ppm>,
-    /// The time at which its work was done.
+    /// Time at which the work was done.
     ended: Option<Time>,
-    /// Loss of its foreground, once it has had a neighbour.
+    /// Loss of the foreground task, drawn once it has had a neighbour.
     pub(crate) loss: Option<Ppm>,
-    /// What of the idle cycles each process makes use of, once it was in the background.
+    /// Part of the idle cycles that each process can use, drawn once it was in the background.
     pub(crate) utilisation: Option<Usage>,
-    /// Entries of the agenda with another turn are out of date.
+    /// Number of the current plan: agenda entries with another turn are out of date.
     pub(crate) turn: u64,
-    /// Whether the agenda's entry of this turn is right, or right not to be there.
+    /// True if the agenda has the current plan, or rightly none.
     pub(crate) planned: bool,
 }
 
-/// What has come for a task whose time it was.
+/// Event that was planned for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskOccurrence {
-    /// The task's work is done.
+    /// Its work is done.
     Finished,
-    /// A checkpoint that it is to be told to stand still for.
+    /// A checkpoint is due, for which it will be told to stand still.
     Due(Ppm),
-    /// The task stands still for a checkpoint from now on.
+    /// It stands still for a checkpoint from now on.
     Held,
-    /// The task goes on, after a checkpoint of this much of its work.
+    /// It runs again after a checkpoint of this part of its work.
     Checkpointed(Ppm),
-    /// The task goes on.
+    /// It runs again.
     WentOn,
 }
 
@@ -96,7 +96,7 @@ impl SeatedTask {
         }
     }
 
-    /// Accounts for the time up to now, which passed while the VM ran.
+    /// Accounts for the time up to now, in which the VM ran.
     pub(crate) fn bring_to(&mut self, now: Time) {
         let span = now.since(self.since);
         self.since = now;
@@ -109,24 +109,24 @@ impl SeatedTask {
         }
     }
 
-    /// Time up to now passed while the VM was frozen.
+    /// Accounts for the time up to now, in which the VM was frozen.
     pub(crate) const fn skip_to(&mut self, now: Time) {
         self.since = now;
     }
 
-    /// How far it is at this time, up to which the VM runs as it does.
+    /// Returns the task's progress at this time, if the VM runs unchanged until then.
     pub(crate) fn progress_at(&self, now: Time) -> ModelProgress {
         let (done, hold) = (self.done_at(now), self.stands_until(now));
         ModelProgress { done, runtime: self.runtime, hold, finished: self.ended }
     }
 
-    /// What of its work is done, as the time that takes at full speed.
+    /// Returns the work done at this time, as time at full speed.
     fn done_at(&self, now: Time) -> Span {
         let left = self.left_at(now).div_ceil(FINE);
         self.runtime.saturating_sub(u64::try_from(left).map_or(self.runtime, Span::from_micros))
     }
 
-    /// What of its work is done.
+    /// Returns the part of the work done at this time.
     pub(crate) fn part_done(&self, now: Time) -> Ppm {
         self.done_at(now).fraction_of(self.runtime)
     }
@@ -137,12 +137,13 @@ impl SeatedTask {
         self.left.saturating_sub(fine_work(span, self.rate))
     }
 
-    /// The time for which it still stands.
+    /// Returns the rest of its standstill at this time.
     fn stands_until(&self, now: Time) -> Option<Span> {
         self.stands.map(|left| left.saturating_sub(now.since(self.since)))
     }
 
-    /// From `now` until it has done this much at a rate from now on; `None`: never at this rate.
+    /// Returns the time from `now` until this much work is done, at a rate that holds from now on; `None`: never at
+    /// this rate.
     pub(crate) fn time_to(&self, now: Time, done: Span, rate: Ppm) -> Option<Span> {
         let missing = self.left_at(now).saturating_sub(left_after(self.runtime, done));
         if missing == 0 {
@@ -151,8 +152,7 @@ impl SeatedTask {
         Some(self.stands_until(now).unwrap_or_default() + time_for_work(missing, rate)?)
     }
 
-    /// The time at which something happens to it if the VM runs on as it does; `None`: never, or it would
-    /// outlast time.
+    /// Returns the time of the task's next event if the VM runs unchanged; `None`: never, or beyond the end of time.
     pub(crate) fn next_at(&self) -> Option<Time> {
         if self.ended.is_some() {
             return None;
@@ -164,7 +164,7 @@ impl SeatedTask {
         self.since.as_micros().checked_add(span.as_micros()).map(Time::from_micros)
     }
 
-    /// What was to happen to it happens, at the time up to which it is accounted for.
+    /// Carries out the planned event, at the time up to which progress is accounted for.
     pub(crate) fn take_due(&mut self) -> TaskOccurrence {
         self.planned = false;
         if self.stands.take().is_some() {
@@ -196,8 +196,7 @@ impl SeatedTask {
         }
     }
 
-    /// The task stands still for a checkpoint from now on, if it does not already; whether it has not
-    /// finished.
+    /// Makes the task stand still for a checkpoint from now on, unless it already does; false if it has finished.
     pub(crate) fn checkpoint_now(&mut self) -> bool {
         // One that has done all its work ends at this very instant.
         let is_going_on = self.ended.is_none() && self.left > 0;
@@ -208,7 +207,7 @@ impl SeatedTask {
         is_going_on
     }
 
-    /// The task stands still for this much longer, for a checkpoint or not.
+    /// Makes the task stand still for this much longer, for a checkpoint or not.
     pub(crate) fn stand_still(&mut self, span: Span, for_checkpoint: bool) {
         self.stands = Some(self.stands.unwrap_or_default() + span);
         self.dumped |= for_checkpoint;
@@ -216,7 +215,7 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// The task has this much more to do than was said.
+    /// Adds work beyond what was announced.
     pub(crate) fn extend(&mut self, more: Span) {
         self.runtime += more;
         self.left += fine_work(more, Ppm::ONE);
@@ -224,13 +223,13 @@ impl SeatedTask {
         self.planned = false;
     }
 
-    /// Nothing holds it any more.
+    /// Ends a standstill.
     pub(crate) fn go_on(&mut self) {
         (self.stands, self.dumped, self.asked) = (None, false, None);
         self.planned = false;
     }
 
-    /// The task should have begun this much earlier.
+    /// Credits the task with a start that much earlier.
     pub(crate) fn head_start(&mut self, span: Span) {
         if self.stands.is_none() {
             self.left = self.left.saturating_sub(fine_work(span, self.rate));
@@ -238,7 +237,7 @@ impl SeatedTask {
         }
     }
 
-    /// For this long it went on at `before`, and should have at its present rate.
+    /// Corrects progress: for this span the task ran at the rate `before`, and should have run at its current rate.
     pub(crate) fn make_up(&mut self, span: Span, before: Ppm) {
         if self.stands.is_none() && self.ended.is_none() {
             self.left =
@@ -247,33 +246,32 @@ impl SeatedTask {
         }
     }
 
-    /// The task has done this much, no more and no less.
+    /// Sets the part of the work that is done.
     pub(crate) fn set_done(&mut self, done: Ppm) {
         self.left = left_after(self.runtime, self.runtime.part(done));
         self.ended = None;
         self.planned = false;
     }
 
-    /// All its work is done: it keeps its seats and uses nothing.
+    /// Returns whether all work is done: the task keeps its seats and uses nothing.
     pub(crate) const fn is_finished(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// What process `n` uses of what it gets: all of it for a checkpoint, below a foreground what it
-    /// would.
+    /// Returns the part of its share that process `n` uses: all of it during a checkpoint, and its own usage
+    /// otherwise, also below a foreground.
     pub(crate) fn usage_now(&self, n: usize) -> Ppm {
         self.uniform_now().unwrap_or_else(|| self.usage.of_process(n))
     }
 
-    /// The same where every process uses as much.
+    /// Returns the usage of every process, if all use the same.
     pub(crate) fn uniform_now(&self) -> Option<Ppm> {
         let is_all = self.dumped && self.tier == Tier::Foreground;
         if is_all { Some(Ppm::ONE) } else { self.usage.uniform_usage() }
     }
 
-    /// What all of it uses now, in ppm of a vCPU, on a VM that runs. A provider charges for
-    /// checkpoints as well, and the schedulers reckon with it: the credits that they set aside for
-    /// a task are for its checkpoints, too. A task that is moved uses nothing meanwhile.
+    /// Returns the vCPU use of the task now, in ppm of a vCPU, on a running VM. Checkpoints count, since a provider
+    /// charges for them and schedulers set credits aside for them. A task that is being moved uses nothing.
     pub(crate) fn in_use(&self) -> u64 {
         if self.ended.is_some() || (self.stands.is_some() && !self.dumped) {
             return 0;
@@ -282,17 +280,17 @@ impl SeatedTask {
     }
 }
 
-/// What is left of work once this much of it is done.
+/// Returns the work left once this much is done.
 fn left_after(runtime: Span, done: Span) -> Fine {
     Fine::from(runtime.saturating_sub(done).as_micros()) * FINE
 }
 
-/// What is done in this time at this rate.
+/// Returns the work done in a span at this rate.
 fn fine_work(span: Span, rate: Ppm) -> Fine {
     Fine::from(span.as_micros()) * Fine::from(rate.get())
 }
 
-/// The time that this work takes at this rate, rounded up to a microsecond.
+/// Returns the time that work takes at this rate, rounded up to a microsecond.
 fn time_for_work(work: Fine, rate: Ppm) -> Option<Span> {
     // Most of it fits in 64 bits, whose division is a machine's own.
     let us = match (u64::try_from(work), rate.get()) {

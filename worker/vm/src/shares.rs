@@ -7,20 +7,21 @@
 //! computes at any time. Below that every phase ends with a wait for the network, in which
 //! nobody computes: a leader computes Σu of a phase, the others nothing, and the rest is wait.
 
-/// All of a processor or a phase, in parts per million.
+/// The whole of a processor or a phase, in parts per million.
 pub const PPM: u32 = 1_000_000;
 
-/// Hands out the ranks' shares, phase by phase: the same in every process.
+/// Shares of a phase that a job's ranks compute, handed out phase by phase; every process computes the same.
 #[derive(Clone, Debug)]
 pub struct RankShares {
     usage: Vec<u32>,
     total: i64,
-    /// How many phases more each rank should have led by now, times Σu.
+    /// Number of further phases that each rank should have led by now, times the sum of usages.
     due: Vec<i64>,
 }
 
 impl RankShares {
-    /// Before the first phase of a job whose ranks shall use these parts of a processor, per million.
+    /// Makes the shares before the first phase of a job whose ranks use these parts of a processor, in parts per
+    /// million.
     #[must_use]
     pub fn new(usage: &[u32]) -> Self {
         // No rank uses more than a processor.
@@ -29,19 +30,19 @@ impl RankShares {
         Self { due: vec![0; usage.len()], usage, total }
     }
 
-    /// Begins the next phase: the share of it that `rank` computes, parts per million.
+    /// Begins the next phase; returns the share of it that `rank` computes, in parts per million.
     pub fn next(&mut self, rank: usize) -> u32 {
         let leader = self.next_leader();
         self.rank_share(rank, leader)
     }
 
-    /// Begins the next phase: the shares of it that the ranks compute, parts per million.
+    /// Begins the next phase; returns the share of it that each rank computes, in parts per million.
     pub fn next_of_all(&mut self) -> Vec<u32> {
         let leader = self.next_leader();
         (0..self.usage.len()).map(|rank| self.rank_share(rank, leader)).collect()
     }
 
-    /// Begins the next phase: which rank leads it.
+    /// Begins the next phase; returns the rank that leads it.
     fn next_leader(&mut self) -> usize {
         for (due, usage) in self.due.iter_mut().zip(&self.usage) {
             *due += i64::from(*usage);
@@ -69,21 +70,21 @@ impl RankShares {
     }
 }
 
-/// The part of a phase in which nobody computes, parts per million.
+/// Returns the part of a phase in which no rank computes, in parts per million.
 #[must_use]
 pub fn network_part(usage: &[u32]) -> u32 {
     let total: u64 = usage.iter().map(|u| u64::from(*u)).sum();
     PPM - total.min(u64::from(PPM)) as u32
 }
 
-/// Blocks of work in `share` millionths of phases of `blocks` each.
+/// Returns the blocks of work in `share` millionths of phases of `blocks` each.
 #[must_use]
 pub fn count_blocks(share: u64, blocks: u64) -> u64 {
     let total = u128::from(share) * u128::from(blocks) / u128::from(PPM);
     u64::try_from(total).unwrap_or(u64::MAX)
 }
 
-/// Blocks of work of each rank of such a usage in so many phases, with `per_phase` blocks in each.
+/// Returns the blocks of work of each rank with such a usage in this number of phases of `per_phase` blocks.
 #[must_use]
 pub fn blocks_of_ranks(usage: &[u32], phases: u32, per_phase: u64) -> Vec<u64> {
     let of_rank = |rank| {

@@ -15,23 +15,22 @@
 use dormouse_units::{Ppm, RandomStream, Usage, VmId};
 use serde::{Deserialize, Serialize};
 
-/// How a foreground and a background VM share a processor (sections 2.1 and 3.2). Loss
-/// and utilisation are drawn once a placement of a job, as the paper measured whole jobs.
+/// Law of a foreground and a background VM that share a processor (sections 2.1 and 3.2). Loss and utilisation are
+/// drawn once for each placement of a job, as the paper measured whole jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ProcessorSharing {
-    /// Loss of a foreground job with a neighbour: uniform between these.
+    /// Bounds of the uniformly distributed loss of a foreground job with a neighbour.
     pub loss: (f64, f64),
-    /// Part of the idle cycles that a one-process background job makes use of: uniform
-    /// between these.
+    /// Bounds of the uniformly distributed part of idle cycles that a background job of one process uses.
     pub single: (f64, f64),
-    /// The same for a job of several processes: a normal distribution's mean and
-    /// deviation. The paper's figures are lost in its text; these are recalled.
+    /// Mean and deviation of the normally distributed part of idle cycles that a background job of several processes
+    /// uses. The paper's figures are lost in its text; these are recalled.
     pub several_normal: (f64, f64),
-    /// The range that it is cut to, by drawing again.
+    /// Range of that normal distribution; draws outside are repeated.
     pub several_within: (f64, f64),
-    /// Draw a utilisation for each process instead of one for the job: the job then
-    /// advances with the least of them, which falls with its size.
+    /// True if a utilisation is drawn for each process instead of one for the job: the job then advances with the
+    /// smallest of them, which falls with its size.
     pub each_process: bool,
 }
 
@@ -48,7 +47,7 @@ impl Default for ProcessorSharing {
 }
 
 impl ProcessorSharing {
-    /// No loss, and a background that gets every idle cycle: for cases made by hand.
+    /// No loss, and a background that gets every idle cycle, for constructed cases.
     pub const PERFECT: Self = Self {
         loss: (0.0, 0.0),
         single: (1.0, 1.0),
@@ -57,13 +56,12 @@ impl ProcessorSharing {
         each_process: false,
     };
 
-    /// Loss of a foreground job while it has a neighbour.
+    /// Draws the loss of a foreground job while it has a neighbour.
     pub(crate) fn draw_loss(&self, stream: &mut RandomStream) -> Ppm {
         to_ppm(draw_between(stream, self.loss))
     }
 
-    /// Utilisation of idle cycles by the processes of a background job of this many: one
-    /// for all of them, or one each.
+    /// Draws the utilisation of idle cycles by a background job of this many processes: one for all, or one for each.
     pub(crate) fn draw_utilisations(&self, processes: usize, stream: &mut RandomStream) -> Usage {
         if self.each_process {
             Usage::Each((0..processes).map(|_| self.draw_utilisation(processes, stream)).collect())
@@ -72,8 +70,8 @@ impl ProcessorSharing {
         }
     }
 
-    /// What a VM in the background of a processor of which it is left this share makes use of: the
-    /// utilisation of one process, drawn once for the VM.
+    /// Returns the share that a VM uses in the background of a processor of which `share` is left: by the utilisation
+    /// of one process, drawn once for the VM.
     #[must_use]
     pub fn left_to(&self, vm: VmId, share: Ppm, seed: u64) -> Ppm {
         let stream = &mut RandomStream::new(seed, "utilisation-of-vm", u64::from(vm.get()));
@@ -97,8 +95,8 @@ impl ProcessorSharing {
     }
 }
 
-/// The speed at which a task goes on that computes for this part of its time and waits for the network in the
-/// rest, on a vCPU that gives it this much at most: c / (u + c · (1 − u)), as the wait takes no longer.
+/// Returns the speed of a task that computes for the part `usage` of its time and otherwise waits for the network, on
+/// a vCPU that gives it at most `most`: c / (u + c · (1 − u)), since the wait takes as long as ever.
 pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     let (c, u) = (u64::from(most.get()), u64::from(usage.get()));
     let one = u64::from(Ppm::ONE.get());
@@ -110,21 +108,21 @@ pub(crate) fn paced_speed(most: Ppm, usage: Ppm) -> Ppm {
     }
 }
 
-/// What a background process gets of a vCPU with this supply of which its foreground leaves this
-/// much, in 10^-12 of one: x · (1 − f).
+/// Returns the share of a vCPU with this supply that a background process gets when its foreground leaves `left`, in
+/// 10^-12 of a vCPU: x · (1 − f).
 pub(crate) fn background_share(utilisation: Ppm, left: Ppm, supply: Ppm) -> u64 {
     let share = u64::from(utilisation.get()) * u64::from(left.get());
     if supply == Ppm::ONE { share } else { supply.scale_number(share) }
 }
 
-/// min(c, x · (1 − f) / u) of a task whose slowest process below a foreground gets and wants this
-/// much (10^-12 and ppm of a vCPU); it wants nothing if there is none.
+/// Returns min(c, x · (1 − f) / u), the speed of a task whose slowest process below a foreground gets and wants this
+/// much (in 10^-12 and ppm of a vCPU); `wants` is zero if there is no such process.
 pub(crate) fn background_rate(most: Ppm, gets: u64, wants: u64) -> Ppm {
     let Some(rate) = gets.checked_div(wants) else { return most };
     u32::try_from(rate).map_or(most, |ppm| Ppm::new(ppm).min(most))
 }
 
-/// A share of a share.
+/// Returns the product of two shares.
 pub(crate) fn times_share(a: Ppm, b: Ppm) -> Ppm {
     match (a, b) {
         (a, Ppm::ONE) => a,
@@ -137,7 +135,7 @@ fn draw_between(stream: &mut RandomStream, (low, high): (f64, f64)) -> f64 {
     low + (high - low) * stream.draw_unit()
 }
 
-/// A standard normal draw (Box and Muller 1958).
+/// Draws from the standard normal distribution (Box and Muller 1958).
 fn draw_normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.draw_unit()));
     radius * libm::cos(std::f64::consts::TAU * stream.draw_unit())

@@ -9,29 +9,32 @@ use super::{
     vm::VmLifecycle,
 };
 
-/// What holds for all attempts of a VM.
+/// Limits that hold for all attempts of a VM.
 #[derive(Clone, Copy, Debug)]
 pub struct AttemptLimits {
-    /// The time that a killed process may take to be gone. Time in which its VM is frozen is nobody's.
+    /// Time that a killed process may take to be gone, not counting time in which its VM is frozen.
     pub kill: Duration,
-    /// Whether tasks can be checkpointed here.
+    /// True if tasks can be checkpointed on this host.
     pub checkpoints: bool,
 }
 
-/// The attempts on one VM, in the order they came.
+/// Attempts on one VM in the order of their arrival: a state machine without clock or IO.
+///
+/// Use: hand every [`VmEvent`] to [`AttemptTable::handle_event`], and carry out the returned effects in order; hand
+/// in [`VmEvent::Tick`] when [`AttemptTable::next_at`] is due.
 #[derive(Debug)]
 pub struct AttemptTable {
     pub(super) limits: AttemptLimits,
     pub(super) state: VmLifecycle,
     pub(super) slots: VmSlots,
     pub(super) lives: Vec<AttemptLife>,
-    /// Launches that came to their end while the VM was frozen: heard at the thaw.
+    /// Launches that ended while the VM was frozen, to be handled at the thaw.
     pub(super) held: Vec<(Key, Result<BirthOutcome, LaunchFailure>)>,
     pub(super) effects: Vec<VmEffect>,
 }
 
 impl AttemptTable {
-    /// A VM on which there is nobody yet.
+    /// Makes the table of a VM without attempts.
     #[must_use]
     pub fn new(vcpus: u32, limits: AttemptLimits) -> Self {
         Self {
@@ -44,7 +47,7 @@ impl AttemptTable {
         }
     }
 
-    /// Hears of an event, `now` after the VM was made: what is to be done.
+    /// Handles an event, `now` after the VM's creation; returns what is to be done, in order.
     pub fn handle_event(&mut self, now: Duration, event: VmEvent) -> Vec<VmEffect> {
         match event {
             _ if self.is_ending() => self.handle_while_ending(event),
@@ -77,7 +80,7 @@ impl AttemptTable {
         std::mem::take(&mut self.effects)
     }
 
-    /// The time at which something is due by itself, if it is. On a frozen VM nothing is.
+    /// Returns the time at which a [`VmEvent::Tick`] is due; `None` while the VM is frozen or nothing is due.
     #[must_use]
     pub fn next_at(&self) -> Option<Duration> {
         if self.is_frozen() {
@@ -103,43 +106,43 @@ impl AttemptTable {
         }
     }
 
-    /// Who is where.
+    /// Returns the VM's slots with their attempts.
     #[must_use]
     pub const fn vm_slots(&self) -> &VmSlots {
         &self.slots
     }
 
-    /// The stage of an attempt's life, if it is here.
+    /// Returns the stage of an attempt; `None`: it isn't on this VM.
     #[must_use]
     pub fn attempt_phase(&self, key: Key) -> Option<AttemptPhase> {
         self.find_life(key).map(|life| life.phase)
     }
 
-    /// The attempt's process is there, and nothing is being done to it.
+    /// Returns whether an attempt's process exists and no work on it is under way.
     #[must_use]
     pub fn is_running(&self, key: Key) -> bool {
         self.attempt_phase(key) == Some(AttemptPhase::Running)
     }
 
-    /// Something is being done to it elsewhere.
+    /// Returns whether work on an attempt is under way elsewhere.
     #[must_use]
     pub fn is_busy(&self, key: Key) -> bool {
         self.find_life(key).is_some_and(AttemptLife::is_busy)
     }
 
-    /// Whether the attempt is dead, or has been killed.
+    /// Returns whether an attempt is dead or has been killed.
     #[must_use]
     pub fn is_dead(&self, key: Key) -> bool {
         matches!(self.attempt_phase(key), Some(AttemptPhase::Dying { .. } | AttemptPhase::Gone))
     }
 
-    /// Whether the attempt is to be stopped, or is being.
+    /// Returns whether an attempt is to be stopped or is being stopped.
     #[must_use]
     pub fn is_stopped(&self, key: Key) -> bool {
         self.find_life(key).is_some_and(|life| life.stop.is_some())
     }
 
-    /// Whether a checkpoint is being taken, or waits for CRIU's turn.
+    /// Returns whether a checkpoint of an attempt is being taken or queued for CRIU.
     #[must_use]
     pub fn is_being_checkpointed(&self, key: Key) -> bool {
         self.find_life(key).is_some_and(|life| life.asked || life.phase == AttemptPhase::Dumping)

@@ -22,8 +22,7 @@ impl AttemptTable {
         }
     }
 
-    /// Queues for CRIU if another checkpoint is wanted and there can be one now. The task runs on
-    /// until its turn.
+    /// Queues an attempt for CRIU if another checkpoint is wanted and possible now. It runs until its turn.
     pub(super) fn ask_again(&mut self, key: Key) {
         let is_open = self.is_open();
         let Some(life) = self.life_mut(key) else { return };
@@ -112,7 +111,7 @@ impl AttemptTable {
         self.perhaps_let_go();
     }
 
-    /// The attempt goes on, having stood still for its checkpoint.
+    /// Records that an attempt runs again after standing still for its checkpoint.
     pub(super) fn goes_on(&mut self, key: Key) {
         if let Some(pending) = self.life_mut(key).and_then(|life| life.pending.as_mut()) {
             pending.goes_on = true;
@@ -134,7 +133,7 @@ impl AttemptTable {
         }
     }
 
-    /// Reports a checkpoint that is stored and whose task runs again.
+    /// Reports a checkpoint once it is stored and its task runs again.
     fn settle_checkpoint(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         if let Some(PendingCheckpoint { goes_on: true, stored: Some(stored), .. }) = life.pending {
@@ -148,7 +147,7 @@ impl AttemptTable {
         }
     }
 
-    /// The attempt's work is done: it has finished, or will have when its time has come.
+    /// Records that an attempt's work is done: it has finished, or will finish when its time has come.
     pub(super) fn work_is_done(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Early;

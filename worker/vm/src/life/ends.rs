@@ -14,7 +14,7 @@ impl AttemptTable {
         }
     }
 
-    /// A killed attempt has no process any more.
+    /// Records that a killed attempt has no process any more.
     pub(super) fn is_gone(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         if !matches!(life.phase, AttemptPhase::Dying { .. } | AttemptPhase::Launching) {
@@ -26,7 +26,7 @@ impl AttemptTable {
         self.settle_stop(key);
     }
 
-    /// A process has ended by itself.
+    /// Records that a process has ended by itself.
     pub(super) fn process_exited(&mut self, key: Key, result: Result<(), String>) {
         match (self.attempt_phase(key), result) {
             (Some(AttemptPhase::Running), Ok(())) => self.work_is_done(key),
@@ -37,14 +37,14 @@ impl AttemptTable {
         }
     }
 
-    /// The slots of an attempt whose processes are gone are free.
+    /// Frees the slots of an attempt whose processes are gone.
     pub(super) fn vacate_slots(&mut self, key: Key) {
         let seats = self.slots.all_of(key);
         self.slots.leave_slots(key);
         self.push_effect(VmEffect::Vacate { key, seats });
     }
 
-    /// An attempt without a process is over, and its slots may have been waited for.
+    /// Ends an attempt without a process, and launches those that waited for its slots.
     pub(super) fn end_attempt(&mut self, key: Key, end: AttemptOutcome) {
         let seats = self.slots.all_of(key);
         self.slots.leave_slots(key);

@@ -37,7 +37,7 @@ impl AttemptTable {
         self.launch_ready();
     }
 
-    /// Begins the launch of every attempt whose slots are free.
+    /// Launches every attempt whose slots are free.
     pub(super) fn launch_ready(&mut self) {
         if !self.is_open() {
             return;
@@ -58,12 +58,12 @@ impl AttemptTable {
         }
     }
 
-    /// Whoever has its slot does not die.
+    /// Ends an attempt whose slots are occupied by a process that doesn't die.
     pub(super) fn never_had_its_slot(&mut self, key: Key) {
         self.end_attempt(key, AttemptOutcome::Refused);
     }
 
-    /// A launch has come to its end, which is nobody's business while the VM is frozen.
+    /// Records the end of a launch; while the VM is frozen it is kept for the thaw.
     pub(super) fn hear_launched(&mut self, key: Key, result: Result<BirthOutcome, LaunchFailure>) {
         let given_up = self.find_life(key).is_some_and(|life| life.reported);
         if self.is_frozen() && !given_up {
@@ -73,7 +73,7 @@ impl AttemptTable {
         }
     }
 
-    /// Gives up the launch of an attempt whose end has been reported.
+    /// Gives up the launch of an attempt whose end was reported.
     pub(super) fn give_up_launch(&mut self, key: Key) {
         self.push_effect(VmEffect::Revoke(key));
         if let Some(place) = self.held.iter().position(|(held, _)| *held == key) {

@@ -5,7 +5,7 @@ use dormouse_units::Tier;
 use super::{AttemptOutcome, AttemptPhase, AttemptTable, DepartureOutcome, Key, VmEffect};
 
 impl AttemptTable {
-    /// Brings an attempt to the foreground where it is, or is to be.
+    /// Promotes an attempt to the foreground of the vCPUs that it has or will have.
     pub(super) fn promote_attempt(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.tier = Tier::Foreground;
@@ -18,7 +18,7 @@ impl AttemptTable {
         }
     }
 
-    /// A job is to go on in the foreground of `on`.
+    /// Moves a job to the foreground of `on`.
     pub(super) fn move_to(&mut self, key: Key, on: Vec<u32>) {
         let Some(life) = self.life_mut(key) else { return };
         match life.phase {
@@ -45,7 +45,7 @@ impl AttemptTable {
         }
     }
 
-    /// Dumps a job that is to go elsewhere, if that can be now.
+    /// Dumps a job that is to be moved, if that is possible now.
     pub(super) fn perhaps_leave(&mut self, key: Key) {
         let is_open = self.is_open();
         let Some(life) = self.life_mut(key) else { return };
@@ -83,7 +83,7 @@ impl AttemptTable {
         self.perhaps_let_go();
     }
 
-    /// A job whose processes are gone is to go on where it was told to.
+    /// Launches a job whose processes are gone on the vCPUs to which it is moved.
     fn goes_elsewhere(&mut self, key: Key, kept: bool) {
         self.vacate_slots(key);
         // It does not stand still for its last checkpoint any more.

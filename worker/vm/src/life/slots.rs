@@ -4,20 +4,20 @@ use dormouse_units::Tier;
 
 use super::Key;
 
-/// One of a vCPU's two tier groups. Which is foreground changes; which is which does not.
+/// One of the two tier groups of a vCPU. Which of them is the foreground can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TierSlot {
-    /// The group `a`, foreground at first.
+    /// The group `a`, in the foreground at first.
     A,
-    /// The group `b`, background at first.
+    /// The group `b`, in the background at first.
     B,
 }
 
 impl TierSlot {
-    /// Both of them.
+    /// Both slots.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The other one.
+    /// Returns the other slot.
     #[must_use]
     pub const fn other_slot(self) -> Self {
         match self {
@@ -26,7 +26,7 @@ impl TierSlot {
         }
     }
 
-    /// As its group is called.
+    /// Returns the name of the slot's control group.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -59,20 +59,20 @@ impl VcpuSlots {
     }
 }
 
-/// A process's place.
+/// Place of a process on a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptSeat {
-    /// On which vCPU.
+    /// Its vCPU.
     pub vcpu: u32,
-    /// In which of its groups.
+    /// Its slot of the vCPU.
     pub slot: TierSlot,
-    /// What that is now.
+    /// Current tier of the slot.
     pub tier: Tier,
-    /// Who has the vCPU's other slot.
+    /// Attempt in the other slot of the vCPU.
     pub neighbour: Option<Key>,
 }
 
-/// All slots of a VM: who has processes in them, dying ones too.
+/// All slots of a VM, with the attempts that have processes in them, including dying ones.
 #[derive(Debug)]
 pub struct VmSlots {
     vcpus: Vec<VcpuSlots>,
@@ -84,14 +84,14 @@ impl VmSlots {
         Self { vcpus: vec![empty; vcpus as usize] }
     }
 
-    /// Whether all these vCPUs exist, each of them once.
+    /// Returns whether all these vCPUs exist and each is named once.
     #[must_use]
     pub fn are_valid(&self, on: &[u32]) -> bool {
         let exists = |p: &u32| (*p as usize) < self.vcpus.len();
         !on.is_empty() && on.iter().enumerate().all(|(n, p)| exists(p) && !on[..n].contains(p))
     }
 
-    /// Whether the slots of this tier on all these vCPUs are free.
+    /// Returns whether the slots of this tier on all these vCPUs are free.
     #[must_use]
     pub fn are_free(&self, on: &[u32], tier: Tier) -> bool {
         on.iter().all(|p| {
@@ -103,7 +103,7 @@ impl VmSlots {
         })
     }
 
-    /// Seats a task on free slots.
+    /// Assigns free slots to a task.
     pub(super) fn take_slots(&mut self, key: Key, on: &[u32], tier: Tier) {
         for p in on {
             if let Some(vcpu) = self.vcpus.get_mut(*p as usize) {
@@ -113,7 +113,7 @@ impl VmSlots {
         }
     }
 
-    /// Empties all slots of a task.
+    /// Frees all slots of a task.
     pub(super) fn leave_slots(&mut self, key: Key) {
         for vcpu in &mut self.vcpus {
             for slot in [TierSlot::A, TierSlot::B] {
@@ -125,14 +125,14 @@ impl VmSlots {
         }
     }
 
-    /// Slot of a vCPU that is its foreground.
+    /// Returns the slot of a vCPU that is its foreground.
     #[must_use]
     pub fn foreground_slot(&self, vcpu: u32) -> TierSlot {
         self.vcpus.get(vcpu as usize).map_or(TierSlot::A, |p| p.foreground)
     }
 
-    /// Brings a task to the foreground where it sits: the slots that are foreground from now on,
-    /// or the first vCPU whose foreground is somebody else's.
+    /// Promotes a task to the foreground of its vCPUs; returns the slots that became foreground, or as an error the
+    /// first vCPU whose foreground belongs to another task.
     pub(super) fn promote_task(&mut self, key: Key) -> Result<Vec<(u32, TierSlot)>, u32> {
         let mut turned = Vec::new();
         for (vcpu, p) in self.vcpus.iter_mut().zip(0..) {
@@ -152,14 +152,14 @@ impl VmSlots {
         Ok(turned)
     }
 
-    /// The seats of the processes of a task.
+    /// Returns the seats of a task's processes.
     #[must_use]
     pub fn all_of(&self, key: Key) -> Vec<AttemptSeat> {
         let all: Vec<u32> = (0..).take(self.vcpus.len()).collect();
         self.task_seats(key, &all)
     }
 
-    /// The seats of the processes of a task, in the order of `on`.
+    /// Returns the seats of a task's processes in the order of `on`.
     #[must_use]
     pub fn task_seats(&self, key: Key, on: &[u32]) -> Vec<AttemptSeat> {
         on.iter()

@@ -48,8 +48,8 @@ impl AttemptTable {
 
     /// Kills the process of an attempt, which then leaves its seat.
     ///
-    /// On a frozen VM it is not seen to be gone before the thaw; it never executes another
-    /// instruction of its own, since it wakes inside the kernel, with the signal pending.
+    /// On a frozen VM it isn't seen gone before the thaw, but it never executes another instruction of its own, since
+    /// it wakes inside the kernel with the signal pending.
     pub(super) fn kill_attempt(&mut self, key: Key) {
         let Some(life) = self.life_mut(key) else { return };
         life.phase = AttemptPhase::Dying { by: None };
@@ -59,8 +59,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of one that was killed to be stopped, and does not get to die before a thaw
-    /// that may never come: its task can go on elsewhere.
+    /// Reports the end of an attempt that was killed for a stop and can't die before a thaw that may never come, so
+    /// that its task can continue elsewhere.
     pub(super) fn is_as_good_as_gone(&mut self, key: Key) {
         let Some(life) = self.find_life(key) else { return };
         if !matches!(life.phase, AttemptPhase::Dying { .. }) || life.stop.is_none() {
@@ -79,7 +79,7 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of an attempt of which nothing more can be expected by now.
+    /// Reports the end of an attempt of which nothing more can be expected now.
     fn report_end(&mut self, key: Key, end: AttemptOutcome) {
         let Some(life) = self.life_mut(key) else { return };
         if !std::mem::replace(&mut life.reported, true) {
@@ -87,7 +87,8 @@ impl AttemptTable {
         }
     }
 
-    /// One that hangs is killed. Once it is gone it has failed, and can be started elsewhere.
+    /// Kills an attempt that hangs. Once its process is gone the attempt has failed, and its task can start
+    /// elsewhere.
     pub(super) fn attempt_hangs(&mut self, now: Duration, key: Key, why: String) {
         let by = Some(now + self.limits.kill);
         let Some(life) = self.life_mut(key) else { return };
@@ -100,8 +101,8 @@ impl AttemptTable {
         }
     }
 
-    /// One that the kernel does not let die, as with a disk that does not answer, has failed all
-    /// the same. Its slot stays occupied.
+    /// Fails an attempt whose process the kernel doesn't let die, as with a disk that doesn't answer. Its slot stays
+    /// occupied.
     pub(super) fn outlives_its_kill(&mut self, key: Key) {
         let after = self.limits.kill.as_millis();
         let Some(life) = self.life_mut(key) else { return };
@@ -112,8 +113,8 @@ impl AttemptTable {
         }
     }
 
-    /// Reports the end of a stopped attempt once its process is gone and, if it is to be kept,
-    /// the coordinator has its checkpoint.
+    /// Reports the end of a stopped attempt once its process is gone and, if its work is to be kept, the coordinator
+    /// has its checkpoint.
     pub(super) fn settle_stop(&mut self, key: Key) {
         let Some(life) = self.find_life(key).filter(|life| life.phase == AttemptPhase::Gone) else {
             return;

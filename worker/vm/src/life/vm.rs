@@ -4,40 +4,40 @@ use std::time::Duration;
 
 use super::{AttemptPhase, AttemptTable, Key, VmEffect, VmEvent, attempt::AttemptLife};
 
-/// What a VM is up to.
+/// Stage of a VM's life on its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum VmLifecycle {
     Up,
-    /// A freeze waits for CRIU to let a task go, which it does in a moment; frozen, it would not.
+    /// A freeze waits for CRIU to let go of a task, which takes a moment; frozen, it never would.
     Shut,
     Freezing,
     Frozen {
         since: Duration,
     },
     Thawing {
-        /// Since when it is frozen; `None` where it is not.
+        /// Time of the freeze; `None`: the VM wasn't frozen.
         since: Option<Duration>,
     },
-    /// The VM is destroyed. Of what is still being done to it the end is heard.
+    /// The VM is being destroyed; work under way on it still ends with events.
     Ending,
-    /// Nothing is left of it.
+    /// Nothing is left of the VM.
     Over,
 }
 
 impl AttemptTable {
-    /// Whether a command may come: none while a freeze waits.
+    /// Returns whether a command may come: none may while a freeze waits.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         matches!(self.state, VmLifecycle::Up | VmLifecycle::Frozen { .. })
     }
 
-    /// Whether it is frozen, or just being thawed.
+    /// Returns whether the VM is frozen or being thawed.
     #[must_use]
     pub const fn is_frozen(&self) -> bool {
         matches!(self.state, VmLifecycle::Frozen { .. } | VmLifecycle::Thawing { since: Some(_) })
     }
 
-    /// Whether nothing is left of the VM.
+    /// Returns whether nothing is left of the VM.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, VmLifecycle::Over)
@@ -47,7 +47,7 @@ impl AttemptTable {
         matches!(self.state, VmLifecycle::Ending | VmLifecycle::Over)
     }
 
-    /// Whether things may begin.
+    /// Returns whether work may begin on the VM.
     pub(super) const fn is_open(&self) -> bool {
         matches!(self.state, VmLifecycle::Up | VmLifecycle::Thawing { since: None })
     }
@@ -60,7 +60,7 @@ impl AttemptTable {
         self.push_effect(VmEffect::Shut);
     }
 
-    /// A dump has come to its end, for which a freeze may wait.
+    /// Continues with a freeze that waited for a dump to end.
     pub(super) fn perhaps_let_go(&mut self) {
         if self.state == VmLifecycle::Shut {
             self.push_effect(VmEffect::Shut);
@@ -83,7 +83,7 @@ impl AttemptTable {
         }
     }
 
-    /// A freeze that failed leaves it thawed.
+    /// Records that a freeze failed, so that the VM is thawed.
     pub(super) fn not_frozen(&mut self) {
         if self.state == VmLifecycle::Freezing {
             self.state = VmLifecycle::Up;
@@ -124,7 +124,7 @@ impl AttemptTable {
         }
     }
 
-    /// What was put off for a freeze is not put off any more.
+    /// Continues with what was put off for a freeze.
     fn go_on(&mut self) {
         self.launch_ready();
         for key in self.attempt_keys() {
@@ -133,8 +133,8 @@ impl AttemptTable {
         }
     }
 
-    /// Kills all that runs, whatever is being done to it. What is being done comes to its end by
-    /// itself, since there is nothing left to work on.
+    /// Kills everything that runs, whatever work on it is under way. Such work ends by itself, since it has nothing
+    /// left to work on.
     pub(super) fn destroy_vm(&mut self) {
         self.state = VmLifecycle::Ending;
         self.push_effect(VmEffect::KillAll);
@@ -149,7 +149,7 @@ impl AttemptTable {
         self.perhaps_over();
     }
 
-    /// What is heard of a VM that is gone.
+    /// Handles an event of a VM that is being destroyed.
     pub(super) fn handle_while_ending(&mut self, event: VmEvent) {
         if let VmEvent::Launched(key, _) | VmEvent::Dumped(key, _) | VmEvent::Left(key, _) = event {
             self.forget_attempt(key);

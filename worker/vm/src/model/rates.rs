@@ -6,20 +6,20 @@ use super::VmModel;
 use crate::running::SeatedTask;
 use crate::sharing::{background_rate, background_share, paced_speed, times_share};
 
-/// What is left of this much of a vCPU once so much of it is used.
+/// Returns the rest of a share of a vCPU of which a part is used.
 fn left_of(whole: Ppm, used: Ppm) -> Ppm {
     Ppm::new(whole.get().saturating_sub(used.get()))
 }
 
 impl VmModel {
-    /// What the task in `slot` loses to its neighbours, which is drawn once.
+    /// Returns the loss of the task in `slot` to its neighbours, which is drawn once.
     pub(super) fn draw_loss(&mut self, slot: u32) -> Option<Ppm> {
         let loss = self.neighbour_loss(self.slots[slot as usize].as_ref()?)?;
         self.slots[slot as usize].as_mut()?.loss = Some(loss);
         Some(loss)
     }
 
-    /// What a foreground task loses to its neighbours, if it has any.
+    /// Returns the loss of a foreground task to its neighbours; `None`: it has none.
     fn neighbour_loss(&self, running: &SeatedTask) -> Option<Ppm> {
         let (sharing, seed) = self.sharing.as_ref()?;
         if running.tier == Tier::Background || !self.processors.have_background(&running.on) {
@@ -30,12 +30,12 @@ impl VmModel {
         Some(running.loss.unwrap_or_else(draw))
     }
 
-    /// The speed at which a task goes on if nothing holds it: as its slowest process does.
+    /// Returns the speed of a task that nothing holds, which is that of its slowest process.
     pub(super) fn task_rate(&self, running: &SeatedTask) -> Ppm {
         self.rate_at(running, self.neighbour_loss(running))
     }
 
-    /// The same of one that loses this to its neighbours.
+    /// Returns the speed of a task that nothing holds, with this loss to its neighbours.
     pub(super) fn rate_at(&self, running: &SeatedTask, loss: Option<Ppm>) -> Ppm {
         let SeatedTask { on, usage, utilisation, tier, mode, .. } = running;
         let most =
@@ -68,8 +68,8 @@ impl VmModel {
         background_rate(most, least, of)
     }
 
-    /// The speed at which the credits let a task go on, of which some process or other computes for as much of
-    /// its time as their usage is together, at most all of it.
+    /// Returns the speed that the credits allow a task whose processes compute, taken together, for the sum of their
+    /// usages of the time, at most all of it.
     fn unhindered_rate(&self, running: &SeatedTask, mode: Mode) -> Ppm {
         match self.machine.speed_ceiling(mode) {
             Ppm::ONE => Ppm::ONE,
@@ -82,7 +82,7 @@ impl VmModel {
         }
     }
 
-    /// The same of the task in `slot`.
+    /// Returns the speed that the credits allow the task in `slot`.
     fn pace_of(&self, slot: u32) -> Ppm {
         let running = self.slots[slot as usize].as_ref();
         running.map_or(Ppm::ONE, |running| self.unhindered_rate(running, running.mode))

@@ -6,7 +6,7 @@ use super::{VmModel, bring_up_to};
 use crate::processors::ProcessSeat;
 
 impl VmModel {
-    /// A task goes to the foreground of these vCPUs and stands still for so long.
+    /// Moves a task to the foreground of these vCPUs, where it stands still for this time.
     pub(super) fn reseat_task(
         &mut self,
         now: Time,
@@ -36,7 +36,7 @@ impl VmModel {
         true
     }
 
-    /// Writes down what the task in `slot` uses of its seats; it and its neighbours are touched.
+    /// Records the use of its seats by the task in `slot`, and touches it and its neighbours.
     pub(super) fn note_use(&mut self, slot: u32) {
         let Some(running) = self.slots[slot as usize].as_mut() else { return };
         if running.tier == Tier::Background
@@ -62,7 +62,7 @@ impl VmModel {
         touched.add_slot(slot);
     }
 
-    /// Takes the task in `slot` off its seats; the neighbours of one that used them are touched.
+    /// Removes the task in `slot` from its seats, and touches neighbours if it used them.
     pub(super) fn leave_seats(&mut self, slot: u32) {
         let Some(running) = &self.slots[slot as usize] else { return };
         let touched = &mut self.touched;
